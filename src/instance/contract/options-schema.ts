@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { engineTarget } from '../../engine/http/target.ts';
 import type { ProductOptions } from '../../progress/product.ts';
 import { trustSchema } from '../../provenance/trust-schema.ts';
-import { automaticSchema } from './schemas.ts';
+import { automaticSchema, clock } from './schemas.ts';
 
 function isEngineAddress(text: string): boolean {
   try {
@@ -19,7 +19,6 @@ export function optionsSchema() {
   const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
   const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
-  const clock = text(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 02:00');
   const service = text(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
 
   return z.strictObject({

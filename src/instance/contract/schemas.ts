@@ -44,7 +44,8 @@ export const skipSchema = z.strictObject({
   version: about(z.nullable(z.string()), '`latest` of the status; null: it is offered again', ['v1.5.0']),
 });
 
-const clock = z.string().check(z.regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 02:00'));
+/** Of a wall clock. */
+export const clock = z.string().check(z.regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
 
 export const automaticFields = {
