@@ -17,11 +17,17 @@ interface Play {
   says?: (string | null)[];
   /** What comes once it has said all that. */
   after?: 'next' | 'late' | 'ended';
+  /** The first update goes on once somebody follows it. */
+  isHeld?: boolean;
 }
 
 /** A server that goes a path: the plays of single updates, with what tells of a path put into each answer. */
-async function playPath({ ends = [], says = [null], after = 'next' }: Play = {}) {
-  const runs = path.map((_, at) => typicalRun(ends[at] ?? { outcome: 'updated' }));
+async function playPath({ ends = [], says = [null], after = 'next', isHeld = false }: Play = {}) {
+  let isFollowed = !isHeld;
+  const runs = path.map((_, at) => {
+    const run = typicalRun(ends[at] ?? { outcome: 'updated' });
+    return { ...run, steps: run.steps.map((step) => ({ ...step, lasts: () => !isFollowed })) };
+  });
   const updates = createScriptedUpdates({ speed: 40, status, runs });
   const posts: unknown[] = [];
   let isOnPath = false;
@@ -45,6 +51,7 @@ async function playPath({ ends = [], says = [null], after = 'next' }: Play = {})
 
   async function handle(request: Request): Promise<Response> {
     const { method, url, headers } = request;
+    if (method === 'GET' && url.includes('/progress')) isFollowed = true;
     let inner = request;
     if (method === 'POST') {
       const { through, ...order } = (await request.json()) as { through?: true; target: string };
@@ -227,7 +234,7 @@ describe.concurrent('between two updates of a path', () => {
   });
 
   it('follow goes on to the end of the path', async () => {
-    const { url } = await playPath({ says: [null, 'rows are left', 'rows are left'] });
+    const { url } = await playPath({ says: [null, 'rows are left', 'rows are left'], isHeld: true });
     await svc(url, 'instance update --through --yes --no-follow');
     const { out, exitCode } = await svc(url, 'instance follow');
     expect([exitCode, out]).toEqual([
