@@ -95,8 +95,10 @@ export class Updates implements UpdateService {
     });
     this.#automatic = new AutomaticUpdates(this.#context, {
       facts: async () => {
-        const known = await this.#catalog.facts(await this.#lastRun());
-        return { next: offeredOf(offer(known), known), past: await this.#history.all() };
+        const past = await this.#history.all();
+        const known = await this.#catalog.facts(past[0] ?? null);
+        const offered = offer(known);
+        return { next: offeredOf(offered, offerFields(offered, known)), past };
       },
       open: () => (this.#runs.isUnderWay ? (this.#runs.record?.run ?? null) : null),
       isOnPath: async () => this.#paths.after((await this.#history.all())[0]) !== null,
@@ -151,17 +153,16 @@ export class Updates implements UpdateService {
       this.#jobs(),
       askBuildServers(settings, timing, this.version),
     ]);
-    const run = await this.#lastRun();
+    const { last: run, all: past } = await this.#history.read();
     const known = await this.#catalog.facts(run);
     const offered = offer(known);
     const fields = offerFields(offered, known);
     const ahead = this.#ahead.of(fields.next?.version);
     const isReady = ahead?.state === 'ready';
-    const past = await this.#past();
     const automatic = await this.#automatic.settings();
     const decision = decide({
       settings: automatic,
-      next: offeredOf(offered, known),
+      next: offeredOf(offered, fields),
       past,
       now: Date.now(),
     });
@@ -315,10 +316,6 @@ export class Updates implements UpdateService {
 
   async history(): Promise<Run[]> {
     return this.#history.all().catch(unavailable);
-  }
-
-  async #past(): Promise<Run[]> {
-    return this.#history.all().catch(() => []);
   }
 
   async #lastRun(): Promise<Run | null> {

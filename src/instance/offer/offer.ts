@@ -119,8 +119,7 @@ export interface Offered {
 }
 
 /** Null where nothing is offered. */
-export function offeredOf(offered: Offer, known: OfferFacts): Offered | null {
-  const { next, skipped } = offerFields(offered, known);
+export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof offerFields>): Offered | null {
   const { publishedAt = null } = offered.next ?? {};
   return next && { version: next.version, major: next.major, publishedAt, isSkipped: skipped !== null };
 }

@@ -19,18 +19,36 @@ export class RunHistory {
   async last(): Promise<RunRecord | null> {
     const { record } = this.#runs;
     if (record !== null && !record.hasEnded) return record;
-    const past = await this.#ledger.pastRuns().catch(() => null);
-    const newest = past?.[0]?.run ?? null;
-    // The own record has all lines, and may have ended a moment ago, before the store has it as a past run.
-    if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
-    if (record !== null && !past?.some(({ run }) => run.id === record.run.id)) return record;
-    if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
-    return this.#elsewhere;
+    return this.#lastOf(await this.#past().catch(() => null));
   }
 
   /** The newest first. @throws HostFailure */
   async all(): Promise<Run[]> {
-    const past = (await this.#ledger.pastRuns()).map(({ run }) => run);
+    return this.#allOf(await this.#past());
+  }
+
+  /** Both by one look at the store, where all are none if it does not answer. */
+  async read(): Promise<{ last: Run | null; all: Run[] }> {
+    const past = await this.#past().catch(() => null);
+    return { last: this.#lastOf(past)?.run ?? null, all: past === null ? [] : this.#allOf(past) };
+  }
+
+  async #past(): Promise<Run[]> {
+    return (await this.#ledger.pastRuns()).map(({ run }) => run);
+  }
+
+  #lastOf(past: readonly Run[] | null): RunRecord | null {
+    const { record } = this.#runs;
+    if (record !== null && !record.hasEnded) return record;
+    const newest = past?.[0] ?? null;
+    // The own record has all lines, and may have ended a moment ago, before the store has it as a past run.
+    if (newest === null || newest.id === record?.run.id) return record ?? this.#elsewhere;
+    if (record !== null && !past?.some(({ id }) => id === record.run.id)) return record;
+    if (this.#elsewhere?.run.id !== newest.id) this.#elsewhere = new RunRecord(newest);
+    return this.#elsewhere;
+  }
+
+  #allOf(past: Run[]): Run[] {
     const { record } = this.#runs;
     if (record === null) return past;
     const { run, hasEnded } = record;
