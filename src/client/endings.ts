@@ -1,5 +1,5 @@
 import { exitCodes } from '../progress/outcome.ts';
-import type { EndState } from '../wire/codes.ts';
+import { type EndState, isGoodEnd } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
 import { names } from './names.ts';
@@ -41,7 +41,7 @@ export interface Ending {
 export function endingOf(run: Run, status: Status | null): Ending {
   const servers = status?.buildServers ?? [];
   const warnings = withoutLeftBehind(run.warnings, servers).map((warning) => `! ${warning}`);
-  const isGood = run.outcome === 'updated' || run.outcome === 'unchanged';
+  const isGood = isGoodEnd(run.outcome);
   const lines = isGood
     ? [goodLine(run, status), ...warnings, ...behindLines(servers)]
     : [...badLines(run), ...warnings];

@@ -37,6 +37,9 @@ export const aheadStates = ['waiting', 'fetching', 'ready'] as const;
 /** Who has started what starts by itself. */
 export const byItself = 'automatic';
 
+/** A time of a wall clock: `02:00`. */
+export const clockForm = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
+
 /** The days of a week, in the order of ISO 8601. */
 export const dayWords = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 export type DayWord = (typeof dayWords)[number];
@@ -69,6 +72,10 @@ export const endStates = [
   'crashed',
 ] as const;
 export type EndState = (typeof endStates)[number];
+
+/** The release runs, and nothing is left to be done. */
+export const isGoodEnd = (outcome: EndState | null): boolean =>
+  outcome === 'updated' || outcome === 'unchanged';
 
 /** The words of the updater's log for what it is doing. */
 export const phaseWords = ['inspect', 'plan', 'pull', 'write', 'save', 'recreate', 'verify'] as const;

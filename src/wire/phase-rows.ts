@@ -1,4 +1,4 @@
-import type { RunState } from './codes.ts';
+import { isGoodEnd, type RunState } from './codes.ts';
 import type { Run, RunStep } from './status.ts';
 
 /** What a person is shown of the states that a run goes through before its end. */
@@ -49,7 +49,7 @@ export const mayBeAway = ({ state }: Pick<Run, 'state'>): boolean =>
  */
 export function rowsOf(run: Run, now: number): RowOfRun[] {
   const isOver = run.outcome !== null;
-  const isGood = run.outcome === 'updated' || run.outcome === 'unchanged';
+  const isGood = isGoodEnd(run.outcome);
   const isIn = (row: PhaseRow, state: RunState) => row.states.includes(state);
   const last = run.steps.findLast(({ state }) => phaseRows.some((row) => isIn(row, state)));
   const current = phaseRows.findIndex((row) => isIn(row, isOver && last ? last.state : run.state));

@@ -1,4 +1,4 @@
-import { dayWords } from '../../wire/codes.ts';
+import { clockForm, dayWords } from '../../wire/codes.ts';
 import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
 import { type Args, type Command, type Context, Failure, UsageError } from '../command.ts';
@@ -48,7 +48,7 @@ async function run(context: Context): Promise<number> {
 function choiceOf({ options }: Args): AutomaticChoice | null {
   const { from, to, age, majors, 'no-majors': noMajors, 'time-zone': timeZone } = options as TypedOptions;
   const days = options.days === 'all' ? [] : (options as TypedOptions).days?.split(',');
-  const isTime = (text = '00:00') => /^(?:[01]\d|2[0-3]):[0-5]\d$/.test(text);
+  const isTime = (text = '00:00') => clockForm.test(text);
   const isDay = (text: string) => dayWords.some((day) => day === text);
   const mistakes = [
     !isTime(from) && `--from needs a time like 02:00, not "${from}".`,

@@ -1,9 +1,9 @@
+import { afterOnPath, nextOnPath } from '../../wire/path.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
 import { type Command, type Context, Failure } from '../command.ts';
 import { connect, failureOf, interrupted, type Session } from '../connect.ts';
 import { type Ending, endingOf } from '../endings.ts';
 import { explain } from '../explain.ts';
-import { afterOnPath, nextOnPath } from '../follow/follow-path.ts';
 import { followUpdate, usualTimeout } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { clean, cleanText, linesOf, sentence } from '../text.ts';

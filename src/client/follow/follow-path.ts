@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { nextOnPath } from '../../wire/path.ts';
 import { noAnswer } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
-import type { Between, Run, Status, ToldRun } from '../../wire/status.ts';
+import type { Between, Status, ToldRun } from '../../wire/status.ts';
 import type { Session } from '../connect.ts';
 import { exitCodeOf } from '../endings.ts';
 import { names } from '../names.ts';
@@ -30,13 +31,6 @@ export async function followPath(session: Session, options: FollowOptions): Prom
     run = next;
   }
 }
-
-/** The release that comes after a run on its path; null where that is the last, or there is none. */
-export const afterOnPath = ({ path, to }: Run): string | null => path[path.indexOf(to ?? '') + 1] ?? null;
-
-/** The same where the run has ended so that the path goes on. */
-export const nextOnPath = (run: Run): string | null =>
-  run.outcome === 'updated' || run.outcome === 'unchanged' ? afterOnPath(run) : null;
 
 /** Waits for the next run of a path, and shows what for. Resolves with it, or with the exit code where there is none. */
 async function untilNext(

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { byItself } from '../../wire/codes.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import type { AutomaticChoice, AutomaticSettings } from '../contract/automatic.ts';
+import { keepLooking } from '../host/keep-looking.ts';
 import type { ServerContext } from '../run/server-context.ts';
 import { type AutomaticFacts, type Decision, decide, isOverdue } from './decide.ts';
 
@@ -50,16 +50,14 @@ export class AutomaticUpdates {
 
   /** Looks from here on, until the server closes. */
   async start(): Promise<void> {
-    const { closing, settings, timing } = this.#context;
-    while (!closing.aborted) {
-      await this.#look().catch((cause: Error) => {
-        // Nobody has asked for it.
-        const isNews = this.#failure !== cause.message && !closing.aborted;
-        this.#failure = cause.message;
-        if (isNews) settings.log({ level: 'info', message: 'no update starts by itself', cause });
-      });
-      await sleep(timing.automatic, undefined, { signal: closing, ref: false }).catch(() => {});
-    }
+    const { settings, timing } = this.#context;
+    const failed = (cause: Error) => {
+      // Nobody has asked for it.
+      const isNews = this.#failure !== cause.message;
+      this.#failure = cause.message;
+      if (isNews) settings.log({ level: 'info', message: 'no update starts by itself', cause });
+    };
+    await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.automatic });
   }
 
   async #look(): Promise<void> {

@@ -1,4 +1,4 @@
-import { byItself } from '../../wire/codes.ts';
+import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import type { KeptBack, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import type { Offered } from '../offer/offer.ts';
@@ -50,13 +50,12 @@ export function isOverdue(
 
 /** Nobody knows what an update has left that ended badly, until somebody has seen to it. */
 function pauseOf(past: readonly Run[]): KeptBack | null {
-  const last = past.find(({ outcome }) => isGood(outcome) || isBad(outcome));
-  if (last === undefined || isGood(last.outcome)) return null;
+  const last = past.find(({ outcome }) => isGoodEnd(outcome) || isBad(outcome));
+  if (last === undefined || isGoodEnd(last.outcome)) return null;
   const message = `the update to ${last.to ?? 'the newest release'} ended badly`;
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
-const isGood = (outcome: Run['outcome']): boolean => outcome === 'updated' || outcome === 'unchanged';
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
 function whyKeptBack(

@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { nextOnPath } from '../../wire/path.ts';
 import type { Between, Reason, Run } from '../../wire/status.ts';
 import { askHost } from '../host/ask-host.ts';
+import { keepLooking } from '../host/keep-looking.ts';
 import type { ServerContext } from '../run/server-context.ts';
 
 /** What the rest of the server does for it. */
@@ -31,7 +32,7 @@ export class PathUpdates {
 
   /** What the last run of all is followed by; null where it ends no step of a path. */
   after(last: Run | null | undefined): Between | null {
-    const to = nextOf(last);
+    const to = last ? nextOnPath(last) : null;
     if (!last || to === null || last.endedAt === null) return null;
     const until = new Date(Date.parse(last.endedAt) + patienceMs).toISOString();
     const says = this.#said?.after === last.id ? this.#said.says : null;
@@ -49,17 +50,10 @@ export class PathUpdates {
 
   /** Looks from here on, until the server closes. */
   async start(): Promise<void> {
-    const { closing, listeners, settings, timing } = this.#context;
-    let ended = new AbortController();
-    listeners.on('end', () => ended.abort());
-    while (!closing.aborted) {
-      ended = new AbortController();
-      await this.#look().catch((cause) => {
-        if (!closing.aborted) settings.log({ level: 'warn', message: 'a path of updates waits', cause });
-      });
-      const signal = AbortSignal.any([closing, ended.signal]);
-      await sleep(timing.path, undefined, { signal, ref: false }).catch(() => {});
-    }
+    const { settings, timing } = this.#context;
+    const failed = (cause: Error) =>
+      settings.log({ level: 'warn', message: 'a path of updates waits', cause });
+    await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.path, wakenBy: 'end' });
   }
 
   async #look(): Promise<void> {
@@ -96,11 +90,4 @@ export class PathUpdates {
       return cause instanceof Error ? cause.message : message;
     }
   }
-}
-
-/** The release that a path goes on with after a run; null where that was the last, has not ended well or has no path. */
-function nextOf(run: Run | null | undefined): string | null {
-  if (!run || run.to === null || (run.outcome !== 'updated' && run.outcome !== 'unchanged')) return null;
-  const at = run.path.indexOf(run.to);
-  return at < 0 ? null : (run.path[at + 1] ?? null);
 }

@@ -1,4 +1,5 @@
 import { type DayWord, dayWords } from '../../wire/codes.ts';
+import { minutes } from '../contract/ahead.ts';
 
 /** By the wall clock of a time zone; one that ends as it begins lasts a whole day. */
 export interface Schedule {
@@ -19,14 +20,14 @@ const dayMs = 24 * 3_600_000;
 
 /** The windows that end after a moment, the earliest first. There is always one more. */
 export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: number): Generator<Window> {
-  const length = (minutesOf(to) - minutesOf(from) + 1440) % 1440 || 1440;
+  const length = (minutes(to) - minutes(from) + 1440) % 1440 || 1440;
   // The window of the day before may go on.
   const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
   for (let day = firstDay; ; day++) {
     // 1970 began on a Thursday.
     const weekday = dayWords[(((day + 3) % 7) + 7) % 7] as DayWord;
     if (days.length > 0 && !days.includes(weekday)) continue;
-    const wall = day * dayMs + minutesOf(from) * 60_000;
+    const wall = day * dayMs + minutes(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
     // Both may be in an hour that is left out.
@@ -73,5 +74,3 @@ function wallAt(moment: number, timeZone: string): number {
   const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
   return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
 }
-
-const minutesOf = (clock: string): number => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));

@@ -12,7 +12,8 @@ export function isIn({ from, to }: AheadWindow, at: Date): boolean {
   return begin < end ? now >= begin && now < end : now >= begin || now < end;
 }
 
-const minutes = (clock: string): number => {
+/** Since midnight. */
+export const minutes = (clock: string): number => {
   const [hours = 0, rest = 0] = clock.split(':').map(Number);
   return hours * 60 + rest;
 };

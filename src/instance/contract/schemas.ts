@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { channels, isTarget } from '../../release/channel.ts';
-import { dayWords } from '../../wire/codes.ts';
+import { clockForm, dayWords } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
 
 /** What OpenAPI says of what may be sent. A registry of our own, as the host may use zod as well. */
@@ -45,7 +45,7 @@ export const skipSchema = z.strictObject({
 });
 
 /** Of a wall clock. */
-export const clock = z.string().check(z.regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'must be a time such as 02:00'));
+export const clock = z.string().check(z.regex(clockForm, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
 
 export const automaticFields = {

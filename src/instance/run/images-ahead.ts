@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
 import type { Ahead } from '../../wire/status.ts';
 import { type AheadWindow, isIn } from '../contract/ahead.ts';
+import { keepLooking } from '../host/keep-looking.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
@@ -56,22 +56,21 @@ export class ImagesAhead {
 
   /** Looks from here on, until the server closes. */
   async start(): Promise<void> {
-    const { closing, listeners, settings, timing } = this.#context;
+    const { settings, timing } = this.#context;
     if (settings.ahead === false) return;
-    let news = new AbortController();
-    listeners.on('offer', () => news.abort());
-    while (!closing.aborted) {
-      news = new AbortController();
-      await this.#look(settings.ahead === true ? null : settings.ahead).catch((cause) => {
-        // Nobody has asked for it: it is tried again, and never shown as an error.
-        const message = 'the images of the next release are not fetched ahead';
-        const isWorth = !this.#isLogged && !(cause instanceof HomeNotFound) && !closing.aborted;
-        if (isWorth) settings.log({ level: 'info', message, cause });
-        this.#isLogged = true;
-      });
-      const signal = AbortSignal.any([closing, news.signal]);
-      await sleep(timing.ahead, undefined, { signal, ref: false }).catch(() => {});
-    }
+    const window = settings.ahead === true ? null : settings.ahead;
+    const failed = (cause: Error) => {
+      // Nobody has asked for it: it is tried again, and never shown as an error.
+      const message = 'the images of the next release are not fetched ahead';
+      if (!this.#isLogged && !(cause instanceof HomeNotFound))
+        settings.log({ level: 'info', message, cause });
+      this.#isLogged = true;
+    };
+    await keepLooking(() => this.#look(window), failed, {
+      ...this.#context,
+      pause: timing.ahead,
+      wakenBy: 'offer',
+    });
   }
 
   async #look(window: AheadWindow | null): Promise<void> {

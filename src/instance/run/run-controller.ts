@@ -1,5 +1,5 @@
 import { formatEnd } from '../../progress/end-line.ts';
-import { byItself } from '../../wire/codes.ts';
+import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { buildServersLeftBehind } from '../offer/build-servers.ts';
@@ -275,7 +275,7 @@ export class RunController {
     const { ledger, listeners, settings, timing } = this.#context;
     const warnings = await buildServersLeftBehind(record.run, settings, timing);
     for (const warning of warnings) record.warn(warning);
-    const isGood = record.run.outcome === 'updated' || record.run.outcome === 'unchanged';
+    const isGood = isGoodEnd(record.run.outcome);
     const message = `the update has ended: ${sentenceOf(record.run)}`;
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
@@ -352,6 +352,4 @@ const endings: Record<'crashed' | 'cancelled', { message: string } & Why> = {
 
 /** As the last line of an updater's log has it. */
 const sentenceOf = ({ outcome, code, message, advice }: Run): string =>
-  outcome === null || outcome === 'updated' || outcome === 'unchanged'
-    ? message
-    : formatEnd({ outcome, code, state: message, advice });
+  outcome === null || isGoodEnd(outcome) ? message : formatEnd({ outcome, code, state: message, advice });

@@ -2,7 +2,7 @@ import { parseEnd } from '../../progress/end-line.ts';
 import { type Phase, type ProgressEvent, phases } from '../../progress/event.ts';
 import type { LineFields } from '../../progress/line.ts';
 import { outcomeOf } from '../../progress/outcome.ts';
-import { type EndState, launchStates, type RunState } from '../../wire/codes.ts';
+import { type EndState, isGoodEnd, launchStates, type RunState } from '../../wire/codes.ts';
 import { runOf } from '../../wire/reader-shapes.ts';
 import { pointShape, type Run, type RunStep, wentBackShape } from '../../wire/status.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
@@ -131,7 +131,7 @@ export class RunRecord {
     if (outcome !== null) {
       // `usage` is a mistake in how the updater was launched: it has looked at nothing. A fetch changes nothing.
       const end = outcome === 'usage' ? 'refused' : outcome === 'fetched' ? 'unchanged' : outcome;
-      const isGood = end === 'updated' || end === 'unchanged';
+      const isGood = isGoodEnd(end);
       const told = isGood ? null : parseEnd(message);
       const { state = message, code = null, advice = null, step = null } = told ?? {};
       const why = isGood ? {} : { code, advice, step, cause: this.#error };

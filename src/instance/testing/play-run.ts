@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatEnd } from '../../progress/end-line.ts';
 import type { ProgressEvent } from '../../progress/event.ts';
-import type { PhaseWord } from '../../wire/codes.ts';
+import { isGoodEnd, type PhaseWord } from '../../wire/codes.ts';
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../http/update-service.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
@@ -77,7 +77,7 @@ async function playStep(
 function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const { from, to, phase } = record.run;
   const { outcome, cause = null, code = null, advice = null } = end;
-  const isGood = outcome === 'updated' || outcome === 'unchanged';
+  const isGood = isGoodEnd(outcome);
   const message =
     end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed, ${from} runs on`);
   if (phase === null || outcome === 'crashed') {
