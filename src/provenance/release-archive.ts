@@ -1,0 +1,195 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { archiveHeader, blockSize, mostArchiveBytes, paddingOf } from './archive-header.ts';
+
+/** Where the bytes of an entry are. */
+export interface ArchiveEntry {
+  offset: number;
+  size: number;
+}
+
+/** What an archive begins with. */
+export interface ArchiveHead {
+  /** `release.json`, and the text of its bundle. */
+  file: Buffer;
+  bundle: string;
+}
+
+/** A release in one file (docs/contract.md 3.22), of which nothing has been proven. */
+export interface ReleaseArchive extends ArchiveHead {
+  /** By name, in their order: `files/compose.yaml`, `blobs/sha256/…` */
+  entries: ReadonlyMap<string, ArchiveEntry>;
+  /** @throws Error where it is missing, or larger than `most` bytes */
+  read(name: string, most: number): Promise<Buffer>;
+  /** The bytes of an entry that is there. */
+  stream(name: string): AsyncIterable<Buffer>;
+  close(): Promise<void>;
+}
+
+/** Larger than any that is meant. */
+const mostOfHead = 256 * 1024;
+const mostEntries = 2_000;
+const pieceBytes = 1024 * 1024;
+
+/** What stands in it in which order; by name where several fit one. */
+const order = [
+  /^release\.json$/,
+  /^release\.json\.sigstore\.json$/,
+  /^files\/(?!\.)[\w.-]{1,90}$/,
+  /^oci-layout$/,
+  /^index\.json$/,
+  /^blobs\/sha256\/[0-9a-f]{64}$/,
+];
+
+const kinds: Readonly<Record<string, string>> = {
+  '1': 'a link',
+  '2': 'a link',
+  '3': 'a device',
+  '4': 'a device',
+  '5': 'a directory',
+};
+
+/** Reads the headers of all that is in it. @throws Error that says what is wrong with it */
+export async function openArchive(path: string): Promise<ReleaseArchive> {
+  const handle = await open(path, 'r');
+  try {
+    const status = await handle.stat();
+    if (!status.isFile()) throw new Error('it is no file');
+    const { size } = status;
+    if (size >= mostArchiveBytes) throw new Error('it is larger than 8 GiB');
+    const entries = new Map<string, ArchiveEntry>();
+    let last: Place = { section: -1, name: '' };
+    for (let at = 0; ; ) {
+      const header = await headerAt(handle, at, size);
+      if (header === null) {
+        if (at + 2 * blockSize !== size) throw new Error('there is something behind its end');
+        break;
+      }
+      last = placeAfter(last, header.name);
+      if (entries.size === mostEntries) throw new Error(`it has more than ${mostEntries} entries`);
+      const entry = { offset: at + blockSize, size: header.size };
+      entries.set(header.name, entry);
+      at = await endOf(handle, entry, size);
+    }
+    const found = await headIn(handle, entries);
+    if (found === null) throw new Error('it has no release.json with its bundle');
+    return { ...found, entries, ...doorsTo(handle, entries), close: () => handle.close() };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/**
+ * What it begins with, of one whose end is still to come; null where there is too little of it. @throws Error
+ */
+export async function headOfArchive(path: string): Promise<ArchiveHead | null> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const entries = new Map<string, ArchiveEntry>();
+    for (let at = 0, section = 0; section < 2; section++) {
+      if (at + blockSize > size) return null;
+      const header = await headerAt(handle, at, Number.POSITIVE_INFINITY);
+      if (header === null || !order[section]?.test(header.name))
+        throw new Error('it does not begin with release.json and its bundle');
+      if (header.size > mostOfHead) throw new Error(`${header.name} is larger than ${mostOfHead / 1024} KiB`);
+      entries.set(header.name, { offset: at + blockSize, size: header.size });
+      at += blockSize + header.size + paddingOf(header.size);
+      if (at > size) return null;
+    }
+    return await headIn(handle, entries);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The header at this place; null where the archive ends there. */
+async function headerAt(
+  handle: FileHandle,
+  at: number,
+  end: number,
+): Promise<{ name: string; size: number } | null> {
+  if (at + blockSize > end) throw new Error('it was cut off: its end is missing');
+  const block = await bytesAt(handle, at, blockSize);
+  if (isZero(block)) {
+    if (at + 2 * blockSize > end || !isZero(await bytesAt(handle, at + blockSize, blockSize)))
+      throw new Error('it was cut off: its end is missing');
+    return null;
+  }
+  const name = block.toString('latin1', 0, 100).replace(/\0.*$/s, '');
+  const shown = JSON.stringify(name);
+  const kind = kinds[String.fromCharCode(block[156] ?? 0)];
+  if (kind !== undefined) throw new Error(`${shown} in it is ${kind}`);
+  const digits = block.toString('latin1', 124, 135);
+  if (!/^[0-7]{11}$/.test(digits)) throw new Error(`${shown} in it has no size`);
+  const size = Number.parseInt(digits, 8);
+  if (!block.equals(archiveHeader(name, size))) throw new Error(`${shown} in it is in no release's archive`);
+  return { name, size };
+}
+
+interface Place {
+  section: number;
+  name: string;
+}
+
+/** Each stands behind the one before it, so that none is there twice. */
+function placeAfter(last: Place, name: string): Place {
+  const section = order.findIndex((form) => form.test(name));
+  const shown = JSON.stringify(name);
+  if (section < 0) throw new Error(`${shown} in it is in no release's archive`);
+  if (section < last.section || (section === last.section && name <= last.name))
+    throw new Error(`${shown} in it is there twice, or at a wrong place`);
+  return { section, name };
+}
+
+/** Where the next header is. What is between is zeros. */
+async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: number): Promise<number> {
+  const padding = paddingOf(size);
+  if (offset + size + padding > end) throw new Error('it was cut off: its end is missing');
+  if (padding > 0 && !isZero(await bytesAt(handle, offset + size, padding)))
+    throw new Error('there is something between two of its entries');
+  return offset + size + padding;
+}
+
+async function headIn(
+  handle: FileHandle,
+  entries: ReadonlyMap<string, ArchiveEntry>,
+): Promise<ArchiveHead | null> {
+  const { read } = doorsTo(handle, entries);
+  if (!entries.has('release.json') || !entries.has('release.json.sigstore.json')) return null;
+  const file = await read('release.json', mostOfHead);
+  const bundle = await read('release.json.sigstore.json', mostOfHead);
+  return { file, bundle: bundle.toString() };
+}
+
+function doorsTo(
+  handle: FileHandle,
+  entries: ReadonlyMap<string, ArchiveEntry>,
+): Pick<ReleaseArchive, 'read' | 'stream'> {
+  return {
+    async read(name, most) {
+      const entry = entries.get(name);
+      if (entry === undefined) throw new Error(`it has no ${name}`);
+      if (entry.size > most) throw new Error(`${name} in it is larger than ${most / 1024} KiB`);
+      return bytesAt(handle, entry.offset, entry.size);
+    },
+    async *stream(name) {
+      const { offset = 0, size = 0 } = entries.get(name) ?? {};
+      for (let at = 0; at < size; at += pieceBytes)
+        yield await bytesAt(handle, offset + at, Math.min(pieceBytes, size - at));
+    },
+  };
+}
+
+async function bytesAt(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
+    if (bytesRead === 0) throw new Error('it was cut off: its end is missing');
+    filled += bytesRead;
+  }
+  return buffer;
+}
+
+const isZero = (bytes: Buffer): boolean => bytes.every((byte) => byte === 0);

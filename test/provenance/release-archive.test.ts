@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { archiveHeader } from '../../src/provenance/archive-header.ts';
+import { headOfArchive, openArchive } from '../../src/provenance/release-archive.ts';
+import { archiveOf } from './archive.ts';
+
+const blob = (digit: string) => `blobs/sha256/${digit.repeat(64)}`;
+const whole = [
+  ['release.json', '{"format":1}\n'],
+  ['release.json.sigstore.json', '{}'],
+  ['files/compose.yaml', '# svc:generated\n'],
+  ['files/svc.mjs', ''],
+  ['oci-layout', '{"imageLayoutVersion":"1.0.0"}'],
+  ['index.json', '{}'],
+  [blob('0'), 'x'.repeat(512)],
+  [blob('1'), 'y'.repeat(3_000_000)],
+] as const;
+
+async function fileOf(bytes: Buffer): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-archive-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'svc-v1.5.0-linux-amd64.tar');
+  await writeFile(path, bytes);
+  return path;
+}
+
+async function opened(bytes: Buffer) {
+  const archive = await openArchive(await fileOf(bytes));
+  onTestFinished(() => archive.close());
+  return archive;
+}
+
+test('an archive tells what is in it, and every tar does', async () => {
+  const bytes = archiveOf(whole);
+  const archive = await opened(bytes);
+  expect([...archive.entries].map(([name, { size }]) => [name, size])).toEqual(
+    whole.map(([name, content]) => [name, content.length]),
+  );
+  expect([archive.file.toString(), archive.bundle]).toEqual(['{"format":1}\n', '{}']);
+  expect((await archive.read('files/compose.yaml', 100)).toString()).toBe('# svc:generated\n');
+  for (const [name, content] of whole) {
+    const pieces: Buffer[] = [];
+    for await (const piece of archive.stream(name)) pieces.push(piece);
+    expect(Buffer.concat(pieces).toString()).toBe(content);
+  }
+  await expect(archive.read('index.json', 1)).rejects.toThrow('larger than');
+  await expect(archive.read('files/other', 1)).rejects.toThrow('it has no files/other');
+
+  const path = await fileOf(bytes);
+  const { stdout } = await promisify(execFile)('tar', ['--list', '--verbose', '--file', path]);
+  expect(stdout).toContain('-rw-r--r-- 0/0 ');
+  expect(stdout.trim().split('\n')).toHaveLength(whole.length);
+});
+
+const changed = (change: (header: Buffer) => unknown, name = 'files/compose.yaml') => {
+  const bytes = archiveOf(whole);
+  const header = bytes.indexOf(archiveHeader(name, 16));
+  change(bytes.subarray(header, header + 512));
+  return bytes;
+};
+/** With the sum that a tar has. */
+const typed = (type: string, link = '') =>
+  changed((header) => {
+    header.write(type, 156);
+    header.write(link, 157);
+    header.write('        ', 148);
+    header.write(
+      `${header
+        .reduce((all, byte) => all + byte, 0)
+        .toString(8)
+        .padStart(6, '0')}\0 `,
+      148,
+    );
+  });
+const without = (name: string) => archiveOf(whole.filter(([each]) => each !== name));
+const named = (name: string) =>
+  archiveOf([...whole.slice(0, 2), [name, 'x'], ...whole.slice(2)] as (readonly [string, string])[]);
+
+test.for([
+  ['empty', Buffer.alloc(0), 'cut off'],
+  ['no tar', Buffer.from('PK\x03\x04'.padEnd(2048, 'x')), 'has no size'],
+  ['without its end', archiveOf(whole).subarray(0, -1024), 'cut off'],
+  ['without half of its end', archiveOf(whole).subarray(0, -512), 'cut off'],
+  [
+    'with an end of other bytes',
+    Buffer.concat([archiveOf(whole).subarray(0, -1), Buffer.from('x')]),
+    'cut off',
+  ],
+  ['cut in an entry', archiveOf(whole).subarray(0, 1_000_000), 'cut off'],
+  ['cut in a header', archiveOf(whole).subarray(0, 700), 'cut off'],
+  ['with something behind it', Buffer.concat([archiveOf(whole), Buffer.from('x')]), 'behind its end'],
+  ['with more zeros', Buffer.concat([archiveOf(whole), Buffer.alloc(512)]), 'behind its end'],
+  ['another one behind it', Buffer.concat([archiveOf(whole), archiveOf(whole)]), 'behind its end'],
+  ['a path that leads out', named('files/../../etc/passwd'), '"files/../../etc/passwd" in it is in no'],
+  ['a hidden file', named('files/.env'), '"files/.env" in it is in no'],
+  ['an absolute path', named('/etc/passwd'), '"/etc/passwd" in it is in no'],
+  ['a blob of another name', named('blobs/sha512/00'), 'is in no'],
+  ['a link', typed('2', '/etc/passwd'), '"files/compose.yaml" in it is a link'],
+  ['a hard link', typed('1', 'release.json'), '"files/compose.yaml" in it is a link'],
+  ['a device', typed('3'), 'is a device'],
+  ['another device', typed('4'), 'is a device'],
+  ['a directory', typed('5'), 'is a directory'],
+  ['headers of another kind', typed('x'), 'in no release'],
+  ['a long name', typed('L'), 'in no release'],
+  ['a sparse file', typed('S'), 'in no release'],
+  ['an old header', typed('\0'), 'in no release'],
+  ['another mode', changed((header) => header.write('0000755', 100)), 'in no release'],
+  ['a cut number', changed((header) => header.write('2 ', 133)), 'has no size'],
+  ['a size in binary', changed((header) => header.fill(0x80, 124, 125)), 'has no size'],
+  ['a prefix', changed((header) => header.write('../..', 345)), 'in no release'],
+  ['two of one name', named('release.json.sigstore.json'), 'twice, or at a wrong place'],
+  ['two blobs of one name', archiveOf([...whole, [blob('1'), 'z']]), 'twice, or at a wrong place'],
+  ['another order', archiveOf([...whole, ['release.json', 'z']]), 'twice, or at a wrong place'],
+  ['no release.json', without('release.json'), 'no release.json with its bundle'],
+  ['no bundle', without('release.json.sigstore.json'), 'no release.json with its bundle'],
+  [
+    'a large release.json',
+    archiveOf([['release.json', 'x'.repeat(300_000)], ...whole.slice(1)]),
+    'larger than 256 KiB',
+  ],
+  [
+    'padding that says something',
+    (() => {
+      const bytes = archiveOf(whole);
+      bytes[600] = 1;
+      return bytes;
+    })(),
+    'between two of its entries',
+  ],
+  [
+    'very many entries',
+    archiveOf([
+      ...whole.slice(0, 2),
+      ...Array.from({ length: 2_000 }, (_, at) => [`files/${String(at).padStart(5, '0')}`, ''] as const),
+    ]),
+    'more than 2000 entries',
+  ],
+] as const)('%s is no archive', async ([, bytes, why]) => {
+  await expect(openArchive(await fileOf(bytes))).rejects.toThrow(why);
+});
+
+test('what would be larger than 8 GiB is none, nor is a directory', async () => {
+  const path = await fileOf(archiveOf(whole));
+  await truncate(path, 8 * 1024 ** 3);
+  await expect(openArchive(path)).rejects.toThrow('larger than 8 GiB');
+  await expect(openArchive(tmpdir())).rejects.toThrow('it is no file');
+  await symlink('nowhere', `${path}.link`);
+  await expect(openArchive(`${path}.link`)).rejects.toThrow('ENOENT');
+});
+
+test('what one begins with is told as soon as it is there', async () => {
+  const bytes = archiveOf(whole);
+  const end = bytes.indexOf(archiveHeader('files/compose.yaml', 16));
+  for (const length of [0, 1, 511, 512, 513, 1024, 1536, end - 1])
+    expect(await headOfArchive(await fileOf(bytes.subarray(0, length)))).toBeNull();
+  for (const length of [end, end + 1, bytes.length])
+    expect((await headOfArchive(await fileOf(bytes.subarray(0, length))))?.bundle).toBe('{}');
+  for (const other of [
+    without('release.json'),
+    Buffer.alloc(1024),
+    archiveOf([['release.json', 'x'.repeat(300_000)]]),
+  ])
+    await expect(headOfArchive(await fileOf(other))).rejects.toThrow();
+});
