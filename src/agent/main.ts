@@ -13,6 +13,7 @@ import { Log, stdoutSink } from './log/log.ts';
 import { Cancellation } from './process/cancellation.ts';
 import { prepareConfig } from './process/credentials.ts';
 import { engineAddress } from './process/engine-address.ts';
+import { withTargetOfArchive } from './process/expectations.ts';
 import {
   type BumpOptions,
   type FileValues,
@@ -79,7 +80,7 @@ async function main(argv: readonly string[]): Promise<number> {
       await init(doors, options);
       return 0;
     }
-    const context = { ...doors, options };
+    const context = { ...doors, options: await withTargetOfArchive(options) };
     const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
     if (options.command === 'back') return await back({ ...doors, options }, readUpdate);
     if (options.command === 'restore-point') return await removePoint(context, readUpdate);

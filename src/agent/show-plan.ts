@@ -60,7 +60,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     plan,
     {
       images,
-      beforePull: true,
+      skipLag: true,
       backup: `${stateName}/backup`,
       early: await early,
       log,

@@ -35,6 +35,12 @@ export const swarmLabels = {
   serviceId: 'com.docker.swarm.service.id',
 } as const;
 
+/** By which an engine learns the name of an image in an OCI layout that it loads. */
+export const layoutAnnotations = {
+  name: 'io.containerd.image.name',
+  tag: 'org.opencontainers.image.ref.name',
+} as const;
+
 /** The version that an image says it is, with or without a `v`. */
 export const versionLabel = 'org.opencontainers.image.version';
 

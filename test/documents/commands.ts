@@ -62,6 +62,8 @@ export const commands = {
   'docker login': { in: 'test/documents/commands.ts', says: "'docker login REGISTRY': e2e" },
   'docker image prune': e2e,
 
+  'docker run --rm -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc -v /opt/release:/release:ro svc-updater:dev --from /release/svc-v1.5.0-linux-amd64.tar --trust /release/publisher.pem':
+    { in: 'test/e2e/from-file.test.ts', says: "['--from', path, '--trust', '/release/publisher.pem']" },
   // Of a Swarm.
   'docker run --rm -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc -v /opt/release:/release:ro svc-updater:dev --target v1.5.0 --release /release --trust /release/publisher.pem':
     {

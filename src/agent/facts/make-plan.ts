@@ -30,7 +30,8 @@ export async function makePlan(
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
   const early = startEarly(askModelEarly(installation, plan));
-  await askRegistry(engine, (published) => checkPublished(plan, published));
+  // An archive says itself what its release is.
+  if (options.from === null) await askRegistry(engine, (published) => checkPublished(plan, published));
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },

@@ -54,8 +54,8 @@ export async function prepareFiles(
   plan: UpdatePlan,
   pulled: {
     images: ReadonlyMap<string, Image>;
-    /** A tag leads to what it led to at some time, and is not held against the target. */
-    beforePull?: boolean;
+    /** Where a tag leads to is not held against the target: before a pull, and of images that an archive has. */
+    skipLag?: boolean;
     backup: string;
     early?: EarlyDraft | null;
     /** `sha256:…` of what the release ships, by name, where that is to be proven. */
@@ -65,7 +65,7 @@ export async function prepareFiles(
 ): Promise<FilePlan> {
   const { images, backup, early = null, proven, log } = pulled;
   const version = pulledVersion(installation, plan, images);
-  const unlike = pulled.beforePull
+  const unlike = pulled.skipLag
     ? []
     : await askRegistry(engine, (published) => checkLag(plan, images, published));
   const steps = checkStepping(installation, plan, images);

@@ -30,7 +30,7 @@ export const needsImages = (installation: Installation, plan: UpdatePlan): boole
 
 /**
  * Works out every byte to be written; touches nothing.
- * Refusals: release-file, pin-unsupported. Failure: proof-failed, where a pinned digest has no successor.
+ * Refusals: release-file; pin-unsupported, also where a pinned digest has no successor.
  */
 export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: PulledFacts): FileDraft {
   const { kind, files, versionVariable } = installation;
@@ -91,7 +91,11 @@ function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { 
     digests.find(([name]) => name === repository || name?.endsWith(`/${repository}`)) ?? digests[0] ?? [];
   if (digest !== undefined) return { digest };
   throw new UpdateError(
-    'proof-failed',
-    `the registry gave no digest for ${move.to}, and ${pin.place.description} pins one`,
+    'pin-unsupported',
+    `the engine has no digest of ${move.to}, and ${pin.place.description} pins one`,
+    {
+      advice:
+        'An image that was loaded has one in the containerd image store alone: let the engine have that, or write the pin without @sha256:…',
+    },
   );
 }

@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
+import { type ArchiveHead, openArchive } from '../../provenance/release-archive.ts';
+import type { ReleaseFile } from '../../provenance/release-file.ts';
 import { readTrust } from '../../provenance/trust.ts';
+import { parseTarget } from '../../release/target.ts';
 import type { UpdateOptions } from './options.ts';
 
 /** What a release has to be, as whoever asks for the update has had it proven (docs/contract.md 3.21). */
@@ -13,11 +16,22 @@ export interface Expectations {
   files: ReadonlyMap<string, string>;
 }
 
-type Asked = Pick<UpdateOptions, 'expect' | 'expectFiles' | 'release' | 'trust' | 'product' | 'target'>;
+type Asked = Pick<
+  UpdateOptions,
+  'expect' | 'expectFiles' | 'release' | 'from' | 'trust' | 'product' | 'target'
+>;
+
+/** With the release of an archive as the target, where none is named. What cannot be read, or is not proven, is told by `expectationsOf`. */
+export async function withTargetOfArchive<T extends Asked>(options: T): Promise<T> {
+  const { from, trust, target } = options;
+  if (from === null || trust === null || target !== null) return options;
+  const told = await provenIn(options).catch(() => null);
+  return told === null ? options : { ...options, target: parseTarget(told.version) };
+}
 
 /**
- * Of the options, and of a `release.json` that is given with them; null where nothing is to be proven. `platform` is the
- * engine's, `linux/amd64`.
+ * Of the options, and of a `release.json` that is given with them, or in an archive; null where nothing is to be proven.
+ * `platform` is the engine's, `linux/amd64`.
  * @throws UpdateError not-proven
  */
 export async function expectationsOf(options: Asked, platform: string): Promise<Expectations | null> {
@@ -26,16 +40,12 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
     images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
   const files = new Map(options.expectFiles.map(halves));
   for (const [name, digest] of options.expect.map(halves)) add(name, [digest]);
-  const { release, trust } = options;
-  if (release !== null && trust !== null) {
-    const told = await provenIn(release, trust, options);
+  if (options.trust !== null) {
+    const told = await provenIn(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
       const { manifest, config } = platforms[platform] ?? {};
       if (manifest === undefined || config === undefined)
-        throw new UpdateError(
-          'not-proven',
-          `${release}/release.json has no image of ${name} for ${platform}`,
-        );
+        throw new UpdateError('not-proven', `${fileOf(options)} has no image of ${name} for ${platform}`);
       add(name, [digest, manifest, config]);
     }
     for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
@@ -48,23 +58,43 @@ const halves = (text: string): [string, string] => {
   return [text.slice(0, at), text.slice(at + 1)];
 };
 
-async function provenIn(folder: string, trustFile: string, { product, target }: Asked) {
-  const [file, bundle, trust] = await Promise.all([
-    read(join(folder, 'release.json')),
-    read(join(folder, 'release.json.sigstore.json')),
-    read(trustFile),
-  ]);
+/** What is proven, for sentences. */
+const fileOf = ({ release, from }: Asked): string => (from === null ? `${release}/release.json` : from);
+
+/** @throws UpdateError not-proven */
+async function provenIn(options: Asked): Promise<ReleaseFile> {
+  const { trust: trustFile, product, target } = options;
+  const [{ file, bundle }, trust] = await Promise.all([headOf(options), read(trustFile ?? '')]);
   const told = (version: string | null) =>
-    proveRelease(file, bundle.toString(), readTrust(trust.toString()), { product: product.name, version });
+    proveRelease(file, bundle, readTrust(trust.toString()), { product: product.name, version });
   try {
     const { version } = await told(null);
     const isIt = target?.kind !== 'release' || bare(target.tag) === bare(version);
     return await told(isIt ? version : (target?.tag ?? null));
   } catch (cause) {
-    const where = cause instanceof Unproven ? `${folder}/release.json` : trustFile;
+    const where = cause instanceof Unproven ? fileOf(options) : trustFile;
     throw new UpdateError('not-proven', `${where}: ${(cause as Error).message}`, { cause });
   }
 }
+
+async function headOf({ release, from }: Asked): Promise<ArchiveHead> {
+  if (from !== null) {
+    const archive = await archiveAt(from);
+    await archive.close();
+    return archive;
+  }
+  const [file, bundle] = await Promise.all(
+    ['release.json', 'release.json.sigstore.json'].map((name) => read(join(release ?? '', name))),
+  );
+  return { file: file as Buffer, bundle: String(bundle) };
+}
+
+/** @throws UpdateError not-proven */
+export const archiveAt = (path: string) =>
+  openArchive(path).catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === undefined ? cause.message : `it cannot be read: ${cause.code}`;
+    throw new UpdateError('not-proven', `${path}: ${why}`, { cause });
+  });
 
 const bare = (tag: string): string => tag.replace(/^v/, '');
 

@@ -122,10 +122,15 @@ all containers of a service must agree`,
     form: [/^\//, 'an absolute path'],
     help: 'with release.json and its bundle, as mounted: nothing else is updated to []',
   },
+  from: {
+    value: 'FILE',
+    form: [/^\//, 'an absolute path'],
+    help: 'a release in one file, as mounted: no registry is asked for its images []',
+  },
   trust: {
     value: 'FILE',
     form: [/^\//, 'an absolute path'],
-    help: 'who may have signed that, as mounted []',
+    help: 'who may have signed either, as mounted []',
   },
   log: { ...log, help: '[] (line)' },
 } satisfies Record<string, OptionRow>;
@@ -143,6 +148,7 @@ const {
   expect,
   'expect-file': expectFile,
   release: releaseDir,
+  from: _from,
   trust,
   ...ofInstance
 } = updateTable;

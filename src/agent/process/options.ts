@@ -44,6 +44,8 @@ export interface UpdateOptions {
   expectFiles: readonly string[];
   /** A folder with `release.json`, and who may have signed it, as mounted. */
   release: string | null;
+  /** An archive, as mounted: a release in one file, from which its images come. */
+  from: string | null;
   trust: string | null;
   log: LogFormat;
 }
@@ -246,18 +248,24 @@ export function parseOptions(
           expect: all('expect'),
           expectFiles: all('expect-file'),
           release: one('release'),
+          from: one('from'),
           trust: one('trust'),
         };
   if (said.has('stack') && said.has('project'))
     mistakes.push(
       `${said.get('stack')?.[0]?.where} and ${said.get('project')?.[0]?.where}: an instance is one or the other`,
     );
-  for (const [one, other] of [
+  for (const [one, ...others] of [
     ['release', 'trust'],
-    ['trust', 'release'],
+    ['trust', 'release', 'from'],
+    ['from', 'trust', 'expect'],
   ] as const)
-    if (said.has(one) && !said.has(other))
-      mistakes.push(`${said.get(one)?.[0]?.where} says nothing without --${other}`);
+    if (said.has(one) && !others.some((other) => said.has(other)))
+      mistakes.push(`${said.get(one)?.[0]?.where} says nothing without --${others.join(' or --')}`);
+  if (said.has('from') && said.has('expect') && !said.has('trust') && !said.has('target'))
+    mistakes.push(`${said.get('from')?.[0]?.where} needs --target, or --trust, which tells of its release`);
+  if (said.has('from') && said.has('release'))
+    mistakes.push(`${said.get('from')?.[0]?.where} has a release.json of its own: leave --release out`);
   for (const { value, where } of said.get('leave') ?? []) {
     const other = said.get('service')?.find((each) => each.value === value);
     if (other) mistakes.push(`${value} is named by ${other.where} and by ${where}`);

@@ -66,14 +66,14 @@ export class EarlyPull {
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
     // Nobody is to find by its name what may not be what was to be proven.
-    if (options.release === null && options.expect.length === 0) return;
+    if (options.trust === null && options.expect.length === 0) return;
     for (const reference of await this.references()) await engine.call(['image', 'rm', reference]);
   }
 }
 
-/** Empty where a tag stays, is left to what is local, or may not be one at all; and where room has to be left for a restore point. */
+/** Empty where a tag stays, is left to what is local, or may not be one at all; where room has to be left for a restore point; and out of an archive. */
 function wantedOf(project: InspectedProject, { options }: RunContext): References {
-  if (options.restorePoint) return new Map();
+  if (options.restorePoint || options.from !== null) return new Map();
   try {
     const moves = movesOf(planUpdate(project, options.target));
     const isNew = moves.every(({ pin, tag, pull, isShort }) => pull && !isShort && tag !== pin.tag.text);

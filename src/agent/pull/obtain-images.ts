@@ -11,8 +11,9 @@ import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
 import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
+import { loadImages } from './load/load-images.ts';
 import { pullImages } from './pull-images.ts';
-import { requireProven } from './require-proven.ts';
+import { requireNamed, requireProven } from './require-proven.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
 /** How images are obtained. */
@@ -33,33 +34,76 @@ export async function pullMoves(
   plan: UpdatePlan,
   { deadline, journal, begun, expected = null }: Obtaining,
 ): Promise<Map<string, Image>> {
-  const { log } = context;
+  const { log, options } = context;
   const moves = movesOf(plan);
-  const wanted = new Map(moves.filter(({ pull }) => pull).map(({ service, to }) => [service, to] as const));
+  const isLoaded = options.from !== null;
+  const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
+  const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));
   for (const { service, to, pull } of moves) {
-    if (!pull) log.info(`${service} has pull_policy never: the local ${to} counts`);
+    if (!pull && !isLoaded) log.info(`${service} has pull_policy never: the local ${to} counts`);
   }
+  const named = new Map(moves.map(({ service, to }) => [service, to] as const));
+  if (expected !== null) requireNamed(named, expected.images);
   const forms = await formsFor(context, wanted.values(), journal);
-  if (wanted.size > 0 && !(await begun?.has(wanted, log)))
+  if (isLoaded) await loadAll(context, wanted, { expected, platform, deadline });
+  else if (wanted.size > 0 && !(await begun?.has(wanted, log)))
     await pullImages(context, compose, inForms(wanted, forms), { deadline, platform });
   const images = await requireLocal(
     context.engine,
     moves.map(({ to }) => to),
     forms,
   );
+  await requireAllProven(context, named, images, { wanted, forms, journal, expected });
+  return images;
+}
+
+/** Else the names that images have got by the pull are gone again: nobody is to find them. @throws UpdateError not-proven */
+async function requireAllProven(
+  { engine }: RunContext,
+  named: ReadonlyMap<string, string>,
+  images: ReadonlyMap<string, Image>,
+  pull: Pick<Obtaining, 'journal' | 'expected'> & {
+    wanted: ReadonlyMap<string, string>;
+    forms: ReadonlyMap<string, string>;
+  },
+): Promise<void> {
+  const { wanted, forms, journal, expected = null } = pull;
+  if (expected === null) return;
   try {
-    if (expected !== null) requireProven(moves, images, expected);
+    requireProven(named, images, expected);
   } catch (error) {
     const before = new Set([
       ...forms.keys(),
       ...(journal?.data.tags ?? []).map(({ reference }) => reference),
     ]);
-    // Nobody is to find it by its name.
     for (const reference of new Set(wanted.values()))
-      if (!before.has(reference)) await context.engine.call(['image', 'rm', reference]);
+      if (!before.has(reference)) await engine.call(['image', 'rm', reference]);
     throw error;
   }
-  return images;
+}
+
+/** Out of the archive; what it has not is to be here. @throws UpdateError not-proven, pull-… */
+async function loadAll(
+  context: RunContext,
+  wanted: ReadonlyMap<string, string>,
+  { expected, ...how }: { expected: Expectations | null; platform: string; deadline: number },
+): Promise<void> {
+  const from = context.options.from ?? '';
+  if (expected === null) throw new UpdateError('not-proven', `${from}: nothing says what is to be in it`);
+  const loaded = await loadImages(context, wanted, { from, expected, ...how });
+  const others = [...wanted].filter(([, reference]) => !loaded.has(reference));
+  const local = await localImages(
+    context.engine,
+    others.map(([, reference]) => reference),
+  );
+  for (const [service, reference] of others) {
+    if (local.has(reference)) continue;
+    throw new UpdateError(
+      'pull-unknown',
+      `${reference} of ${service} is neither in ${from} nor on this machine`,
+      { advice: 'Load it there with docker load, or have it pulled once, then run the update again.' },
+    );
+  }
 }
 
 /** The references by which images are pulled: where no tag may move, by digest what a tag that names an image here leads to now. */
@@ -96,19 +140,27 @@ export function withUntagged(
   return all;
 }
 
-/** Pulls images that only the new files name, by service. */
+/** Pulls images that only the new files name, by service. Those of services that are `moved` are of the release, too. */
 export async function pullAdded(
   context: RunContext,
   { compose, platform }: Installation,
   added: ReadonlyMap<string, string>,
-  { journal, deadline }: Obtaining,
+  { journal, deadline, expected = null, moved }: Obtaining & { moved: ReadonlySet<string> },
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
-  const { engine } = context;
+  const { engine, options } = context;
   const forms = await formsFor(context, added.values(), journal);
   await journal?.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
-  await pullImages(context, compose, inForms(added, forms), { deadline, platform, percent: false });
-  return requireLocal(engine, added.values(), forms);
+  if (options.from !== null) {
+    const local = await localImages(engine, added.values());
+    const isHere = (reference: string) => local.has(reference) && parseReference(reference)?.digest !== null;
+    const missing = new Map([...added].filter(([, reference]) => !isHere(reference)));
+    await loadAll(context, missing, { expected, platform, deadline });
+  } else await pullImages(context, compose, inForms(added, forms), { deadline, platform, percent: false });
+  const images = await requireLocal(engine, added.values(), forms);
+  const named = new Map([...added].filter(([service]) => moved.has(service)));
+  await requireAllProven(context, named, images, { wanted: added, forms, journal, expected });
+  return images;
 }
 
 /**
@@ -121,7 +173,7 @@ export async function pullHookImages(
   { services }: Model,
   { names, deadline }: { names: readonly string[]; deadline: number },
 ): Promise<void> {
-  const { engine } = context;
+  const { engine, options } = context;
   const wanted = names.flatMap((name) =>
     (services[name]?.pre_start ?? []).flatMap(({ image }) => (image ? [[name, image] as const] : [])),
   );
@@ -129,7 +181,7 @@ export async function pullHookImages(
   const local = await localImages(engine, byImage.keys());
   const missing = new Map([...byImage].filter(([image]) => !local.has(image)));
   for (const [image, name] of missing) {
-    if (services[name]?.pull_policy === 'never') continue;
+    if (services[name]?.pull_policy === 'never' || options.from !== null) continue;
     await pullImages(context, compose, new Map([[name, image]]), { deadline, platform, percent: false });
   }
   await requireLocal(engine, missing.keys());

@@ -4,6 +4,7 @@ import type { Planned } from '../facts/make-plan.ts';
 import { prepareFiles } from '../facts/prepare-files.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { FilePlan } from '../plan/plan-files.ts';
+import { movesOf } from '../plan/plan-update.ts';
 import type { Expectations } from '../process/expectations.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
@@ -47,11 +48,13 @@ export async function pullAndPrepare(
     backup,
     early: await early,
     proven: expected?.files,
+    skipLag: options.from !== null,
     log,
   });
   const images = withUntagged(pulled, filePlan.references.values());
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
-  const more = await pullAdded(context, installation, added, { journal, deadline });
+  const moved = new Set(movesOf(plan).map(({ service }) => service));
+  const more = await pullAdded(context, installation, added, { journal, deadline, expected, moved });
   const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
   await pullHookImages(context, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);

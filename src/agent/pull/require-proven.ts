@@ -6,18 +6,16 @@ import type { Expectations } from '../process/expectations.ts';
 /**
  * Holds what is here now against what was proven: the index, the manifest or the configuration of this platform, whichever
  * this engine tells.
- * @throws UpdateError not-proven
+ * @param named references by service, and the local images behind them @throws UpdateError not-proven
  */
 export function requireProven(
-  moves: readonly { service: string; to: string }[],
+  named: ReadonlyMap<string, string>,
   images: ReadonlyMap<string, Image>,
   { images: expected }: Expectations,
 ): void {
-  for (const { service, to } of moves) {
-    const { repository = '' } = parseReference(to) ?? {};
-    const proven = new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);
-    if (proven.size === 0)
-      throw new UpdateError('not-proven', `${to} of ${service} is in no release that was proven`);
+  requireNamed(named, expected);
+  for (const [service, to] of named) {
+    const proven = provenOf(service, to, expected);
     const image = images.get(to);
     if (image === undefined || !isProven(image, proven)) {
       const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
@@ -27,6 +25,24 @@ export function requireProven(
       );
     }
   }
+}
+
+/** @param named references by service @throws UpdateError not-proven where nothing is said of one */
+export function requireNamed(named: ReadonlyMap<string, string>, expected: Expectations['images']): void {
+  for (const [service, to] of named) {
+    if (provenOf(service, to, expected).size === 0)
+      throw new UpdateError('not-proven', `${to} of ${service} is in no release that was proven`);
+  }
+}
+
+/** What is said of a service's image, by its name or by its repository. */
+export function provenOf(
+  service: string,
+  reference: string,
+  expected: Expectations['images'],
+): ReadonlySet<string> {
+  const { repository = '' } = parseReference(reference) ?? {};
+  return new Set([...(expected.get(service) ?? []), ...(expected.get(repository) ?? [])]);
 }
 
 /** Of an index all that is here for a platform has to be proven: a container may be made of any of it. */

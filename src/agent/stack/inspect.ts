@@ -72,8 +72,8 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
 
 /** What its owner would believe in, and what is not there for a stack. */
 function refuseUnfit({ options, log }: RunContext): void {
-  const { restorePoint, acceptDrift, expect, expectFiles, release } = options;
-  if (release !== null || expect.length + expectFiles.length > 0)
+  const { restorePoint, acceptDrift, expect, expectFiles, trust } = options;
+  if (trust !== null || expect.length + expectFiles.length > 0)
     throw new UpdateError(
       'not-proven',
       'the images of a stack are on its nodes: they are not held against a proof',

@@ -208,9 +208,9 @@ describe('draftFiles of a pin with a digest', () => {
     const from = installed({ 'compose.yaml': app(`acme/svc:v1.0.0@${digest.old}`) });
     expect(() => drafted(from, 'v1.1.0', images)).toThrow(
       expect.objectContaining({
-        code: 'proof-failed',
+        code: 'pin-unsupported',
         message:
-          'the registry gave no digest for acme/svc:v1.1.0, and image of app in compose.yaml line 3 pins one',
+          'the engine has no digest of acme/svc:v1.1.0, and image of app in compose.yaml line 3 pins one',
       }),
     );
   });

@@ -39,6 +39,7 @@ describe('parseOptions', () => {
       expect: [],
       expectFiles: [],
       release: null,
+      from: null,
       trust: null,
       log: 'line',
     });
@@ -98,6 +99,7 @@ describe('parseOptions', () => {
       expect: [`app=${proven}`, `ghcr.io/acme/svc=${proven}`],
       expectFiles: [`compose.yaml=${proven}`],
       release: '/release',
+      from: null,
       trust: '/key.pem',
     });
   });
@@ -247,7 +249,16 @@ describe('parseOptions', () => {
     [['--target'], ['--target needs a value']],
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
     [['--release', '/release'], ['--release says nothing without --trust']],
-    [['--trust', '/key.pem'], ['--trust says nothing without --release']],
+    [['--trust', '/key.pem'], ['--trust says nothing without --release or --from']],
+    [['--from', '/svc.tar'], ['--from says nothing without --trust or --expect']],
+    [
+      ['--from', '/svc.tar', '--expect', `app=sha256:${'a'.repeat(64)}`],
+      ['--from needs --target, or --trust, which tells of its release'],
+    ],
+    [
+      ['--from', '/svc.tar', '--release', '/release', '--trust', '/key.pem'],
+      ['--from has a release.json of its own: leave --release out'],
+    ],
     [['--service', 'a', '--service', 'a'], ['--service names a service twice']],
     [['--service', '../x'], ['--service is "../x": it should be a service\'s name']],
     [['--service=-x'], ['--service is "-x": it should be a service\'s name']],

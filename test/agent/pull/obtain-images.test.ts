@@ -87,7 +87,9 @@ describe('pullAdded', () => {
   it('does nothing for none', async () => {
     const journal = begun();
     const { context: doors, lines } = runContext(await local());
-    expect(await pullAdded(doors, installed(texts), new Map(), { journal, deadline: 0 })).toEqual(new Map());
+    expect(
+      await pullAdded(doors, installed(texts), new Map(), { journal, deadline: 0, moved: new Set() }),
+    ).toEqual(new Map());
     expect([journal.data.tags, lines]).toEqual([noted, []]);
   });
 
@@ -98,7 +100,7 @@ describe('pullAdded', () => {
       ['app', 'acme/next:v1.1.0'],
     ]);
     const { context: doors } = runContext(await local('acme/cron:v2'));
-    const pulled = pullAdded(doors, installed(texts), added, { journal, deadline: 0 });
+    const pulled = pullAdded(doors, installed(texts), added, { journal, deadline: 0, moved: new Set() });
     await expect(pulled).rejects.toThrow(
       'acme/cron:v2, acme/next:v1.1.0: not pulled within the time allowed',
     );

@@ -21,7 +21,7 @@ const image = (more: Partial<Image>): Image =>
   }) as Image;
 
 const held = (found: Image | null, expected: Record<string, string[]>) => () =>
-  requireProven([{ service: 'app', to }], new Map(found ? [[to, found]] : []), {
+  requireProven(new Map([['app', to]]), new Map(found ? [[to, found]] : []), {
     images: new Map(Object.entries(expected).map(([name, digests]) => [name, new Set(digests)])),
     files: new Map(),
   });

@@ -1,0 +1,134 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, onTestFinished, test } from 'vitest';
+import { publisher } from '../provenance/sign.ts';
+import { type ArchiveEntries, type ArchiveOptions, anna, releaseArchive } from '../rig/release-archive.ts';
+import { expectAttempt } from './support/attempt.ts';
+import { updateWell } from './support/good-run.ts';
+import { createInstance, type Instance } from './support/instance.ts';
+
+// docs/contract.md 3.22. What is loaded has never been in a registry, and none is there to be asked.
+
+const path = '/release/svc-v1.1.0-linux.tar';
+const from = ['--from', path, '--trust', '/release/publisher.pem'];
+
+/** An archive as somebody has carried it to the machine. */
+async function carried(instance: Instance, options: ArchiveOptions = {}) {
+  const { bytes, digest } = await releaseArchive(instance.image, 'v1.1.0', options);
+  return { digest, options: await mounted(bytes) };
+}
+async function mounted(bytes: Buffer) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-carried-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'svc-v1.1.0-linux.tar'), bytes);
+  await writeFile(join(folder, 'publisher.pem'), anna.key);
+  return { volumes: [`${folder}:/release:ro`], docker: ['--network', 'none'] };
+}
+const names = async (instance: Instance) =>
+  (
+    await execa('docker', ['image', 'ls', '--format', '{{.Repository}}:{{.Tag}}', instance.image])
+  ).stdout.split('\n');
+const moved = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
+const refused = /^refused \(not-proven\): nothing was changed(?:, v1\.0\.0 runs on)?\. Next: /;
+
+test('an archive is updated to, by the release that it has, and is proven again after it was loaded', async () => {
+  const instance = await createInstance({ publish: [] });
+  const { options } = await carried(instance);
+  const plan = await instance.update(['plan', ...from], options);
+  expect([plan.exitCode, plan.log]).toEqual([0, expect.stringContaining('v1.1.0')]);
+  expect(await names(instance)).toEqual([`${instance.image}:v1.0.0`]);
+  await updateWell(instance, from, { version: 'v1.1.0', changed: moved }, options);
+  // By the digest of the index, which a pull would have brought.
+  const again = await instance.update(from, options);
+  expect([again.exitCode, again.log]).toEqual([0, expect.stringContaining('unchanged')]);
+});
+
+test.for(['generated', 'inline', 'default-latest'] as const)(
+  'an install of kind %s takes one',
+  async (kind) => {
+    const instance = await createInstance({
+      kind,
+      publish: [],
+      ...(kind === 'default-latest' && { tag: 'latest' }),
+    });
+    const { options } = await carried(instance, { names: ['app', 'worker'] });
+    const all = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
+    const changed = { generated: { '.env': all, 'compose.yaml': all }, inline: { 'compose.yaml': all } };
+    await updateWell(
+      instance,
+      from,
+      { version: 'v1.1.0', changed: kind === 'default-latest' ? {} : changed[kind] },
+      options,
+    );
+  },
+);
+
+test('a pin with a digest gets that of the archive', async () => {
+  const instance = await createInstance({ kind: 'inline', publish: [] });
+  const old = await instance.publish('v1.0.0');
+  const pinned = (await instance.read('compose.yaml')).replaceAll('v1.0.0', `v1.0.0@${old}`);
+  await instance.write('compose.yaml', pinned);
+  await instance.compose('up', '-d', 'app', 'worker');
+  await instance.waitUntilHealthy();
+  const { options, digest } = await carried(instance);
+  const moved = (text: string) => text.replaceAll(`v1.0.0@${old}`, `v1.1.0@${digest}`);
+  await updateWell(instance, from, { version: 'v1.1.0', changed: { 'compose.yaml': moved } }, options);
+});
+
+const withFlipped = (entries: ArchiveEntries, name: RegExp): ArchiveEntries =>
+  entries.map(([each, content]) => {
+    if (!name.test(each)) return [each, content];
+    const bytes = Buffer.from(content);
+    bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
+    return [each, bytes];
+  });
+
+test('what is not the whole, unchanged release of this product for this platform is refused, and nothing loaded', async () => {
+  const instance = await createInstance({ publish: [] });
+  const rows: [ArchiveOptions, string][] = [
+    [{ signer: publisher() }, 'signed by none of the keys'],
+    [{ product: 'acme' }, 'it is a release of acme, not of svc'],
+    [{ platform: 'linux/s390x' }, 'has no image of'],
+    [{ names: ['other'] }, 'is in no release that was proven'],
+    [{ change: (entries) => withFlipped(entries, /^release\.json$/) }, 'signed by none of the keys'],
+    [{ change: (entries) => withFlipped(entries, /sigstore/) }, '/release/svc-v1.1.0-linux.tar: '],
+    [{ change: (entries) => withFlipped(entries, /^blobs/) }, '/release/svc-v1.1.0-linux.tar: '],
+    [
+      { change: (entries) => entries.filter(([, { length }]) => length < 100_000) },
+      'which is of an image in it',
+    ],
+  ];
+  for (const [made, why] of rows) {
+    const { options } = await carried(instance, made);
+    await expectAttempt(instance, from, { exitCode: 3, says: [why], ends: [refused] }, options);
+  }
+  const { bytes } = await releaseArchive(instance.image, 'v1.1.0');
+  for (const cut of [bytes.subarray(0, -1024), bytes.subarray(0, 5000), Buffer.alloc(0)])
+    await expectAttempt(
+      instance,
+      from,
+      { exitCode: 3, says: ['it was cut off'], ends: [refused] },
+      await mounted(cut),
+    );
+  const { options } = await carried(instance);
+  await expectAttempt(
+    instance,
+    [...from, '--target', 'v1.2.0'],
+    { exitCode: 3, says: ['what is signed is v1.1.0, not v1.2.0'], ends: [refused] },
+    options,
+  );
+  expect(await names(instance)).toEqual([`${instance.image}:v1.0.0`]);
+});
+
+test('a layer that was changed under its name is told before anything is loaded', async () => {
+  const instance = await createInstance({ publish: [] });
+  const largest = (entries: ArchiveEntries) =>
+    entries.toSorted((a, b) => b[1].length - a[1].length)[0]?.[0] ?? '';
+  const { options } = await carried(instance, {
+    change: (entries) => withFlipped(entries, new RegExp(`^${largest(entries)}$`)),
+  });
+  await expectAttempt(instance, from, { exitCode: 3, says: ['in it was changed'], ends: [refused] }, options);
+  expect(await names(instance)).toEqual([`${instance.image}:v1.0.0`]);
+});
