@@ -63,7 +63,10 @@ export const commands = {
   'docker image prune': e2e,
 
   'docker run --rm -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc -v /opt/release:/release:ro svc-updater:dev --from /release/svc-v1.5.0-linux-amd64.tar --trust /release/publisher.pem':
-    { in: 'test/e2e/from-file.test.ts', says: "['--from', path, '--trust', '/release/publisher.pem']" },
+    {
+      in: 'test/rig/release-archive.ts',
+      says: "['--from', '/release/carried.tar', '--trust', '/release/publisher.pem']",
+    },
   // Of a Swarm.
   'docker run --rm -v /var/run/docker.sock:/var/run/docker.sock -v /opt/svc:/opt/svc -v /opt/release:/release:ro svc-updater:dev --target v1.5.0 --release /release --trust /release/publisher.pem':
     {

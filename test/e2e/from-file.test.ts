@@ -1,30 +1,26 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { judgeUpdated } from '../judge/judge.ts';
+import { judgeOutcome } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
 import { publisher } from '../provenance/sign.ts';
-import { type ArchiveEntries, type ArchiveOptions, anna, releaseArchive } from '../rig/release-archive.ts';
+import {
+  type ArchiveEntries,
+  type ArchiveOptions,
+  carried,
+  fromFile,
+  releaseArchive,
+} from '../rig/release-archive.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
 
 // docs/contract.md 3.22. What is loaded has never been in a registry, and none is there to be asked.
 
-const path = '/release/svc-v1.1.0-linux.tar';
-const from = ['--from', path, '--trust', '/release/publisher.pem'];
-
-/** An archive as somebody has carried it to the machine. */
-async function carried(instance: Instance, options: ArchiveOptions = {}) {
-  const { bytes, digest } = await releaseArchive(instance.image, 'v1.1.0', options);
-  return { digest, options: await mounted(bytes) };
-}
-async function mounted(bytes: Buffer) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-carried-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, 'svc-v1.1.0-linux.tar'), bytes);
-  await writeFile(join(folder, 'publisher.pem'), anna.key);
-  return { volumes: [`${folder}:/release:ro`], docker: ['--network', 'none'] };
+const _path = '/release/carried.tar';
+async function made(instance: Instance, archive: ArchiveOptions = {}) {
+  const { bytes, digest } = await releaseArchive(instance.image, 'v1.1.0', archive);
+  return { digest, options: await carried(instance, bytes) };
 }
 const names = async (instance: Instance) =>
   (
@@ -35,13 +31,13 @@ const refused = /^refused \(not-proven\): nothing was changed(?:, v1\.0\.0 runs 
 
 test('an archive is updated to, by the release that it has, and is proven again after it was loaded', async () => {
   const instance = await createInstance({ publish: [] });
-  const { options } = await carried(instance);
-  const plan = await instance.update(['plan', ...from], options);
+  const { options } = await made(instance);
+  const plan = await instance.update(['plan', ...fromFile], options);
   expect([plan.exitCode, plan.log]).toEqual([0, expect.stringContaining('v1.1.0')]);
   expect(await names(instance)).toEqual([`${instance.image}:v1.0.0`]);
-  await updateWell(instance, from, { version: 'v1.1.0', changed: moved }, options);
+  await updateWell(instance, fromFile, { version: 'v1.1.0', changed: moved }, options);
   // By the digest of the index, which a pull would have brought.
-  const again = await instance.update(from, options);
+  const again = await instance.update(fromFile, options);
   expect([again.exitCode, again.log]).toEqual([0, expect.stringContaining('unchanged')]);
 });
 
@@ -53,12 +49,12 @@ test.for(['generated', 'inline', 'default-latest'] as const)(
       publish: [],
       ...(kind === 'default-latest' && { tag: 'latest' }),
     });
-    const { options } = await carried(instance, { names: ['app', 'worker'] });
+    const { options } = await made(instance, { names: ['app', 'worker'] });
     const all = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
     const changed = { generated: { '.env': all, 'compose.yaml': all }, inline: { 'compose.yaml': all } };
     await updateWell(
       instance,
-      from,
+      fromFile,
       { version: 'v1.1.0', changed: kind === 'default-latest' ? {} : changed[kind] },
       options,
     );
@@ -72,9 +68,9 @@ test('a pin with a digest gets that of the archive', async () => {
   await instance.write('compose.yaml', pinned);
   await instance.compose('up', '-d', 'app', 'worker');
   await instance.waitUntilHealthy();
-  const { options, digest } = await carried(instance);
+  const { options, digest } = await made(instance);
   const moved = (text: string) => text.replaceAll(`v1.0.0@${old}`, `v1.1.0@${digest}`);
-  await updateWell(instance, from, { version: 'v1.1.0', changed: { 'compose.yaml': moved } }, options);
+  await updateWell(instance, fromFile, { version: 'v1.1.0', changed: { 'compose.yaml': moved } }, options);
 });
 
 const withFlipped = (entries: ArchiveEntries, name: RegExp): ArchiveEntries =>
@@ -93,29 +89,29 @@ test('what is not the whole, unchanged release of this product for this platform
     [{ platform: 'linux/s390x' }, 'has no image of'],
     [{ names: ['other'] }, 'is in no release that was proven'],
     [{ change: (entries) => withFlipped(entries, /^release\.json$/) }, 'signed by none of the keys'],
-    [{ change: (entries) => withFlipped(entries, /sigstore/) }, '/release/svc-v1.1.0-linux.tar: '],
-    [{ change: (entries) => withFlipped(entries, /^blobs/) }, '/release/svc-v1.1.0-linux.tar: '],
+    [{ change: (entries) => withFlipped(entries, /sigstore/) }, '/release/carried.tar: '],
+    [{ change: (entries) => withFlipped(entries, /^blobs/) }, '/release/carried.tar: '],
     [
       { change: (entries) => entries.filter(([, { length }]) => length < 100_000) },
       'which is of an image in it',
     ],
   ];
-  for (const [made, why] of rows) {
-    const { options } = await carried(instance, made);
-    await expectAttempt(instance, from, { exitCode: 3, says: [why], ends: [refused] }, options);
+  for (const [special, why] of rows) {
+    const { options } = await made(instance, special);
+    await expectAttempt(instance, fromFile, { exitCode: 3, says: [why], ends: [refused] }, options);
   }
   const { bytes } = await releaseArchive(instance.image, 'v1.1.0');
   for (const cut of [bytes.subarray(0, -1024), bytes.subarray(0, 5000), Buffer.alloc(0)])
     await expectAttempt(
       instance,
-      from,
+      fromFile,
       { exitCode: 3, says: ['it was cut off'], ends: [refused] },
-      await mounted(cut),
+      await carried(instance, cut),
     );
-  const { options } = await carried(instance);
+  const { options } = await made(instance);
   await expectAttempt(
     instance,
-    [...from, '--target', 'v1.2.0'],
+    [...fromFile, '--target', 'v1.2.0'],
     { exitCode: 3, says: ['what is signed is v1.1.0, not v1.2.0'], ends: [refused] },
     options,
   );
@@ -126,9 +122,28 @@ test('a layer that was changed under its name is told before anything is loaded'
   const instance = await createInstance({ publish: [] });
   const largest = (entries: ArchiveEntries) =>
     entries.toSorted((a, b) => b[1].length - a[1].length)[0]?.[0] ?? '';
-  const { options } = await carried(instance, {
+  const { options } = await made(instance, {
     change: (entries) => withFlipped(entries, new RegExp(`^${largest(entries)}$`)),
   });
-  await expectAttempt(instance, from, { exitCode: 3, says: ['in it was changed'], ends: [refused] }, options);
+  await expectAttempt(
+    instance,
+    fromFile,
+    { exitCode: 3, says: ['in it was changed'], ends: [refused] },
+    options,
+  );
   expect(await names(instance)).toEqual([`${instance.image}:v1.0.0`]);
+});
+
+test('a run that is killed once the engine has loaded an archive leaves nothing that the next one minds', async () => {
+  const instance = await createInstance({ publish: [] });
+  const before = await look(instance);
+  const { options } = await made(instance);
+  const run = instance.startUpdate(fromFile, options);
+  await run.waitFor('is here, out of carried.tar');
+  await run.kill();
+  await run.done;
+  const result = await instance.update(fromFile, options);
+  expect(judgeOutcome(result, ['updated']), result.log).toEqual([]);
+  const expected = { version: 'v1.1.0', changed: moved };
+  expect(judgeUpdated(before, await look(instance), expected), result.log).toEqual([]);
 });

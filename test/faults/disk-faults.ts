@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { judgeUntouched } from '../judge/judge.ts';
 import { endingOf } from '../judge/log.ts';
+import { carried, fromFile, releaseArchive } from '../rig/release-archive.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { type Attempt, expectEnding, expectPins, nextRun } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
@@ -77,7 +78,7 @@ async function tryFrom(trial: Trial, moment: Moment, disk: SmallDisk, room: Room
   await expectWhole(trial, { subject, before, to }, await run.done);
 }
 
-/** A release of 8 MB where there is room for 3 MB: fetched ahead, and updated to. */
+/** A release of 8 MB where there is room for 3 MB: fetched ahead, out of a file, and updated to. */
 async function tryFullInThePull(trial: Trial): Promise<void> {
   const subject = await subjectOnSmallDisk(trial);
   const before = await subject.look();
@@ -88,9 +89,13 @@ async function tryFullInThePull(trial: Trial): Promise<void> {
   const fetched = await subject.instance.startUpdate(['fetch', ...to.args]).done;
   for (const fact of judgeUntouched(before, await subject.look()))
     expectThat(false, `after the fetch: ${fact}`);
+  const { bytes } = await releaseArchive(subject.instance.image, to.tag, { release: to.options });
+  const loaded = await subject.update({ args: fromFile }, await carried(subject.instance, bytes));
+  for (const fact of judgeUntouched(before, await subject.look()))
+    expectThat(false, `after the load: ${fact}`);
   const result = await subject.update(to);
   await engineDisk.makeRoom();
-  for (const each of [fetched, result]) {
+  for (const each of [fetched, loaded, result]) {
     expectThat(endingOf(each) === 'failed', `the run ended ${endingOf(each)}, not failed`);
     expectThat(
       each.log.includes('no space left on the disk of the engine'),

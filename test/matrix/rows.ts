@@ -1,3 +1,4 @@
+import { execa } from 'execa';
 import {
   type Attempt,
   expectBroughtBack,
@@ -13,10 +14,11 @@ import { type InstallName, releaseOf } from '../faults/install.ts';
 import { atMoment, onEngineEvent } from '../faults/kill.ts';
 import { Subject } from '../faults/subject.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
-import { judgeOutcome } from '../judge/log.ts';
+import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { machinePlatform } from '../rig/image.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
+import { carried, fromFile, releaseArchive } from '../rig/release-archive.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { startServerInstance } from '../rig/server/server-instance.ts';
 import type { TestHost } from '../rig/test-host.ts';
@@ -85,7 +87,8 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
     await updateWell(await begin(row, 'generated', alone));
   },
   literal: async (row) => {
-    await updateWell(await begin(row, 'inline', alone));
+    const { subject } = await updateWell(await begin(row, 'inline', alone));
+    await updateFromFile(subject);
   },
   digest: tryDigest,
   floating: async (row) => {
@@ -128,6 +131,17 @@ async function updateWell(attempt: Attempt): Promise<Attempt> {
 }
 
 /** Of tag and digest, both move. */
+/** To the next release, which no registry has. */
+async function updateFromFile(subject: Subject): Promise<void> {
+  const { instance, install } = subject;
+  const to = releaseOf(install, 2);
+  const { bytes } = await releaseArchive(instance.image, to.tag, { release: to.options });
+  const before = await subject.look();
+  const from = { args: fromFile };
+  survive(judgeOutcome(await subject.update(from, await carried(instance, bytes)), ['updated']));
+  await expectUpdated({ subject, before, to });
+}
+
 async function tryDigest(row: RowContext): Promise<void> {
   const { subject } = await begin(row, 'inline', alone);
   const { instance, release } = subject;
@@ -146,6 +160,16 @@ async function tryDigest(row: RowContext): Promise<void> {
   survive(judgeOutcome(await subject.update(releaseOf('inline', 1)), ['updated']));
   const changed = { 'compose.yaml': (text: string) => text.replaceAll(pin.from, pin.to) };
   survive(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }));
+
+  // Of what it loads, only an engine with the containerd image store knows the digest.
+  const next = releaseOf('inline', 2);
+  const { bytes } = await releaseArchive(instance.image, next.tag, { release: next.options });
+  const loaded = await subject.update({ args: fromFile }, await carried(instance, bytes));
+  const { stdout: store } = await execa('docker', ['info', '--format', '{{.DriverStatus}}']);
+  const isContainerd = store.includes('io.containerd.snapshotter');
+  survive(judgeOutcome(loaded, [isContainerd ? 'updated' : 'refused']));
+  if (!isContainerd)
+    survive(judgeWords(loaded, { exitCode: 3, says: [], ends: [/^refused \(pin-unsupported\)/] }));
 }
 
 function survive(facts: readonly string[]): void {

@@ -1,7 +1,10 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { archiveOf } from '../provenance/archive.ts';
 import { publisher } from '../provenance/sign.ts';
 import { type Blob, buildImage, machinePlatform, sha256 } from './image.ts';
 import type { ReleaseOptions } from './releases.ts';
+import type { UpdaterOptions } from './updater-run.ts';
 
 /** What is special about an archive; what is left out is as in a good one. */
 export interface ArchiveOptions {
@@ -67,4 +70,15 @@ export async function releaseArchive(
     ...new Map(blobs.toSorted(([a], [b]) => (a < b ? -1 : 1))),
   ];
   return { bytes: archiveOf(change(entries)), digest };
+}
+
+/** The options by which the updater goes by such a file, which has no network to ask anybody else. */
+export const fromFile = ['--from', '/release/carried.tar', '--trust', '/release/publisher.pem'];
+
+/** A file, and the key of who is trusted, as somebody has carried them to the machine of an instance. */
+export async function carried({ directory }: { directory: string }, bytes: Buffer): Promise<UpdaterOptions> {
+  const folder = await mkdtemp(join(dirname(directory), 'carried-'));
+  await writeFile(join(folder, 'carried.tar'), bytes);
+  await writeFile(join(folder, 'publisher.pem'), anna.key);
+  return { volumes: [`${folder}:/release:ro`], docker: ['--network', 'none'] };
 }
