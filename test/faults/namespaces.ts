@@ -36,6 +36,8 @@ export async function runInNamespaces(
     const what = `${missing.join(', ')} installed (scripts/engine up does it)`;
     throw new Error(`an engine of the tests' own needs ${what}`);
   }
+  // Behind it nothing can be fetched.
+  await busybox();
   const child = spawn('unshare', ['--mount', '--net', '--', process.execPath, script, ...args], {
     stdio: ['pipe', 'inherit', 'inherit'],
     env: surroundings,

@@ -12,9 +12,15 @@ const cached = fileURLToPath(new URL('../../.cache/busybox', import.meta.url));
  * sources and unpacked without installing it.
  */
 export async function busybox(): Promise<Buffer> {
-  if (!existsSync(cached)) await fetchBusybox();
+  // Two at a time would be refused apt's lock.
+  if (!existsSync(cached)) {
+    fetching ??= fetchBusybox();
+    await fetching;
+  }
   return readFile(cached);
 }
+
+let fetching: Promise<void> | undefined;
 
 async function fetchBusybox(): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'busybox-'));
