@@ -61,6 +61,18 @@ test.for(['generated', 'inline', 'default-latest'] as const)(
   },
 );
 
+test('a pin of a part moves to a part that no registry has', async () => {
+  const instance = await createInstance({
+    kind: 'inline',
+    tag: '1.0',
+    release: { version: '1.0.0' },
+    publish: [],
+  });
+  const { options } = await made(instance);
+  const changed = { 'compose.yaml': (text: string) => text.replaceAll('svc:1.0', 'svc:1.1') };
+  await updateWell(instance, fromFile, { version: 'v1.1.0', changed }, options);
+});
+
 test('a pin with a digest gets that of the archive', async () => {
   const instance = await createInstance({ kind: 'inline', publish: [] });
   const old = await instance.publish('v1.0.0');

@@ -7,6 +7,7 @@ import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { archiveHeader, paddingOf } from '../../../provenance/archive-header.ts';
 import type { ReleaseArchive } from '../../../provenance/release-archive.ts';
+import { withHeartbeat } from '../../log/heartbeat.ts';
 import { archiveAt, type Expectations } from '../../process/expectations.ts';
 import type { RunContext } from '../../process/run-context.ts';
 import type { PullLog } from '../pull-images.ts';
@@ -32,7 +33,7 @@ interface Loading {
  * @throws UpdateError not-proven, pull-…
  */
 export async function loadImages(
-  context: Pick<RunContext, 'engine'> & { log: PullLog },
+  context: Pick<RunContext, 'engine' | 'log'>,
   wanted: ReadonlyMap<string, string>,
   loading: Loading,
 ): Promise<ReadonlySet<string>> {
@@ -59,7 +60,7 @@ export async function loadImages(
 }
 
 async function send(
-  { engine, log }: Pick<RunContext, 'engine'> & { log: PullLog },
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
   archive: ReleaseArchive,
   images: ReadonlyMap<string, ArchivedImage>,
   { from, deadline }: Loading,
@@ -70,11 +71,13 @@ async function send(
   const input = Readable.from(tarOf(archive, images, parts, teller(log, from, 'loaded', bytes)), {
     objectMode: false,
   });
-  const { exitCode, timedOut, stderr } = await engine.call(['load', '--quiet'], {
+  const loading = engine.call(['load', '--quiet'], {
     input,
     deadlineMs: Math.max(1, deadline - performance.now()),
     repeatable: false,
   });
+  // When it has all of them, it still unpacks them.
+  const { exitCode, timedOut, stderr } = await withHeartbeat(log, `the engine takes ${names}`, loading);
   if (!input.destroyed) {
     input.destroy();
     await once(input, 'close');
