@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { publisher } from '../provenance/sign.ts';
+import { buildImage, machinePlatform, sha256 } from '../rig/image.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
@@ -16,6 +17,8 @@ const anna = publisher();
 const none = `sha256:${'0'.repeat(64)}`;
 
 interface Said {
+  /** Of this machine's platform. */
+  manifest?: string;
   version?: string;
   files?: Record<string, string>;
   signer?: ReturnType<typeof publisher>;
@@ -28,7 +31,8 @@ async function downloaded(instance: Instance, digest: string, said: Said = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-release-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const { version = 'v1.1.0', files = {}, signer = anna, change = (text: string) => text } = said;
-  const platforms = { [await platform()]: { manifest: none, config: none } };
+  const { manifest = none } = said;
+  const platforms = { [await platform()]: { manifest, config: none } };
   const text = JSON.stringify({
     ...{ format: 1, product: 'svc', version, channel: 'stable', publishedAt: '2026-11-20T08:00:00Z', files },
     images: { [instance.image]: { reference: `${instance.image}:${version}`, digest, platforms } },
@@ -136,6 +140,34 @@ test('a tag that floats is moved back where it leads to another image than the p
   await instance.publish('latest', { version: '1.1.0' });
   const result = await instance.update(['update', ...signed.args], signed.options);
   expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0' }), result.log).toEqual([]);
+});
+
+test('of an index the manifest that this platform runs is proven, whatever else the index says', async () => {
+  const instance = await createInstance({ publish: [] });
+  const { manifest } = await buildImage(instance.image.slice(instance.image.indexOf('/') + 1), 'v1.1.0');
+  const target = ['--target', 'v1.1.0'];
+  const digest = await instance.publish('v1.1.0', { platforms: [machinePlatform] });
+  const signed = await downloaded(instance, digest, { manifest: sha256(manifest.bytes) });
+
+  // Another platform's in its place: an index in which nothing but the manifest of this platform is another one.
+  await instance.publish('v1.1.0', { platforms: [machinePlatform], labels: { swapped: 'yes' } });
+  await expectAttempt(
+    instance,
+    ['update', ...target, ...signed.args],
+    { exitCode: 3, says: ['and not what was proven'], ends: [refused] },
+    signed.options,
+  );
+  // The same for this platform, in an index that says something else besides.
+  await instance.publish('v1.1.0', { attestation: 'made again' });
+  await updateWell(
+    instance,
+    [...target, ...signed.args],
+    {
+      version: 'v1.1.0',
+      changed: { '.env': (text) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') },
+    },
+    signed.options,
+  );
 });
 
 test('a file that the release ships has to be the signed one', async () => {
