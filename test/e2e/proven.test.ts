@@ -6,7 +6,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { publisher } from '../provenance/sign.ts';
+import { generatedCompose } from '../rig/compose-text.ts';
 import { buildImage, machinePlatform, sha256 } from '../rig/image.ts';
+import { publish } from '../rig/registry.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { createInstance, type Instance } from './support/instance.ts';
@@ -183,5 +185,24 @@ test('a file that the release ships has to be the signed one', async () => {
       ends: [refused],
     },
     wrong.options,
+  );
+});
+
+test('where the new file names another repository, what comes from there is proven as well', async () => {
+  const instance = await createInstance({ kind: 'generated', publish: [] });
+  const text = generatedCompose('v1.1.0').replaceAll(/\$\{SVC_IMAGE:\?\}/g, `${instance.image}-next`);
+  const digest = await instance.publish('v1.1.0', { files: { 'compose.yaml': text } });
+  const [host = '', ...path] = instance.image.split('/');
+  await publish(host, `${path.join('/')}-next`, 'v1.1.0');
+  const signed = await downloaded(instance, digest);
+  await expectAttempt(
+    instance,
+    ['update', '--target', 'v1.1.0', ...signed.args],
+    {
+      exitCode: 3,
+      says: [`${instance.image}-next:v1.1.0 of app is in no release that was proven`],
+      ends: [refused],
+    },
+    signed.options,
   );
 });
