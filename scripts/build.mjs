@@ -141,7 +141,7 @@ async function buildLibrary() {
   // Whoever uses the library has no types but its own.
   await writeTypes(['instance/index', 'instance/testing/index'], join(out, 'instance/types'), []);
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
-  await weigh('instance/index.mjs', 440_000);
+  await weigh('instance/index.mjs', 460_000);
   await weigh('instance/testing.mjs', 250_000);
 }
 

@@ -48,6 +48,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     place: ['contract'],
     offer: ['contract', 'host', 'place', 'store'],
     run: ['contract', 'host', 'offer', 'place', 'store'],
+    archive: ['contract', 'offer', 'run'],
     'by-itself': ['contract', 'host', 'offer', 'run'],
     http: ['contract', 'host', 'run'],
     testing: ['by-itself', 'contract', 'host', 'http'],

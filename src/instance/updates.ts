@@ -5,6 +5,7 @@ import { type Channel, targetFor } from '../release/channel.ts';
 import { pointOf, secondsToKeep } from '../wire/back-point.ts';
 import { byItself } from '../wire/codes.ts';
 import type { BackOffer, CancelReason, JobInTheWay, Reason, Run, Status } from '../wire/status.ts';
+import { Archives } from './archive/archives.ts';
 import { AutomaticUpdates } from './by-itself/automatic-updates.ts';
 import { decide } from './by-itself/decide.ts';
 import { PathUpdates } from './by-itself/path-updates.ts';
@@ -16,7 +17,7 @@ import { HostFailure } from './host/ask-host.ts';
 import { askJobs } from './host/ask-jobs.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
-import { Unavailable, type UpdateService } from './http/update-service.ts';
+import { type ArchiveReceiver, Unavailable, type UpdateService } from './http/update-service.ts';
 import { noStoreReason, type Observation, ObservationCache } from './observation.ts';
 import { askBuildServers } from './offer/build-servers.ts';
 import { findReason } from './offer/find-reason.ts';
@@ -62,6 +63,8 @@ export class Updates implements UpdateService {
   readonly #ahead: ImagesAhead;
   readonly #automatic: AutomaticUpdates;
   readonly #paths: PathUpdates;
+  readonly #archives: Archives | null;
+  readonly archives: ArchiveReceiver | null;
   #isBooted = false;
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
@@ -113,6 +116,26 @@ export class Updates implements UpdateService {
           return last?.id === id && this.#paths.after(last)?.to === to;
         }),
     });
+    const archives = this.#openArchives();
+    this.#archives = archives;
+    this.archives = archives && {
+      begin: (announced) => archives.begin(announced).catch(unavailable),
+      receive: (piece, body) => archives.receive(piece, body).catch(unavailable),
+      remove: () => archives.remove().catch(unavailable),
+    };
+  }
+
+  /** Whatever an archive needs of the other parts. */
+  #openArchives(): Archives | null {
+    const { settings, engine } = this.#context;
+    if (settings.archives === null) return null;
+    const archives = new Archives(this.#context, settings.archives, {
+      facts: async () => this.#catalog.facts(await this.#lastRun()),
+      platform: () => engine.platform(),
+      reason: async () => this.#reason(await this.#observations.refresh(), [], null),
+    });
+    this.listeners.on('end', (run) => archives.tidy(run));
+    return archives;
   }
 
   /**
@@ -126,6 +149,8 @@ export class Updates implements UpdateService {
     await this.#watch.start();
     await this.#catalog.start();
     if (!isFirst) return;
+    const last = await this.#lastRun().catch(() => null);
+    if (last) void this.#archives?.tidy(last).catch(() => {});
     void this.#ahead.start();
     void this.#automatic.start();
     void this.#paths.start();
@@ -204,6 +229,8 @@ export class Updates implements UpdateService {
 
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     return this.#begin('update', order, async () => {
+      if (order.from !== undefined)
+        return (await this.#archives?.destination(order.from)) ?? { reason: noArchives };
       const known = await this.#catalog.facts(await this.#lastRun());
       return provenWay((order.through ? wayTo : destinationOf)(order.target, known), known);
     });
@@ -367,6 +394,7 @@ const overtaken: Reason = {
   message: 'it has been started already, or is no longer wanted',
 };
 const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an update' };
+const noArchives: Reason = { code: 'no-archives', message: 'the platform takes no archives' };
 const noPoint: Reason = { code: 'no-point', message: 'the last update has kept no restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'it is not known yet whether an update is on';

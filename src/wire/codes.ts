@@ -16,6 +16,9 @@ export const reasonCodes = [
   'up-to-date',
   /** Nothing proves by whom it was published. */
   'unproven',
+  /** Of an archive alone: none are taken here, or this one is not. */
+  'no-archives',
+  'archive-refused',
   /** Of going back alone: nothing of before is kept, or the updater refuses. */
   'no-point',
   'back-refused',

@@ -38,7 +38,7 @@ export const reasonShape = shape('Reason', 'Why an update may not start now', {
   since: optional(time(), 'Since when, where that is known'),
   jobs: optional(list(jobShape), 'Every job that is in the way'),
   refusal: optional(text(), 'With `back-refused`: why, as the code of the updater, such as `not-as-left`'),
-  advice: optional(text(), 'What a person does next, where the updater says it'),
+  advice: optional(text(), 'What a person does next, where that is said'),
 });
 
 export interface CancelReason extends TypeOf<typeof cancelReasonShape> {}
@@ -246,6 +246,14 @@ export const statusShape = shape('Status', null, {
   ),
 });
 
+export interface Archive extends TypeOf<typeof archiveShape> {}
+export const archiveShape = shape('Archive', 'What is here of the archive of a release', {
+  version: nullable(text(), 'The release, once it is proven by whom it was published'),
+  size: number({ minimum: 1 }),
+  received: number({ minimum: 0 }),
+  ready: flag('All of it is here, and an update may start from it'),
+});
+
 /** What somebody who is no admin learns. */
 export interface UserStatus extends TypeOf<typeof versionShape> {}
 export const versionShape = shape('Version', null, {
@@ -288,4 +296,5 @@ export const answers = [
   cancelReasonShape,
   problemShape,
   toldRunShape,
+  archiveShape,
 ];

@@ -160,6 +160,10 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
       releases: undefined,
     },
   ],
+  Archive: [
+    { version: 'v1.5.0', size: 12, received: 12, ready: true },
+    { version: null, size: needed, received: needed, ready: false },
+  ],
   Version: [
     { version: 'v1.4.2', updating: true },
     { version: needed, updating: needed },

@@ -30,6 +30,8 @@ export interface BackOrder extends Omit<UpdateOrder, 'target' | 'through'> {
 export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'through'>> & {
   target: string | null;
   through?: boolean;
+  /** The sum of an archive that was sent. */
+  from?: string;
 };
 
 export type BackStart = Required<BackOrder>;

@@ -146,6 +146,11 @@ export interface InstanceOptions {
   registryCredentials?: string;
   /** Further directories of the host that compose reads files from, beside those that the labels name. */
   directories?: readonly string[];
+  /**
+   * Where the archive of a release is kept that somebody hands over, 8 GiB at most: a directory of its own on a mount of the server's
+   * container. Whom it has to be signed by is said by `trust`, else by that of `feed`. Default: none is taken (docs/server-library.md).
+   */
+  archives?: { directory: string; trust?: Trust };
   /** Where the endpoints are. Default `/api/v1/instance/update`. */
   path?: string;
   /**
@@ -155,6 +160,11 @@ export interface InstanceOptions {
   onEnd?(run: Run): Awaitable<void>;
   /** Default: warnings and errors go to the console. */
   log?(entry: LogEntry): void;
+}
+
+export interface ArchiveSettings {
+  directory: string;
+  trust: Trust;
 }
 
 /** Options that are null where they are left out. */
@@ -167,12 +177,13 @@ type Nullable =
   | 'registryCredentials'
   | 'updaterSocket'
   | 'workers';
-type Renamed = 'product' | 'preparationTimeout' | 'idleTimeout' | 'automatic';
+type Renamed = 'archives' | 'product' | 'preparationTimeout' | 'idleTimeout' | 'automatic';
 
 /** The options with their defaults. */
 export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
   [Name in Nullable]: NonNullable<InstanceOptions[Name]> | null;
 } & {
+  archives: ArchiveSettings | null;
   product: Product;
   automatic: AutomaticSettings;
   preparationMs: number;
@@ -189,8 +200,13 @@ export function readOptions(given: InstanceOptions): Settings {
   // Given with the question, and not set for the process, where the host may use zod as well.
   const { error } = optionsSchema().safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(prettifyError(error));
+  const trust = options?.archives?.trust ?? options?.feed?.trust;
+  if (options?.archives && !trust)
+    mistakes.push(
+      '✖ needs a trust, its own or that of feed: what nobody has signed is not taken\n  → at archives',
+    );
   if (mistakes.length > 0) throw new TypeError(`${name}-updater: wrong options\n${mistakes.join('\n')}`);
-  const { preparationTimeout = 3600, idleTimeout = 3600, ...rest } = options;
+  const { preparationTimeout = 3600, idleTimeout = 3600, archives, ...rest } = options;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
     afterStep: null,
@@ -214,6 +230,7 @@ export function readOptions(given: InstanceOptions): Settings {
     workers: null,
     ...(said as typeof rest),
     product,
+    archives: archives && trust ? { directory: archives.directory, trust } : null,
     automatic: automaticSettings(options.automatic ?? {}),
     version: withV(options.version),
     preparationMs: preparationTimeout * 1000,

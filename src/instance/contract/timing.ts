@@ -16,6 +16,8 @@ export const usualTiming = {
   automatic: 15_000,
   /** Between two questions whether a path may go on. */
   path: 10_000,
+  /** How long no piece of an archive comes before another archive takes its place. */
+  archive: 60_000,
   /** Between two looks at the jobs that are waited for. */
   jobs: 2_000,
   /** How long a request waits until it is known whether a run was on as the server began. */

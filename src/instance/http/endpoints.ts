@@ -1,10 +1,17 @@
 import { targetFor } from '../../release/channel.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
-import { automaticSchema, backSchema, channelSchema, skipSchema, startSchema } from '../contract/schemas.ts';
+import {
+  archiveSchema,
+  automaticSchema,
+  backSchema,
+  channelSchema,
+  skipSchema,
+  startSchema,
+} from '../contract/schemas.ts';
 import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
 import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
-import { readBody } from './read-body.ts';
-import type { UpdateService } from './update-service.ts';
+import { readBody, readPiece } from './read-body.ts';
+import type { ArchiveReceiver, UpdateService } from './update-service.ts';
 
 /** Event streams of one server at a time. */
 const mostStreams = 100;
@@ -32,9 +39,11 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const start: Endpoint = {
     answer: async (request, by) => {
       const said = (await readBody(request, startSchema)) ?? {};
-      const { when = 'now', force = false } = said;
+      const { when = 'now', force = false, from } = said;
       refuseBoth(when, force);
-      return begun(await service.start({ ...destinationOf(said), when, force, by }));
+      if (from !== undefined && (said.target !== undefined || said.through))
+        throw new Refusal(400, 'An archive goes to the release that is in it: `from` or a target.');
+      return begun(await service.start({ ...destinationOf(said), when, force, by, ...(from && { from }) }));
     },
   };
 
@@ -125,6 +134,52 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     },
   };
 
+  const takeArchives = (): ArchiveReceiver => {
+    if (service.archives !== null) return service.archives;
+    const reason = { code: 'no-archives' as const, message: 'the platform takes no archives' };
+    throw new Refusal(409, reason.message, { reason });
+  };
+
+  const beginArchive: Endpoint = {
+    answer: async (request) => {
+      const announced = await readBody(request, archiveSchema);
+      if (!announced) throw new Refusal(400, 'The body must say the size and the sum of the archive.');
+      return received(await takeArchives().begin(announced));
+    },
+  };
+
+  const sendPiece: Endpoint = {
+    answer: async (request) => {
+      const { searchParams } = new URL(request.url);
+      const [sha256, offset] = [searchParams.get('sha256') ?? '', searchParams.get('offset') ?? ''];
+      if (!/^[0-9a-f]{64}$/.test(sha256) || !/^\d{1,10}$/.test(offset))
+        throw new Refusal(
+          400,
+          'The address must say of which archive the piece is (sha256), and where it begins (offset).',
+        );
+      const archives = takeArchives();
+      const answer = await archives.receive(
+        { sha256, offset: Number(offset) },
+        readPiece(request, service.closing),
+      );
+      if (answer === null) throw new Refusal(404, 'Nothing of that archive is here: begin again.');
+      return received(answer);
+    },
+  };
+
+  const received = (answer: Awaited<ReturnType<ArchiveReceiver['begin']>>): Response => {
+    if ('reason' in answer) throw new Refusal(409, answer.reason.message, answer);
+    return jsonResponse(200, answer.archive);
+  };
+
+  const removeArchive: Endpoint = {
+    answer: async () => {
+      const refused = await takeArchives().remove();
+      if (refused) throw new Refusal(409, refused.reason.message, refused);
+      return new Response(null, { status: 204, headers: commonHeaders });
+    },
+  };
+
   const at = (methods: Record<string, Endpoint>) => new Map(Object.entries(methods));
   return new Map([
     [path, at({ GET: status, POST: start })],
@@ -134,6 +189,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     [`${path}/channel`, at({ PUT: channel })],
     [`${path}/skip`, at({ PUT: skip })],
     [`${path}/automatic`, at({ PUT: automatic })],
+    [`${path}/archive`, at({ POST: beginArchive, PUT: sendPiece, DELETE: removeArchive })],
   ]);
 }
 

@@ -4,6 +4,7 @@ import { optional, percent, shape, text, word } from '../../wire/fields.ts';
 import { answers } from '../../wire/status.ts';
 import {
   abouts,
+  archiveSchema,
   automaticSchema,
   backSchema,
   channelSchema,
@@ -27,6 +28,7 @@ export const componentSchemas = (): object => ({
   ChannelChoice: requestSchema(channelSchema),
   Skip: requestSchema(skipSchema),
   AutomaticChoice: requestSchema(automaticSchema),
+  Announced: requestSchema(archiveSchema),
 });
 
 function requestSchema(schema: z.ZodMiniType): object {

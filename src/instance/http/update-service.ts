@@ -1,5 +1,5 @@
 import type { Channel } from '../../release/channel.ts';
-import type { BackOffer, CancelReason, Reason, Run, Status } from '../../wire/status.ts';
+import type { Archive, BackOffer, CancelReason, Reason, Run, Status } from '../../wire/status.ts';
 import type { AutomaticChoice } from '../contract/automatic.ts';
 import type { BackStart, StartOrder } from '../contract/instance-updates.ts';
 import type { RunRecord } from '../run/run-record.ts';
@@ -7,6 +7,18 @@ import type { RunRecord } from '../run/run-record.ts';
 /** The host does not answer, or the server is closing: whoever asks may come back. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
+}
+
+/** Takes the archive of a release in pieces. All methods may throw Unavailable. */
+export interface ArchiveReceiver {
+  /** What is here of it. */
+  begin(announced: { size: number; sha256: string }): Promise<{ archive: Archive } | { reason: Reason }>;
+  /** Null where nothing of that archive is here. What the body throws is thrown. */
+  receive(
+    piece: { sha256: string; offset: number },
+    body: AsyncIterable<Uint8Array>,
+  ): Promise<{ archive: Archive } | { reason: Reason } | null>;
+  remove(): Promise<{ reason: Reason } | null>;
 }
 
 /** What the endpoints are made of: everything but HTTP. All methods may throw Unavailable. */
@@ -32,6 +44,8 @@ export interface UpdateService {
   record(): Promise<RunRecord | null>;
   /** The last 50 runs, newest first, the open one among them. */
   history(): Promise<Run[]>;
+  /** Null where the platform takes no archives. */
+  readonly archives: ArchiveReceiver | null;
   /** Given when the server shuts down: whoever follows a run comes back to the next server. */
   readonly closing: AbortSignal;
 }

@@ -39,7 +39,12 @@ export interface UpdaterOrder {
   /** All of them, the app first; null leaves the choice to the updater. */
   services: readonly string[] | null;
   origin: RunOrigin;
+  /** The archive of a release, on the host, that it goes by. */
+  archive?: string | undefined;
 }
+
+/** Where the updater has it. */
+const archivePath = '/run/svc-updater/archive.tar';
 
 type UpdaterSettings = Pick<
   Settings,
@@ -50,7 +55,7 @@ type UpdaterSettings = Pick<
 export function updaterContainer(
   home: Home,
   { product, containerName, updaterImage, updaterEnvironment, restorePoint }: UpdaterSettings,
-  { command, services, origin }: UpdaterOrder,
+  { command, services, origin, archive }: UpdaterOrder,
 ): ContainerSpec {
   const environment = {
     // Nobody is there to say of each other service that it stays: the platform answers for its list.
@@ -68,7 +73,8 @@ export function updaterContainer(
     name: containerName,
     Image: updaterImage,
     Cmd: [
-      ...[...command, '--project', home.project, '--dir', home.directory, '--log', log],
+      ...[...command, ...(archive ? ['--from', archivePath] : [])],
+      ...['--project', home.project, '--dir', home.directory, '--log', log],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
     Env: [
@@ -87,7 +93,7 @@ export function updaterContainer(
       [labels.startedAt]: origin.startedAt,
     },
     HostConfig: {
-      Mounts: updaterMounts(home),
+      Mounts: [...updaterMounts(home), ...(archive ? [bind(archive, archivePath, true)] : [])],
       NetworkMode: 'none',
       CapDrop: ['ALL'],
       CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
@@ -128,18 +134,19 @@ type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
 
 /** What the updater gets of the machine. Mounts and not binds: a bind would create a directory that is missing. */
 export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
-  const bind = (source: string, target = source, readOnly = false): MountSpec => ({
-    Type: 'bind',
-    Source: source,
-    Target: target,
-    ReadOnly: readOnly,
-  });
   return [
     bind(socket),
     ...directories.map((directory) => bind(directory)),
     ...(credentials === null ? [] : [bind(credentials, '/root/.docker/config.json', true)]),
   ];
 }
+
+const bind = (source: string, target = source, readOnly = false): MountSpec => ({
+  Type: 'bind',
+  Source: source,
+  Target: target,
+  ReadOnly: readOnly,
+});
 
 /** Whether the container is, or was, about this instance; started by hand, it tells by what it has mounted. */
 export function isAbout(container: ContainerDetails, home: Home): boolean {

@@ -11,8 +11,7 @@ export async function expectOptions(
 ): Promise<string[]> {
   if (proof === undefined) return [];
   const platform = await engine.platform();
-  // The engine does not say which variant of its architecture it takes: `linux/arm/v7`.
-  const isOfEngine = (name: string) => name === platform || name.startsWith(`${platform}/`);
+  const isOfEngine = isOfPlatform(platform ?? '');
   const digestsOf = ({ digest, platforms }: ReleaseFile['images'][string]) => [
     digest,
     ...Object.entries(platforms).flatMap(([name, { manifest, config }]) =>
@@ -26,3 +25,9 @@ export async function expectOptions(
     ...Object.entries(proof.files).flatMap(([name, hash]) => ['--expect-file', `${name}=${hash}`]),
   ];
 }
+
+/** The engine does not say which variant of its architecture it takes: `linux/arm/v7`. */
+export const isOfPlatform =
+  (platform: string) =>
+  (name: string): boolean =>
+    name === platform || name.startsWith(`${platform}/`);

@@ -24,7 +24,7 @@ const pullLimitMs = 30 * 60_000;
  */
 export async function launch(
   record: RunRecord,
-  { home, target, proof }: Pick<Destination, 'target' | 'proof'> & { home: Home },
+  { home, target, proof, archive }: Pick<Destination, 'target' | 'proof' | 'archive'> & { home: Home },
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
@@ -40,7 +40,7 @@ export async function launch(
         ? (['back', '--yes'] as const)
         : (['update', '--target', target, ...(await expectOptions(proof, engine))] as const);
     await clearName(engine, home, settings.containerName);
-    const spec = updaterContainer(home, settings, { command, services, origin: record.run });
+    const spec = updaterContainer(home, settings, { command, services, origin: record.run, archive });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, signal);

@@ -214,6 +214,8 @@ export class ScriptedService implements UpdateService {
     return this.status();
   }
 
+  readonly archives = null;
+
   async record(): Promise<RunRecord | null> {
     const [past] = this.#script.history ?? [];
     if (this.#disturbance === 'unknown') return null;

@@ -284,6 +284,8 @@ const blocking: Record<ReasonCode, Blocking> = {
   'job-running': 'jobs',
   'up-to-date': 'none',
   unproven: 'none',
+  'no-archives': 'none',
+  'archive-refused': 'none',
   'no-point': 'none',
   'back-refused': 'none',
 };

@@ -35,6 +35,7 @@ describe('openApi', () => {
       '/api/v2/update/channel',
       '/api/v2/update/skip',
       '/api/v2/update/automatic',
+      '/api/v2/update/archive',
     ]);
   });
 
@@ -70,6 +71,12 @@ describe('openApi', () => {
         ...problem('PUT /skip', 400, 401, 403, 408, 409, 413, 415, 500, 503),
         'PUT /automatic 200 application/json',
         ...problem('PUT /automatic', 400, 401, 403, 408, 413, 415, 500, 503),
+        'POST /archive 200 application/json',
+        ...problem('POST /archive', 400, 401, 403, 408, 409, 413, 415, 500, 503),
+        'PUT /archive 200 application/json',
+        ...problem('PUT /archive', 400, 401, 403, 404, 408, 409, 413, 415, 500, 503),
+        'DELETE /archive 204',
+        ...problem('DELETE /archive', 401, 403, 409, 500, 503),
       ].toSorted(),
     );
   });
@@ -106,7 +113,7 @@ describe('openApi', () => {
 
   it('lets answers grow, and requests not', () => {
     const { schemas } = document().components;
-    const requests = ['Start', 'Back', 'ChannelChoice', 'Skip', 'AutomaticChoice'];
+    const requests = ['Start', 'Back', 'ChannelChoice', 'Skip', 'AutomaticChoice', 'Announced'];
     for (const [name, schema] of Object.entries(schemas)) {
       const isRequest = requests.includes(name);
       const text = JSON.stringify(schema);

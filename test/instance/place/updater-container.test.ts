@@ -60,6 +60,16 @@ describe("the updater's container", () => {
     expect(Cmd?.slice(-2)).toEqual(['--log', 'json']);
   });
 
+  it('has the archive that it goes by, read-only', () => {
+    const archive = '/srv/svc/archives/archive-1-2.tar';
+    const { Cmd, HostConfig } = updaterContainer(home, settings, { ...order, archive });
+    const from = '/run/svc-updater/archive.tar';
+    expect(Cmd?.slice(0, 5)).toEqual(['update', '--target', 'v1.5.0', '--from', from]);
+    const mount = { Type: 'bind', Source: archive, Target: from, ReadOnly: true };
+    expect(HostConfig?.Mounts?.at(-1)).toEqual(mount);
+    expect(spec.HostConfig?.Mounts).not.toContainEqual(mount);
+  });
+
   it('goes back, and tells that later', () => {
     const back = { ...origin, kind: 'back', by: 'anna' } as const;
     const { Cmd, Labels } = updaterContainer(home, settings, {

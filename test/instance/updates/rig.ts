@@ -22,6 +22,7 @@ export const quick: Timing = {
   ahead: 20,
   automatic: 20,
   path: 20,
+  archive: 60_000,
   jobs: 20,
   // More than a busy machine takes for a look.
   known: 1_500,

@@ -135,7 +135,14 @@ export class EngineDouble {
   async addServer(options: ServerOptions = {}): Promise<ServerDouble> {
     const spec = serverSpec(options);
     const door = await this.#addDoor(spec.name);
-    const mounts = [{ Source: '/var/run/docker.sock', Destination: door.path, RW: true }];
+    const mounts = [
+      { Source: '/var/run/docker.sock', Destination: door.path, RW: true },
+      ...Object.entries(options.mounts ?? {}).map(([Destination, Source]) => ({
+        Source,
+        Destination,
+        RW: true,
+      })),
+    ];
     const container = this.#add(spec, { imageId: this.images.add(spec.Image).id, mounts });
     this.#servers.set(door.name, container);
     if (options.isRunning ?? true) container.start();
