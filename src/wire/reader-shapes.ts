@@ -1,4 +1,6 @@
 import {
+  type Archive,
+  archiveShape,
   type BackOffer,
   backOfferShape,
   type Problem,
@@ -34,6 +36,9 @@ export const readRun = (value: unknown): Run | null => runShape.read(value) ?? n
 
 /** Null where it says not even where to. */
 export const readBackOffer = (value: unknown): BackOffer | null => backOfferShape.read(value) ?? null;
+
+/** Null where it does not say how much is here. */
+export const readArchive = (value: unknown): Archive | null => archiveShape.read(value) ?? null;
 
 export const readHistory = (value: unknown): Run[] | null =>
   Array.isArray(value) ? value.flatMap((one) => readRun(one) ?? []) : null;

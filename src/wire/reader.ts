@@ -34,6 +34,11 @@ export interface Order {
   through?: true;
 }
 
+/** An update to the release in an archive that was sent, by its sum. */
+export interface ArchiveOrder extends Omit<Order, 'target' | 'through'> {
+  from: string;
+}
+
 /** What is set of updates by themselves; what is left out stays. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'keptBack'>>;
 
@@ -72,25 +77,25 @@ export class Reader {
   } = {}): Promise<Answer<Status | UserStatus>> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
     const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
-    return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
+    return this.ask(readStatus, { path: query && `?${query}`, deadline, signal });
   }
 
   /** The current run or the last one; a problem of 404 where there has been none. */
   progress({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.#ask(readToldRun, { path: '/progress', signal });
+    return this.ask(readToldRun, { path: '/progress', signal });
   }
 
   history({ signal }: Waiting = {}): Promise<Answer<Run[]>> {
-    return this.#ask(readHistory, { path: '/history', signal });
+    return this.ask(readHistory, { path: '/history', signal });
   }
 
   /** Not to be repeated where its answer is lost: `progress` tells what became of it. */
-  start(order: Order, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.#ask(readToldRun, { method: 'POST', body: order, deadline: this.#deadlines.change, signal });
+  start(order: Order | ArchiveOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+    return this.ask(readToldRun, { method: 'POST', body: order, deadline: this.#deadlines.change, signal });
   }
 
   cancel({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.#ask(readToldRun, {
+    return this.ask(readToldRun, {
       method: 'DELETE',
       path: '/progress',
       deadline: this.#deadlines.change,
@@ -100,18 +105,18 @@ export class Reader {
 
   /** What going back to the last restore point leads to; a problem of 409 where there is nothing to go back to. */
   backOffer({ signal }: Waiting = {}): Promise<Answer<BackOffer>> {
-    return this.#ask(readBackOffer, { path: '/back', deadline: this.#deadlines.compare, signal });
+    return this.ask(readBackOffer, { path: '/back', deadline: this.#deadlines.compare, signal });
   }
 
   /** Like `start`. */
   goBack(order: BackOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     const { change: deadline } = this.#deadlines;
-    return this.#ask(readToldRun, { method: 'POST', path: '/back', body: order, deadline, signal });
+    return this.ask(readToldRun, { method: 'POST', path: '/back', body: order, deadline, signal });
   }
 
   async setChannel(channel: string, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
     const body = { channel };
-    return this.#ask(readStatus, {
+    return this.ask(readStatus, {
       method: 'PUT',
       path: '/channel',
       body,
@@ -126,13 +131,13 @@ export class Reader {
     { signal }: Waiting = {},
   ): Promise<Answer<Status | UserStatus>> {
     const { change: deadline } = this.#deadlines;
-    return this.#ask(readStatus, { method: 'PUT', path: '/automatic', body: choice, deadline, signal });
+    return this.ask(readStatus, { method: 'PUT', path: '/automatic', body: choice, deadline, signal });
   }
 
   /** What is the newest is not spoken of until there is a newer one; null: it is again. */
   async skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
     const { change: deadline } = this.#deadlines;
-    return this.#ask(readStatus, { method: 'PUT', path: '/skip', body: { version }, deadline, signal });
+    return this.ask(readStatus, { method: 'PUT', path: '/skip', body: { version }, deadline, signal });
   }
 
   /**
@@ -160,7 +165,8 @@ export class Reader {
     }
   }
 
-  async #ask<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
+  /** What only some programs ask. */
+  async ask<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
     const { deadline = this.#deadlines.read, signal } = question;
     const late = AbortSignal.timeout(deadline);
     try {
@@ -188,14 +194,15 @@ export class Reader {
     signal,
   }: Question & { accept: string }): Promise<Response> {
     const { address, headers = {}, fetch = globalThis.fetch } = this.#options;
+    const isBytes = body instanceof Uint8Array;
     return fetch(`${address}${path}`, {
       method,
       headers: {
         ...headers,
         Accept: accept,
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(body && { 'Content-Type': isBytes ? 'application/octet-stream' : 'application/json' }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body && { body: isBytes ? body : JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
       redirect: 'manual',
       cache: 'no-store',
@@ -210,7 +217,8 @@ export interface Waiting {
 interface Question extends Waiting {
   method?: string;
   path?: string;
-  body?: object;
+  /** JSON, or bytes as they are. */
+  body?: object | Uint8Array<ArrayBuffer>;
   /** Milliseconds. */
   deadline?: number;
 }

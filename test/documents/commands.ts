@@ -99,6 +99,10 @@ export const commands = {
     says: "'--from 02:00 --to 05:00'",
   },
   'svc instance automatic --off': { in: 'test/client/automatic.test.ts', says: "'--off'" },
+  'svc instance update --from svc-v1.5.0-linux-amd64.tar': {
+    in: 'test/client/send.test.ts',
+    says: '`instance update --from ',
+  },
   'svc instance update --through': { in: 'test/client/path.test.ts', says: "'instance update --through'" },
   'svc instance follow': { in: 'test/client/commands.test.ts', says: "'instance follow'" },
   'svc instance cancel': { in: 'test/client/commands.test.ts', says: "'instance cancel'" },

@@ -1,7 +1,7 @@
 import type { Context } from '../command.ts';
 import { megabytes } from './download.ts';
 
-/** How far a download is: one line that is written anew on a terminal, else a line every ten seconds. */
+/** How far a download or what is sent is: one line that is written anew on a terminal, else a line every ten seconds. */
 export class TransferLine {
   readonly #context: Pick<Context, 'stdout' | 'isTerminal' | 'now'>;
   readonly #name: string;
@@ -17,10 +17,15 @@ export class TransferLine {
   }
 
   progress(bytes: number, total: number | null): void {
+    this.say(`${megabytes(bytes)}${total === null ? '' : ` of ${megabytes(total)}`} MB`);
+  }
+
+  /** Not more often than somebody can read it, unless it is the last word. */
+  say(text: string, isLast = false): void {
     const now = this.#context.now();
-    if (now - this.#saidAt < (this.#context.isTerminal ? 100 : 10_000)) return;
+    if (!isLast && now - this.#saidAt < (this.#context.isTerminal ? 100 : 10_000)) return;
     this.#saidAt = now;
-    this.#write(`${megabytes(bytes)}${total === null ? '' : ` of ${megabytes(total)}`} MB`);
+    this.#write(text);
   }
 
   /** It has come, whole. */

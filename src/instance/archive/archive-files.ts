@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ArchiveRefused, isFull, noRoom } from './archive-refused.ts';
@@ -124,10 +123,3 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number)
 
 const tooMuch = ({ size }: Announced): ArchiveRefused =>
   new ArchiveRefused('archive-refused', `more was sent than the ${size} bytes that were announced`);
-
-/** Of a file, in hex. */
-export async function sumOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(chunk);
-  return hash.digest('hex');
-}

@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import { sumOfFile } from '../../provenance/file-sum.ts';
 import { headOfArchive, openArchive } from '../../provenance/release-archive.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import { isGoodEnd } from '../../wire/codes.ts';
@@ -6,7 +7,7 @@ import type { Archive, Reason, Run } from '../../wire/status.ts';
 import type { ArchiveSettings } from '../contract/options.ts';
 import type { Destination, OfferFacts } from '../offer/offer.ts';
 import type { ServerContext } from '../run/server-context.ts';
-import { type Announced, ArchiveFiles, type KeptArchive, sumOf } from './archive-files.ts';
+import { type Announced, ArchiveFiles, type KeptArchive } from './archive-files.ts';
 import { ArchiveRefused, isFull, noRoom } from './archive-refused.ts';
 import { judgeHead, judgeImages } from './judge-archive.ts';
 
@@ -145,7 +146,7 @@ export class Archives {
   }
 
   async #finish(kept: KeptArchive): Promise<KeptArchive> {
-    if ((await sumOf(kept.path)) !== kept.sha256)
+    if ((await sumOfFile(kept.path)) !== kept.sha256)
       throw new ArchiveRefused(
         'archive-refused',
         'what came is not what was announced: a byte was changed on the way, or the file while it was sent',

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ArchiveFiles, sumOf } from '../../../src/instance/archive/archive-files.ts';
+import { ArchiveFiles } from '../../../src/instance/archive/archive-files.ts';
+import { sumOfFile } from '../../../src/provenance/file-sum.ts';
 
 const announced = { size: 12, sha256: 'ab'.repeat(32) };
 const part = `archive-${announced.sha256}-12.part`;
@@ -35,7 +36,9 @@ describe('the directory of archives', () => {
     const whole = await files.complete(all);
     expect(await files.kept()).toMatchObject({ ...announced, received: 12, isWhole: true, path: whole.path });
     expect(readFileSync(whole.path, 'utf8')).toBe('release.json');
-    expect(await sumOf(whole.path)).toBe('16903c7a4898d982fab69d1f9b86f84345e498ec58965bf6047383688818b4c3');
+    expect(await sumOfFile(whole.path)).toBe(
+      '16903c7a4898d982fab69d1f9b86f84345e498ec58965bf6047383688818b4c3',
+    );
     await files.removeAll();
     expect(there()).toEqual([]);
   });
