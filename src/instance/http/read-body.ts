@@ -37,8 +37,10 @@ export async function* readPiece(request: Request, closing: AbortSignal): AsyncG
   const reader = request.body?.getReader();
   if (!reader) return;
   const until = performance.now() + pieceMs;
+  const over = new AbortController();
   const closed = new Promise<never>((_, reject) => {
-    closing.addEventListener('abort', () => reject(comeBack('The server is closing.')), { once: true });
+    const onClose = () => reject(comeBack('The server is closing.'));
+    closing.addEventListener('abort', onClose, { signal: over.signal });
   });
   closed.catch(() => {});
   const late = () =>
@@ -59,6 +61,7 @@ export async function* readPiece(request: Request, closing: AbortSignal): AsyncG
       yield value;
     }
   } finally {
+    over.abort();
     // The cancelled body is not awaited: its sender may take its time.
     reader.cancel().catch(() => {});
   }

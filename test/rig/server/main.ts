@@ -35,12 +35,15 @@ const queue = new SharedQueue({
   keepsHold: settings.keepsHold,
   onHold: (action, wasHeld) => note('holds', { action, wasHeld }),
 });
+// Whose releases it takes, where a test says so.
+const keys = known<string[] | null>('trust.json', null);
+const trust = keys && { keys };
 const options: InstanceOptions = {
   version,
   updaterImage: settings.updaterImage,
   updaterPull: settings.updaterPull,
   containerName: settings.updaterName,
-  feed: settings.feedUrl === null ? null : { url: settings.feedUrl, ...trustOf(known('trust.json', null)) },
+  feed: settings.feedUrl === null ? null : { url: settings.feedUrl, ...(trust && { trust }) },
   authorize: callerOf,
   queue,
   ahead: settings.ahead,
@@ -50,6 +53,7 @@ const options: InstanceOptions = {
   onEnd,
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
+if (trust) options.archives = { directory: join(data, 'archives'), trust };
 if (settings.engine !== null) options.engine = settings.engine;
 if (settings.updaterSocket !== null) options.updaterSocket = settings.updaterSocket;
 if (settings.app !== null) options.app = settings.app;
@@ -133,11 +137,6 @@ function dataFile(path: string): Response {
   const file = join(data, normalize(decodeURIComponent(path.slice('/data/'.length))));
   if (!file.startsWith(`${data}/`) || !existsSync(file)) return new Response(null, { status: 404 });
   return new Response(readFileSync(file));
-}
-
-/** Whose releases it takes, where a test says so. */
-function trustOf(keys: string[] | null): object {
-  return keys === null ? {} : { trust: { keys } };
 }
 
 /** What a test has left in a file; `none` where it has not. */
