@@ -34,6 +34,7 @@ export async function* readPiece(request: Request, closing: AbortSignal): AsyncG
     throw new Refusal(415, 'A piece must be application/octet-stream.');
   if (request.bodyUsed)
     throw new Error('the body of the request was read before it came to the update endpoints');
+  if (closing.aborted) throw comeBack('The server is closing.');
   const reader = request.body?.getReader();
   if (!reader) return;
   const until = performance.now() + pieceMs;

@@ -73,7 +73,8 @@ describe('the directory of archives', () => {
     await mkdir(directory);
     const secret = join(home, 'secret');
     writeFileSync(secret, 'secret');
-    symlinkSync(secret, join(directory, part));
+    // As short as an archive may be that has begun.
+    symlinkSync('../secret', join(directory, part));
     expect(await files.kept()).toBeNull();
     const begun = await files.begin(announced);
     await files.append(begun, bytes('release'));

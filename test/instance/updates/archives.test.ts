@@ -138,6 +138,7 @@ describe('an archive', () => {
     );
     await door(one).begin(good);
     await piece(one, good, 0, 5_000);
+    expect(await piece(one, { ...good, sha256: '0'.repeat(64) }, 5_000)).toBeNull();
     expect(await one.ask({ target: null, from: good.sha256 })).toEqual(
       refused('archive-refused', 'not all of it'),
     );
@@ -310,6 +311,20 @@ describe('while an update is on', () => {
     await utimes(join(directory, whole(good)), 1, 1);
     await booted({ version: 'v1.5.0' }, 'svc-app-2');
     await until(() => there().length === 0);
+  });
+
+  it('that has ended, what was sent after it stays', async () => {
+    const one = await booted();
+    await send(one, good);
+    await one.ask({ target: null, from: good.sha256 });
+    await until(() => rig.past.length === 1 && there().length === 0);
+    await one.updates.close();
+    const later = signedArchive(anna, releaseFile('v1.6.0'));
+    const next = await booted({ version: 'v1.5.0' }, 'svc-app-2');
+    expect(await send(next, later)).toEqual(ready('v1.6.0'));
+    await next.updates.close();
+    const last = await booted({ version: 'v1.5.0' }, 'svc-app-3');
+    expect(await door(last).begin(later)).toEqual(ready('v1.6.0'));
   });
 
   it('that ends otherwise, the archive is there for the next try', async () => {
