@@ -54,6 +54,20 @@ describe('svc instance update --from', () => {
     expect(rig.offsets).toEqual(rig.offsets.toSorted((a, b) => a - b));
   });
 
+  it('begins again where another server answers, which has nothing of it', async () => {
+    const { path } = archiveFile();
+    let isOther = true;
+    rig.before = ({ method }, response) => {
+      if (method !== 'PUT' || !isOther) return false;
+      isOther = false;
+      const body = JSON.stringify({ status: 404, detail: 'Nothing of that archive is here: begin again.' });
+      response.writeHead(404, { 'Content-Type': 'application/problem+json' }).end(body);
+      return true;
+    };
+    const { err, exitCode } = await update(path, '--no-follow');
+    expect([exitCode, err]).toEqual([0, expect.stringContaining('begin again.')]);
+  });
+
   it('is typed again after Ctrl-C, and goes on where it was', async () => {
     const { path, size } = archiveFile();
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -69,7 +69,8 @@ export class Archives {
     return this.#exclusive(async () => {
       const kept = await this.#files.kept();
       if (kept?.sha256 !== sha256) return null;
-      if (kept.isWhole || kept.received !== offset) return { archive: await this.#settle(kept) };
+      // What an update may be on from is not judged anew: it runs by now, and would be refused.
+      if (kept.isWhole || kept.received !== offset) return { archive: this.#told(kept) };
       const longer = await this.#files.append(kept, body).catch(async (error) => {
         // A full disk is not left so.
         if (error instanceof ArchiveRefused) await this.#files.removeAll();
@@ -94,17 +95,17 @@ export class Archives {
   destination(sha256: string): Promise<Destination | { reason: Reason }> {
     return this.#exclusive(async () => {
       const kept = await this.#files.kept();
-      if (kept?.sha256 !== sha256 || !kept.isWhole)
+      const isHere = kept?.sha256 === sha256 && kept.isWhole;
+      if (isHere) await this.#settle(kept);
+      const proof = this.#proven?.release;
+      if (!isHere || !proof)
         throw new ArchiveRefused(
           'archive-refused',
           'that archive is not here, or not all of it',
           'Send it again.',
         );
-      await this.#settle(kept);
-      const proof = this.#proven?.release;
-      const { version = '' } = proof ?? {};
       const archive = join(this.#directoryOnHost(), basename(kept.path));
-      return { target: version, to: version, proof, archive };
+      return { target: proof.version, to: proof.version, proof, archive };
     });
   }
 
@@ -123,12 +124,16 @@ export class Archives {
     try {
       const release = await this.#prove(kept);
       const isNext = release !== null && !kept.isWhole && kept.received === kept.size;
-      const { size, received, isWhole } = isNext ? await this.#finish(kept) : kept;
-      return { version: release?.version ?? null, size, received, ready: isWhole };
+      return this.#told(isNext ? await this.#finish(kept) : kept);
     } catch (error) {
       if (error instanceof ArchiveRefused) await this.#files.removeAll();
       throw error;
     }
+  }
+
+  #told({ sha256, size, received, isWhole }: KeptArchive): Archive {
+    const version = this.#proven?.sha256 === sha256 ? this.#proven.release.version : null;
+    return { version, size, received, ready: isWhole };
   }
 
   /** Null while the first bytes, which prove it, are not all here. */
