@@ -134,7 +134,9 @@ describe('svc instance update --from', () => {
     const { err, exitCode } = await update(archiveFile('v2.0.0').path);
     expect([exitCode, err]).toEqual([2, expect.stringContaining('v2.0.0 is a major version')]);
     expect(rig.sent).toBeLessThan(little);
+    const launched = rig.engine.nextStart();
     expect((await update(archiveFile('v2.0.0').path, '--yes --no-follow')).exitCode).toBe(0);
+    await launched;
     expect(commandOfUpdater()).toContain('--target v2.0.0 ');
   });
 
