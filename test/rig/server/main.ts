@@ -30,6 +30,8 @@ if (settings.fault === 'exit' || settings.fault === 'crash') {
 }
 await sleep(settings.migratesForSeconds * 1000);
 
+/** Those who are known by name; `admin` and `user` have none. Up here, as requests come before all of this has run. */
+const people: Record<string, Caller> = { anna: { role: 'admin', name: 'anna' } };
 const queue = new SharedQueue({
   file: join(data, 'queue.db'),
   keepsHold: settings.keepsHold,
@@ -94,9 +96,6 @@ function onEnd(run: Run): void {
   writeFileSync(file, String(left - 1));
   process.exit(1);
 }
-
-/** Those who are known by name; `admin` and `user` have none. */
-const people: Record<string, Caller> = { anna: { role: 'admin', name: 'anna' } };
 
 function callerOf(request: Request): Caller {
   const bearer = /^Bearer (\w+)-token$/.exec(request.headers.get('authorization') ?? '')?.[1];
