@@ -11,11 +11,12 @@ type -P go >/dev/null || [[ ! -x /usr/local/go/bin/go ]] || export PATH=$PATH:/u
 # Counts up when scripts/toolchain/build makes other programs of the same modules.
 TOOLCHAIN_RECIPE=1
 
-# toolchain_folder NAME: named after what goes into the programs, so that a changed module is built anew.
+# toolchain_folder NAME: named after what goes into the programs, so that a changed module is built anew. With TOOLCHAIN_ARCH
+# (arm64) in the environment, those of another machine.
 toolchain_folder() {
   local recipe
   recipe=$({ echo "$TOOLCHAIN_RECIPE" && cat "$TOOLCHAIN/$1"/go.{mod,sum}; } | sha256sum | cut -c1-12)
-  printf '%s/toolchain/%s-%s\n' "$STATE" "$1" "$recipe"
+  printf '%s/toolchain/%s-%s%s\n' "$STATE" "$1" "$recipe" "${TOOLCHAIN_ARCH:+-$TOOLCHAIN_ARCH}"
 }
 
 toolchain_has() { [[ -d $(toolchain_folder "$1") ]]; }

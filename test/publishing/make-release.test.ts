@@ -1,0 +1,234 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { checkRelease } from '../../scripts/lib/release/check-release.ts';
+import { readLayout } from '../../scripts/lib/release/layout.ts';
+import { makeRelease, type Recipe } from '../../scripts/lib/release/make-release.ts';
+import { publisher } from '../../scripts/lib/release/sign.ts';
+import { openArchive } from '../../src/provenance/release-archive.ts';
+import { assemble, type Image, layer, sha256 } from '../rig/image.ts';
+import { writeLayout } from './layouts.ts';
+
+// docs/contract.md 3.22: what scripts/release makes of images and files, and what its readers say of that.
+
+const anna = publisher();
+
+/** An image for both platforms, each with a layer of its own and one that both have. */
+function imageFor(platforms: readonly string[], said = ''): Image {
+  const images = platforms.map((platform) =>
+    assemble(
+      [
+        layer([{ name: 'both', kind: 'file', content: `for all${said}` }]),
+        layer([{ name: 'own', kind: 'file', content: platform }]),
+      ],
+      {},
+      [platform],
+    ),
+  );
+  const manifests = images.map(({ manifest }, at) => {
+    const [os, architecture] = (platforms[at] ?? '').split('/');
+    const digest = sha256(manifest.bytes);
+    return {
+      mediaType: manifest.mediaType,
+      digest,
+      size: manifest.bytes.length,
+      platform: { os, architecture },
+    };
+  });
+  const attestation = { ...manifests[0], platform: { os: 'unknown', architecture: 'unknown' } };
+  const mediaType = 'application/vnd.oci.image.index.v1+json';
+  const index = { schemaVersion: 2, mediaType, manifests: [...manifests, attestation] };
+  const blobs = images.flatMap(({ blobs, manifest: { bytes } }) => [
+    ...blobs,
+    { digest: sha256(bytes), bytes },
+  ]);
+  return { blobs, manifest: { mediaType, bytes: Buffer.from(JSON.stringify(index)) }, platforms: undefined };
+}
+
+const both = ['linux/amd64', 'linux/arm64'];
+const facts = { product: 'svc', version: 'v1.5.0', channel: 'stable' } as const;
+
+/** A folder with a layout and a release's own files, and what is to be made of them. */
+async function prepared(images: Record<string, Image> = { 'v1.5.0': imageFor(both) }) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-publish-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const layout = join(folder, 'images');
+  await writeLayout(layout, images);
+  const assets = join(folder, 'assets');
+  await mkdir(assets);
+  await writeFile(join(assets, 'svc.mjs'), 'console.log(1)');
+  await writeFile(join(assets, 'compose.yaml'), 'services: {}\n');
+  const reference = 'ghcr.io/acme/svc:v1.5.0';
+  const recipe: Recipe = {
+    ...{ ...facts, publishedAt: '2026-11-20T08:00:00Z', requires: 'v1.1.0' },
+    images: { 'ghcr.io/acme/svc': { reference, layout, tag: 'v1.5.0' } },
+  };
+  return { folder, layout, assets, recipe };
+}
+
+const sign = (file: Buffer) => anna.sign(file);
+const trust = { keys: [anna.key] };
+const allOf = async (folder: string) => {
+  const names = (await readdir(folder)).sort();
+  return Promise.all(names.map(async (name) => [name, sha256(await readFile(join(folder, name)))] as const));
+};
+
+test('a release says of its images and files what is so, and is checked as its reader would', async () => {
+  const { assets, recipe, layout } = await prepared();
+  await makeRelease(recipe, assets, sign, { archives: true });
+  const told = await checkRelease(assets, trust, facts);
+
+  const { root, platforms } = await readLayout(layout);
+  expect(Object.keys(platforms)).toEqual(both);
+  const { manifest, config } = platforms['linux/arm64'] ?? {};
+  expect(told).toMatchObject({
+    ...{ format: 1, ...facts, requires: 'v1.1.0' },
+    files: { 'svc.mjs': sha256(Buffer.from('console.log(1)')) },
+    images: {
+      'ghcr.io/acme/svc': {
+        digest: root.digest,
+        platforms: { 'linux/arm64': { manifest: manifest?.digest, config: config?.digest } },
+      },
+    },
+  });
+  expect((await readdir(assets)).sort()).toEqual([
+    ...['SHA256SUMS', 'compose.yaml', 'release.json', 'release.json.sigstore.json'],
+    ...['svc-v1.5.0-linux-amd64.tar', 'svc-v1.5.0-linux-arm64.tar', 'svc.mjs'],
+  ]);
+  expect(String(await readFile(join(assets, 'release.json')))).toMatch(/^\{\n {2}"channel": "stable",\n/);
+});
+
+test('an archive has the images of its platform whole, and of no other', async () => {
+  const { assets, recipe, layout } = await prepared();
+  await makeRelease(recipe, assets, sign, { archives: true });
+  const { root, platforms } = await readLayout(layout);
+  const archive = await openArchive(join(assets, 'svc-v1.5.0-linux-arm64.tar'));
+  onTestFinished(() => archive.close());
+  const own = platforms['linux/arm64'];
+  const parts = [root, own?.manifest, own?.config, ...(own?.layers ?? [])];
+  const blobs = parts.map((part) => `blobs/${part?.digest.replace(':', '/')}`);
+  const head = [
+    'release.json',
+    'release.json.sigstore.json',
+    'files/compose.yaml',
+    'oci-layout',
+    'index.json',
+  ];
+  expect([...archive.entries.keys()]).toEqual([...head, ...blobs.sort()]);
+  expect(JSON.parse(String(await archive.read('index.json', 10_000)))).toMatchObject({
+    manifests: [
+      {
+        digest: root.digest,
+        annotations: {
+          'io.containerd.image.name': 'ghcr.io/acme/svc:v1.5.0',
+          'org.opencontainers.image.ref.name': 'v1.5.0',
+        },
+      },
+    ],
+  });
+});
+
+test('the same content gives the same bytes, whenever and wherever it lies, and again', async () => {
+  const [one, other] = [await prepared(), await prepared()];
+  // Somebody's signature, so that it is the same one.
+  const bundle = anna.sign(Buffer.from('x'));
+  await utimes(join(other.assets, 'compose.yaml'), 1, 1);
+  const { requires, product, ...rest } = other.recipe;
+  for (const { assets, recipe } of [one, { ...other, recipe: { requires, product, ...rest } }])
+    await makeRelease(recipe, assets, () => bundle, { archives: true });
+  expect(await allOf(other.assets)).toEqual(await allOf(one.assets));
+  const before = await allOf(one.assets);
+  await makeRelease(one.recipe, one.assets, () => bundle, { archives: true });
+  expect(await allOf(one.assets)).toEqual(before);
+});
+
+test('a release of one platform names it by its configuration', async () => {
+  const image = assemble([layer([])], {}, ['linux/arm64']);
+  const { assets, recipe } = await prepared({ 'v1.5.0': image, 'v1.6.0': imageFor(both) });
+  await makeRelease(recipe, assets, sign, { archives: true });
+  const told = await checkRelease(assets, trust, facts);
+  expect(told.images['ghcr.io/acme/svc']).toMatchObject({
+    digest: sha256(image.manifest.bytes),
+    platforms: { 'linux/arm64': { manifest: sha256(image.manifest.bytes) } },
+  });
+});
+
+const at = (assets: string, name: string) => join(assets, name);
+const amd64 = 'svc-v1.5.0-linux-amd64.tar';
+/** Whoever changes a file changes its sum, too. */
+async function changed(assets: string, name: string, change: (bytes: Buffer) => unknown): Promise<void> {
+  const bytes = await readFile(at(assets, name));
+  change(bytes);
+  await writeFile(at(assets, name), bytes);
+  const sums = await readFile(at(assets, 'SHA256SUMS'), 'utf8');
+  const sum = sha256(bytes).replace('sha256:', '');
+  const line = new RegExp(`^.{64}(?=  ${name}$)`, 'm');
+  await writeFile(at(assets, 'SHA256SUMS'), sums.replace(line, sum));
+}
+
+test.for<[what: string, change: (assets: string) => Promise<unknown>, says: string]>([
+  [
+    'a file',
+    (assets) => changed(assets, 'svc.mjs', (bytes) => bytes.write('evil')),
+    'svc.mjs is not what was',
+  ],
+  [
+    'the sums',
+    (assets) => writeFile(at(assets, 'SHA256SUMS'), `${'0'.repeat(64)}  svc.mjs\n`),
+    'svc.mjs: FAILED',
+  ],
+  [
+    'an archive that has what another release says',
+    (assets) => changed(assets, amd64, (bytes) => bytes.write('2027', bytes.indexOf('2026'))),
+    'amd64.tar: it is of another release',
+  ],
+  [
+    'an archive with another file',
+    (assets) => changed(assets, amd64, (bytes) => bytes.write('sErvices', bytes.indexOf('services: {}'))),
+    'files/compose.yaml in it is not what was signed',
+  ],
+  [
+    'an archive with another layer',
+    (assets) => changed(assets, amd64, (bytes) => bytes.write('x', bytes.length - 1600)),
+    /blobs\/sha256\/[0-9a-f]+ in it is not/.source,
+  ],
+  [
+    'an archive of another platform under this name',
+    async (assets) => {
+      const other = await readFile(at(assets, 'svc-v1.5.0-linux-arm64.tar'));
+      await writeFile(at(assets, amd64), other);
+      await changed(assets, amd64, () => {});
+    },
+    'it has no ghcr.io/acme/svc',
+  ],
+])('what does not hold is seen: %s', async ([, change, says]) => {
+  const { recipe, assets } = await prepared();
+  await makeRelease(recipe, assets, sign, { archives: true });
+  await change(assets);
+  await expect(checkRelease(assets, trust, facts)).rejects.toThrow(new RegExp(says));
+});
+
+test('nothing is made of what nobody could use', async () => {
+  const made = await prepared({ 'v1.5.0': imageFor(both), 'v1.4.0': imageFor(both, '!') });
+  const name = 'ghcr.io/acme/svc';
+  const image = made.recipe.images[name] ?? { reference: '', layout: '' };
+  const making = (change: Partial<typeof image>, more: Partial<Recipe> = {}) =>
+    makeRelease({ ...made.recipe, images: { [name]: { ...image, ...change } }, ...more }, made.assets, sign, {
+      archives: true,
+    });
+  await expect(making({ tag: 'v9.0.0' })).rejects.toThrow('has no image v9.0.0');
+  await expect(
+    makeRelease(
+      { ...made.recipe, images: { [name]: { reference: image.reference, layout: image.layout } } },
+      made.assets,
+      sign,
+      { archives: false },
+    ),
+  ).rejects.toThrow('has several images: say which');
+  await expect(making({ reference: name })).rejects.toThrow('ghcr.io/acme/svc has no tag');
+  await expect(making({}, { version: 'a version' })).rejects.toThrow('version must be a word');
+  const { platforms, path } = await readLayout(made.layout, 'v1.5.0');
+  await writeFile(path(platforms['linux/amd64']?.layers[0]?.digest ?? ''), 'cut');
+  await expect(making({})).rejects.toThrow('is not what its name says');
+});
