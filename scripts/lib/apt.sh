@@ -24,7 +24,8 @@ mirror_of() {
 }
 
 # apt_fetch SUITE FOLDER NAME=[VERSION]…: leaves NAME_VERSION*.deb of the suite in FOLDER. Where the suite has moved on, its
-# present version is taken, and that is said. Files that are there are not fetched again.
+# present version is taken, and that is said. Files that are there are not fetched again. APT_ARCH in the environment asks for those
+# of another machine.
 apt_fetch() {
   local suite=$1 folder=$2 want name version home mirror missing=()
   shift 2
@@ -35,7 +36,7 @@ apt_fetch() {
   ((${#missing[@]})) || return 0
 
   mirror=$(apt_mirror)
-  home=$STATE/apt/$suite
+  home=$STATE/apt/$suite${APT_ARCH:+-$APT_ARCH}
   mkdir -p "$home"/{etc/parts,lists/partial,cache/archives/partial}
   # The machine's own keyring signs for every suite of the same archive.
   printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$mirror" "$suite" >"$home/etc/sources.list"
@@ -52,6 +53,7 @@ apt_fetch() {
     -o 'Acquire::Retries=3'
     -qq
   )
+  [[ -z ${APT_ARCH:-} ]] || own+=(-o "APT::Architecture=$APT_ARCH" -o "APT::Architectures=$APT_ARCH")
   apt-get "${own[@]}" update
   for want in "${missing[@]}"; do
     name=${want%%=*} version=${want#*=}

@@ -4,6 +4,8 @@
 # nothing is released from them.
 
 STANDIN_FOLDER=$STATE/standins
+# Which machine's; make_standins sets another one.
+STANDIN_ARCH=
 
 # choose_programs toolchain|debian: whose client and compose the stand-in has. COMPOSE names another module of
 # scripts/toolchain than the public image's compose.
@@ -27,17 +29,47 @@ use_standins() {
   node_version=$("$ROOT/node_modules/.bin/node" --version) || die 'node_modules/.bin/node does not run: npm ci'
   CLI_IMAGE=svc-updater-standin/cli:$STANDIN_CLI-$STANDIN_COMPOSE-$recipe
   NODE_IMAGE=svc-updater-standin/node:${node_version#v}-$recipe
-  docker image inspect "$CLI_IMAGE" >/dev/null 2>&1 || make_cli_standin
-  docker image inspect "$NODE_IMAGE" >/dev/null 2>&1 || make_node_standin
+  make_standins ''
+}
+
+# use_standins_for ARCH…: as use_standins, but images of several platforms, which only a registry holds: that on loopback.
+use_standins_for() {
+  local arch name own=()
+  use_standins
+  [[ $STANDIN_FROM == toolchain ]] || die 'stand-ins for another machine need the programs of scripts/toolchain/build'
+  for name in "$CLI_IMAGE" "$NODE_IMAGE"; do
+    own=()
+    for arch in "$@"; do
+      [[ $arch == "$(dpkg --print-architecture)" ]] || make_standins "$arch"
+      docker tag "$name$(standin_suffix "$arch")" "$REGISTRY/$name-$arch"
+      docker push --quiet "$REGISTRY/$name-$arch" >/dev/null
+      own+=("$REGISTRY/$name-$arch")
+    done
+    docker buildx imagetools create --tag "$REGISTRY/$name" "${own[@]}" >/dev/null 2>&1 ||
+      die "$REGISTRY does not take $name for several platforms: scripts/engine up"
+  done
+  CLI_IMAGE=$REGISTRY/$CLI_IMAGE
+  NODE_IMAGE=$REGISTRY/$NODE_IMAGE
+}
+
+standin_suffix() { [[ $1 == "$(dpkg --print-architecture)" ]] || printf -- '-%s' "$1"; }
+
+# make_standins ARCH: those that are not there; of this machine where it is empty.
+make_standins() {
+  local STANDIN_ARCH=$1 suffix=${1:+-$1}
+  docker image inspect "$CLI_IMAGE$suffix" >/dev/null 2>&1 || make_cli_standin "$CLI_IMAGE$suffix"
+  docker image inspect "$NODE_IMAGE$suffix" >/dev/null 2>&1 || make_node_standin "$NODE_IMAGE$suffix"
 }
 
 make_cli_standin() {
-  local codename debs=$STATE/debs root=$STANDIN_FOLDER/cli plugins applet
+  local made=$1 codename debs=$STATE/debs${STANDIN_ARCH:+-$STANDIN_ARCH} root=$STANDIN_FOLDER/cli plugins applet
+  local -x APT_ARCH=$STANDIN_ARCH TOOLCHAIN_ARCH=$STANDIN_ARCH
   codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
   if [[ $STANDIN_FROM == toolchain ]]; then
-    say "making the stand-in $CLI_IMAGE from the programs built of their Go modules and Debian packages"
+    say "making the stand-in $made from the programs built of their Go modules and Debian packages"
+    "$ROOT/scripts/toolchain/build" cli "$STANDIN_COMPOSE_MODULE"
   else
-    say "making the stand-in $CLI_IMAGE from Debian packages"
+    say "making the stand-in $made from Debian packages"
     apt_fetch sid "$debs/sid" "docker-cli=$STANDIN_CLI" "docker-compose=$STANDIN_COMPOSE"
   fi
   apt_fetch sid "$debs/sid" docker-buildx=
@@ -71,7 +103,10 @@ make_cli_standin() {
   mv "$root/unpacked/usr/libexec/docker/cli-plugins/"docker-{compose,buildx} "$root/image/$plugins/"
   mv "$root/unpacked/bin/busybox" "$root/image/bin/busybox"
   mv "$root/unpacked/usr/bin/"{get,set}fattr "$root/unpacked/bin/"{setfacl,tar} "$root/image/usr/bin/"
-  for applet in $("$root/image/bin/busybox" --list); do
+  # Another machine's does not run here, and is of the same version.
+  APT_ARCH='' apt_fetch "$codename" "$STATE/debs/$codename" busybox-static=
+  dpkg-deb -x "$(apt_file "$STATE/debs/$codename" busybox-static)" "$root/own"
+  for applet in $("$root/own/bin/busybox" --list); do
     [[ $applet == busybox ]] || ln -s busybox "$root/image/bin/$applet"
   done
   cat "$root"/unpacked/usr/share/ca-certificates/mozilla/*.crt >"$root/image/etc/ssl/certs/ca-certificates.crt"
@@ -84,29 +119,61 @@ make_cli_standin() {
   printf '#!/bin/sh\n' >"$root/image/usr/bin/ssh"
   chmod 755 "$root/image/usr/local/bin/docker-entrypoint.sh" "$root/image/usr/bin/git" "$root/image/usr/bin/ssh"
 
-  import_standin "$root/image" "$CLI_IMAGE" \
+  import_standin "$root/image" "$made" \
     --change "ENV DOCKER_VERSION=$STANDIN_CLI" --change 'ENV DOCKER_TLS_CERTDIR=/certs' \
     --change 'ENTRYPOINT ["docker-entrypoint.sh"]' --change 'CMD ["sh"]'
   rm -rf "$root"
 }
 
 make_node_standin() {
-  local root=$STANDIN_FOLDER/node library from
-  say "making the stand-in $NODE_IMAGE from the npm package node"
+  local made=$1 root=$STANDIN_FOLDER/node
+  say "making the stand-in $made from the npm package node"
   rm -rf "$root"
   mkdir -p "$root"/image/usr/{lib,local/bin}
+  if [[ -z $STANDIN_ARCH ]]; then own_node "$root"; else fetch_node "$root"; fi
+  import_standin "$root/image" "$made" --change 'ENV NODE_VERSION=24' --change 'CMD ["node"]'
+  rm -rf "$root"
+}
+
+own_node() {
+  local root=$1 library
   cp "$ROOT/node_modules/.bin/node" "$root/image/usr/local/bin/node"
   if type -P strip >/dev/null && strip -o "$root/stripped" "$root/image/usr/local/bin/node" && "$root/stripped" --version >/dev/null; then
     mv "$root/stripped" "$root/image/usr/local/bin/node"
   fi
   for library in libstdc++.so.6 libgcc_s.so.1; do
-    from=$(ldd "$ROOT/node_modules/.bin/node" | awk -v l="$library" '$1 == l { print $3 }')
-    # A link beside its file, as in the public image.
-    cp -L "$from" "$root/image/usr/lib/$(basename "$(readlink -f "$from")")"
-    [[ -e $root/image/usr/lib/$library ]] || ln -s "$(basename "$(readlink -f "$from")")" "$root/image/usr/lib/$library"
+    add_library "$root" "$(ldd "$ROOT/node_modules/.bin/node" | awk -v l="$library" '$1 == l { print $3 }')"
   done
-  import_standin "$root/image" "$NODE_IMAGE" --change 'ENV NODE_VERSION=24' --change 'CMD ["node"]'
-  rm -rf "$root"
+}
+
+# Of another machine: npm's package of the version and the hash that the lock file has, and Debian's libraries.
+fetch_node() {
+  local root=$1 package version integrity packed codename debs=$STATE/debs-$STANDIN_ARCH name library
+  package=node-linux-$STANDIN_ARCH
+  read -r version integrity < <(
+    node -p 'const { version, integrity } = require(process.argv[1]).packages[`node_modules/${process.argv[2]}`]; `${version} ${integrity}`' \
+      "$ROOT/package-lock.json" "$package"
+  )
+  packed=$(npm pack --json --pack-destination "$root" "$package@$version")
+  [[ $packed == *"\"$integrity\""* ]] || die "npm has another $package@$version than package-lock.json says"
+  tar --extract --gzip --file "$root/$package-$version.tgz" --directory "$root" package/bin/node
+  mv "$root/package/bin/node" "$root/image/usr/local/bin/node"
+  codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
+  APT_ARCH=$STANDIN_ARCH apt_fetch "$codename" "$debs/$codename" libstdc++6= libgcc-s1=
+  for name in libstdc++6 libgcc-s1; do
+    dpkg-deb -x "$(apt_file "$debs/$codename" "$name")" "$root/libraries"
+  done
+  for library in libstdc++.so.6 libgcc_s.so.1; do
+    add_library "$root" "$(find "$root/libraries" -name "$library")"
+  done
+}
+
+# A link beside its file, as in the public image.
+add_library() {
+  local file
+  file=$(basename "$(readlink -f "$2")")
+  cp -L "$2" "$1/image/usr/lib/$file"
+  [[ -e $1/image/usr/lib/$(basename "$2") ]] || ln -s "$file" "$1/image/usr/lib/$(basename "$2")"
 }
 
 # import_standin FOLDER NAME CHANGE…
@@ -115,5 +182,5 @@ import_standin() {
   shift 2
   chmod 755 "$folder"
   tar --create --numeric-owner --owner=0 --group=0 --sort=name --directory "$folder" . |
-    docker import --platform "linux/$(dpkg --print-architecture)" "$@" - "$name" >/dev/null
+    docker import --platform "linux/${STANDIN_ARCH:-$(dpkg --print-architecture)}" "$@" - "$name" >/dev/null
 }
