@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Run, Status } from '../../src/wire/status.ts';
@@ -19,10 +21,11 @@ let annaAtHome: Visitor;
 
 beforeAll(async () => {
   const host = inject('host');
-  forge = await startForge({ upstream: host.registry, address: await bridgeAddress() });
+  const assets = join(host.directory, `releases-${randomBytes(3).toString('hex')}`);
+  forge = await startForge({ upstream: host.registry, address: await bridgeAddress(), assets });
   forge.publish('v1.1.0');
   [platform, browser] = await Promise.all([
-    startPlatform(host, { feed: forge.feed, registry: forge.registry }),
+    startPlatform(host, { feed: forge.feed, registry: forge.registry, assets }),
     openBrowser(),
   ]);
   anna = await logIn('anna');

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
@@ -21,10 +23,11 @@ let ben: Visitor;
 
 beforeAll(async () => {
   const host = inject('host');
-  forge = await startForge({ upstream: host.registry, address: await bridgeAddress() });
+  const assets = join(host.directory, `releases-${randomBytes(3).toString('hex')}`);
+  forge = await startForge({ upstream: host.registry, address: await bridgeAddress(), assets });
   forge.publish('v1.1.0');
   [platform, browser] = await Promise.all([
-    startPlatform(host, { feed: forge.feed, registry: forge.registry }),
+    startPlatform(host, { feed: forge.feed, registry: forge.registry, assets }),
     openBrowser(),
   ]);
   [anna, annaElsewhere, ben] = await Promise.all([
@@ -163,6 +166,25 @@ it('tells once what has come, and what stays behind', async () => {
   expect(await platform.sql(rows)).toBe('tea, nobody knows; milk, nobody knows');
   expect(run).toMatchObject({ point: { version: 'v1.0.0', bytes: expect.any(Number) } });
   await anna.close('notice');
+});
+
+it('offers nothing that nobody has signed, nor what somebody else has', async () => {
+  for (const version of ['v1.1.1', 'v1.1.2']) forge.publish(version);
+  const unproven = async () => (await ask<Status>(`${update}?refresh=1`)).feedError?.message;
+  await expect
+    .poll(unproven, { timeout: 60_000, interval: 250 })
+    .toBe(
+      'v1.1.2 is not proven: it is signed by none of the keys that are trusted; v1.1.1 is not proven: it has no release.json',
+    );
+  expect((await ask<Status>(update)).next?.version).toBe('v1.2.0');
+  for (const target of ['v1.1.1', 'v1.1.2']) {
+    const answer = await fetch(`${platform.url}${update}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${platform.apiToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ target }),
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([409, { reason: { code: 'unproven' } }]);
+  }
 });
 
 it('fails where the image is nowhere, and changes nothing', async () => {

@@ -15,6 +15,8 @@ export interface PlatformRelease {
   bootSeconds?: number;
   /** So many bytes are pulled with it that no other release has. */
   ballast?: number;
+  /** Who has signed it. Default its publisher; null for nobody. */
+  signedBy?: 'somebody else' | null;
 }
 
 const first: PlatformRelease = { version: 'v1.0.0', notes: 'The first one.', bootSeconds: 0 };
@@ -28,6 +30,17 @@ const later: readonly PlatformRelease[] = [
       '- Deployments show how long they took\n- A backup that hangs can be ended\n',
     // Five seconds at the pace of the slowed registry.
     ballast: 4_000_000,
+  },
+  {
+    version: 'v1.1.1',
+    notes:
+      'Put here by somebody who has the password of the forge and no key. (Nothing signs it: it is never offered.)',
+    signedBy: null,
+  },
+  {
+    version: 'v1.1.2',
+    notes: 'Likewise, and signed by a key of his own. (It is never offered.)',
+    signedBy: 'somebody else',
   },
   { version: 'v1.2.0-canary.1', tag: 'canary', notes: 'For those who want it early.' },
   {

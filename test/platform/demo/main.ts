@@ -25,6 +25,7 @@ const client = fileURLToPath(new URL('../../../dist/svc.mjs', import.meta.url));
 const from = 'v1.0.0';
 const to = 'v1.1.0';
 const bad = 'v1.3.0';
+const unsigned = 'v1.1.1';
 /** Somebody sits there who may want to click, and to look at it for a while. */
 const isWatched = mode === 'run' && process.stdin.isTTY && process.stdout.isTTY && !process.env.CI;
 
@@ -115,8 +116,14 @@ async function story(): Promise<boolean> {
   well = judgeSame(later, again, 'as before that, with the fourth row') && forthCode === 0 && well;
 
   heading('7. A bad release');
-  await fetch(`${forgeUrl}/publish?version=${bad}`, { method: 'POST' });
-  await until(platform, ({ latest }) => latest?.version === bad, `${bad} is not offered`);
+  for (const version of [unsigned, bad])
+    await fetch(`${forgeUrl}/publish?version=${version}`, { method: 'POST' });
+  const status = await until(platform, ({ latest }) => latest?.version === bad, `${bad} is not offered`);
+  const told = status.feedError?.message ?? 'nothing is said of it';
+  const isRefused = told.startsWith(`${unsigned} is not proven`);
+  const sentence = `${unsigned}, which somebody has put on the forge, is not offered: ${told}`;
+  say(isRefused ? `  ${sentence}` : bold(`NOT SO: ${sentence}`), '');
+  well = isRefused && well;
   say(`${bad} is out, which does not start. Nobody does anything about it:`, '');
   const badCode = await runClient(platform, ['update']);
   well = judgeSame(again, await lookAt(platform, cookie), 'as if it had never been') && badCode !== 0 && well;
@@ -146,13 +153,14 @@ async function runClient(platform: Platform, args: readonly string[]): Promise<n
 }
 
 /** The feed is read again, which a server does every ten seconds at most. */
-async function until(platform: Platform, isSo: (status: Status) => boolean, sorry: string): Promise<void> {
+async function until(platform: Platform, isSo: (status: Status) => boolean, sorry: string): Promise<Status> {
   const headers = { authorization: `Bearer ${platform.apiToken}` };
   for (let tries = 0; tries < 120; tries++) {
     const answer = await fetch(`${platform.url}/api/v1/instance/update?refresh=1`, { headers }).catch(
       () => null,
     );
-    if (answer?.ok && isSo((await answer.json()) as Status)) return;
+    const status = answer?.ok ? ((await answer.json()) as Status) : null;
+    if (status !== null && isSo(status)) return status;
     await sleep(500);
     goOn();
   }
@@ -192,7 +200,8 @@ async function stay(platform: Platform, forgeUrl: string): Promise<void> {
   heading('Look around');
   say(
     `The platform is yours: ${bold(platform.url)}. Publish its next releases at ${forgeUrl}:`,
-    'one was never pushed, two do not start, so that svc goes back from them, one is a major version.',
+    'two are not signed by its publisher, one was never pushed, two do not start, so that svc goes back from them,',
+    'one is a major version.',
     'Press Enter to remove everything.',
   );
   await pressed();

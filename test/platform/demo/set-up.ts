@@ -25,10 +25,13 @@ export async function setUp(options: DemoOptions): Promise<{ platform: Platform;
   const { base } = await shareParts(host);
   const [address, feed, images] = [await bridgeAddress(), await freePort(), await freePort()];
   const program = join(directory, 'forge.mjs');
+  const assets = join(directory, 'releases');
+  await mkdir(assets, { recursive: true });
   await writeFile(program, await bundle('forge/main.ts'));
   const settings = {
     UPSTREAM: registry,
     ADDRESS: address,
+    ASSETS: '/releases',
     FEED_PORT: String(feed),
     REGISTRY_PORT: String(images),
     PUBLISHED: published.join(' '),
@@ -37,7 +40,16 @@ export async function setUp(options: DemoOptions): Promise<{ platform: Platform;
   await execa('docker', [
     ...['run', '--detach', '--name', `${name}-forge`, '--network', 'host'],
     ...Object.entries(settings).flatMap(([key, value]) => ['-e', `${key}=${value}`]),
-    ...['-v', `${program}:/forge.mjs:ro`, '--entrypoint', '/bin/node', base, '/forge.mjs'],
+    ...[
+      '-v',
+      `${program}:/forge.mjs:ro`,
+      '-v',
+      `${assets}:/releases:ro`,
+      '--entrypoint',
+      '/bin/node',
+      base,
+      '/forge.mjs',
+    ],
   ]);
   const forgeUrl = `http://${address}:${feed}`;
   await answers(forgeUrl);
@@ -45,6 +57,7 @@ export async function setUp(options: DemoOptions): Promise<{ platform: Platform;
     name,
     feed: `${forgeUrl}/repos/acme/svc/releases`,
     registry: `127.0.0.1:${images}`,
+    assets,
     images: { proxy: process.env.DEMO_PROXY_IMAGE, db: process.env.DEMO_DB_IMAGE },
   });
   return { platform, forgeUrl };

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { startBadRegistry } from '../../rig/bad-registry.ts';
 import { type PlatformRelease, platformReleases } from '../releases.ts';
 import { forgePage } from './page.ts';
@@ -24,15 +26,18 @@ export interface ForgeOptions {
   upstream: string;
   /** The machine's address in the engine's own network, which containers reach and nobody outside does. */
   address: string;
+  /** A folder for each version, with what is attached to it. */
+  assets: string;
   ports?: { feed: number; registry: number };
 }
 
 const list = '/repos/acme/svc/releases';
+const downloads = '/acme/svc/releases/download';
 
 /** About 4 MB in five seconds. */
 export const slowPace = 800_000;
 
-export async function startForge({ upstream, address, ports }: ForgeOptions): Promise<Forge> {
+export async function startForge({ upstream, address, assets, ports }: ForgeOptions): Promise<Forge> {
   const published = new Map<string, string>();
   const publish = (version: string) => {
     if (!published.has(version)) published.set(version, new Date().toISOString());
@@ -44,10 +49,21 @@ export async function startForge({ upstream, address, ports }: ForgeOptions): Pr
   const server = createServer((asked, answer) => {
     const { pathname, searchParams } = new URL(asked.url ?? '/', 'http://forge');
     const told = platformReleases.filter(({ version }) => published.has(version)).reverse();
-    const shape = (release: PlatformRelease) => asGitHub(release, published.get(release.version) ?? '');
+    const shape = (release: PlatformRelease) => ({
+      ...asGitHub(release, published.get(release.version) ?? ''),
+      assets: assetsOf(release, assets).map((name) => ({
+        name,
+        browser_download_url: `${url}${downloads}/${release.version}/${name}`,
+      })),
+    });
+    const [version = '', name = ''] = pathname.slice(downloads.length + 1).split('/');
     if (asked.method === 'POST' && pathname === '/publish') {
       publish(searchParams.get('version') ?? '');
       answer.writeHead(303, { location: '/' }).end();
+    } else if (
+      told.some((release) => release.version === version && assetsOf(release, assets).includes(name))
+    ) {
+      answer.writeHead(200).end(readFileSync(join(assets, version, name)));
     } else if (pathname === list) {
       const page = Number(searchParams.get('page') ?? 1);
       send(asked, answer, page === 1 ? told.map(shape) : []);
@@ -90,8 +106,15 @@ function asGitHub({ version, notes }: PlatformRelease, publishedAt: string): obj
     draft: false,
     prerelease: version.includes('-'),
     published_at: publishedAt,
-    assets: [],
   };
+}
+
+function assetsOf({ version }: PlatformRelease, assets: string): string[] {
+  try {
+    return readdirSync(join(assets, version));
+  } catch {
+    return [];
+  }
 }
 
 /** With the validator that GitHub sends, by which an app that has it already gets nothing again. */

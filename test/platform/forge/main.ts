@@ -1,9 +1,17 @@
 // The forge as a program of its own, for a demo that outlives the script that made it. Settings come from the environment.
 import { startForge } from './forge.ts';
 
-const { UPSTREAM = '', ADDRESS = '', FEED_PORT, REGISTRY_PORT, PUBLISHED = '', PACE } = process.env;
+const {
+  UPSTREAM = '',
+  ADDRESS = '',
+  ASSETS = '',
+  FEED_PORT,
+  REGISTRY_PORT,
+  PUBLISHED = '',
+  PACE,
+} = process.env;
 const ports = { feed: Number(FEED_PORT), registry: Number(REGISTRY_PORT) };
-const forge = await startForge({ upstream: UPSTREAM, address: ADDRESS, ports });
+const forge = await startForge({ upstream: UPSTREAM, address: ADDRESS, assets: ASSETS, ports });
 for (const version of PUBLISHED.split(' ')) forge.publish(version);
 forge.slow(Number(PACE));
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => process.exit(0));

@@ -16,11 +16,15 @@ const { filename: __filename, dirname: __dirname } = import.meta;`;
 const path = '/usr/bin:/bin';
 const here = new URL('../', import.meta.url);
 
-/** The image of a release: svc, Node, and the release's own compose file. */
-export async function buildRelease(release: PlatformRelease): Promise<Image> {
+/**
+ * The image of a release: svc, Node, the release's own compose file, and whose releases it takes.
+ * @param key the public key of its publisher
+ */
+export async function buildRelease(release: PlatformRelease, key: string): Promise<Image> {
   const { version, requires, needs = '', bootSeconds = 2, ballast = 0 } = release;
   const own: TarEntry[] = [
     { name: 'etc/svc-version', kind: 'file', content: `${version}\n` },
+    { name: 'etc/svc-publisher.pem', kind: 'file', content: key },
     { name: 'usr/share/svc/release/compose.yaml', kind: 'file', content: await composeOf(release) },
     { name: 'srv/ballast', kind: 'file', content: randomBytes(ballast) },
   ];

@@ -10,6 +10,7 @@ import type { TestHost } from '../../rig/test-host.ts';
 import { updaterImage } from '../../rig/updater-run.ts';
 import { composeOf, platformReleases, releaseOf } from '../releases.ts';
 import { buildBase, buildDatabase, buildProxy, buildRelease } from './images.ts';
+import { platformPublisher, signRelease } from './sign-release.ts';
 
 export interface PlatformOptions {
   /** Part of the name of everything that belongs to it. */
@@ -18,6 +19,8 @@ export interface PlatformOptions {
   feed: string;
   /** `127.0.0.1:port` of a registry before the run's own. */
   registry: string;
+  /** Where its forge has what is attached to its releases. */
+  assets: string;
   /** The images of proxy and database where they are not stand-ins. */
   images?: { proxy?: string | undefined; db?: string | undefined };
   /** The updater's container, where the usual name may be somebody else's. */
@@ -68,6 +71,7 @@ async function sharePartsNow({ registry, run }: TestHost): Promise<Parts> {
 
 export class Platform extends Instance {
   readonly #host: TestHost;
+  readonly #assets: string;
   readonly #agentToken: string;
   /** With which a program is an admin. */
   readonly apiToken: string;
@@ -104,6 +108,7 @@ export class Platform extends Instance {
       }),
     });
     this.#host = host;
+    this.#assets = options.assets;
     this.#agentToken = agentToken;
     this.apiToken = apiToken;
   }
@@ -117,12 +122,14 @@ export class Platform extends Instance {
     await this.#startBuildServer();
   }
 
-  /** Pushes a release; one that has no tag is nowhere. */
+  /** Signs a release and pushes it; one that has no tag is nowhere. */
   override async publish(version: string): Promise<string> {
     const release = releaseOf(version);
     const { tag = version } = release;
-    if (tag === null) return '';
-    return push(this.#host.registry, `${this.name}/svc`, tag, await buildRelease(release));
+    const image = await buildRelease(release, platformPublisher.key);
+    const reference = `${this.image}:${tag ?? version}`;
+    await signRelease(release, image, { reference, folder: this.#assets });
+    return tag === null ? '' : push(this.#host.registry, `${this.name}/svc`, tag, image);
   }
 
   /** Rows of the database, in the words of `psql`. */

@@ -9,6 +9,8 @@ export interface Settings {
   updaterName: string;
   updaterPull: 'always' | 'missing';
   feedUrl: string | null;
+  /** Whose releases are taken: what their publisher has built in. */
+  publisherKey: string;
   /** With which build servers say that they are there. */
   agentToken: string | null;
   /** With which programs, such as the client `svc`, act as an admin. */
@@ -32,6 +34,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     updaterName: text('UPDATER_NAME') ?? 'svc-updater',
     updaterPull: text('UPDATER_PULL') === 'missing' ? 'missing' : 'always',
     feedUrl: text('FEED_URL'),
+    publisherKey: readFileSync('/etc/svc-publisher.pem', 'utf8'),
     agentToken: text('AGENT_TOKEN'),
     apiToken: text('API_TOKEN'),
     assets: text('ASSETS') ?? '/srv/assets',

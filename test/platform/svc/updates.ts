@@ -15,7 +15,8 @@ export function createUpdates(settings: Settings, db: Database): InstanceUpdates
     updaterImage: settings.updaterImage,
     updaterPull: settings.updaterPull,
     containerName: settings.updaterName,
-    feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
+    feed:
+      settings.feedUrl === null ? null : { url: settings.feedUrl, trust: { keys: [settings.publisherKey] } },
     authorize: ({ headers }) => sessions.of(headers),
     queue: new Jobs(db),
     store: keptTexts(db),

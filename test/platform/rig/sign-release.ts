@@ -1,0 +1,54 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe } from '../../../scripts/lib/release/describe.ts';
+import type { LayoutImage } from '../../../scripts/lib/release/layout.ts';
+import { publisher } from '../../../scripts/lib/release/sign.ts';
+import { type Image, sha256 } from '../../rig/image.ts';
+import { composeOf, type PlatformRelease } from '../releases.ts';
+
+/** Whose releases a platform takes: its images have the public key. Nobody keeps the other half. */
+export const platformPublisher = publisher();
+/** Somebody who may publish at the forge, and has a key of his own. */
+const somebodyElse = publisher();
+
+/**
+ * Leaves what is attached to a release in a folder of its version, as scripts/release does.
+ * @param reference what its image is called in the registry
+ */
+export async function signRelease(
+  release: PlatformRelease,
+  image: Image,
+  { reference, folder }: { reference: string; folder: string },
+): Promise<void> {
+  const assets = join(folder, release.version);
+  await mkdir(assets, { recursive: true });
+  const compose = await composeOf(release);
+  await writeFile(join(assets, 'compose.yaml'), compose);
+  if (release.signedBy === null) return;
+  const { version, requires } = release;
+  const channel = version.includes('-') ? 'canary' : 'stable';
+  const file = describe(
+    { product: 'svc', version, channel, publishedAt: new Date().toISOString(), requires },
+    { [reference.replace(/:[^:/]+$/, '')]: { reference, image: describable(image) } },
+    { 'compose.yaml': sha256(Buffer.from(compose)) },
+  );
+  await writeFile(join(assets, 'release.json'), file);
+  const signer = release.signedBy === 'somebody else' ? somebodyElse : platformPublisher;
+  await writeFile(join(assets, 'release.json.sigstore.json'), signer.sign(file));
+}
+
+/** An image that was made in memory, as a layout would have it. */
+function describable({ blobs, manifest: { mediaType, bytes } }: Image): LayoutImage {
+  const root = { mediaType, digest: sha256(bytes), size: bytes.length };
+  const { config, layers } = JSON.parse(String(bytes));
+  const { os, architecture } = JSON.parse(
+    String(blobs.find(({ digest }) => digest === config.digest)?.bytes),
+  );
+  return {
+    root,
+    platforms: { [`${os}/${architecture}`]: { manifest: root, config, layers } },
+    path: (digest) => {
+      throw new Error(`${digest} is in no file`);
+    },
+  };
+}
