@@ -39,6 +39,7 @@ const longest = [
   'hooks',
   'after-kill',
   'faults-own-engine',
+  'release',
   'second-base',
   'web-states',
   'web-flows',

@@ -21,6 +21,10 @@ export interface PlatformOptions {
   registry: string;
   /** Where its forge has what is attached to its releases. */
   assets: string;
+  /** Of whose key it takes releases. Default the platform's publisher, who signs all that are pushed here. */
+  publisherKey?: string;
+  /** What is pushed besides v1.0.0. Default every release. */
+  releases?: readonly string[];
   /** The images of proxy and database where they are not stand-ins. */
   images?: { proxy?: string | undefined; db?: string | undefined };
   /** The updater's container, where the usual name may be somebody else's. */
@@ -72,6 +76,7 @@ async function sharePartsNow({ registry, run }: TestHost): Promise<Parts> {
 export class Platform extends Instance {
   readonly #host: TestHost;
   readonly #assets: string;
+  readonly #publisherKey: string;
   readonly #agentToken: string;
   /** With which a program is an admin. */
   readonly apiToken: string;
@@ -96,7 +101,7 @@ export class Platform extends Instance {
     });
     super(host, name, port, {
       registry: options.registry,
-      publish: platformReleases.slice(1).map(({ version }) => version),
+      publish: [...(options.releases ?? platformReleases.slice(1).map(({ version }) => version))],
       layout: (context) => ({
         files: {
           ...files,
@@ -109,6 +114,7 @@ export class Platform extends Instance {
     });
     this.#host = host;
     this.#assets = options.assets;
+    this.#publisherKey = options.publisherKey ?? platformPublisher.key;
     this.#agentToken = agentToken;
     this.apiToken = apiToken;
   }
@@ -126,7 +132,7 @@ export class Platform extends Instance {
   override async publish(version: string): Promise<string> {
     const release = releaseOf(version);
     const { tag = version } = release;
-    const image = await buildRelease(release, platformPublisher.key);
+    const image = await buildRelease(release, this.#publisherKey);
     const reference = `${this.image}:${tag ?? version}`;
     await signRelease(release, image, { reference, folder: this.#assets });
     return tag === null ? '' : push(this.#host.registry, `${this.name}/svc`, tag, image);
