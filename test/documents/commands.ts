@@ -160,6 +160,15 @@ export const commands = {
   'scripts/swarm down': { in: 'scripts/swarm', says: 'down) locked down' },
   'scripts/bases': { in: 'scripts/image', says: 'scripts/bases' },
   'scripts/image --release': { in: 'scripts/image', says: '[[ $RELEASE == no ]] || need_digests' },
+  'scripts/release': { in: 'test/e2e/release.test.ts', says: "execa('scripts/release', args)" },
+  'scripts/release --recipe recipe.json --key publisher-key.pem --bundle --push --out made': {
+    in: 'test/e2e/release.test.ts',
+    says: "['--recipe', recipe, '--key', join(folder, 'key.pem'), '--bundle', '--out', out, ...more]",
+  },
+  'scripts/release --dry-run': { in: 'scripts/release', says: '--dry-run) DRY=yes' },
+  'scripts/release --dry-run --bundle --twice': { in: 'scripts/release', says: '--twice) TWICE=yes' },
+  'docker buildx build --platform linux/amd64,linux/arm64 --provenance=false --output type=oci,tar=false,dest=images/svc .':
+    { in: 'scripts/image', says: 'docker buildx build --quiet --platform' },
   'scripts/image': { in: 'scripts/test', says: 'must image scripts/image' },
   'scripts/demo': e2e,
   'scripts/demo --keep': e2e,

@@ -187,6 +187,7 @@ await createClient({ name: 'larder' }, ${JSON.stringify({ version, trust: anna.k
       'docs/other-products.md',
       'docs/pins.md',
       'docs/platform.md',
+      'docs/publishing.md',
       'docs/server-library.md',
       'docs/swarm.md',
       'docs/web.md',

@@ -1,0 +1,80 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { expect, onTestFinished, test } from 'vitest';
+import { publisher } from '../../scripts/lib/release/sign.ts';
+import { assemble, layer } from '../rig/image.ts';
+import { writeLayout } from './layouts.ts';
+
+async function prepared() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-made-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeLayout(join(folder, 'images'), { one: assemble([layer([])], {}) });
+  const image = { reference: 'ghcr.io/acme/svc:v1.5.0', layout: 'images' };
+  await writeFile(
+    join(folder, 'recipe.json'),
+    JSON.stringify({
+      ...{ product: 'svc', version: 'v1.5.0', channel: 'stable', publishedAt: '2026-11-20T08:00:00Z' },
+      images: { svc: image },
+    }),
+  );
+  const out = join(folder, 'out');
+  await mkdir(out);
+  const make = (args: readonly string[] = [], env = {}) =>
+    execa(process.execPath, ['scripts/lib/release/main.ts', join(folder, 'recipe.json'), out, ...args], {
+      env,
+      reject: false,
+    });
+  return { folder, out, make };
+}
+const checked = 'svc v1.5.0: signed and checked, images: 1, files: 0';
+
+test('a key signs, and its other half is there to be given away', async () => {
+  const { folder, out, make } = await prepared();
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  await writeFile(join(folder, 'key.pem'), privateKey.export({ type: 'sec1', format: 'pem' }));
+  expect((await make(['--key', join(folder, 'key.pem'), '--bundle'])).stdout).toBe(checked);
+  const pem = publicKey.export({ type: 'spki', format: 'pem' });
+  expect(await readFile(join(out, 'publisher.pem'), 'utf8')).toBe(pem);
+});
+
+test('a key that is thrown away does for a try, and what is not trusted fails', async () => {
+  const { folder, make } = await prepared();
+  expect(await make()).toMatchObject({ exitCode: 0, stdout: checked });
+  await writeFile(join(folder, 'other.pem'), publisher().key);
+  const refused = await make(['--trust', join(folder, 'other.pem')]);
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining('signed by none of the keys'),
+  ]);
+});
+
+test('cosign signs in the name of a workflow, and what it has signed is checked by who is trusted', async () => {
+  const { folder, out, make } = await prepared();
+  // In place of cosign, which asks the forge who it is: it signs by a key.
+  const key = join(folder, 'cosign.pem');
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  await writeFile(key, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  await writeFile(join(folder, 'trust.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+  const module = new URL('../../scripts/lib/release/sign.ts', import.meta.url);
+  await writeFile(
+    join(folder, 'cosign.mjs'),
+    `import { readFileSync, writeFileSync } from 'node:fs';
+const { publisherWith } = await import('${module}');
+const [command, yes, form, option, bundle, file] = process.argv.slice(2);
+if ([command, yes, form, option].join(' ') !== 'sign-blob --yes --new-bundle-format --bundle') process.exit(9);
+const by = publisherWith(readFileSync('${key}', 'utf8'));
+writeFileSync(bundle, by.sign(readFileSync(file)));
+`,
+  );
+  await writeFile(join(folder, 'cosign'), `#!/bin/sh\nexec ${process.execPath} ${folder}/cosign.mjs "$@"\n`);
+  await chmod(join(folder, 'cosign'), 0o755);
+  const env = { PATH: `${folder}:${process.env.PATH}` };
+  expect((await make(['--keyless'], env)).stdout).toBe(
+    'signed, and not checked: --trust says who may sign without a key',
+  );
+  expect((await make(['--keyless', '--trust', join(folder, 'trust.pem')], env)).stdout).toBe(checked);
+  await expect(readFile(join(out, 'publisher.pem'))).rejects.toThrow('ENOENT');
+});
