@@ -91,6 +91,15 @@ registry_answers() {
   [[ $line == *' 200 '* ]]
 } 2>/dev/null
 
+# registry_digest REFERENCE: what its registry has under this tag; of an index, which has all platforms.
+registry_digest() {
+  local told
+  told=$(timeout 60 docker buildx imagetools inspect --format '{{json .Manifest}}' "$1") || return
+  # The manifest's own comes before those of its platforms.
+  [[ $told =~ \"digest\":[[:space:]]*\"(sha256:[0-9a-f]{64})\" ]] || return
+  printf '%s\n' "${BASH_REMATCH[1]}"
+}
+
 # Dependencies as the lock file says; done anew when it is newer than what is installed.
 need_node_modules() {
   type -P npm >/dev/null || die 'npm is not installed: Node 22.12 or later is needed'

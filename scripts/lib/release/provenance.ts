@@ -33,7 +33,8 @@ const images = (await readFile(bases, 'utf8'))
   .trim()
   .split('\n')
   .map((line) => {
-    const [, name = '', reference = '', digest = ''] = /^(\w+)=(.+)@(.+)$/.exec(line) ?? [];
+    const [, name, reference, digest = ''] = /^(\w+)=(\S+)@(sha256:[0-9a-f]{64})$/.exec(line) ?? [];
+    if (name === undefined) throw new Error(`${bases}: ${line} is no NAME=REFERENCE@DIGEST`);
     return { name, uri: `docker://${reference}`, digest: digestOf(digest) };
   });
 const lock = { name: 'package-lock.json', digest: { sha256: await sumOf(join(root, 'package-lock.json')) } };
