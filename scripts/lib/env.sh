@@ -26,7 +26,8 @@ die() {
 # changes its place; tests and scripts can then simply call `docker`. The newest where scripts/toolchain has built it. Else
 # the machine's own: one of another origin may come first and look for plugins where Debian puts none.
 choose_docker() {
-  local candidate found=
+  # Who builds another machine's programs calls this one's.
+  local candidate found= TOOLCHAIN_ARCH=
   if toolchain_has cli && toolchain_has compose-5.4; then
     put_newest_docker_first
     return
