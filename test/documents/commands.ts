@@ -168,7 +168,7 @@ export const commands = {
   'scripts/release --dry-run': { in: 'scripts/release', says: '--dry-run) DRY=yes' },
   'scripts/release --dry-run --bundle --twice': { in: 'scripts/release', says: '--twice) TWICE=yes' },
   'docker buildx build --platform linux/amd64,linux/arm64 --provenance=false --output type=oci,tar=false,dest=images/svc .':
-    { in: 'scripts/image', says: 'docker buildx build --quiet --platform' },
+    { in: 'scripts/image', says: '--provenance=false --no-cache' },
   'scripts/image': { in: 'scripts/test', says: 'must image scripts/image' },
   'scripts/demo': e2e,
   'scripts/demo --keep': e2e,

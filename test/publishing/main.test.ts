@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { publisher } from '../../scripts/lib/release/sign.ts';
+import { svc } from '../../src/progress/product.ts';
 import { assemble, layer } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 
@@ -38,6 +39,10 @@ test('a key signs, and its other half is there to be given away', async () => {
   expect((await make(['--key', join(folder, 'key.pem'), '--bundle'])).stdout).toBe(checked);
   const pem = publicKey.export({ type: 'spki', format: 'pem' });
   expect(await readFile(join(out, 'publisher.pem'), 'utf8')).toBe(pem);
+});
+
+test("this project's own release is one that its client takes", async () => {
+  expect(await readFile('scripts/release', 'utf8')).toContain(`"product": "${svc.name}",`);
 });
 
 test('a key that is thrown away does for a try, and what is not trusted fails', async () => {
