@@ -13,7 +13,7 @@ import {
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
@@ -21,22 +21,26 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { proofOf, startRig } from '../client/self-update/rig.ts';
 import { publisher } from '../provenance/sign.ts';
+import { startRegistry } from './registry.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 const bin = (name: string) => join(root, 'node_modules/.bin', name);
 
 const isType = (file: string) => /^dist\/(?:client|instance|web)\/types\/.*\.d\.ts$/.test(file);
 
-/** All that somebody has who uses the library: what it depends on, and the types of Node. */
+/** What the library depends on, and what npm installs for it. */
 const outside = ['@sigstore/bundle', '@sigstore/protobuf-specs', '@sigstore/verify', 'semver'];
-const installed = [...outside, '@sigstore/core', '@types/node'];
+const installed = [...outside, '@sigstore/core'];
 
 let directory = '';
 /** Whose releases its client takes. */
 const anna = publisher();
 /** Where its client looks for its own releases. */
 const feed = 'http://127.0.0.1:1/acme/releases';
-/** The package as it is unpacked into a project's `node_modules`. */
+let registry: Awaited<ReturnType<typeof startRegistry>>;
+/** A project that has it installed, from a registry. */
+let consumer = '';
+/** The package in the project's `node_modules`. */
 let unpacked = '';
 let packed: string[] = [];
 
@@ -52,23 +56,18 @@ beforeAll(async () => {
     SVC_UPDATER_BUILD_FEED: feed,
     SVC_UPDATER_BUILD_TRUST: anna.key,
   });
-  const pack = ['pack', '--json', '--offline', '--ignore-scripts', '--pack-destination', directory];
-  const [archive] = JSON.parse(await run('npm', pack, source)) as { filename: string }[];
-
-  const modules = join(directory, 'consumer/node_modules');
-  unpacked = join(modules, 'svc-updater');
-  await mkdir(unpacked, { recursive: true });
-  await run('tar', [
-    '-xzf',
-    join(directory, archive?.filename ?? ''),
-    '--strip-components=1',
-    '-C',
-    unpacked,
-  ]);
-  for (const name of installed) {
-    await mkdir(dirname(join(modules, name)), { recursive: true });
-    await symlink(join(root, 'node_modules', name), join(modules, name));
-  }
+  registry = await startRegistry();
+  consumer = join(directory, 'consumer');
+  await mkdir(consumer);
+  await writeFile(join(consumer, 'package.json'), JSON.stringify({ type: 'module' }));
+  // What it depends on comes from the machine's own `node_modules`: no test needs a network.
+  for (const name of installed) await publish(join(root, 'node_modules', name));
+  await publish(source);
+  await run('npm', ['install', 'svc-updater'], consumer, npmEnv());
+  unpacked = join(consumer, 'node_modules/svc-updater');
+  // The types of Node, which whoever compiles has anyway.
+  await mkdir(join(consumer, 'node_modules/@types'));
+  await symlink(join(root, 'node_modules/@types/node'), join(consumer, 'node_modules/@types/node'));
   const entries = await readdir(unpacked, { recursive: true, withFileTypes: true });
   packed = entries
     .filter((entry) => entry.isFile())
@@ -76,7 +75,10 @@ beforeAll(async () => {
     .sort();
 });
 
-afterAll(() => rm(directory, { recursive: true, force: true }));
+afterAll(async () => {
+  registry.close();
+  await rm(directory, { recursive: true, force: true });
+});
 
 describe('the package', () => {
   it('has the client as a program of one file', async () => {
@@ -120,7 +122,7 @@ describe('the package', () => {
         stdin: {
           contents: `import { createClient } from 'svc-updater/client';
 await createClient({ name: 'larder' }, ${JSON.stringify({ version, trust: anna.key })}).run();`,
-          resolveDir: join(directory, 'consumer'),
+          resolveDir: consumer,
         },
         ...{ bundle: true, platform: 'node', format: 'esm', write: false },
         banner: {
@@ -163,9 +165,6 @@ await createClient({ name: 'larder' }, ${JSON.stringify({ version, trust: anna.k
       'CHANGELOG.md',
       'LICENSE',
       'README.md',
-      'SECURITY.md',
-      'dist/agent.licenses.txt',
-      'dist/agent.mjs',
       'dist/client/index.mjs',
       'dist/client/licenses.txt',
       'dist/instance/index.mjs',
@@ -174,24 +173,7 @@ await createClient({ name: 'larder' }, ${JSON.stringify({ version, trust: anna.k
       'dist/instance/testing.mjs',
       'dist/svc.licenses.txt',
       'dist/svc.mjs',
-      'dist/tools.mjs',
       'dist/web/index.mjs',
-      'docs/client.md',
-      'docs/contract.md',
-      'docs/design.md',
-      'docs/development.md',
-      'docs/figures.md',
-      'docs/images/available.png',
-      'docs/images/restarting.png',
-      'docs/matrix.md',
-      'docs/other-products.md',
-      'docs/pins.md',
-      'docs/platform.md',
-      'docs/publishing.md',
-      'docs/server-library.md',
-      'docs/swarm.md',
-      'docs/web.md',
-      'docs/your-product.md',
       'package.json',
     ]);
   });
@@ -235,16 +217,29 @@ await createClient({ name: 'larder' }, ${JSON.stringify({ version, trust: anna.k
         .map(({ parentPath, name }) => join(parentPath, name));
       return (await Promise.all(files.map((file) => stat(file)))).reduce((sum, { size }) => sum + size, 0);
     };
-    const library = await sizeOf(join(unpacked, 'dist/instance'));
-    const packages = installed.filter((name) => !name.startsWith('@types/'));
-    const sizes = await Promise.all(packages.map((name) => sizeOf(join(root, 'node_modules', name))));
-    expect(sizes.reduce((sum, size) => sum + size, library)).toBeLessThan(1_700_000);
-    for (const name of packages) {
-      const { dependencies = {} } = JSON.parse(
-        await readFile(join(root, 'node_modules', name, 'package.json'), 'utf8'),
-      );
-      expect(packages, `what ${name} brings`).toEqual(expect.arrayContaining(Object.keys(dependencies)));
-    }
+    const modules = join(consumer, 'node_modules');
+    const brought = (await sizeOf(modules)) - (await sizeOf(unpacked));
+    expect(brought + (await sizeOf(join(unpacked, 'dist/instance')))).toBeLessThan(1_700_000);
+    expect(await sizeOf(unpacked)).toBeLessThan(2_500_000);
+    // Nothing else: no tool of ours, and no script of ours is run.
+    const names = (await readdir(modules, { recursive: true })).filter((name) =>
+      /^(?:@[^/]+\/)?[^/@.]+$/.test(name),
+    );
+    expect(names.filter((name) => !name.startsWith('@types/')).sort()).toEqual(
+      [...installed, 'svc-updater'].sort(),
+    );
+  });
+
+  it('is taken by npm, with a word of where it was built', async () => {
+    const before = registry.requests.length;
+    const { publishConfig, repository } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
+    expect(publishConfig).toEqual({ access: 'public', provenance: true });
+    expect(repository.url).toMatch(/^git\+https:\/\/github\.com\/[\w-]+\/[\w-]+\.git$/);
+    // Of a version that is not there yet, as npm sees to that, too.
+    const source = join(directory, 'source');
+    await run('npm', ['version', '--no-git-tag-version', '--ignore-scripts', '1.0.1'], source, npmEnv());
+    await run('npm', ['publish', '--dry-run', '--ignore-scripts'], source, npmEnv());
+    expect(registry.requests.slice(before).filter((request) => !request.startsWith('GET '))).toEqual([]);
   });
 
   it('describes its endpoints for the version that it is', async () => {
@@ -260,7 +255,7 @@ describe('the examples of docs/server-library.md', () => {
   beforeAll(async () => {
     feed = createServer((_, answer) => answer.end('{"releases":[{"version":"v1.5.0"}]}'));
     await new Promise<void>((resolve) => feed.listen(0, '127.0.0.1', resolve));
-    const modules = join(directory, 'consumer/node_modules');
+    const modules = join(consumer, 'node_modules');
     await mkdir(join(modules, '@hono'), { recursive: true });
     for (const name of ['hono', '@hono/node-server']) {
       await symlink(join(root, 'node_modules', name), join(modules, name));
@@ -269,7 +264,6 @@ describe('the examples of docs/server-library.md', () => {
   afterAll(() => void feed.close());
 
   it.each(['plain-node', 'hono'])('%s starts, answers, and ends when it is told to', async (name) => {
-    const consumer = join(directory, 'consumer');
     await cp(join(root, `test/examples/${name}.ts`), join(consumer, `${name}.ts`));
     const { port: feedPort } = feed.address() as AddressInfo;
     const server = execa('node', [`${name}.ts`], {
@@ -331,7 +325,6 @@ describe('the elements', () => {
   });
 
   it('are served by the example of a page', async () => {
-    const consumer = join(directory, 'consumer');
     await cp(join(root, 'test/examples/elements.ts'), join(consumer, 'elements.ts'));
     const server = execa('node', ['elements.ts'], {
       cwd: consumer,
@@ -422,7 +415,6 @@ await client.run(['--version']);
 `;
 
   beforeAll(async () => {
-    const consumer = join(directory, 'consumer');
     await writeFile(join(consumer, 'package.json'), JSON.stringify({ type: 'module' }));
     await writeFile(join(consumer, 'main.ts'), program);
     await writeFile(
@@ -445,7 +437,6 @@ await client.run(['--version']);
   });
 
   it('compiles against its types and runs on plain Node', async () => {
-    const consumer = join(directory, 'consumer');
     const read = (await run(bin('tsc'), ['-p', '.', '--listFiles'], consumer)).split('\n');
     const types = read.filter((file) => file.startsWith(unpacked) && file.endsWith('.d.ts'));
     // Every declaration that is packed, and none that is not.
@@ -456,8 +447,58 @@ await client.run(['--version']);
     expect(out.split('\n')).toEqual(['[true,401,"3"]', 'broken', 'true', 'larder v1.4.2']);
   });
 
+  it.each([
+    ['node16', 'node16'],
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ])(
+    'compiles all that is exported as a %s module, with names found as by %s',
+    async (module, resolution) => {
+      const { exports } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
+      const code = Object.keys(exports).filter((name) => !name.endsWith('.json'));
+      const uses = code.map((name, at) => `export * as m${at} from 'svc-updater${name.slice(1)}';\n`);
+      await writeFile(join(consumer, 'all.ts'), uses.join(''));
+      const options = [
+        '--target',
+        'es2024',
+        '--lib',
+        'es2024,dom',
+        '--types',
+        'node',
+        '--strict',
+        '--noEmit',
+      ];
+      const how = ['--module', module, '--moduleResolution', resolution, '--ignoreConfig'];
+      await run(bin('tsc'), [...options, ...how, 'all.ts'], consumer);
+    },
+  );
+
+  it('finds all that is exported from JavaScript, of both kinds', async () => {
+    const { exports } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
+    const all = Object.keys(exports).map((name) => `svc-updater${name.slice(1)}`);
+    const code = all.filter((name) => !name.endsWith('.json'));
+    const names = (load: string) => `
+globalThis.HTMLElement = class {};
+globalThis.CSSStyleSheet = class { replaceSync() {} };
+globalThis.customElements = { define() {}, get() {} };
+const names = ${JSON.stringify(all)}.map(async (name) => [name, Object.keys(${load})]);
+Promise.all(names).then((found) => console.log(JSON.stringify(Object.fromEntries(found))));`;
+    const attributes = "await import(name, name.endsWith('.json') ? { with: { type: 'json' } } : {})";
+    await writeFile(join(consumer, 'all.js'), names(attributes));
+    await writeFile(join(consumer, 'all.cjs'), names('require(name)'));
+    for (const file of ['all.js', 'all.cjs']) {
+      const found = JSON.parse(await run('node', [file], consumer));
+      expect(Object.keys(found)).toEqual(all);
+      for (const name of code) expect(found[name].length, `${name} in ${file}`).toBeGreaterThan(0);
+    }
+  });
+
+  it('runs its client by npx', async () => {
+    const { version } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
+    expect(await run('npx', ['svc', '--version'], consumer, npmEnv())).toBe(`svc v${version}`);
+  });
+
   it('compiles a page against the types of the elements', async () => {
-    const consumer = join(directory, 'consumer');
     const page = `import { openUpdateDialog, setTexts, SvcUpdateNotice } from 'svc-updater/web';
 setTexts({ product: { name: 'larder' } });
 setTexts({ product: 'Acme', updateTo: (version) => 'Auf ' + version, outcomes: { failed: 'nein' } });
@@ -486,6 +527,22 @@ console.log(notice);
     );
   });
 });
+
+/** Of an npm that knows one registry, and nothing of whoever runs the tests. */
+const npmEnv = () => ({
+  npm_config_registry: registry.address,
+  [`npm_config_${registry.address.slice('http:'.length)}/:_authToken`]: 'nobody',
+  npm_config_cache: join(directory, 'cache'),
+  npm_config_userconfig: join(directory, 'npmrc'),
+  npm_config_ignore_scripts: 'false',
+  npm_config_offline: 'false',
+  npm_config_prefer_offline: 'false',
+  npm_config_audit: 'false',
+});
+
+/** Here nobody vouches for where it was built: `provenance` is the workflow's. */
+const publish = (folder: string, ...more: string[]) =>
+  run('npm', ['publish', '--ignore-scripts', '--no-provenance', ...more], folder, npmEnv());
 
 /** What a program prints; it must end well. */
 async function run(
