@@ -121,6 +121,9 @@ export const commands = {
     says: "['--program', worker, '--', ...command]",
   },
 
+  // Of docs/checking.md, whose other commands test/provenance/checking.test.ts runs as they stand.
+  'npm pack svc-updater@1.0.0': { in: 'test/package/package.test.ts', says: "['pack', ofVersion, '--json']" },
+
   'node -e 0': { in: 'test/bench/client.ts', says: "node(['-e', '0'])" },
   'svc --version': { in: 'test/bench/client.ts', says: "node([client, '--version'])" },
 

@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers';
 interface Published {
   name: string;
   'dist-tags': Record<string, string>;
-  versions: Record<string, { dist: { tarball: string; integrity?: string } }>;
+  versions: Record<string, { dist: { tarball: string; integrity: string } }>;
   _attachments?: Record<string, { data: string }>;
 }
 

@@ -211,6 +211,21 @@ describe('a release that a workflow has signed, without a key of its own', () =>
   });
 });
 
+// cosign sign-blob --key cosign.key --signing-config none.json --bundle ec.json ../keyless/release.json, where none.json has
+// {"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json"}: no log of the public is told.
+describe('a release that cosign 3.1.3 has signed by a key', () => {
+  const bytesAt = (name: string) => readFileSync(new URL(name, import.meta.url));
+  const signed = bytesAt('keyless/release.json');
+  it.each(['ec', 'rsa'])('of the kind %s is proven, and with a byte changed it is not', async (kind) => {
+    const bundle = String(bytesAt(`cosign/${kind}.json`));
+    const by = { keys: [String(bytesAt(`cosign/${kind}.pem`))] };
+    expect((await proveRelease(signed, bundle, by, wanted)).version).toBe('v1.5.0');
+    const other = Buffer.concat([signed, Buffer.from(' ')]);
+    await expect(proveRelease(other, bundle, by, wanted)).rejects.toThrow('signed by none of the keys');
+    await expect(proveRelease(signed, bundle, trust, wanted)).rejects.toThrow('signed by none of the keys');
+  });
+});
+
 describe('who is trusted', () => {
   it('is read of keys one after the other, and of JSON', () => {
     const ben = publisher('rsa');
