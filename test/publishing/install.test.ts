@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { clientOf } from '../client/self-update/rig.ts';
+import { read, root } from '../documents/documents.ts';
+
+const sum = (text: string) => createHash('sha256').update(text).digest('hex');
+const own = { x64: 'svc-linux-amd64', arm64: 'svc-linux-arm64' }[process.arch as string] ?? '';
+const program = `#!/bin/sh\necho svc v1.5.0\n# ${'x'.repeat(100_000)}\n`;
+
+/** A reply that is none of a file. */
+type Reply = (response: ServerResponse) => void;
+const cutOff: Reply = (response) => {
+  response.writeHead(200, { 'content-length': program.length }).write(program.slice(0, 50_000), () => {
+    response.destroy();
+  });
+};
+/** Nobody says how long it should be: only its sum tells. */
+const cutShort: Reply = (response) => response.end(program.slice(0, 50_000));
+const missing: Reply = (response) => response.writeHead(404).end('not here');
+
+let directory = '';
+let server: Server;
+let from = '';
+let files: Record<string, string | Reply> = {};
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-install-'));
+  server = createServer((request, response) => {
+    const found = files[request.url?.slice('/v1.5.0/'.length) ?? ''] ?? missing;
+    typeof found === 'string' ? response.end(found) : found(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  from = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1.5.0`;
+});
+afterAll(async () => {
+  server.close();
+  await rm(directory, { recursive: true });
+});
+
+let home = '';
+beforeEach(async () => {
+  home = await mkdtemp(join(directory, 'home-'));
+  await mkdir(join(home, 'tmp'));
+  files = release({ [own]: program });
+});
+
+const release = (all: Record<string, string>): Record<string, string> => ({
+  ...all,
+  SHA256SUMS: Object.entries({ 'install.sh': '', ...all })
+    .map(([name, text]) => `${sum(text)}  ${name}\n`)
+    .join(''),
+});
+
+/** Who has what it takes, each by another program. */
+const machines = {
+  'dash, with curl': { programs: ['curl', 'sha256sum'], shell: ['dash'] },
+  'bash, with wget': { programs: ['wget', 'sha256sum'], shell: ['bash', '--posix'] },
+  'dash, with shasum': { programs: ['curl', 'shasum', 'perl'], shell: ['dash'] },
+  busybox: { programs: [], shell: ['busybox', 'sh'] },
+};
+type Machine = keyof typeof machines;
+const basics = ['cat', 'chmod', 'cp', 'cut', 'dirname', 'grep', 'mkdir', 'mktemp', 'mv', 'rm', 'uname'];
+
+/** A directory of programs that is all that there is on the PATH. */
+async function programsOf(machine: Machine): Promise<string> {
+  const { programs } = machines[machine];
+  const folder = await mkdtemp(join(directory, 'bin-'));
+  const others = machine === 'busybox' ? [] : [...basics, ...programs];
+  for (const name of others) await symlink((await execa('which', [name])).stdout, join(folder, name));
+  const busybox = await execa('which', ['busybox'], { reject: false });
+  if (machine === 'busybox')
+    for (const name of [...basics, 'sha256sum', 'wget']) await symlink(busybox.stdout, join(folder, name));
+  return folder;
+}
+
+async function install(machine: Machine, args: string[] = [], env: Record<string, string> = {}) {
+  const [shell = '', ...words] = machines[machine].shell;
+  const path = (await execa('which', [shell])).stdout;
+  return execa(path, [...words, join(root, 'scripts/install.sh'), ...args], {
+    env: { PATH: await programsOf(machine), HOME: home, TMPDIR: join(home, 'tmp'), FROM: from, ...env },
+    extendEnv: false,
+    reject: false,
+    cwd: home,
+  });
+}
+
+/** All that is there of it, by its path. */
+const left = async (): Promise<string[]> =>
+  (await readdir(home, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.name !== 'tmp')
+    .map(({ parentPath, name }) => join(parentPath, name).slice(home.length + 1))
+    .sort();
+
+const isHere = async (name: string) => (await execa('which', [name], { reject: false })).exitCode === 0;
+const here = await Promise.all(Object.values(machines).map(({ shell }) => isHere(shell[0] ?? '')));
+
+describe.each(Object.keys(machines).map((name, at) => [name as Machine, here[at]] as const))(
+  'install.sh, by %s (where it is there: %s)',
+  (machine, isThere) => {
+    it.skipIf(!isThere)('puts the program of this machine where no root is needed', async () => {
+      const { exitCode, stdout, stderr } = await install(machine);
+      expect({ exitCode, stderr, stdout }).toEqual({
+        ...{ exitCode: 0, stderr: '' },
+        stdout: `${own} is installed as ${home}/.local/bin/svc`,
+      });
+      const svc = join(home, '.local/bin/svc');
+      expect((await execa(svc, ['--version'])).stdout).toBe('svc v1.5.0');
+      expect((await stat(svc)).mode & 0o777).toBe(0o755);
+      expect(await left()).toEqual(['.local', '.local/bin', '.local/bin/svc']);
+    });
+
+    it.skipIf(!isThere).each<[string, Record<string, string | Reply>, RegExp]>([
+      ['with a byte changed', { [own]: `${program} ` }, /is not the one that SHA256SUMS names/],
+      ['that is cut off', { [own]: cutOff }, /no svc-\S+ came from|is not the one that/],
+      ['that is cut short', { [own]: cutShort }, /is not the one that SHA256SUMS names/],
+      ['that is not there', { [own]: missing }, /no svc-\S+ came from http/],
+      ['without sums', { SHA256SUMS: missing }, /no SHA256SUMS came from http/],
+      ['whose sum is missing', { SHA256SUMS: `${sum('')}  install.sh\n` }, /is not the one that/],
+      ['whose sum is another file’s', { SHA256SUMS: `${sum(program)}  x${own}\n` }, /is not the one that/],
+      ['with empty sums', { SHA256SUMS: '' }, /is not the one that SHA256SUMS names/],
+    ])('takes no file %s, and leaves nothing', async (_, others, why) => {
+      files = { ...files, ...others };
+      const { exitCode, stderr } = await install(machine);
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(why);
+      expect(stderr).toMatch(/; nothing was installed$/);
+      expect(await left()).toEqual([]);
+    });
+  },
+);
+
+describe('install.sh', () => {
+  it('puts the client of one file where it is told to, in place of an older one', async () => {
+    files = release({ 'svc.mjs': await clientOf('v1.5.0') });
+    await mkdir(join(home, 'my programs'));
+    const svc = join(home, 'my programs/svc');
+    await writeFile(svc, 'the old one');
+    const { stdout } = await install('dash, with curl', ['my programs'], { FILE: 'svc.mjs' });
+    expect(stdout).toBe('svc.mjs is installed as my programs/svc');
+    expect((await execa(svc, ['--version'])).stdout).toBe('svc v1.5.0');
+    expect(await left()).toEqual(['my programs', 'my programs/svc']);
+  });
+
+  it('lets the old one be where it takes none, and says where it cannot write', async () => {
+    const svc = join(home, 'bin/svc');
+    await mkdir(join(home, 'bin'));
+    await writeFile(svc, 'the old one');
+    files = { ...files, [own]: 'another' };
+    expect((await install('dash, with curl', ['bin'])).exitCode).toBe(1);
+    expect(await readFile(svc, 'utf8')).toBe('the old one');
+    files = release({ [own]: program });
+    const { exitCode, stderr } = await install('dash, with curl', ['bin/svc']);
+    expect({ exitCode, last: stderr.split('\n').at(-1) }).toEqual({
+      exitCode: 1,
+      last: 'install.sh: no svc in bin/svc; nothing was installed',
+    });
+    expect(await left()).toEqual(['bin', 'bin/svc']);
+  });
+
+  describe('where there is a cosign', () => {
+    /** One that says what it was asked, and ends as it is told to. */
+    const withCosign = async (code: number) => {
+      const path = await programsOf('dash, with curl');
+      await writeFile(join(path, 'cosign'), `#!/bin/sh\necho "$@" >"$HOME/tmp/asked"\nexit ${code}\n`);
+      await chmod(join(path, 'cosign'), 0o755);
+      return install('dash, with curl', [], { PATH: `${path}:/nowhere` });
+    };
+    const told = (text: string) => `{\n  "files": {\n    "${own}": "sha256:${sum(text)}"\n  }\n}\n`;
+    beforeEach(() => {
+      files = { ...files, 'release.json': told(program), 'release.json.sigstore.json': '{}' };
+    });
+
+    it('asks it what docs/checking.md has people ask', async () => {
+      expect(await withCosign(0)).toMatchObject({ exitCode: 0, stderr: '' });
+      const asked = await readFile(join(home, 'tmp/asked'), 'utf8');
+      const typed = /^(cosign verify-blob [^`]*?--certificate-identity[^`]*?)\n```$/m.exec(
+        read('docs/checking.md'),
+      );
+      expect(`cosign ${asked.trim()}`).toBe(typed?.[1]?.replace(/ \\\n */g, ' ').replaceAll("'", ''));
+    });
+
+    it.each<[string, number, Record<string, string | Reply>, string]>([
+      ['that nobody known has signed', 1, {}, 'nobody who is known has signed it'],
+      ['of which another was signed', 0, { 'release.json': told('x') }, 'is not the one that was signed'],
+      [
+        'of which none was signed',
+        0,
+        { 'release.json': '{ "files": {} }' },
+        'is not the one that was signed',
+      ],
+      [
+        'that has no signature',
+        0,
+        { 'release.json.sigstore.json': missing },
+        'no release.json.sigstore.json',
+      ],
+    ])('takes no file %s', async (_, code, others, why) => {
+      files = { ...files, ...others };
+      const { exitCode, stderr } = await withCosign(code);
+      expect(exitCode).toBe(1);
+      expect(stderr).toContain(why);
+      expect((await left()).filter((name) => name !== 'tmp/asked')).toEqual([]);
+    });
+  });
+
+  it('is short enough to be read, and names the place that package.json names', () => {
+    const lines = read('scripts/install.sh').split('\n');
+    expect(lines.filter((line) => /^(?!#)./.test(line)).length).toBeLessThanOrEqual(22);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(130);
+    const { repository } = JSON.parse(read('package.json'));
+    const [, place] = /^git\+(.*)\.git$/.exec(repository.url) ?? [];
+    expect(read('scripts/install.sh')).toContain(`${place}/releases/latest/download}`);
+    const escaped = `${place}/.github/workflows/release.yml`.replaceAll('.', '\\.');
+    expect(read('scripts/install.sh')).toContain(`'^${escaped}@refs/tags/v'`);
+  });
+});
