@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** By how long they take: a long one that starts last leaves one worker idle. */
 const longest = [
   // Unit tests, which run by themselves.
+  'executable',
   'misbehaving',
   'kill',
   'replace-files.property',

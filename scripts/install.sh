@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs svc: sh install.sh [DIRECTORY], by default ~/.local/bin. FROM may name another place of a release's files, FILE=svc.mjs
-# chooses the client that needs Node 22.12 or later, and is 300 times smaller than the one that needs nothing but glibc.
+# chooses the client that needs Node 22.12 or later, and is 300 times smaller than the one that needs glibc and libstdc++ alone.
 set -eu
 from=${FROM:-https://github.com/acme/svc-updater/releases/latest/download} to=${1:-$HOME/.local/bin} new=$(mktemp -d)
 case $(uname -sm) in 'Linux x86_64') own=svc-linux-amd64 ;; 'Linux aarch64') own=svc-linux-arm64 ;; *) own=svc.mjs ;; esac
@@ -23,5 +23,7 @@ if command -v cosign >/dev/null; then
   grep -q "\"$file\": *\"sha256:$sum\"" "$new/release.json" || die "$file is not the one that was signed"
 fi
 
-mkdir -p "$to" && cp "$new/$file" "$to/.svc-$$" && chmod 755 "$to/.svc-$$" && mv "$to/.svc-$$" "$to/svc" || die "no svc in $to"
+mkdir -p "$to" && cp "$new/$file" "$to/.svc-$$" && chmod 755 "$to/.svc-$$" || die "$to cannot be written"
+"$to/.svc-$$" --version >/dev/null || die "$file does not run here: FILE=svc.mjs does where there is Node 22.12 or later"
+mv "$to/.svc-$$" "$to/svc" || die "no svc in $to"
 echo "$file is installed as $to/svc"

@@ -3,6 +3,9 @@
 # the same paths out of what scripts/toolchain built, or of Debian packages, and of the Node that npm installed. For tests;
 # nothing is released from them.
 
+# shellcheck source=scripts/lib/node-package.sh
+. "$ROOT/scripts/lib/node-package.sh"
+
 STANDIN_FOLDER=$STATE/standins
 # Which machine's; make_standins sets another one.
 STANDIN_ARCH=
@@ -146,17 +149,10 @@ own_node() {
   done
 }
 
-# Of another machine: npm's package of the version and the hash that the lock file has, and Debian's libraries.
+# Of another machine: npm's package, and Debian's libraries.
 fetch_node() {
-  local root=$1 package version integrity packed codename debs=$STATE/debs-$STANDIN_ARCH name library
-  package=node-linux-$STANDIN_ARCH
-  read -r version integrity < <(
-    node -p 'const { version, integrity } = require(process.argv[1]).packages[`node_modules/${process.argv[2]}`]; `${version} ${integrity}`' \
-      "$ROOT/package-lock.json" "$package"
-  )
-  packed=$(npm pack --json --pack-destination "$root" "$package@$version")
-  [[ $packed == *"\"$integrity\""* ]] || die "npm has another $package@$version than package-lock.json says"
-  tar --extract --gzip --file "$root/$package-$version.tgz" --directory "$root" package/bin/node
+  local root=$1 codename debs=$STATE/debs-$STANDIN_ARCH name library
+  unpack_node "${STANDIN_ARCH/amd64/x64}" "$root"
   mv "$root/package/bin/node" "$root/image/usr/local/bin/node"
   codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
   APT_ARCH=$STANDIN_ARCH apt_fetch "$codename" "$debs/$codename" libstdc++6= libgcc-s1=

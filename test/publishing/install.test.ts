@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { clientOf } from '../client/self-update/rig.ts';
@@ -141,7 +141,11 @@ describe('install.sh', () => {
     await mkdir(join(home, 'my programs'));
     const svc = join(home, 'my programs/svc');
     await writeFile(svc, 'the old one');
-    const { stdout } = await install('dash, with curl', ['my programs'], { FILE: 'svc.mjs' });
+    const without = await install('dash, with curl', ['my programs'], { FILE: 'svc.mjs' });
+    expect(without.stderr).toContain('svc.mjs does not run here');
+    expect(await readFile(svc, 'utf8')).toBe('the old one');
+    const PATH = `${await programsOf('dash, with curl')}:${dirname(process.execPath)}`;
+    const { stdout } = await install('dash, with curl', ['my programs'], { FILE: 'svc.mjs', PATH });
     expect(stdout).toBe('svc.mjs is installed as my programs/svc');
     expect((await execa(svc, ['--version'])).stdout).toBe('svc v1.5.0');
     expect(await left()).toEqual(['my programs', 'my programs/svc']);
@@ -158,9 +162,19 @@ describe('install.sh', () => {
     const { exitCode, stderr } = await install('dash, with curl', ['bin/svc']);
     expect({ exitCode, last: stderr.split('\n').at(-1) }).toEqual({
       exitCode: 1,
-      last: 'install.sh: no svc in bin/svc; nothing was installed',
+      last: 'install.sh: bin/svc cannot be written; nothing was installed',
     });
     expect(await left()).toEqual(['bin', 'bin/svc']);
+  });
+
+  it('puts nothing in place that does not run here', async () => {
+    files = release({ [own]: '#!/nowhere/of-another-libc\n' });
+    const { exitCode, stderr } = await install('dash, with curl');
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(
+      `${own} does not run here: FILE=svc.mjs does where there is Node 22.12 or later`,
+    );
+    expect(await left()).toEqual(['.local', '.local/bin']);
   });
 
   describe('where there is a cosign', () => {

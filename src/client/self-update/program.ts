@@ -1,5 +1,6 @@
 import { access, constants, open, stat } from 'node:fs/promises';
 import { basename, delimiter, join } from 'node:path';
+import { isSea } from 'node:sea';
 import { parseTag } from '../../release/tag.ts';
 import { UsageError } from '../command.ts';
 import { names } from '../names.ts';
@@ -20,10 +21,12 @@ export interface Program {
   command: readonly string[] | null;
 }
 
-/** The client itself: one file, which this process runs. */
+/** The client itself: one file, which this process runs, or which it is. */
 export function ownProgram(): Program {
   const [runtime, file] = process.argv;
   const { name, asset } = names();
+  if (isSea())
+    return { name, file: process.execPath, asset: programAsset(name), runtime: null, command: null };
   if (runtime === undefined || file === undefined)
     throw refused(
       `Nobody can tell which file this ${name} is.`,
@@ -38,6 +41,7 @@ const machines = [
   { arch: 'arm64', name: 'arm64', number: 183 },
 ];
 const own = machines.find(({ arch }) => arch === process.arch);
+const programAsset = (name: string): string => `${name}-${process.platform}-${own?.name ?? process.arch}`;
 
 /**
  * Another program.
@@ -57,7 +61,7 @@ export async function programAt(
     );
   // Somebody may have left it the name that it was downloaded by.
   const name = basename(file).replace(/-linux-(?:amd64|arm64)$/, '');
-  return { name, file, asset: `${name}-linux-${own.name}`, runtime: null, command };
+  return { name, file, asset: programAsset(name), runtime: null, command };
 }
 
 /** Whether there is such a program: before anything is replaced, as its failure would be taken for that of the new file. */

@@ -65,7 +65,7 @@ export function hurried(times: number, from: number) {
 }
 
 /** Files of a release by their names. */
-export type Files = Readonly<Record<string, string>>;
+export type Files = Readonly<Record<string, string | Buffer>>;
 
 export interface Result {
   exitCode: number | undefined;

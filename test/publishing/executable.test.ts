@@ -1,0 +1,105 @@
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { clientOf, proofOf, type Rig, startRig } from '../client/self-update/rig.ts';
+import { root } from '../documents/documents.ts';
+import { publisher } from '../provenance/sign.ts';
+
+const anna = publisher();
+const asset = `svc-linux-${process.arch === 'arm64' ? 'arm64' : 'amd64'}`;
+
+let directory = '';
+/** Two releases of it, as files. */
+let old = '';
+let fresh = '';
+let rig: Rig;
+/** The old one, where somebody has installed it. */
+let svc = '';
+
+beforeAll(async () => {
+  // Each is larger than 100 MB: the directory for temporary files may be in memory.
+  await mkdir(join(root, '.cache'), { recursive: true });
+  directory = await mkdtemp(join(root, '.cache/executable-'));
+  [old, fresh] = await Promise.all([executable('v1.4.2'), executable('v1.5.0')]);
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+async function executable(version: string, name = version): Promise<string> {
+  const client = join(directory, `${name}.mjs`);
+  await writeFile(client, await clientOf(version, anna.key));
+  const out = join(directory, name);
+  await execa(process.execPath, [
+    join(root, 'scripts/lib/release/executable.ts'),
+    client,
+    process.execPath,
+    out,
+  ]);
+  return out;
+}
+
+beforeEach(async () => {
+  rig = await startRig('');
+  await mkdir(join(directory, 'bin'));
+  svc = join(directory, 'bin/svc');
+  await copyFile(old, svc);
+  await chmod(svc, 0o750);
+});
+afterEach(async () => {
+  await rm(join(directory, 'bin'), { recursive: true });
+  await rig.close();
+});
+
+/** On a machine that has no program at all on its PATH. */
+const run = async (args: string[], file = svc) => {
+  const env = { PATH: '/nowhere', SVC_FEED: rig.forge.address('gitHub') };
+  const { exitCode, stdout, stderr } = await execa(file, args, { env, extendEnv: false, reject: false });
+  return { exitCode, stdout, stderr };
+};
+
+describe.skipIf(process.platform !== 'linux')('the client as a single executable', () => {
+  it('runs where there is no Node', async () => {
+    expect(await run(['--version'])).toEqual({ exitCode: 0, stdout: 'svc v1.4.2', stderr: '' });
+    expect((await run(['instance', 'status', '--help'])).stdout).toContain('svc instance status [--json]');
+    expect((await run(['nonsense'])).exitCode).toBe(2);
+  });
+
+  it('replaces itself by the one of a newer release, which is proven, by whatever link it is run', async () => {
+    const bytes = await readFile(fresh);
+    const files = { [asset]: bytes, 'svc.mjs': 'the other client' };
+    rig.publish('v1.5.0', { ...files, ...proofOf({ files, by: anna }) });
+    const link = join(rig.directory, 'svc');
+    await symlink(svc, link);
+    expect(await run(['update'], link)).toEqual({
+      exitCode: 0,
+      stdout: expect.stringMatching(
+        new RegExp(
+          `^Downloading ${asset} v1\\.5\\.0 .*checked.*\\n✓ svc v1\\.5\\.0 is in place of v1\\.4\\.2\\.$`,
+        ),
+      ),
+      stderr: '',
+    });
+    expect((await readFile(svc)).equals(bytes)).toBe(true);
+    expect(await run(['--version'], link)).toMatchObject({ stdout: 'svc v1.5.0' });
+    expect((await run(['update'])).stdout).toBe('svc v1.5.0 is the newest on stable.');
+    expect(await readdir(join(directory, 'bin'))).toEqual(['svc']);
+  });
+
+  it('takes no other program, and none that another has signed', async () => {
+    const bytes = await readFile(fresh);
+    const publish = (files: Record<string, string | Buffer>, by = anna) =>
+      rig.publish('v1.5.0', { ...files, ...proofOf({ files, by }) });
+    publish({ 'svc.mjs': 'the other client' });
+    expect((await run(['update'])).stderr).toContain(`v1.5.0 has no file ${asset}, but 4 other files`);
+    publish({ [asset]: bytes }, publisher());
+    expect((await run(['update'])).stderr).toContain('signed by none of the keys that are trusted');
+    publish({ [asset]: '#!/bin/sh\necho svc v1.4.9\n' });
+    expect((await run(['update'])).stderr).toContain('it says that it is v1.4.9');
+    expect((await readFile(svc)).equals(await readFile(old))).toBe(true);
+  });
+
+  it('has the same bytes each time that it is made', async () => {
+    const again = await readFile(await executable('v1.4.2', 'again'));
+    expect(again.equals(await readFile(old))).toBe(true);
+  });
+});
