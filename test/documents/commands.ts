@@ -161,6 +161,7 @@ export const commands = {
   'scripts/swarm up --managers 1': { in: 'scripts/swarm', says: '--managers) managers=' },
   'scripts/swarm image svc-updater:dev': { in: 'scripts/swarm', says: 'image) give_image "$@"' },
   'scripts/swarm down': { in: 'scripts/swarm', says: 'down) locked down' },
+  'scripts/publish': { in: '.github/workflows/release.yml', says: '- run: scripts/publish' },
   'scripts/bases': { in: 'scripts/image', says: 'scripts/bases' },
   'scripts/image --release': { in: 'scripts/image', says: '[[ $RELEASE == no ]] || need_digests' },
   'scripts/release': { in: 'test/e2e/release.test.ts', says: "execa('scripts/release', args)" },

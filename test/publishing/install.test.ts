@@ -231,6 +231,7 @@ describe('install.sh', () => {
     const [, place] = /^git\+(.*)\.git$/.exec(repository.url) ?? [];
     expect(read('scripts/install.sh')).toContain(`${place}/releases/latest/download}`);
     const escaped = `${place}/.github/workflows/release.yml`.replaceAll('.', '\\.');
-    expect(read('scripts/install.sh')).toContain(`'^${escaped}@refs/tags/v'`);
+    for (const file of ['scripts/install.sh', 'docs/checking.md'])
+      expect(read(file)).toContain(`'^${escaped}@refs/tags/v'`);
   });
 });

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { execa } from 'execa';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readTrust } from '../../src/provenance/trust.ts';
+import { root } from '../documents/documents.ts';
+
+const archive = 'the npm package';
+const integrity = `sha512-${createHash('sha512').update(archive).digest('base64')}`;
+
+/** A checkout of nothing but what it takes, with programs that say what they were asked. */
+let checkout = '';
+beforeEach(async () => {
+  checkout = await mkdtemp(join(tmpdir(), 'svc-publish-'));
+  await mkdir(join(checkout, 'scripts'));
+  await copyFile(join(root, 'scripts/publish'), join(checkout, 'scripts/publish'));
+  await mkdir(join(checkout, 'bin'));
+  const says = (program: string, more = '') => `#!/bin/sh\nset -eu\necho "${program} $*" >>"$LOG"\n${more}\n`;
+  const put = (name: string, text: string) => writeFile(join(checkout, name), text, { mode: 0o755 });
+  await put(
+    'scripts/release',
+    says(
+      'release',
+      `echo "to $SVC_RELEASE_IMAGE, from $SVC_UPDATER_BUILD_FEED" >>"$LOG"
+cp "$3" "$LOG.trust"
+for out; do :; done
+mkdir -p "$out/assets"
+printf '${archive}' >"$out/assets/svc-updater-$(sed -n 's/.*"version": "\\(.*\\)".*/\\1/p' package.json).tgz"
+echo >"$out/assets/release.json"`,
+    ),
+  );
+  await put('bin/cosign', says('cosign', 'for out; do :; done; echo \'{"mediaType":"x"}\' >"$out"'));
+  await put('bin/docker', says('docker', '[ "$1" != login ] || cat >"$LOG.password"'));
+  await put('bin/npm', says('npm', '[ "$1" != view ] || printf %s "$KNOWN"'));
+  await put('bin/gh', says('gh', 'shift 8; cp "$2" "$LOG.notes"'));
+  await release(
+    '1.5.0',
+    '# Changelog\n\n## [1.5.0] - 2026-11-20\n\n### Added\n\n- New.\n\n## [1.4.0]\n\n- Old.\n',
+  );
+});
+afterEach(() => rm(checkout, { recursive: true }));
+
+async function release(version: string, changelog: string) {
+  await writeFile(join(checkout, 'package.json'), `{\n  "version": "${version}"\n}\n`);
+  await writeFile(join(checkout, 'CHANGELOG.md'), changelog);
+}
+
+const log = (name = '') => readFile(join(checkout, `log${name}`), 'utf8');
+const publish = (env: Record<string, string> = {}) =>
+  execa(join(checkout, 'scripts/publish'), [], {
+    env: {
+      ...{ GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: 'v1.5.0', GITHUB_REPOSITORY: 'Acme/svc-updater' },
+      ...{ GITHUB_ACTOR: 'anna', GH_TOKEN: 'Zq7secret', KNOWN: '', LOG: join(checkout, 'log') },
+      GITHUB_WORKFLOW_REF: 'Acme/svc-updater/.github/workflows/release.yml@refs/tags/v1.5.0',
+      PATH: [join(checkout, 'bin'), process.env.PATH].join(delimiter),
+      ...env,
+    },
+    reject: false,
+  });
+
+/** What was asked of whom, in their order; names of temporary files are left out. */
+const asked = async () =>
+  (await log())
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => line.replace(/\S*\/(?=[^/\s]+(?:\s|$))/g, ''));
+
+describe('scripts/publish', () => {
+  it('makes, pushes, gives to npm, and makes the release public last', async () => {
+    const { exitCode, stderr } = await publish();
+    expect(exitCode, stderr).toBe(0);
+    expect(await asked()).toEqual([
+      'cosign trusted-root create --with-default-services --out root.json',
+      'docker login ghcr.io --username anna --password-stdin',
+      'release --keyless --trust trust.json --bundle --push --out made',
+      'to svc-updater, from releases',
+      'npm view svc-updater@1.5.0 dist.integrity',
+      'npm publish svc-updater-1.5.0.tgz --ignore-scripts --access public --provenance --tag latest',
+      'gh release create v1.5.0 --repo svc-updater --verify-tag --title v1.5.0 --notes-file notes.md release.json svc-updater-1.5.0.tgz',
+    ]);
+    const whole = await log();
+    expect(whole).toContain(
+      'to ghcr.io/acme/svc-updater, from https://api.github.com/repos/Acme/svc-updater/releases',
+    );
+    expect(whole).not.toContain('Zq7secret');
+    expect(await log('.password')).toBe('Zq7secret\n');
+    expect(await log('.notes')).toBe('### Added\n- New.\n');
+    expect(readTrust(await log('.trust'))).toEqual({
+      identity: 'https://github.com/Acme/svc-updater/.github/workflows/release.yml@refs/tags/*',
+      issuer: 'https://token.actions.githubusercontent.com',
+      root: { mediaType: 'x' },
+    });
+  });
+
+  it('goes on where npm has the same file already, and not where it has another', async () => {
+    expect((await publish({ KNOWN: integrity })).exitCode).toBe(0);
+    expect((await asked()).filter((line) => line.startsWith('npm'))).toHaveLength(1);
+    await publish({ KNOWN: 'sha512-other' });
+    expect((await asked()).filter((line) => line.startsWith('npm publish'))).toHaveLength(1);
+  });
+
+  it('publishes a version with a suffix as one that nobody gets who has not asked for it', async () => {
+    await release('1.6.0-rc.1', '## [1.6.0-rc.1]\n\n- Newer.\n');
+    expect((await publish({ GITHUB_REF_NAME: 'v1.6.0-rc.1' })).exitCode).toBe(0);
+    expect((await asked()).filter((line) => /--tag canary$| --prerelease /.test(line))).toHaveLength(2);
+  });
+
+  it.each([
+    ['by hand', { GITHUB_REF_TYPE: '' }, 'this is for the workflow of the tag v1.5.0'],
+    ['of a branch', { GITHUB_REF_TYPE: 'branch' }, 'this is for the workflow of the tag v1.5.0'],
+    ['of another tag', { GITHUB_REF_NAME: 'v1.5.1' }, 'which package.json names'],
+  ])('does nothing %s', async (_, env, why) => {
+    const { exitCode, stderr } = await publish(env);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(why) });
+    await expect(asked()).rejects.toThrow();
+  });
+
+  it('does nothing of which CHANGELOG.md says nothing', async () => {
+    await release('1.5.0', '## [Unreleased]\n\n- New.\n');
+    const { exitCode, stderr } = await publish();
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 1,
+      stderr: 'publish: CHANGELOG.md says nothing of 1.5.0',
+    });
+  });
+});

@@ -1,0 +1,80 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { read, root } from '../documents/documents.ts';
+
+interface Step {
+  uses?: string;
+  run?: string;
+  with?: Record<string, unknown>;
+  env?: Record<string, string>;
+}
+interface Job {
+  permissions?: Record<string, string>;
+  environment?: string;
+  'timeout-minutes'?: number;
+  steps: Step[];
+}
+interface Workflow {
+  on: Record<string, unknown>;
+  permissions: Record<string, string>;
+  jobs: Record<string, Job>;
+}
+
+const folder = '.github/workflows';
+const names = readdirSync(join(root, folder));
+const workflowAt = (name: string): Workflow => parse(read(`${folder}/${name}`));
+
+describe.each(names)('the workflow %s', (name) => {
+  const text = read(`${folder}/${name}`);
+  const { on, permissions, jobs } = workflowAt(name);
+  const steps = Object.values(jobs).flatMap((job) => job.steps);
+
+  it('takes actions by the hash of a commit, with its version beside it, and the same everywhere', () => {
+    const used = steps.flatMap(({ uses }) => uses ?? []);
+    expect(used.length).toBeGreaterThan(0);
+    for (const action of used) {
+      expect(action).toMatch(/^(?:actions|sigstore)\/[a-z-]+@[0-9a-f]{40}$/);
+      expect(text).toMatch(new RegExp(`- uses: ${action} # v\\d+\\.\\d+\\.\\d+\n`));
+      const [ours = ''] = action.split('@');
+      for (const other of names)
+        for (const [found] of read(`${folder}/${other}`).matchAll(new RegExp(`${ours}@.*`, 'g')))
+          expect(text).toContain(found);
+    }
+  });
+
+  it('runs scripts of this repository, and nothing else', () => {
+    const runs = steps.flatMap(({ run }) => run ?? []);
+    expect(runs.length).toBeGreaterThan(0);
+    for (const run of runs) {
+      const [, script = ''] =
+        /^(?:sudo --preserve-env=PATH )?((?:\.ci|scripts)\/[a-z-]+)(?: --?[a-z-]+)*$/.exec(run) ?? [];
+      expect(existsSync(join(root, script)) && script, run).toBeTruthy();
+    }
+    // Nothing of an event's text becomes a command.
+    const filledIn = [...text.matchAll(/\$\{\{ *(.*?) *\}\}/g)].map(([, what]) => what);
+    expect(filledIn).toEqual(name === 'release.yml' ? ['github.token'] : []);
+  });
+
+  it('may read the source, and has to say what else it may', () => {
+    expect(permissions).toEqual({ contents: 'read' });
+    for (const job of Object.values(jobs)) {
+      expect(job['timeout-minutes']).toBeGreaterThan(0);
+      if (name !== 'release.yml') expect(job).not.toHaveProperty('permissions');
+    }
+    for (const { uses, with: given } of steps)
+      if (uses?.startsWith('actions/checkout@'))
+        expect(given).toMatchObject({ 'persist-credentials': false });
+    expect(Object.keys(on)).not.toContain('pull_request_target');
+  });
+});
+
+it('a release is made of a tag alone, by one job that somebody else has to let in', () => {
+  const { on, jobs } = workflowAt('release.yml');
+  expect(on).toEqual({ push: { tags: ['v*'] } });
+  expect(Object.keys(jobs)).toEqual(['release']);
+  expect(jobs.release).toMatchObject({ environment: 'release' });
+  expect(jobs.release?.permissions).toEqual({ contents: 'write', packages: 'write', 'id-token': 'write' });
+  expect(jobs.release?.steps.at(-1)?.run).toBe('scripts/publish');
+});
