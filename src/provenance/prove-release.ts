@@ -48,7 +48,7 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
   const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the bundle cannot be read');
   // An envelope is signed by itself, whatever file is beside it.
   if (bundle.content.$case !== 'messageSignature') throw new Unproven('the bundle signs no file');
-  const signed = toSignedEntity(bundle, Buffer.from(file));
+  const signed = attempt(() => toSignedEntity(bundle, Buffer.from(file)), 'the bundle cannot be read');
   if ('keys' in trust) {
     if (signed.key.$case !== 'public-key') throw new Unproven('it is signed by no key, but by a certificate');
     // What a log of the public has seen is not asked for where a key is trusted.

@@ -113,6 +113,15 @@ describe('a release', () => {
       'cannot be read',
     ],
     [
+      'by bytes for a certificate',
+      {
+        bundle: changed(anna.sign(file), (whole: { verificationMaterial: object }) => {
+          whole.verificationMaterial = { certificate: { rawBytes: 'MP8=' }, tlogEntries: [] };
+        }),
+      },
+      'the bundle cannot be read',
+    ],
+    [
       'by a key where a workflow is trusted',
       { trust: { identity: 'x', issuer: 'y', root: {} } },
       'by a key, and not by a certificate',
