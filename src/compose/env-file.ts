@@ -100,8 +100,8 @@ export function setVariableEdit(
   key: string,
   value: string,
 ): Edit {
-  // Any other character would need quotes, and which kind depends on what stands around.
-  if (!/^[A-Za-z0-9._/:@+-]*$/.test(value)) throw new RangeError(`${key}: a value that needs quotes`);
+  // Nothing, or any other character, would need quotes, and which kind depends on what stands around.
+  if (!/^[A-Za-z0-9._/:@+-]+$/.test(value)) throw new RangeError(`${key}: a value that needs quotes`);
   for (const file of envFiles.toReversed()) {
     const last = findAssignments(file).findLast((each) => each.key === key);
     if (last) return editOf(file, last, value, key);
