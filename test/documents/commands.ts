@@ -181,6 +181,8 @@ export const commands = {
   'scripts/faults kill': { faults: ['kill'], in: 'test/e2e/faults.test.ts' },
   'scripts/faults --tries 1': { faults: ['--tries', '1'], in: 'test/e2e/faults.test.ts' },
   'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
+  'scripts/fuzz': { in: 'scripts/fuzz', says: 'test/fuzz/main.ts "$@"' },
+  'scripts/fuzz --cases 20000': { in: 'scripts/test', says: 'step fuzz scripts/fuzz --cases 20000' },
   'scripts/matrix': { in: 'test/e2e/second-base.test.ts', says: "execa('scripts/matrix'" },
   'scripts/bed': { in: 'scripts/bed', says: 'test/bed/main.ts "$@"' },
   'scripts/stack-faults': { in: 'scripts/stack-faults', says: 'test/faults/swarm-faults.ts "$@"' },

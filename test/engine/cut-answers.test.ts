@@ -4,63 +4,11 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { EngineFault } from '../../src/engine/http/fault.ts';
 import { linesOf } from '../../src/engine/http/lines.ts';
 import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
-import {
-  type Answer,
-  chunked,
-  empty,
-  frame,
-  measured,
-  type RawAnswer,
-  startRawEngine,
-} from './raw-engine.ts';
+import { type Answer, chunked, frame, measured, type RawAnswer, startRawEngine } from './raw-engine.ts';
+import { type Question, questions, version } from './raw-questions.ts';
 
 // Whatever an engine does, at whichever byte: every question settles, in time, with an EngineFault, and nothing is left
 // behind that rejects later.
-
-const never = new AbortController().signal;
-const container = JSON.stringify({
-  ...{ Id: 'c'.repeat(64), Name: '/x', Created: '2026-11-21T10:00:00Z', Image: 'sha256:1' },
-  ...{ State: { Status: 'running' }, Config: { Cmd: ['update'], Env: ['A=ü'] }, HostConfig: {} },
-});
-const login = { username: 'u', password: 'p', serveraddress: 'registry' };
-
-interface Question {
-  answer: Answer;
-  ask(engine: EngineSocket): Promise<unknown>;
-}
-
-const spec = { name: 'x', Image: 'y' };
-const questions: Readonly<Record<string, Question>> = {
-  inspect: { answer: chunked([container.slice(0, 90), container.slice(90)]), ask: (e) => e.inspect('x') },
-  list: { answer: measured('[{"Id":"1"}]'), ask: (e) => e.list({ label: ['x=y'] }) },
-  product: { answer: measured('{"Components":[{"Name":"Engine"}]}'), ask: (e) => e.product() },
-  image: { answer: measured('{"Id":"sha256:1","RepoDigests":[]}'), ask: (e) => e.image('acme/svc:v1') },
-  remoteDigest: {
-    answer: chunked(['{"Descriptor":{"digest":"sha256:1"}}']),
-    ask: (e) => e.remoteDigest('acme/svc:latest', login),
-  },
-  create: { answer: measured('{"Id":"1","Warnings":[]}', '201 Created'), ask: (e) => e.create(spec) },
-  start: { answer: empty(), ask: (e) => e.start('1') },
-  rename: { answer: empty(), ask: (e) => e.rename('1', 'y') },
-  remove: { answer: empty(), ask: (e) => e.remove('1') },
-  refusal: { answer: measured('{"message":"in use"}', '409 Conflict'), ask: (e) => e.remove('1') },
-  pull: {
-    answer: chunked([
-      '{"status":"Pulling fs layer","id":"a"}\r\n',
-      '{"status":"Pull complete","id":"a"}\r\n',
-    ]),
-    ask: (e) => e.pull({ repository: 'acme/svc', tag: 'v1' }, login, () => {}, never),
-  },
-  logs: {
-    answer: chunked([frame('one\ntwo\n'), frame('three\n', 2)], 'application/vnd.docker.multiplexed-stream'),
-    ask: async (e) => {
-      const lines: string[] = [];
-      for await (const line of e.logs('1', never)) lines.push(line);
-      return lines;
-    },
-  },
-};
-const version = measured('{"ApiVersion":"1.45","MinAPIVersion":"1.24"}');
 
 const all = (ms: number): Patience => ({
   query: ms,
@@ -176,25 +124,6 @@ describe('by chance', () => {
         expect(fault?.kind).toBe(end === 'hang' ? 'late' : 'away');
       }),
       { numRuns: 60 },
-    );
-  });
-
-  it('an answer has a wrong byte: it is read all the same, or a fault', async () => {
-    const byte = fc.integer({ min: 0, max: 255 });
-    await fc.assert(
-      fc.asyncProperty(names, part, byte, fc.boolean(), async (name, share, wrong, isOfVersion) => {
-        const question = questions[name] as Question;
-        const answer = isOfVersion ? version : question.answer;
-        const bytes = Buffer.from(answer.bytes);
-        bytes[placeIn(answer, share)] = wrong;
-        const spoilt: RawAnswer = { bytes, end: 'hang up' };
-        await settle(question, long, (request) =>
-          request.startsWith('GET /version ') === isOfVersion
-            ? spoilt
-            : whole(isOfVersion ? question.answer : version),
-        );
-      }),
-      { numRuns: 150 },
     );
   });
 });

@@ -1,9 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createScriptedUpdates } from '../../src/instance/testing/index.ts';
 import { Reader } from '../../src/wire/reader.ts';
 import { followRun, type News } from '../../src/wire/reader-follow.ts';
-import { readHistory, readProblem, readStatus, readToldRun } from '../../src/wire/reader-shapes.ts';
 
 const address = 'https://svc.test/api/v1/instance/update';
 const withAnswer = (answer: () => Response | Promise<Response>) =>
@@ -101,28 +99,6 @@ describe('an answer', () => {
       ],
     ]);
   });
-});
-
-it('whatever a server sends becomes a whole thing or none', () => {
-  fc.assert(
-    fc.property(
-      fc.jsonValue(),
-      fc.dictionary(
-        fc.constantFrom('run', 'next', 'reason', 'latest', 'steps', 'jobs', 'buildServers', 'upToDate'),
-        fc.jsonValue(),
-      ),
-      (value, more) => {
-        for (const one of [value, { version: 'v1', channel: 'x', id: 'a', state: 'b', ...more }]) {
-          const status = readStatus(one);
-          if (status && 'channel' in status) expect(Array.isArray(status.buildServers)).toBe(true);
-          const run = readToldRun(one);
-          if (run) expect([run.steps, run.jobs, run.warnings].every(Array.isArray)).toBe(true);
-          readHistory([one]);
-          expect(readProblem(one, 409).detail).toBeTypeOf('string');
-        }
-      },
-    ),
-  );
 });
 
 describe('a run is followed', () => {

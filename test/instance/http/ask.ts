@@ -1,6 +1,6 @@
+import assert from 'node:assert/strict';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { expect } from 'vitest';
 import type { LogEntry } from '../../../src/feed/feed.ts';
 import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
@@ -99,27 +99,27 @@ export const stream = (...chunks: Uint8Array[]) => ReadableStream.from(chunks);
 export async function check(method: string, where: string, response: Response): Promise<Answer> {
   const { status, headers } = response;
   const said = describedResponse(method, where, status);
-  expect(said, `${method} ${where} ${status} is not described`).toBeDefined();
+  assert.ok(said !== undefined, `${method} ${where} ${status} is not described`);
 
   const type = method === 'HEAD' ? null : headers.get('content-type');
   seen.add(`${method} ${where} ${status} ${type ?? ''}`.trim());
   const text = type === 'text/event-stream' ? '' : await response.text();
-  if (method === 'HEAD') expect(text).toBe('');
-  else if (type === null) expect([text, said?.content]).toEqual(['', undefined]);
-  else expect(Object.keys(said?.content ?? {})).toContain(type);
+  if (method === 'HEAD') assert.equal(text, '');
+  else if (type === null) assert.deepEqual([text, said.content], ['', undefined]);
+  else assert.ok(Object.hasOwn(said.content ?? {}, type), type);
 
   const json = type?.endsWith('json') ? JSON.parse(text) : undefined;
-  if (json !== undefined) expectValid(said?.content?.[type ?? '']?.schema ?? {}, json);
-  if (type === 'application/problem+json') expect(json.status).toBe(status);
+  if (json !== undefined) expectValid(said.content?.[type ?? '']?.schema ?? {}, json);
+  if (type === 'application/problem+json') assert.equal(json.status, status);
 
-  for (const [name, described] of Object.entries(said?.headers ?? {})) {
+  for (const [name, described] of Object.entries(said.headers ?? {})) {
     const { required, schema } = resolve(described);
-    if (required) expect(headers.has(name), name).toBe(true);
+    if (required) assert.ok(headers.has(name), name);
     if (headers.has(name)) expectValid(schema ?? {}, headers.get(name));
   }
-  expect(headers.get('cache-control')).toBe('no-store');
-  expect(headers.get('x-content-type-options')).toBe('nosniff');
-  expect(text + JSON.stringify([...headers])).not.toContain(secret.split(' ')[0]);
+  assert.equal(headers.get('cache-control'), 'no-store');
+  assert.equal(headers.get('x-content-type-options'), 'nosniff');
+  assert.ok(!(text + JSON.stringify([...headers])).includes(secret.split(' ')[0] ?? ''));
   return { status, headers, text, json, response };
 }
 
@@ -178,6 +178,6 @@ export function expectValid(schema: object, value: unknown): void {
     const key = JSON.stringify([schema, components === closed.components]);
     const validate = validators.get(key) ?? ajv.compile({ allOf: [schema], components });
     validators.set(key, validate);
-    expect(validate(value) ? [] : validate.errors, JSON.stringify(value)).toEqual([]);
+    assert.ok(validate(value), `${JSON.stringify(validate.errors)} of ${JSON.stringify(value)}`);
   }
 }

@@ -1,0 +1,49 @@
+import type { EngineSocket } from '../../src/engine/socket.ts';
+import { type Answer, chunked, empty, frame, measured } from './raw-engine.ts';
+
+const never = new AbortController().signal;
+const container = JSON.stringify({
+  ...{ Id: 'c'.repeat(64), Name: '/x', Created: '2026-11-21T10:00:00Z', Image: 'sha256:1' },
+  ...{ State: { Status: 'running' }, Config: { Cmd: ['update'], Env: ['A=ü'] }, HostConfig: {} },
+});
+const login = { username: 'u', password: 'p', serveraddress: 'registry' };
+
+/** What an engine is asked, and a good answer to it. */
+export interface Question {
+  answer: Answer;
+  ask(engine: EngineSocket): Promise<unknown>;
+}
+
+const spec = { name: 'x', Image: 'y' };
+export const questions: Readonly<Record<string, Question>> = {
+  inspect: { answer: chunked([container.slice(0, 90), container.slice(90)]), ask: (e) => e.inspect('x') },
+  list: { answer: measured('[{"Id":"1"}]'), ask: (e) => e.list({ label: ['x=y'] }) },
+  product: { answer: measured('{"Components":[{"Name":"Engine"}]}'), ask: (e) => e.product() },
+  image: { answer: measured('{"Id":"sha256:1","RepoDigests":[]}'), ask: (e) => e.image('acme/svc:v1') },
+  remoteDigest: {
+    answer: chunked(['{"Descriptor":{"digest":"sha256:1"}}']),
+    ask: (e) => e.remoteDigest('acme/svc:latest', login),
+  },
+  create: { answer: measured('{"Id":"1","Warnings":[]}', '201 Created'), ask: (e) => e.create(spec) },
+  start: { answer: empty(), ask: (e) => e.start('1') },
+  rename: { answer: empty(), ask: (e) => e.rename('1', 'y') },
+  remove: { answer: empty(), ask: (e) => e.remove('1') },
+  refusal: { answer: measured('{"message":"in use"}', '409 Conflict'), ask: (e) => e.remove('1') },
+  pull: {
+    answer: chunked([
+      '{"status":"Pulling fs layer","id":"a"}\r\n',
+      '{"status":"Pull complete","id":"a"}\r\n',
+    ]),
+    ask: (e) => e.pull({ repository: 'acme/svc', tag: 'v1' }, login, () => {}, never),
+  },
+  logs: {
+    answer: chunked([frame('one\ntwo\n'), frame('three\n', 2)], 'application/vnd.docker.multiplexed-stream'),
+    ask: async (e) => {
+      const lines: string[] = [];
+      for await (const line of e.logs('1', never)) lines.push(line);
+      return lines;
+    },
+  },
+};
+/** What is asked first. */
+export const version = measured('{"ApiVersion":"1.45","MinAPIVersion":"1.24"}');

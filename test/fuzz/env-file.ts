@@ -1,0 +1,128 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { applyEdits } from '../../src/compose/edit.ts';
+import { type Assignment, findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
+import { interpolate, requiredIn, unsetIn } from '../../src/compose/interpolation.ts';
+import { secretsOfEnvFiles } from '../../src/compose/secret-texts.ts';
+import { type TracedText, trace } from '../../src/compose/traced.ts';
+import { variablesOf, writtenValues } from '../../src/compose/variables.ts';
+import { UpdateError } from '../../src/progress/update-error.ts';
+import { anyEnvFiles, anyTemplate } from './env-texts.ts';
+import { mutatedText } from './mutate.ts';
+import { attempt, type Target } from './target.ts';
+
+// Env files and what is made of them, as compose reads both: test/e2e/env-file.test.ts asks compose the same.
+
+export const isInvalid = (error: Error) => error instanceof UpdateError && error.code === 'compose-invalid';
+
+const words = [
+  'V=v1',
+  'export ',
+  '=',
+  ':',
+  '"',
+  "'",
+  '#',
+  ' #',
+  '$V',
+  '${V:-x}',
+  '${',
+  '}',
+  '\\',
+  '\r\n',
+  '\u00a0',
+  '__proto__=1\n',
+];
+// A variable that is made of itself a thousand times is worth a thousand texts, each longer than the one before.
+const isShort = (text: string) => text.length < 4_000;
+const envFiles = fc.oneof(
+  anyEnvFiles,
+  anyEnvFiles.chain((texts) =>
+    fc.tuple(...texts.map((text) => mutatedText(fc.constant(text), words).filter(isShort))),
+  ),
+);
+const values = fc.stringMatching(/^[A-Za-z0-9._/:@+-]{1,12}$/);
+
+export const env: Target<{ texts: readonly string[]; key: string; value: string }> = {
+  name: 'env',
+  share: 150,
+  cases: fc.record({ texts: envFiles, key: fc.constantFrom('V', 'A', 'NEW', '__proto__'), value: values }),
+  check({ texts, key, value }) {
+    const files = texts.map((text, at) => ({ path: `/${at}.env`, text }));
+    // A file that compose rejects may hold a password as well.
+    secretsOfEnvFiles(files);
+    const before = files.map((file) => attempt(() => findAssignments(file), isInvalid));
+    if (!before.every((found) => found !== null)) return;
+    for (const [at, found] of before.entries()) expectInOrder(found, texts[at] ?? '');
+    const lookup = variablesOf(files);
+    attempt(() => writtenValues(files), isInvalid);
+    for (const name of ['A', 'V', 'NEW', 'toString', '__proto__']) {
+      const found = attempt(() => lookup(name), isInvalid);
+      if (found) expectTraced(found, new Map(files.map(({ path, text }) => [path, text])));
+    }
+    const edit = setVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, key, value);
+    const holder = Number(/^\/(\d+)/.exec(edit.file)?.[1]);
+    const text = texts[holder] ?? '';
+    const after = applyEdits(text, [edit]);
+    assert.equal(after.slice(0, edit.start), text.slice(0, edit.start));
+    assert.equal(after.slice(edit.start + edit.after.length), text.slice(edit.end));
+    const edited = files.map((file, at) => (at === holder ? { ...file, text: after } : file));
+    // A name with spaces that the file ends behind is none once a line follows: whoever edits reads again, and refuses.
+    const again = attempt(() => findAssignments({ path: '/', text: after }), isInvalid);
+    if (again === null && edit.start === text.length) return;
+    const known = before[holder] ?? [];
+    const place = known.findLastIndex((one) => one.key === key);
+    const wanted = known.map((one, at) => [
+      one.key,
+      at === place ? value : text.slice(one.start, one.end),
+      one.quote,
+    ]);
+    assert.deepEqual(
+      again?.map((one) => [one.key, after.slice(one.start, one.end), one.quote]),
+      place < 0 ? [...wanted, [key, value, '']] : wanted,
+    );
+    assert.equal(variablesOf(edited)(key)?.text, value);
+    assert.equal(setVariableEdit({ envFiles: edited, newEnvFile: '/new.env' }, key, value).before, value);
+  },
+};
+
+function expectInOrder(found: readonly Assignment[], text: string): void {
+  let done = 0;
+  for (const { key, start, end, quote } of found) {
+    assert.ok(done <= start && start <= end && end <= text.length);
+    assert.ok(quote === '' || (text[start - 1] === quote && text[end] === quote));
+    assert.ok(!key.includes('=') && text.slice(done, start).includes(key));
+    done = end;
+  }
+}
+
+/** Each character stands where it says it does. */
+export function expectTraced({ text, origins }: TracedText, texts: ReadonlyMap<string, string>): void {
+  assert.equal(origins.length, text.length);
+  for (const [at, { source, offset, length }] of origins.entries()) {
+    if (offset < 0 || length !== 1) continue;
+    assert.equal(texts.get(source)?.[offset], text[at]);
+  }
+}
+
+export const templates: Target<{ text: string; texts: readonly string[] }> = {
+  name: 'templates',
+  share: 100,
+  cases: fc.record({ text: fc.oneof(anyTemplate, mutatedText(anyTemplate, words)), texts: anyEnvFiles }),
+  check({ text, texts }) {
+    const files = texts.map((one, at) => ({ path: `/${at}.env`, text: one }));
+    const lookup = attempt(() => variablesOf(files), isInvalid) ?? (() => null);
+    const tolerant = (name: string) => attempt(() => lookup(name), isInvalid);
+    unsetIn([text], (name) => tolerant(name)?.text ?? null);
+    requiredIn(text, (name) => tolerant(name)?.text ?? null);
+    const read = () => interpolate(trace(text, '/compose.yaml', 0, { via: 'text' }), tolerant, 'here');
+    const found = attempt(read, isInvalid);
+    if (found === null) return;
+    expectTraced(
+      found,
+      new Map([['/compose.yaml', text], ...files.map(({ path, text: one }) => [path, one] as const)]),
+    );
+    if (!text.includes('$')) assert.equal(found.text, text);
+  },
+};

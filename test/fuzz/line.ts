@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { EngineFault } from '../../src/engine/http/fault.ts';
+import { linesOf, logText } from '../../src/engine/http/lines.ts';
+import { freshRun, RunRecord } from '../../src/instance/run/run-record.ts';
+import { levels, type ProgressEvent, phases } from '../../src/progress/event.ts';
+import { formatLine, parseLine, readJsonLine } from '../../src/progress/line.ts';
+import { outcomes } from '../../src/progress/outcome.ts';
+import { readRun } from '../../src/wire/reader-shapes.ts';
+import { frame } from '../engine/raw-engine.ts';
+import { cuts, mutatedBytes, mutatedJson, mutatedText, pieces } from './mutate.ts';
+import { expectPlain, type Target } from './target.ts';
+
+// The log of an updater (docs/contract.md 6.1), and what the server makes of it.
+
+const odd = [
+  '\\',
+  '\n',
+  '\r',
+  '\t',
+  'n',
+  'u',
+  '0',
+  '1',
+  '4',
+  '%',
+  ' ',
+  '\ud83d',
+  '\ude00',
+  '\0',
+  '\u2028',
+  '\u202e',
+];
+const messages = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.constantFrom(...odd) }),
+  fc.array(fc.nat({ max: 0xffff })).map((codes) => String.fromCharCode(...codes)),
+  fc.tuple(fc.nat({ max: 120 }), fc.string()).map(([percent, rest]) => `${percent}% ${rest}`),
+  fc
+    .tuple(
+      fc.constantFrom(...outcomes),
+      fc.constantFrom('', ' (upgrade-step)', ' (pull-unknown)'),
+      fc.string(),
+    )
+    .map(([outcome, code, rest]) => `${outcome}${code}: ${rest}; v1.2.0 has to come first. Next: ${rest}`),
+);
+const events: fc.Arbitrary<ProgressEvent> = fc
+  .record({
+    time: fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+    level: fc.constantFrom(...levels),
+    phase: fc.constantFrom(...phases, ...(['done', 'done'] as const)),
+    percent: fc.option(fc.nat({ max: 100 }), { nil: undefined }),
+    message: messages,
+  })
+  .map(({ percent, ...rest }) => (percent === undefined ? rest : { ...rest, percent }));
+
+export const eventLines: Target<ProgressEvent> = {
+  name: 'event-lines',
+  share: 100,
+  cases: events,
+  check(event) {
+    const line = formatLine(event);
+    assert.deepEqual(parseLine(line), event);
+    assert.equal(Buffer.from(line, 'utf8').toString('utf8'), line);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be left
+    assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
+  },
+};
+
+const jsonLine = mutatedJson(
+  events.map(({ level, message, ...rest }) => ({
+    level: level === 'error' ? 50 : 30,
+    ...rest,
+    msg: message,
+    restorePoint: { at: '2026-11-21T10:42:15.000Z', version: 'v1.4.2', bytes: 12 },
+    wentBack: { to: 'v1.4.2' },
+  })),
+).map((value) => JSON.stringify(value));
+const words = [
+  'INFO ',
+  'ERROR',
+  'pull',
+  'done',
+  '100%',
+  '\\u',
+  '\\',
+  '2026-11-21T10:42:07.123Z',
+  '+275760-09-13',
+  '"__proto__":{"x":1},',
+];
+const logLine = mutatedText(fc.oneof(events.map(formatLine), jsonLine), words);
+
+/** Lines as whoever writes the log may write them, through the engine's frames into the record of a run. */
+export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }> = {
+  name: 'logs',
+  share: 100,
+  cases: fc.record({ lines: fc.array(logLine, { maxLength: 8 }), isFramed: fc.boolean(), cuts }),
+  async check({ lines, isFramed, cuts }) {
+    const bytes = lines.map((line) => Buffer.from(`${line}\n`));
+    const sent = Buffer.concat(isFramed ? bytes.map((one) => frame(one)) : [Buffer.from('> '), ...bytes]);
+    const record = new RunRecord(
+      freshRun({ id: 'a', from: null, to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
+    );
+    const read: string[] = [];
+    for await (const line of linesOf(logText(chunksOf(pieces(sent, cuts))))) {
+      read.push(line);
+      const json = readJsonLine(line);
+      const event = json?.event ?? parseLine(line);
+      if (event) expectEvent(event);
+      const { hasEnded, run } = record;
+      if (event) record.add(event, json?.fields);
+      if (hasEnded) assert.equal(record.run.outcome, run.outcome);
+    }
+    const written = Buffer.concat(bytes).toString().split('\n').slice(0, -1);
+    assert.deepEqual(read, (isFramed ? written : [`> ${written[0] ?? ''}`, ...written.slice(1)]).map(bare));
+    expectPlain(record.run);
+    // What is told of a run is what its reader takes.
+    assert.deepEqual(readRun(JSON.parse(JSON.stringify(record.run))), record.run);
+    assert.equal(record.run.steps.filter(({ endedAt }) => endedAt === null).length, record.hasEnded ? 0 : 1);
+  },
+};
+
+const bare = (line: string) => line.replace(/\r$/, '');
+
+function expectEvent(event: ProgressEvent): void {
+  expectPlain(event);
+  assert.equal(new Date(event.time).toISOString(), event.time);
+  assert.ok(event.percent === undefined || (event.percent >= 0 && event.percent <= 100));
+  assert.deepEqual(parseLine(formatLine(event)), event);
+}
+
+async function* chunksOf(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
+  yield* chunks;
+}
+
+/** What the engine sends in place of a log. */
+export const logBytes: Target<{ bytes: Buffer; cuts: number[] }> = {
+  name: 'log-bytes',
+  share: 60,
+  cases: fc.record({
+    bytes: mutatedBytes(
+      fc.array(fc.string().map((text) => frame(`${text}\n`))).map((frames) => Buffer.concat(frames)),
+      ['\x01\0\0\0', '\x02\0\0\0\xff\xff\xff\xff', '\0\0\0\0\0\0\0\0'],
+    ),
+    cuts,
+  }),
+  async check({ bytes, cuts }) {
+    const read = async (chunks: readonly Buffer[]) => {
+      const lines: string[] = [];
+      try {
+        for await (const line of linesOf(logText(chunksOf(chunks)))) lines.push(line);
+      } catch (error) {
+        if (!(error instanceof EngineFault)) throw error;
+        lines.push(error.message);
+      }
+      return lines;
+    };
+    const lines = await read([bytes]);
+    assert.ok(lines.join('').length <= bytes.length + 100);
+    if (bytes.length >= 8) assert.deepEqual(await read(pieces(bytes, cuts)), lines);
+  },
+};

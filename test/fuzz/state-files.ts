@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import fc from 'fast-check';
+import { type Point, placeOf, readPoint } from '../../src/agent/data/point.ts';
+import {
+  endingFactsOf,
+  isHalfDone,
+  type JournalData,
+  pendingSentence,
+  readJournal,
+} from '../../src/agent/state/journal.ts';
+import { pruneBackups, runForm } from '../../src/agent/state/kept-runs.ts';
+import { lockHolder } from '../../src/agent/state/lock.ts';
+import { UpdateError } from '../../src/progress/update-error.ts';
+import { blueprint, changeover, container, ending, journalData, record } from '../build.ts';
+import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
+import { expectPlain, type Target } from './target.ts';
+
+// What lies in `.svc-updater/` (docs/contract.md 5.3), where whoever owns the compose directory may have written it.
+
+const run = '20261121T104207Z';
+const half = '/opt/svc/.svc-updater/restore';
+const journal = journalData({
+  phase: 'recreate',
+  tags: [{ reference: 'acme/svc:latest', imageId: 'sha256:1' }],
+  containers: [record(container('app-1'))],
+  changeover: changeover(),
+  blueprints: [
+    blueprint('1', {
+      published: ['80:80'],
+      copied: [{ path: '/a', content: 'b', mode: 0o644, uid: 0, gid: 0, modified: 0 }],
+    }),
+  ],
+  goingBack: { ending: ending('failed') },
+  point: { directory: `${half}/${run}`, kept: null, isBack: false },
+  leftAlone: { paths: ['compose.yaml'], next: null },
+  files: [
+    {
+      ...{
+        path: '/opt/svc/compose.yaml',
+        real: '/opt/svc/compose.yaml',
+        before: '00',
+        after: '01',
+        owner: null,
+      },
+      ...{
+        backup: `/opt/svc/.svc-updater/backup/${run}/compose.yaml`,
+        temporary: '/opt/svc/.compose.yaml.new',
+      },
+    },
+  ],
+});
+const mount = { volume: 'data', path: '/var/lib/app', isFile: false, root: '/mnt', where: 'app' };
+const point: Point = {
+  ...{
+    format: 1,
+    at: '2026-11-21T10:42:15.000Z',
+    version: 'v1.4.2',
+    next: 'v1.5.0',
+    left: ['cache'],
+    back: journal,
+  },
+  entries: [
+    {
+      ...{ kind: 'files', words: 'uploads (files, 3 MB)', bytes: 3_000_000, source: { mounts: [mount] } },
+      part: { archives: [{ bytes: 1, files: 2, seal: '0'.repeat(64), tree: '1'.repeat(64) }] },
+    },
+  ],
+};
+const textOf = (...samples: object[]) =>
+  fc
+    .oneof(
+      {
+        weight: 3,
+        arbitrary: mutatedJson(fc.constantFrom(...samples)).map((value) => JSON.stringify(value) ?? ''),
+      },
+      {
+        weight: 1,
+        arbitrary: mutatedText(fc.constantFrom(...samples.map((one) => JSON.stringify(one))), jsonWords),
+      },
+    )
+    .map((text) => text.toWellFormed());
+
+let made: Promise<string> | null = null;
+/** The state directory of an instance, made once. */
+const directory = (): Promise<string> => {
+  made ??= mkdtemp(join(tmpdir(), 'fuzz-state-')).then(async (path) => {
+    await mkdir(join(path, '.svc-updater', 'restore', run), { recursive: true, mode: 0o700 });
+    return path;
+  });
+  return made;
+};
+const end = async () => {
+  if (made !== null) await rm(await made, { recursive: true, force: true });
+  made = null;
+};
+
+/** Nothing of it is an option of a command, or a path from nowhere. */
+function expectJournal(data: JournalData): void {
+  const { project, services, files, containers, point } = data;
+  for (const name of [project.name, ...services, ...containers.map(({ service }) => service)])
+    assert.match(name, /^[^-/\0][^/\0]*$/);
+  const paths = [
+    project.directory,
+    ...project.files,
+    ...project.envFiles,
+    ...files.flatMap((one) => [one.path, one.real, one.temporary]),
+  ];
+  for (const path of [...paths, ...files.flatMap(({ backup }) => backup ?? [])])
+    assert.ok(isAbsolute(path) && !path.includes('\0'));
+  if (point) assert.match(point.directory, /^\/.*\d{8}T\d{6}Z$/s);
+  assert.match(data.run, runForm);
+  // Whoever tells of it reads all that it says.
+  isHalfDone(data);
+  assert.equal(typeof pendingSentence(data), 'string');
+  endingFactsOf(data);
+}
+
+export const journals: Target<string> = {
+  name: 'journals',
+  share: 80,
+  cases: textOf(journal, journalData()),
+  end,
+  async check(text) {
+    const state = join(await directory(), '.svc-updater');
+    await writeFile(join(state, 'journal.json'), text);
+    const read = await readJournal(state);
+    assert.ok(read !== null);
+    if ('unreadable' in read) return assert.equal(read.unreadable, Buffer.from(text).toString());
+    assert.deepEqual(read, JSON.parse(text));
+    expectPlain(read);
+    expectJournal(read);
+  },
+};
+
+export const points: Target<string> = {
+  name: 'points',
+  share: 100,
+  cases: textOf(point, {
+    ...point,
+    back: null,
+    entries: point.entries.map((one) => ({ ...one, part: null })),
+  }),
+  end,
+  async check(text) {
+    const home = await directory();
+    const place = placeOf(join(home, '.svc-updater', 'restore', run), { directory: home });
+    await writeFile(join(place.here, 'point.json'), text, { mode: 0o600 });
+    const read = await readPoint(place).catch((error) => {
+      if (error instanceof UpdateError && error.code === 'point-damaged') return null;
+      throw error;
+    });
+    if (read === null) return;
+    assert.deepEqual(read, JSON.parse(text));
+    expectPlain(read);
+    if (read.back) expectJournal(read.back);
+    for (const { source } of read.entries as readonly { source: { mounts?: (typeof mount)[] } }[])
+      for (const { path } of source.mounts ?? [])
+        assert.ok(path.startsWith('/') && !path.split('/').includes('..'), path);
+  },
+};
+
+/** Who holds the lock, and which backups are kept. */
+export const keptFiles: Target<{ lock: string; names: string[] }> = {
+  name: 'kept-files',
+  share: 30,
+  cases: fc.record({
+    lock: textOf({ containerId: 'c0ffee', name: 'svc-updater', since: '2026-11-21T10:42:07Z' }),
+    names: fc.uniqueArray(
+      fc.oneof(
+        fc.nat(99).map((second) => `20261121T1042${String(second).padStart(2, '0')}Z`),
+        mutatedText(fc.constant(run), ['0', 'Z']).filter(
+          (name) => /^[^/\0]{1,60}$/.test(name) && !/^\.\.?$/.test(name),
+        ),
+      ),
+      { maxLength: 12, selector: (name) => Buffer.from(name).toString() },
+    ),
+  }),
+  end,
+  async check({ lock, names }) {
+    const home = await directory();
+    const backups = join(home, '.svc-updater', 'backup');
+    await writeFile(join(home, '.svc-updater', 'lock'), lock);
+    const holder = await lockHolder(home);
+    assert.ok(holder === null || Object.values(holder).every((value) => typeof value === 'string'));
+    await rm(backups, { recursive: true, force: true });
+    for (const name of names) await mkdir(join(backups, name), { recursive: true });
+    await pruneBackups(backups, run);
+    const kept: string[] = await readdir(backups).catch(() => []);
+    const others = names.map((name) => Buffer.from(name).toString()).filter((name) => !runForm.test(name));
+    assert.deepEqual(kept.filter((name) => !runForm.test(name)).sort(), others.sort());
+    assert.equal(kept.length - others.length, Math.min(5, names.length - others.length));
+    assert.equal(kept.includes(run), names.includes(run));
+  },
+};
