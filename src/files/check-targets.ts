@@ -6,6 +6,7 @@ import { readAttributes, whyNotKept } from './attributes.ts';
 import { refuseLost } from './file-record.ts';
 import { systemCode } from './file-system.ts';
 import type { HostPaths } from './host-paths.ts';
+import { strangerOf } from './strangers.ts';
 
 /**
  * Whether files can be replaced by renaming: regular files, reached from mounted directories, no mounts themselves.
@@ -35,6 +36,16 @@ export async function checkRights(
     if (others > 0) {
       linked.push(
         `${file} has ${others === 1 ? 'another name (a hard link), which keeps' : `${others} other names (hard links), which keep`} the old text`,
+      );
+    }
+    const stranger = await strangerOf(real);
+    if (stranger !== null) {
+      throw new UpdateError(
+        'rights-lost',
+        `${file} would not keep its rights: its ${stranger} is not mapped into this container`,
+        {
+          advice: `Give it to the user whose engine this is (on the host, as root: chown), or change the version in it by hand.`,
+        },
       );
     }
     const attributes = await readAttributes(real).catch(refuseLost(file));

@@ -1,0 +1,16 @@
+// Says of files whether what takes their place keeps their rights, as root of a user namespace: in-user-namespace.ts FILE… It begins once the
+// map is written, which its parent says with a line.
+import { createInterface } from 'node:readline';
+import { checkRights } from '../../src/files/check-targets.ts';
+
+for await (const _ of createInterface({ input: process.stdin })) break;
+process.setgid?.(0);
+process.setuid?.(0);
+for (const path of process.argv.slice(2)) {
+  const says = await checkRights([path]).then(
+    () => 'kept',
+    (error: Error) => error.message.replace(/^.* its rights: /, ''),
+  );
+  console.log(says);
+}
+process.exit();

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdtemp, readlink, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { strangerOf } from '../../src/files/strangers.ts';
+
+const isRoot = process.getuid?.() === 0;
+const script = fileURLToPath(new URL('in-user-namespace.ts', import.meta.url));
+/** As a rootless engine maps them: its user is root inside, and those that are his follow. */
+const map = '0 100000 1\n1 200000 65536\n';
+
+it.skipIf(!isRoot)(
+  'tells whose file cannot be given to whom it belongs, also where nobody is mapped',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-strangers-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await chown(folder, 100_000, 100_000);
+    // On the host: of root, of a stranger, of the engine's user and a stranger's group, of nobody inside.
+    const rows = [
+      [100_000, 100_000, null],
+      [0, 0, 'owner'],
+      [1234, 100_000, 'owner'],
+      [100_000, 1234, 'group'],
+      [200_007, 200_007, null],
+      [200_000 + 65_533, 200_000 + 65_533, null],
+    ] as const;
+    const files = await Promise.all(
+      rows.map(async ([uid, gid], at) => {
+        const path = join(folder, String(at));
+        await writeFile(path, '');
+        await chown(path, uid, gid);
+        return path;
+      }),
+    );
+    const child = spawn('unshare', ['--user', '--keep-caps', '--', process.execPath, script, ...files]);
+    const [said, errors] = [text(child.stdout), text(child.stderr)];
+    await once(child, 'spawn');
+    // The namespace is the child's own once its name differs from this process's.
+    const own = await readlink('/proc/self/ns/user');
+    while ((await readlink(`/proc/${child.pid}/ns/user`)) === own)
+      await new Promise((go) => setImmediate(go));
+    await writeFile(`/proc/${child.pid}/uid_map`, map);
+    await writeFile(`/proc/${child.pid}/gid_map`, map);
+    child.stdin.end('\n');
+    expect([await said, await errors]).toEqual([
+      rows.map(([, , who]) => (who ? `its ${who} is not mapped into this container\n` : 'kept\n')).join(''),
+      '',
+    ]);
+    // Where all are mapped, nobody is a stranger, nor is nobody.
+    await chown(files[0] ?? '', 65_534, 65_534);
+    expect(await strangerOf(files[0] ?? '')).toBeNull();
+  },
+);
