@@ -4,10 +4,14 @@ import { describe } from '../../../scripts/lib/release/describe.ts';
 import type { LayoutImage } from '../../../scripts/lib/release/layout.ts';
 import { publisher } from '../../../scripts/lib/release/sign.ts';
 import { type Image, sha256 } from '../../rig/image.ts';
-import { composeOf, type PlatformRelease } from '../releases.ts';
+import { composeOf, type PlatformRelease, platformReleases } from '../releases.ts';
 
 /** Whose releases a platform takes: its images have the public key. Nobody keeps the other half. */
 export const platformPublisher = publisher();
+/** They are signed side by side, and came out one after the other: an older moment than that of a release before is refused. */
+const publishedAt = (release: PlatformRelease): string =>
+  new Date(begunAt + platformReleases.indexOf(release)).toISOString();
+const begunAt = Date.now();
 /** Somebody who may publish at the forge, and has a key of his own. */
 const somebodyElse = publisher();
 
@@ -28,7 +32,7 @@ export async function signRelease(
   const { version, requires } = release;
   const channel = version.includes('-') ? 'canary' : 'stable';
   const file = describe(
-    { product: 'svc', version, channel, publishedAt: new Date().toISOString(), requires },
+    { product: 'svc', version, channel, publishedAt: publishedAt(release), requires },
     { [reference.replace(/:[^:/]+$/, '')]: { reference, image: describable(image) } },
     { 'compose.yaml': sha256(Buffer.from(compose)) },
   );
