@@ -1,6 +1,7 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { publisher, publisherWith } from '../../scripts/lib/release/sign.ts';
+import { hintOf, publisher, publisherWith } from '../../scripts/lib/release/sign.ts';
 import { proveRelease } from '../../src/provenance/prove-release.ts';
 
 const file = Buffer.from(
@@ -25,4 +26,11 @@ test('a key that cannot sign is told of without showing it', () => {
   expect(() => publisherWith('-----BEGIN PRIVATE KEY-----\nZq7secret\n')).toThrow(
     /^it is no private key(?!.*Zq7)/,
   );
+});
+
+test.each(['ec', 'rsa'])('a bundle names its key as cosign does: %s', async (kind) => {
+  const fixture = (name: string) =>
+    readFile(new URL(`../provenance/cosign/${name}`, import.meta.url), 'utf8');
+  const { verificationMaterial } = JSON.parse(await fixture(`${kind}.json`));
+  expect(hintOf(createPublicKey(await fixture(`${kind}.pem`)))).toBe(verificationMaterial.publicKey.hint);
 });

@@ -38,16 +38,23 @@ export function publisherWith(pem: string): Publisher {
 }
 
 function publisherOf(privateKey: KeyObject): Publisher {
-  const key = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString();
-  return { key, sign: (file) => bundleOf(file, privateKey, key) };
+  const publicKey = createPublicKey(privateKey);
+  const key = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  return { key, sign: (file) => bundleOf(file, privateKey, hintOf(publicKey)) };
 }
+
+/** By which cosign says with which key a file was signed. */
+export const hintOf = (key: KeyObject): string =>
+  createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('base64');
 
 /** https://github.com/sigstore/protobuf-specs/blob/main/protos/sigstore_bundle.proto */
 function bundleOf(file: Uint8Array, key: KeyObject, hint: string): string {
   return JSON.stringify({
     mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
     verificationMaterial: {
-      publicKey: { hint: createHash('sha256').update(hint).digest('base64') },
+      publicKey: { hint },
       tlogEntries: [],
     },
     messageSignature: {
