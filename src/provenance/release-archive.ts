@@ -25,6 +25,9 @@ export interface ReleaseArchive extends ArchiveHead {
   close(): Promise<void>;
 }
 
+/** The name of a part of an image, by its digest. */
+export const blobOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
+
 /** Larger than any that is meant. */
 const mostOfHead = 256 * 1024;
 const mostEntries = 2_000;

@@ -1,5 +1,5 @@
 import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
-import type { ArchiveHead, ReleaseArchive } from '../../provenance/release-archive.ts';
+import { type ArchiveHead, blobOf, type ReleaseArchive } from '../../provenance/release-archive.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import { channelOf, isAhead } from '../../release/channel.ts';
@@ -57,7 +57,7 @@ export function judgeImages(
   { images, version }: ReleaseFile,
   platform: string | null,
 ): void {
-  const isIn = (digest: string) => entries.has(`blobs/${digest.replace(':', '/')}`);
+  const isIn = (digest: string) => entries.has(blobOf(digest));
   for (const [name, { digest, platforms }] of Object.entries(images)) {
     const own = Object.entries(platforms).filter(([one]) => platform === null || isOfPlatform(platform)(one));
     if (!isIn(digest) || !own.some(([, { manifest }]) => isIn(manifest)))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Json, list, object, parseObject } from '../../../engine/json.ts';
-import type { ReleaseArchive } from '../../../provenance/release-archive.ts';
+import { blobOf, type ReleaseArchive } from '../../../provenance/release-archive.ts';
 
 /** An image that an archive holds whole, for one platform. */
 export interface ArchivedImage {
@@ -14,8 +14,6 @@ export interface ArchivedImage {
 
 /** Larger than any index, or manifest. */
 const mostBytes = 4 * 1024 * 1024;
-
-const blobOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
 
 /** The bytes of a part. */
 export const partOf = (archive: ReleaseArchive, digest: string): AsyncIterable<Buffer> =>

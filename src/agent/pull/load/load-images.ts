@@ -6,7 +6,7 @@ import { layoutAnnotations } from '../../../engine/labels.ts';
 import { classifyPullFailure } from '../../../engine/pull-failure.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { archiveHeader, paddingOf } from '../../../provenance/archive-header.ts';
-import type { ReleaseArchive } from '../../../provenance/release-archive.ts';
+import { blobOf, type ReleaseArchive } from '../../../provenance/release-archive.ts';
 import { withHeartbeat } from '../../log/heartbeat.ts';
 import { archiveAt, type Expectations } from '../../process/expectations.ts';
 import type { RunContext } from '../../process/run-context.ts';
@@ -116,7 +116,7 @@ async function* tarOf(
   });
   const old = [...images].map(([reference, { config, layers }]) => {
     const { repository, tag } = nameOf(reference);
-    return { Config: pathOf(config), RepoTags: [`${repository}:${tag}`], Layers: layers.map(pathOf) };
+    return { Config: blobOf(config), RepoTags: [`${repository}:${tag}`], Layers: layers.map(blobOf) };
   });
   const mediaType = 'application/vnd.oci.image.index.v1+json';
   yield* entry('oci-layout', '{"imageLayoutVersion":"1.0.0"}');
@@ -125,7 +125,7 @@ async function* tarOf(
   let sent = 0;
   for (const part of parts) {
     const size = sizeOfPart(archive, part);
-    yield archiveHeader(pathOf(part), size);
+    yield archiveHeader(blobOf(part), size);
     for await (const piece of partOf(archive, part)) {
       yield piece;
       sent += piece.length;
@@ -142,8 +142,6 @@ function* entry(name: string, text: string): Generator<Buffer> {
   yield bytes;
   yield Buffer.alloc(paddingOf(bytes.length));
 }
-
-const pathOf = (digest: string): string => `blobs/${digest.replace(':', '/')}`;
 
 /** As containerd calls it, which knows no registry by default, and as engines before it. */
 function nameOf(reference: string): { name: string; repository: string; tag: string } {
