@@ -78,9 +78,8 @@ export async function requireUnchanged(
 ): Promise<void> {
   let read = 0;
   for (const name of archive.entries.keys()) {
-    const digest = name.startsWith('blobs/')
-      ? name.slice('blobs/'.length).replace('/', ':')
-      : files.get(name.slice('files/'.length));
+    const [, folder, rest = ''] = /^(blobs|files)\/(.*)$/.exec(name) ?? [];
+    const digest = folder === 'blobs' ? rest.replace('/', ':') : folder && files.get(rest);
     if (digest === undefined) continue;
     const hash = createHash('sha256');
     for await (const piece of archive.stream(name)) {

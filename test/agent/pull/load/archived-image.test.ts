@@ -92,6 +92,8 @@ it('holds every byte against its name', async () => {
     read = bytes;
   });
   expect(read).toBe(1 + whole.reduce((sum, { length }) => sum + length, 0));
+  // A file of that name is not the end of another entry's.
+  await requireUnchanged(archive, new Map([['e.json.sigstore.json', other]]), () => {});
   await expect(requireUnchanged(archive, new Map([['compose.yaml', other]]), () => {})).rejects.toThrow(
     'files/compose.yaml in it was changed',
   );
