@@ -3,7 +3,8 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNamespaces } from '../faults/namespaces.ts';
-import type { Cell, EngineName } from './cells.ts';
+import type { Cell } from './cells.ts';
+import { kindOf } from './engines.ts';
 import { missingRows, type Results, type RowName } from './results.ts';
 
 /** Where everything is that cells are made of; scripts/matrix puts it there. */
@@ -19,24 +20,11 @@ export interface Workshop {
 export interface CellTask {
   cell: Cell;
   rows: RowName[];
-  /** Of the daemon. */
-  flags: readonly string[];
   /** The updater's image as `docker save` gives it. */
   archive: string;
   /** Folder of the results. */
   results: string;
 }
-
-const flags: Record<EngineName, readonly string[]> = {
-  '20.10': [],
-  '26.1': [],
-  '29-overlay2': ['--feature', 'containerd-snapshotter=false'],
-  // Its default where nothing is there yet.
-  '29-containerd': [],
-};
-
-/** The folder of an engine's programs is the same for all its stores. */
-export const programsOf = ({ engine }: Cell): string => engine.replace(/-.*/, '');
 
 /** Runs what has not been run of a cell; gives the exit code of its process, which says nothing of the rows. */
 export async function runCell(cell: Cell, { directory, given, results }: Workshop): Promise<number> {
@@ -44,13 +32,12 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   const task: CellTask = {
     cell,
     rows: missingRows(await results.read(cell)),
-    flags: flags[cell.engine],
     archive: join(directory, 'images', `${image.replace(/[:/]/g, '_')}.tar`),
     results: results.directory,
   };
   const runs = runsIn(directory);
   await mkdir(runs, { recursive: true });
-  const engine = join(directory, 'programs', `engine-${programsOf(cell)}`);
+  const engine = join(directory, 'programs', `engine-${kindOf(cell.engine).programs}`);
   const maker = join(directory, 'programs', `compose-${cell.maker}`);
   const script = fileURLToPath(new URL('run-cell.ts', import.meta.url));
   return runInNamespaces(script, [JSON.stringify(task)], {

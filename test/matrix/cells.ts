@@ -1,13 +1,15 @@
 // The dimensions of the table in docs/matrix.md. All of them go together: compose 5 asks for an engine with API 1.40, and
 // engine 29 for a client with it; 20.10 has 1.41, and compose 2.26 1.45.
 
+import { type EngineName, engineNames, kindOf } from './engines.ts';
+
 export const imageNames = ['2.40', '5.4', '5.5'] as const;
 export const makerNames = ['2.26', '2.40', '5.4'] as const;
-export const engineNames = ['20.10', '26.1', '29-overlay2', '29-containerd'] as const;
+/** Both for engines that are tried with the newest compose alone; the image's 5.5 is nobody's on a machine yet. */
+const newest = '5.4';
 
 export type ImageName = (typeof imageNames)[number];
 export type MakerName = (typeof makerNames)[number];
-export type EngineName = (typeof engineNames)[number];
 
 /** One field of the table: an updater, the compose that made the instance, and the engine that both use. */
 export interface Cell {
@@ -22,13 +24,14 @@ export interface Cell {
 export const nameOf = ({ image, maker, engine }: Cell): string => `${image}/${maker}/${engine}`;
 
 /** Newest first: what most people have is known soonest. */
-export const allCells: readonly Cell[] = engineNames
-  .toReversed()
-  .flatMap((engine) =>
-    imageNames
-      .toReversed()
-      .flatMap((image) => makerNames.toReversed().map((maker): Cell => ({ image, maker, engine }))),
-  );
+export const allCells: readonly Cell[] = engineNames.toReversed().flatMap(cellsOf);
+
+function cellsOf(engine: EngineName): Cell[] {
+  if (kindOf(engine).newestAlone === true) return [{ image: newest, maker: newest, engine }];
+  return imageNames
+    .toReversed()
+    .flatMap((image) => makerNames.toReversed().map((maker) => ({ image, maker, engine })));
+}
 
 /**
  * The cells that a pattern means: three parts, each a name, the beginning of one up to a `-`, or `*`. `*` stands for

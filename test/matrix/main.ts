@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { programsOf, runCell, sweepRuns } from './cell-process.ts';
+import { runCell, sweepRuns } from './cell-process.ts';
 import { allCells, type Cell, matching, nameOf } from './cells.ts';
+import { kindOf } from './engines.ts';
 import { type CellResult, missingRows, Results, redRows, rowNames } from './results.ts';
 import { tablesOf } from './table.ts';
 
@@ -135,7 +136,7 @@ function isBuilt({ image, maker, engine }: Cell, given: string | undefined): boo
 
 function needsOf(cells: readonly Cell[], given: string | undefined): Set<string> {
   const lines = cells.flatMap((cell) => [
-    `engine ${programsOf(cell)}`,
+    `engine ${kindOf(cell.engine).programs}`,
     `compose ${cell.maker}`,
     given === undefined ? `image ${cell.image}` : `given ${given}`,
   ]);

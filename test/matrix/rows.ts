@@ -130,7 +130,6 @@ async function updateWell(attempt: Attempt): Promise<Attempt> {
   return attempt;
 }
 
-/** Of tag and digest, both move. */
 /** To the next release, which no registry has. */
 async function updateFromFile(subject: Subject): Promise<void> {
   const { instance, install } = subject;
@@ -142,6 +141,7 @@ async function updateFromFile(subject: Subject): Promise<void> {
   await expectUpdated({ subject, before, to });
 }
 
+/** Of tag and digest, both move. */
 async function tryDigest(row: RowContext): Promise<void> {
   const { subject } = await begin(row, 'inline', alone);
   const { instance, release } = subject;

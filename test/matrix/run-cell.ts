@@ -12,6 +12,7 @@ import { openTestHost, type TestHost } from '../rig/test-host.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import type { CellTask } from './cell-process.ts';
 import { nameOf } from './cells.ts';
+import { kindOf } from './engines.ts';
 import { type CellResult, Results, type RowName, type RowResult } from './results.ts';
 import { type RowContext, rows } from './rows.ts';
 
@@ -26,7 +27,8 @@ const directory = tmpdir();
 
 endWithParent();
 await bringUpLoopback(directory);
-const engine = new OwnEngine(directory, basename(directory), task.flags);
+const kind = kindOf(task.cell.engine);
+const engine = new OwnEngine(directory, basename(directory), kind.flags);
 await engine.start();
 try {
   const load = execa('docker', ['load', '--quiet'], {

@@ -1,12 +1,6 @@
-import { allCells, type EngineName, engineNames, imageNames, makerNames } from './cells.ts';
+import { allCells, imageNames, makerNames } from './cells.ts';
+import { type EngineName, engineNames, kindOf } from './engines.ts';
 import { type CellResult, missingRows, redRows, rowNames } from './results.ts';
-
-const titles = {
-  '20.10': 'Engine 20.10',
-  '26.1': 'Engine 26.1',
-  '29-overlay2': 'Engine 29 with overlay2',
-  '29-containerd': 'Engine 29 with the containerd store',
-} as const;
 
 /** The part of docs/matrix.md that the script writes, from the results by the names of their cells. */
 export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
@@ -19,12 +13,31 @@ export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
   );
   const tried = found.reduce((sum, { rows }) => sum + Object.keys(rows).length, 0);
   const when = days.length > 1 ? `from ${days[0]} to ${days.at(-1)}` : `on ${days[0] ?? 'no day yet'}`;
+  const newestFirst = engineNames.toReversed();
+  const everyPair = newestFirst.filter((engine) => kindOf(engine).newestAlone !== true);
+  const others = newestFirst.filter((engine) => !everyPair.includes(engine));
   return [
     `${found.length} of ${allCells.length} cells, ${tried} rows, ${reds.length} of them red, tried ${when}.`,
-    ...engineNames.toReversed().flatMap((engine) => tableOf(engine, results)),
+    ...everyPair.flatMap((engine) => tableOf(engine, results)),
+    ...(others.length === 0 ? [] : otherEngines(others, results)),
     ...(reds.length === 0 ? [] : ['### Red', reds.join('\n')]),
     '',
   ].join('\n\n');
+}
+
+const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+
+/** One cell each. */
+function otherEngines(engines: readonly EngineName[], results: ReadonlyMap<string, CellResult>): string[] {
+  const rows = engines.map((engine) => {
+    const [name, result] = [...results].find(([name]) => name.endsWith(`/${engine}`)) ?? [];
+    const version = result?.versions ? ` (${result.versions.engine})` : '';
+    return line([`${kindOf(engine).title}${version}`, `\`${name}\``, verdict(result)]);
+  });
+  return [
+    '### Engines of another kind',
+    ['| engine | cell | rows |', '| --- | --- | --- |', ...rows].join('\n'),
+  ];
 }
 
 function tableOf(engine: EngineName, results: ReadonlyMap<string, CellResult>): string[] {
@@ -32,14 +45,13 @@ function tableOf(engine: EngineName, results: ReadonlyMap<string, CellResult>): 
   const own = [...results].flatMap(([name, { versions }]) =>
     name.endsWith(`/${engine}`) && versions ? [versions] : [],
   );
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const head = line(['made by', ...imageNames.map((image) => `updated by ${image}`)]);
   const rule = line(Array.from({ length: imageNames.length + 1 }, () => '---'));
   const rows = makerNames.map((maker) =>
     line([maker, ...imageNames.map((image) => verdict(at(image, maker)))]),
   );
   return [
-    `### ${titles[engine]}${own[0] === undefined ? '' : ` (${own[0].engine})`}`,
+    `### ${kindOf(engine).title}${own[0] === undefined ? '' : ` (${own[0].engine})`}`,
     [head, rule, ...rows].join('\n'),
   ];
 }
