@@ -205,8 +205,11 @@ describe.concurrent('between two updates of a path', () => {
     expect((await svc(url, 'instance status')).out).toMatch(
       /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left, for 40 s\nFollow it: svc instance follow\. Stop it: svc instance cancel$/m,
     );
-    const following = svc(url, 'instance follow');
-    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const { promise: isFollowed, resolve: follows } = Promise.withResolvers<void>();
+    const following = svc(url, 'instance follow', {
+      onOutput: (text) => text.includes('not ready') && follows(),
+    });
+    await isFollowed;
     expect(await svc(url, 'instance cancel')).toMatchObject({
       exitCode: 0,
       out: '✓ No further update follows: svc v1.5.0 stays.\n',
