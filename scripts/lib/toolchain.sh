@@ -3,7 +3,7 @@
 
 TOOLCHAIN=$ROOT/scripts/toolchain
 # shellcheck disable=SC2034 # for who sources this
-TOOLCHAIN_NAMES=(compose-5.4 compose-5.5 cli containerd runc engine)
+TOOLCHAIN_NAMES=(compose-2.20 compose-5.4 compose-5.5 cli containerd runc engine)
 TOOLCHAIN_GO=1.26
 # Where Go's own installation is, which not every shell has on its PATH.
 type -P go >/dev/null || [[ ! -x /usr/local/go/bin/go ]] || export PATH=$PATH:/usr/local/go/bin
@@ -34,19 +34,22 @@ toolchain_why_not() {
   [[ $oldest == "$TOOLCHAIN_GO" ]] || printf 'Go %s is older than %s' "${version#go}" "$TOOLCHAIN_GO"
 }
 
+module_of() {
+  case $1 in
+    compose-2.*) printf 'github.com/docker/compose/v2' ;;
+    compose-*) printf 'github.com/docker/compose/v5' ;;
+    cli) printf 'github.com/docker/cli' ;;
+    containerd) printf 'github.com/containerd/containerd/v2' ;;
+    runc) printf 'github.com/opencontainers/runc' ;;
+  esac
+}
+
 # version_of NAME: as the program itself says it. The engine's module counts apart from the engine.
 version_of() {
-  local module
-  case $1 in
-    compose-*) module=github.com/docker/compose/v5 ;;
-    cli) module=github.com/docker/cli ;;
-    containerd) module=github.com/containerd/containerd/v2 ;;
-    runc) module=github.com/opencontainers/runc ;;
-    engine)
-      printf '29.8.1\n'
-      return
-      ;;
-  esac
-  awk -v module="$module" '{ sub(/^require /, "") } $1 == module { sub(/^v/, "", $2); sub(/\+.*/, "", $2); print $2; exit }' \
+  if [[ $1 == engine ]]; then
+    printf '29.8.1\n'
+    return
+  fi
+  awk -v module="$(module_of "$1")" '{ sub(/^require /, "") } $1 == module { sub(/^v/, "", $2); sub(/\+.*/, "", $2); print $2; exit }' \
     "$TOOLCHAIN/$1/go.mod"
 }

@@ -4,9 +4,9 @@
 import { type EngineName, engineNames, kindOf } from './engines.ts';
 
 export const imageNames = ['2.40', '5.4', '5.5'] as const;
-export const makerNames = ['2.26', '2.40', '5.4'] as const;
-/** Both for engines that are tried with the newest compose alone; the image's 5.5 is nobody's on a machine yet. */
-const newest = '5.4';
+export const makerNames = ['2.20', '2.26', '2.40', '5.4', '5.5'] as const;
+/** For engines that are tried with one compose alone: the one that the image has. */
+const usual = '5.4';
 
 export type ImageName = (typeof imageNames)[number];
 export type MakerName = (typeof makerNames)[number];
@@ -27,7 +27,7 @@ export const nameOf = ({ image, maker, engine }: Cell): string => `${image}/${ma
 export const allCells: readonly Cell[] = engineNames.toReversed().flatMap(cellsOf);
 
 function cellsOf(engine: EngineName): Cell[] {
-  if (kindOf(engine).newestAlone === true) return [{ image: newest, maker: newest, engine }];
+  if (kindOf(engine).oneCompose === true) return [{ image: usual, maker: usual, engine }];
   return imageNames
     .toReversed()
     .flatMap((image) => makerNames.toReversed().map((maker) => ({ image, maker, engine })));

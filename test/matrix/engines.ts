@@ -6,8 +6,8 @@ export interface EngineKind {
   programs: string;
   /** Of its daemon. */
   flags: readonly string[];
-  /** Tried with the newest compose alone: what is another there has nothing to do with compose. */
-  newestAlone?: boolean;
+  /** Tried with one compose alone: what is another there has nothing to do with compose. */
+  oneCompose?: boolean;
 }
 
 /** In the order of the page, from its end. */

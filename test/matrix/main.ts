@@ -131,7 +131,8 @@ function choose(argv: readonly string[]): Choice | string {
 
 /** Whether programs are in it that only scripts/toolchain has. */
 function isBuilt({ image, maker, engine }: Cell, given: string | undefined): boolean {
-  return (given === undefined && image.startsWith('5')) || maker.startsWith('5') || engine.startsWith('29');
+  const isOurs = (compose: string) => compose.startsWith('5') || compose === '2.20';
+  return (given === undefined && isOurs(image)) || isOurs(maker) || engine.startsWith('29');
 }
 
 function needsOf(cells: readonly Cell[], given: string | undefined): Set<string> {
