@@ -5,8 +5,6 @@ import { type EngineName, engineNames, kindOf } from './engines.ts';
 
 export const imageNames = ['2.40', '5.4', '5.5'] as const;
 export const makerNames = ['2.20', '2.26', '2.40', '5.4', '5.5'] as const;
-/** For engines that are tried with one compose alone: the one that the image has. */
-const usual = '5.4';
 
 export type ImageName = (typeof imageNames)[number];
 export type MakerName = (typeof makerNames)[number];
@@ -27,7 +25,8 @@ export const nameOf = ({ image, maker, engine }: Cell): string => `${image}/${ma
 export const allCells: readonly Cell[] = engineNames.toReversed().flatMap(cellsOf);
 
 function cellsOf(engine: EngineName): Cell[] {
-  if (kindOf(engine).oneCompose === true) return [{ image: usual, maker: usual, engine }];
+  const { maker } = kindOf(engine);
+  if (maker !== undefined) return [{ image: '5.4', maker, engine }];
   return imageNames
     .toReversed()
     .flatMap((image) => makerNames.toReversed().map((maker) => ({ image, maker, engine })));

@@ -1,3 +1,5 @@
+import type { MakerName } from './cells.ts';
+
 /** An engine that updates are tried on. */
 export interface EngineKind {
   /** As docs/matrix.md names it. */
@@ -6,13 +8,23 @@ export interface EngineKind {
   programs: string;
   /** Of its daemon. */
   flags: readonly string[];
-  /** Tried with one compose alone: what is another there has nothing to do with compose. */
-  oneCompose?: boolean;
+  /** The one compose that its instances are made with, where what is another has nothing to do with compose. */
+  maker?: MakerName;
+  /** The file system of the whole machine, where it is not this one's. */
+  disk?: 'btrfs';
 }
 
 /** In the order of the page, from its end. */
 export const engines = {
   '20.10': { title: 'Engine 20.10', programs: '20.10', flags: [] },
+  // Images, volumes and compose files on btrfs, and an old compose.
+  '26.1-btrfs': {
+    title: 'Engine 26.1 on btrfs, as on a Synology NAS',
+    programs: '26.1',
+    flags: ['--storage-driver', 'btrfs'],
+    maker: '2.20',
+    disk: 'btrfs',
+  },
   '26.1': { title: 'Engine 26.1', programs: '26.1', flags: [] },
   '29-overlay2': {
     title: 'Engine 29 with overlay2',

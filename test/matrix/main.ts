@@ -138,6 +138,7 @@ function isBuilt({ image, maker, engine }: Cell, given: string | undefined): boo
 function needsOf(cells: readonly Cell[], given: string | undefined): Set<string> {
   const lines = cells.flatMap((cell) => [
     `engine ${kindOf(cell.engine).programs}`,
+    `disk ${kindOf(cell.engine).disk ?? 'any'}`,
     `compose ${cell.maker}`,
     given === undefined ? `image ${cell.image}` : `given ${given}`,
   ]);

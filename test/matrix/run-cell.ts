@@ -25,9 +25,11 @@ const task = JSON.parse(process.argv[2] ?? '') as CellTask;
 const results = new Results(task.results);
 const directory = tmpdir();
 
-endWithParent();
-await bringUpLoopback(directory);
 const kind = kindOf(task.cell.engine);
+
+endWithParent();
+if (kind.disk !== undefined) await mountOver(directory, kind.disk);
+await bringUpLoopback(directory);
 const engine = new OwnEngine(directory, basename(directory), kind.flags);
 await engine.start();
 try {
@@ -49,6 +51,14 @@ try {
   await engine.cut();
 }
 process.exit(0);
+
+/** A disk of that kind, in a file that goes with the folder; all that comes later is on it. */
+async function mountOver(folder: string, disk: string): Promise<void> {
+  const file = join(folder, disk);
+  await execa('truncate', ['--size', '8G', file]);
+  await execa(`mkfs.${disk}`, ['-q', file], { timeout: 60_000 });
+  await execa('mount', ['-o', 'loop', file, folder], { timeout: 60_000 });
+}
 
 async function pushPart({ registry, run }: TestHost, name: string): Promise<void> {
   await push(registry, `${run}/${name}`, '1', { ...(await buildPart(name)), platforms: [machinePlatform] });

@@ -14,7 +14,7 @@ export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
   const tried = found.reduce((sum, { rows }) => sum + Object.keys(rows).length, 0);
   const when = days.length > 1 ? `from ${days[0]} to ${days.at(-1)}` : `on ${days[0] ?? 'no day yet'}`;
   const newestFirst = engineNames.toReversed();
-  const everyPair = newestFirst.filter((engine) => kindOf(engine).oneCompose !== true);
+  const everyPair = newestFirst.filter((engine) => kindOf(engine).maker === undefined);
   const others = newestFirst.filter((engine) => !everyPair.includes(engine));
   return [
     `${found.length} of ${allCells.length} cells, ${tried} rows, ${reds.length} of them red, tried ${when}.`,
