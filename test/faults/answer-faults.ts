@@ -88,9 +88,11 @@ interface Edit {
   edit(text: string): string;
   /** What makes it possible later: something outside, or another edit. */
   mend(text: string): Promise<string>;
+  /** For the update that fails. */
+  args?: readonly string[];
 }
 
-async function tryEdited(trial: Trial, { edit, mend }: Edit): Promise<void> {
+async function tryEdited(trial: Trial, { edit, mend, args = [] }: Edit): Promise<void> {
   const subject = await trial.subject({});
   const { instance } = subject;
   const texts = await Promise.all(
@@ -103,7 +105,7 @@ async function tryEdited(trial: Trial, { edit, mend }: Edit): Promise<void> {
   await instance.write(path, edit(text));
   const before = await subject.look();
   const to = await subject.publish();
-  const outcome = await expectEnding({ subject, before, to }, await subject.update(to));
+  const outcome = await expectEnding({ subject, before, to }, await subject.update(to, {}, ...args));
   expectThat(outcome === 'failed', `the run ended ${outcome}, not failed`);
   trial.note('brought back with the edit that cannot start; now it can');
   await instance.write(path, await mend(edit(text)));
@@ -176,6 +178,8 @@ export const faults: readonly Fault[] = [
     tryEdited(trial, {
       edit: (text) => text.replace('command: app\n', `command: app\n    ${noDevice}\n`),
       mend: async (text) => text.replace(`    ${noDevice}\n`, ''),
+      // What gives an app a right over the machine is otherwise refused.
+      args: ['--accept-drift'],
     }),
   ),
   badRelease('a bad entrypoint', 6, 0, {
