@@ -1,4 +1,5 @@
 import { composeLabels } from './labels.ts';
+import { readPlatform } from './platform.ts';
 
 /** What the engine's inspect answers say, cut down to what the updater looks at. */
 export interface Mount {
@@ -17,6 +18,8 @@ export interface Container {
   imageId: string;
   /** The digest of the manifest that it runs; null where the engine does not tell. */
   imageManifest: string | null;
+  /** `linux/arm64`; null where the engine does not tell. */
+  platform: string | null;
   /** The reference it was created from. */
   imageReference: string;
   labels: Readonly<Record<string, string>>;
@@ -51,6 +54,12 @@ export interface Image {
   id: string;
   /** Digests of its manifests for a platform that are here; none where the engine does not tell. */
   manifests: readonly string[];
+  /** Those that are here of it; none where the engine does not tell. */
+  platforms: readonly string[];
+  /** Of its whole index; null where the engine does not tell. */
+  published: readonly string[] | null;
+  /** That whose configuration this is; null where there is none. */
+  platform: string | null;
   digests: readonly string[];
   labels: Readonly<Record<string, string>>;
   env: ReadonlyMap<string, string>;
@@ -139,6 +148,7 @@ export function readContainer(raw: Raw): Container {
     name: String(raw.Name ?? '').replace(/^\//, ''),
     imageId: String(raw.Image ?? ''),
     imageManifest: manifestOf(raw),
+    platform: platformOf(raw.ImageManifestDescriptor?.platform),
     imageReference: String(config.Image ?? ''),
     labels: config.Labels ?? {},
     env: environment(config.Env),
@@ -174,9 +184,18 @@ export const publishedPorts = (ports: Raw): string[] =>
   );
 
 export function readImage(raw: Raw): Image {
+  const own = platformOf({ os: raw.Os, architecture: raw.Architecture });
+  // What is said of an image, as an attestation is, is none that can run.
+  const manifests = (raw.Manifests as Raw[] | undefined)?.filter(({ Kind }) => Kind === 'image');
+  const here = manifests?.filter(({ Available }) => Available) ?? [];
+  const platforms = (list: readonly Raw[]) =>
+    list.flatMap(({ ImageData }) => platformOf(ImageData?.Platform) ?? []);
   return {
     id: String(raw.Id),
-    manifests: availableManifests(raw.Manifests ?? []),
+    manifests: here.map(({ ID }) => String(ID)),
+    platforms: manifests ? platforms(here) : [own ?? []].flat(),
+    published: manifests ? platforms(manifests) : null,
+    platform: own,
     digests: raw.RepoDigests ?? [],
     labels: raw.Config?.Labels ?? {},
     env: environment(raw.Config?.Env),
@@ -189,6 +208,5 @@ export function readImage(raw: Raw): Image {
 /** The digest of what a container runs, by its inspection; null where the engine does not tell. */
 export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
 
-/** @param manifests those of an index; what is said of an image, as an attestation is, is none that can run */
-const availableManifests = (manifests: readonly Raw[]): string[] =>
-  manifests.flatMap(({ ID, Kind, Available }) => (Kind === 'image' && Available ? [String(ID)] : []));
+const platformOf = ({ os, architecture }: Raw = {}): string | null =>
+  os && architecture ? readPlatform(`${os}/${architecture}`) : null;

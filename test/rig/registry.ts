@@ -69,7 +69,15 @@ export async function publish(
   tag: string,
   options: ReleaseOptions = releases[tag] ?? {},
 ): Promise<string> {
-  return push(host, repository, tag, await buildImage(repository, tag, options));
+  const { builds } = options;
+  if (builds === undefined) return push(host, repository, tag, await buildImage(repository, tag, options));
+  const images = await Promise.all(
+    builds.map((platform) => {
+      const env = { ...options.env, ARCH: platform.replace(/.*\//, '') };
+      return buildImage(repository, tag, { ...options, env, platforms: [platform] });
+    }),
+  );
+  return pushBuilds(host, { repository, tag }, images);
 }
 
 /** Stores an image under a tag, moving the tag where it exists, and returns the manifest's digest. */
@@ -92,6 +100,29 @@ export async function push(host: string, repository: string, tag: string, image:
   const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, manifests }));
   await putManifest(host, repository, tag, { mediaType, bytes });
   return sha256(bytes);
+}
+
+/** One image as it is, several in an index; as each has been built for the first of its platforms. */
+async function pushBuilds(
+  host: string,
+  { repository, tag }: { repository: string; tag: string },
+  images: readonly Image[],
+): Promise<string> {
+  const manifests = await Promise.all(
+    images.map(async ({ blobs, manifest: { mediaType, bytes }, platforms }) => {
+      await Promise.all(blobs.map((blob) => upload(host, repository, blob)));
+      const digest = sha256(bytes);
+      await putManifest(host, repository, digest, { mediaType, bytes });
+      const [os, architecture] = (platforms?.[0] ?? '').split('/');
+      return { mediaType, digest, size: bytes.length, platform: { os, architecture } };
+    }),
+  );
+  const [only, ...others] = images;
+  const mediaType = 'application/vnd.docker.distribution.manifest.list.v2+json';
+  const index = { mediaType, bytes: Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, manifests })) };
+  const manifest = only !== undefined && others.length === 0 ? only.manifest : index;
+  await putManifest(host, repository, tag, manifest);
+  return sha256(manifest.bytes);
 }
 
 /** As buildx pushes it: an index of the image, and of what is said of it, which is for no platform. */

@@ -27,6 +27,11 @@ export interface ReleaseOptions {
   layers?: readonly Layer[];
   /** Published as an index of just these (`linux/arm64`) instead of one manifest for this machine. */
   platforms?: string[];
+  /**
+   * Made for each of these (`linux/arm64`), with this machine's programs in all, so that each runs here: as an index, or
+   * one alone without any. `ARCH` in its environment says which one it is.
+   */
+  builds?: readonly string[];
   /** Published as an index of the manifest for this machine and an attestation that says this: same content, another digest. */
   attestation?: string;
 }

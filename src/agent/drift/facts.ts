@@ -8,7 +8,7 @@ import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { finalName } from '../../engine/api/project-containers.ts';
 import { engineInfo, inspectImages, inspectWhole, listVolumes } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { requestedMounts } from '../../engine/container.ts';
+import { readContainer, requestedMounts } from '../../engine/container.ts';
 import { takesAllNetworks } from '../../engine/http/api-version.ts';
 import { type Json, list, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
@@ -62,7 +62,10 @@ export async function askEngine(
   const replaced = inspected.map((each) => {
     const now = runningDefinition(each, [name, ...containers.map(finalName)]);
     if (planned === undefined) return { now, next: definedByModel(model, name, String(now.config.User)) };
-    const image = imagesInUse.get(String(each.Image))?.config ?? null;
+    const used = imagesInUse.get(String(each.Image));
+    // Of an image that is here for several platforms the engine tells what its own has.
+    const runs = readContainer(each).platform;
+    const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };
   });
   const surroundings = await askSurroundings(engine, instance, replaced);

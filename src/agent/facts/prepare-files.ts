@@ -9,6 +9,7 @@ import { learnFiles } from '../inspect/learn-files.ts';
 import type { Log } from '../log/log.ts';
 import { maskRulesOfModel } from '../log/mask-rules.ts';
 import { checkLag } from '../plan/check-lag.ts';
+import { checkPlatforms } from '../plan/check-platforms.ts';
 import { draftFiles, type FileDraft, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
 import { type FilePlan, planFiles, pulledVersion } from '../plan/plan-files.ts';
@@ -46,7 +47,7 @@ export async function askModelEarly(
  * @param pulled the local images behind the plan's references; `backup` is where files will be kept, for people;
  *   `early` is what `askModelEarly` gave; `log` is told what must not be printed of the files that will be
  * Refusals: downgrade, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
- * Failure: proof-failed.
+ * Failure: proof-failed, pull-platform.
  */
 export async function prepareFiles(
   engine: Engine,
@@ -80,6 +81,7 @@ export async function prepareFiles(
   }
   const model = await (early?.model ?? modelOf(installation, draft, taken.texts));
   log.addMaskRules(() => maskRulesOfModel(model));
+  const platforms = checkPlatforms(installation, plan, model, images);
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
@@ -91,6 +93,7 @@ export async function prepareFiles(
       : [];
   const warnings = [
     ...unlike,
+    ...platforms,
     ...steps,
     ...taken.warnings,
     ...gains,

@@ -37,6 +37,7 @@ interface ModelHook {
 export interface ModelService {
   image?: string;
   build?: unknown;
+  platform?: string;
   pull_policy?: string;
   profiles?: string[] | null;
   labels?: Record<string, string> | null;

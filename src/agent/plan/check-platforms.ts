@@ -1,0 +1,67 @@
+import type { Model } from '../../engine/cli/compose.ts';
+import { type Image, serviceOf } from '../../engine/container.ts';
+import { readPlatform, takenPlatform } from '../../engine/platform.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+
+/**
+ * Holds the platforms of the images against what the files choose, else against what runs: compose pulls one image of
+ * another platform without a word, and a shell may have chosen what no file says (docs/contract.md 3.23). Gives warnings.
+ * @param model of the files that are to be @param images local images by reference; one that is not here is not judged
+ * @throws UpdateError pull-platform
+ */
+export function checkPlatforms(
+  installation: Installation,
+  plan: UpdatePlan,
+  model: Model,
+  images: ReadonlyMap<string, Image>,
+): string[] {
+  return movesOf(plan).flatMap((move) => {
+    const chosen = model.services[move.service]?.platform;
+    return judge(installation, move, chosen ? readPlatform(chosen) : null, images.get(move.to));
+  });
+}
+
+function judge(
+  { platform: own, imagesInUse, containers }: Installation,
+  { service, to }: Move,
+  chosen: string | null,
+  image: Image | undefined,
+): string[] {
+  const { platforms: here = [] } = image ?? {};
+  // An engine that does not tell is not held to anything.
+  if (here.length === 0) return [];
+  const container = containers.findLast((each) => serviceOf(each) === service);
+  const old = imagesInUse.get(container?.imageId ?? '');
+  const told = container?.platform ?? (old?.platforms.length === 1 ? old.platforms[0] : undefined);
+  const runs = told ?? own;
+  const gets = takenPlatform(here, chosen, own);
+  const write = (platform: string) => `platform: ${platform} for ${service} in the compose file`;
+  if (gets === null) {
+    throw new UpdateError(
+      'pull-platform',
+      `${to} is of ${here.join(', ')}, and ${service} is to be ${chosen}`,
+    );
+  }
+  if (gets === runs) return [];
+  if (chosen !== null) {
+    return [
+      `${service}: its platform would change from ${runs} to ${gets}: the files say something else by now, and that is what it gets`,
+    ];
+  }
+  // What was published for no other platform so far was nobody's choice, but where a digest names one.
+  const isNamed = container?.imageReference.includes('@') === true;
+  if (gets === own && !isNamed && old?.published?.includes(own) === false) {
+    return [
+      `${service} runs ${runs}, as there was nothing else: this release has ${own}, and that is what it gets`,
+    ];
+  }
+  throw new UpdateError(
+    'pull-platform',
+    `${service} runs ${runs}, which no file says, and of ${to} it would get ${gets}`,
+    {
+      advice: `Write ${write(runs)} to keep that, or ${write(gets)} where that is meant, then run the update again.`,
+    },
+  );
+}

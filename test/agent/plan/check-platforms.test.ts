@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { checkPlatforms } from '../../../src/agent/plan/check-platforms.ts';
+import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
+import { parseTarget } from '../../../src/release/target.ts';
+import { container, image, installation } from '../../build.ts';
+
+const amd = 'linux/amd64';
+const arm = 'linux/arm64';
+const to = 'acme/svc:v1.1.0';
+
+interface Case {
+  /** What the file says. */
+  chosen?: string;
+  /** What the engine tells of the container; null where it does not tell. */
+  runs?: string | null;
+  /** What it is made of; of the old image's index. */
+  reference?: string;
+  old?: { platforms?: string[]; published?: string[] };
+  /** Of the new image. */
+  here: string[];
+}
+
+/** On an engine of amd64. */
+function judged({ chosen, runs = null, reference = 'acme/svc:v1.0.0', old = {}, here }: Case): string[] {
+  const text = `services:\n  app:\n    image: ${reference}\n`;
+  const files = {
+    composeFiles: [{ path: '/opt/svc/compose.yaml', text }],
+    envFiles: [],
+    newEnvFile: '/opt/svc/.env',
+  };
+  const model = {
+    name: 'svc',
+    services: { app: { image: reference, ...(chosen && { platform: chosen }) } },
+  };
+  const app = container('app-1', { platform: runs, imageReference: reference });
+  const install = installation(files, model, {
+    services: { app: [app] },
+    containers: [app],
+    imagesInUse: new Map([['sha256:old', image('sha256:old', old)]]),
+  });
+  const images = new Map([[to, image('sha256:new', { platforms: here })]]);
+  return checkPlatforms(install, planUpdate(install, parseTarget('v1.1.0')), model, images);
+}
+
+describe('the platform of the images that came', () => {
+  it.each<[string, Case]>([
+    ['its own', { runs: amd, here: [amd] }],
+    ['its own, beside another', { runs: amd, here: [arm, amd] }],
+    ['what is chosen', { chosen: arm, runs: arm, here: [arm, amd] }],
+    ['what is chosen in other words', { chosen: 'aarch64', runs: arm, here: [arm] }],
+    ['a variant of what is chosen', { chosen: 'linux/arm64/v8', runs: arm, here: [arm] }],
+    ['what the machine runs besides', { runs: 'linux/386', here: ['linux/386'] }],
+    ['what a chosen machine runs besides', { chosen: arm, runs: 'linux/arm', here: ['linux/arm'] }],
+    ['what runs, of which there is nothing else', { runs: arm, here: [arm] }],
+    ['what runs, as its image tells', { old: { platforms: [arm] }, here: [arm] }],
+    ['what nobody tells of', { runs: arm, here: [] }],
+    ['its own, where nobody tells what runs', { old: { platforms: [arm, amd] }, here: [amd] }],
+  ])('is %s', (_, given) => {
+    expect(judged(given)).toEqual([]);
+  });
+
+  it.each<[string, Case, string]>([
+    [
+      'not the chosen one',
+      { chosen: arm, runs: arm, here: [amd] },
+      `${to} is of ${amd}, and app is to be ${arm}`,
+    ],
+    [
+      'another than runs',
+      { runs: amd, here: [arm] },
+      `app runs ${amd}, which no file says, and of ${to} it would get ${arm}`,
+    ],
+    [
+      'another than the engine has, where nobody tells what runs',
+      { here: [arm] },
+      `app runs ${amd}, which no file says, and of ${to} it would get ${arm}`,
+    ],
+    [
+      "the engine's, where a shell has chosen",
+      { runs: arm, old: { published: [amd, arm] }, here: [amd] },
+      `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
+    ],
+    [
+      "the engine's, where both are here",
+      { runs: arm, old: { published: [amd, arm] }, here: [arm, amd] },
+      `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
+    ],
+    [
+      "the engine's, where nobody tells what there was besides",
+      { old: { platforms: [arm] }, here: [amd] },
+      `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
+    ],
+    [
+      'a third one',
+      { runs: arm, old: { published: [arm] }, here: ['linux/riscv64'] },
+      `app runs ${arm}, which no file says, and of ${to} it would get linux/riscv64`,
+    ],
+    [
+      "the engine's, where a digest has chosen",
+      { runs: arm, reference: `acme/svc:v1.0.0@sha256:${'0'.repeat(64)}`, old: { published: [arm] }, here: [amd] },
+      `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
+    ],
+  ])('is refused: %s', (_, given, message) => {
+    expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));
+  });
+
+  it('is another, as its files say since', () => {
+    expect(judged({ chosen: arm, runs: amd, here: [arm] })).toEqual([
+      `app: its platform would change from ${amd} to ${arm}: the files say something else by now, and that is what it gets`,
+    ]);
+  });
+
+  it("is the engine's, which was not published so far", () => {
+    expect(judged({ runs: arm, old: { published: [arm] }, here: [amd] })).toEqual([
+      `app runs ${arm}, as there was nothing else: this release has ${amd}, and that is what it gets`,
+    ]);
+  });
+});

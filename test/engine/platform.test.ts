@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { readContainer, readImage } from '../../src/engine/container.ts';
+import { readPlatform } from '../../src/engine/platform.ts';
+
+describe('a platform', () => {
+  it.each([
+    ['linux/arm64', 'linux/arm64'],
+    ['linux/arm64/v8', 'linux/arm64'],
+    ['linux/arm/v7', 'linux/arm'],
+    ['Linux/AArch64', 'linux/arm64'],
+    ['x86_64', 'linux/amd64'],
+    ['armhf', 'linux/arm'],
+    ['windows/amd64', 'windows/amd64'],
+  ])('%s is %s', (text, platform) => {
+    expect(readPlatform(text)).toBe(platform);
+  });
+});
+
+describe('what the engine tells', () => {
+  const manifest = (architecture: string, more: object = {}) => ({
+    ...{ ID: `sha256:${architecture}`, Kind: 'image', Available: true },
+    ImageData: { Platform: { os: 'linux', architecture } },
+    ...more,
+  });
+  it('of an index: what of it is here', () => {
+    const Manifests = [
+      manifest('amd64', { Available: false }),
+      manifest('arm64'),
+      { ID: 'sha256:said', Kind: 'attestation', Available: true },
+    ];
+    const image = readImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm64', Manifests });
+    expect(image).toMatchObject({ platforms: ['linux/arm64'], manifests: ['sha256:arm64'] });
+    expect(image).toMatchObject({ published: ['linux/amd64', 'linux/arm64'], platform: 'linux/arm64' });
+  });
+  it('of an image without an index', () => {
+    const image = readImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm', Variant: 'v7' });
+    expect(image).toMatchObject({ platforms: ['linux/arm'], published: null, platform: 'linux/arm' });
+  });
+  it('of an image of which nothing is here', () => {
+    expect(readImage({ Id: 'sha256:one', Os: '', Architecture: '' })).toMatchObject({
+      platforms: [],
+      platform: null,
+    });
+  });
+  it('of a container', () => {
+    const ImageManifestDescriptor = { platform: { os: 'linux', architecture: 'arm64', variant: 'v8' } };
+    expect(readContainer({ Id: 'one', ImageManifestDescriptor }).platform).toBe('linux/arm64');
+    expect(readContainer({ Id: 'one' }).platform).toBeNull();
+  });
+});
