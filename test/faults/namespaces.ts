@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readlink, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +11,8 @@ import { missingPrograms } from './own-engine.ts';
 export interface Surroundings {
   /** Where the folder of the process is made. Default the machine's temporary one. */
   parent?: string;
+  /** Also in a user namespace of its own, in which everybody is who they are here. */
+  ownUsers?: boolean;
   /** Its environment beside this process's own, given its folder. */
   env: (directory: string) => Record<string, string>;
 }
@@ -24,7 +26,7 @@ const cgroups = '/sys/fs/cgroup';
 export async function runInNamespaces(
   script: string,
   args: readonly string[],
-  { parent = tmpdir(), env }: Surroundings,
+  { parent = tmpdir(), ownUsers = false, env }: Surroundings,
 ): Promise<number> {
   if (process.getuid?.() !== 0) throw new Error("an engine of the tests' own needs root");
   // As the names of test runs are: the folder of one that was killed is swept by the next.
@@ -38,10 +40,15 @@ export async function runInNamespaces(
   }
   // Behind it nothing can be fetched.
   await busybox();
-  const child = spawn('unshare', ['--mount', '--net', '--', process.execPath, script, ...args], {
+  const command = [process.execPath, script, ...args];
+  // Nobody there is root before the line comes that the map is written.
+  const mapped = ownUsers ? ['sh', '-c', 'read -r _ && exec "$@"', 'sh', ...command] : command;
+  const flags = [...(ownUsers ? ['--user'] : []), '--mount', '--net'];
+  const child = spawn('unshare', [...flags, '--', ...mapped], {
     stdio: ['pipe', 'inherit', 'inherit'],
     env: surroundings,
   });
+  if (ownUsers) void mapAll(child);
   let received: NodeJS.Signals | undefined;
   const stop = (signal: NodeJS.Signals) => {
     received = signal;
@@ -60,6 +67,15 @@ export async function runInNamespaces(
     await sweepCgroups(basename(directory));
     if (received !== undefined) process.kill(process.pid, received);
   }
+}
+
+/** One less than all: engines take a map of all for none, and ask for what only the machine's own root may do. */
+async function mapAll({ pid, stdin }: ChildProcess): Promise<void> {
+  const namespaceOf = (who: number | string) => readlink(`/proc/${who}/ns/user`);
+  const own = await namespaceOf('self');
+  while ((await namespaceOf(pid ?? 0)) === own) await sleep(10);
+  for (const kind of ['uid', 'gid']) await writeFile(`/proc/${pid}/${kind}_map`, '0 0 4294967294');
+  stdin?.write('\n');
 }
 
 /** The other end of the input is held by the process that has started this one. */

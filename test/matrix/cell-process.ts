@@ -3,7 +3,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNamespaces } from '../faults/namespaces.ts';
-import type { Cell } from './cells.ts';
+import { type Cell, imageOf } from './cells.ts';
 import { kindOf } from './engines.ts';
 import { missingRows, type Results, type RowName } from './results.ts';
 
@@ -28,7 +28,7 @@ export interface CellTask {
 
 /** Runs what has not been run of a cell; gives the exit code of its process, which says nothing of the rows. */
 export async function runCell(cell: Cell, { directory, given, results }: Workshop): Promise<number> {
-  const image = given ?? `svc-updater:matrix-${cell.image}`;
+  const image = given ?? `svc-updater:matrix-${imageOf(cell)}`;
   const task: CellTask = {
     cell,
     rows: missingRows(await results.read(cell)),
@@ -42,6 +42,8 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   const script = fileURLToPath(new URL('run-cell.ts', import.meta.url));
   return runInNamespaces(script, [JSON.stringify(task)], {
     parent: runs,
+    // What runs another machine's programs is registered there, and this machine never sees it.
+    ownUsers: kindOf(cell.engine).machine !== undefined,
     env: (own) => ({
       PATH: [engine, maker, process.env.PATH].join(':'),
       LD_LIBRARY_PATH: join(engine, 'lib'),

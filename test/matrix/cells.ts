@@ -24,6 +24,10 @@ export const nameOf = ({ image, maker, engine }: Cell): string => `${image}/${ma
 /** Newest first: what most people have is known soonest. */
 export const allCells: readonly Cell[] = engineNames.toReversed().flatMap(cellsOf);
 
+/** As scripts/matrix builds it: `5.4`, `5.4-arm64`. */
+export const imageOf = ({ image, engine }: Cell): string =>
+  [image, kindOf(engine).machine ?? []].flat().join('-');
+
 function cellsOf(engine: EngineName): Cell[] {
   const { maker } = kindOf(engine);
   if (maker !== undefined) return [{ image: '5.4', maker, engine }];

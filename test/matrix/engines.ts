@@ -12,6 +12,8 @@ export interface EngineKind {
   maker?: MakerName;
   /** The file system of the whole machine, where it is not this one's. */
   disk?: 'btrfs';
+  /** The machine that the updater's image is for, where it is another than the engine's. */
+  machine?: 'arm64';
 }
 
 /** In the order of the page, from its end. */
@@ -24,6 +26,14 @@ export const engines = {
     flags: ['--storage-driver', 'btrfs'],
     maker: '2.20',
     disk: 'btrfs',
+  },
+  // The engine itself is this machine's, and so are the instances: the updater and all that it starts are emulated.
+  '29-arm64': {
+    title: 'The updater for arm64 (under qemu-user), Engine 29',
+    programs: '29',
+    flags: [],
+    maker: '5.4',
+    machine: 'arm64',
   },
   '26.1': { title: 'Engine 26.1', programs: '26.1', flags: [] },
   '29-overlay2': {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { runCell, sweepRuns } from './cell-process.ts';
-import { allCells, type Cell, matching, nameOf } from './cells.ts';
+import { allCells, type Cell, imageOf, matching, nameOf } from './cells.ts';
+import { canEmulate } from './emulate.ts';
 import { kindOf } from './engines.ts';
 import { type CellResult, missingRows, Results, redRows, rowNames } from './results.ts';
 import { tablesOf } from './table.ts';
@@ -115,9 +116,14 @@ function choose(argv: readonly string[]): Choice | string {
   if (values.state === undefined) return '--state is missing: run scripts/matrix';
   const chosen = new Set(patterns.flatMap(matching));
   const wanted = allCells.filter((cell) => patterns.length === 0 || chosen.has(cell));
-  const cells = wanted.filter((cell) => !values['without-go'] || !isBuilt(cell, values.image));
-  if (cells.length < wanted.length)
-    console.error(`${wanted.length - cells.length} cells are left out: they need Go`);
+  const possible = wanted.filter(({ engine }) => kindOf(engine).machine === undefined || canEmulate());
+  if (possible.length < wanted.length)
+    console.error(
+      'the updater for arm64 is left out: a user namespace has a binfmt_misc of its own from Linux 6.7 on',
+    );
+  const cells = possible.filter((cell) => !values['without-go'] || !isBuilt(cell, values.image));
+  if (cells.length < possible.length)
+    console.error(`${possible.length - cells.length} cells are left out: they need Go`);
   return {
     cells,
     again: values.again,
@@ -139,8 +145,9 @@ function needsOf(cells: readonly Cell[], given: string | undefined): Set<string>
   const lines = cells.flatMap((cell) => [
     `engine ${kindOf(cell.engine).programs}`,
     `disk ${kindOf(cell.engine).disk ?? 'any'}`,
+    `machine ${kindOf(cell.engine).machine ?? 'any'}`,
     `compose ${cell.maker}`,
-    given === undefined ? `image ${cell.image}` : `given ${given}`,
+    given === undefined ? `image ${imageOf(cell)}` : `given ${given}`,
   ]);
   return new Set(lines);
 }

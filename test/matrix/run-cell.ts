@@ -12,6 +12,7 @@ import { openTestHost, type TestHost } from '../rig/test-host.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import type { CellTask } from './cell-process.ts';
 import { nameOf } from './cells.ts';
+import { emulateArm64 } from './emulate.ts';
 import { kindOf } from './engines.ts';
 import { type CellResult, Results, type RowName, type RowResult } from './results.ts';
 import { type RowContext, rows } from './rows.ts';
@@ -29,6 +30,7 @@ const kind = kindOf(task.cell.engine);
 
 endWithParent();
 if (kind.disk !== undefined) await mountOver(directory, kind.disk);
+if (kind.machine !== undefined) await emulateArm64(directory);
 await bringUpLoopback(directory);
 const engine = new OwnEngine(directory, basename(directory), kind.flags);
 await engine.start();

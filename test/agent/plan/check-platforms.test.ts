@@ -97,7 +97,12 @@ describe('the platform of the images that came', () => {
     ],
     [
       "the engine's, where a digest has chosen",
-      { runs: arm, reference: `acme/svc:v1.0.0@sha256:${'0'.repeat(64)}`, old: { published: [arm] }, here: [amd] },
+      {
+        runs: arm,
+        reference: `acme/svc:v1.0.0@sha256:${'0'.repeat(64)}`,
+        old: { published: [arm] },
+        here: [amd],
+      },
       `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
     ],
   ])('is refused: %s', (_, given, message) => {
