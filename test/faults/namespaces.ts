@@ -7,12 +7,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { busybox } from '../rig/busybox.ts';
 import { missingPrograms } from './own-engine.ts';
+import { rootless } from './rootless.ts';
 
 export interface Surroundings {
   /** Where the folder of the process is made. Default the machine's temporary one. */
   parent?: string;
   /** Also in a user namespace of its own, in which everybody is who they are here. */
   ownUsers?: boolean;
+  /** As an ordinary user, who is root in a user namespace of his own: `whyNotRootless` says where that cannot be had. */
+  rootless?: boolean;
   /** Its environment beside this process's own, given its folder. */
   env: (directory: string) => Record<string, string>;
 }
@@ -26,7 +29,7 @@ const cgroups = '/sys/fs/cgroup';
 export async function runInNamespaces(
   script: string,
   args: readonly string[],
-  { parent = tmpdir(), ownUsers = false, env }: Surroundings,
+  { parent = tmpdir(), ownUsers = false, rootless: isRootless = false, env }: Surroundings,
 ): Promise<number> {
   if (process.getuid?.() !== 0) throw new Error("an engine of the tests' own needs root");
   // As the names of test runs are: the folder of one that was killed is swept by the next.
@@ -40,7 +43,8 @@ export async function runInNamespaces(
   }
   // Behind it nothing can be fetched.
   await busybox();
-  const command = [process.execPath, script, ...args];
+  const plain = [process.execPath, script, ...args];
+  const command = isRootless ? rootless(directory, plain) : plain;
   // Nobody there is root before the line comes that the map is written.
   const mapped = ownUsers ? ['sh', '-c', 'read -r _ && exec "$@"', 'sh', ...command] : command;
   const flags = [...(ownUsers ? ['--user'] : []), '--mount', '--net'];

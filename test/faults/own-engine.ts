@@ -94,7 +94,7 @@ export class OwnEngine {
       ...['--data-root', join(this.#directory, 'data')],
       ...['--exec-root', '/run/docker'],
       ...['--pidfile', '/run/dockerd.pid'],
-      ...['--cgroup-parent', `/${this.#cgroup}`],
+      ...(this.#more.includes('--rootless') ? [] : ['--cgroup-parent', `/${this.#cgroup}`]),
       // Published ports are on loopback only, where its proxy serves them.
       ...['--iptables=false', '--ip-masq=false'],
       ...this.#more,

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNamespaces } from '../faults/namespaces.ts';
@@ -37,6 +37,10 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   };
   const runs = runsIn(directory);
   await mkdir(runs, { recursive: true });
+  const rootless = kindOf(cell.engine).rootless === true;
+  await mkdir(results.directory, { recursive: true });
+  // The process of such a cell is an ordinary user's.
+  if (rootless) await chmod(results.directory, 0o777);
   const engine = join(directory, 'programs', `engine-${kindOf(cell.engine).programs}`);
   const maker = join(directory, 'programs', `compose-${cell.maker}`);
   const script = fileURLToPath(new URL('run-cell.ts', import.meta.url));
@@ -44,12 +48,14 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
     parent: runs,
     // What runs another machine's programs is registered there, and this machine never sees it.
     ownUsers: kindOf(cell.engine).machine !== undefined,
+    rootless,
     env: (own) => ({
       PATH: [engine, maker, process.env.PATH].join(':'),
       LD_LIBRARY_PATH: join(engine, 'lib'),
       // Below it the client looks for its plugins first.
       HOME: maker,
       TMPDIR: own,
+      XDG_RUNTIME_DIR: own,
       DOCKER_HOST: `unix://${join(own, 'docker.sock')}`,
       SVC_UPDATER_IMAGE: image,
       SVC_TEST_NO_START_INTERVAL: cell.engine === '20.10' ? '1' : '0',

@@ -12,9 +12,13 @@ export interface EngineKind {
   maker?: MakerName;
   /** The file system of the whole machine, where it is not this one's. */
   disk?: 'btrfs';
+  /** It runs as an ordinary user, who is root in a namespace of his own alone. */
+  rootless?: boolean;
   /** The machine that the updater's image is for, where it is another than the engine's. */
   machine?: 'arm64';
 }
+
+const rootless = { flags: ['--rootless'], maker: '5.4', rootless: true } as const;
 
 /** In the order of the page, from its end. */
 export const engines = {
@@ -35,6 +39,8 @@ export const engines = {
     maker: '5.4',
     machine: 'arm64',
   },
+  '26.1-rootless': { title: 'Rootless 26.1', ...rootless, programs: '26.1' },
+  '29-rootless': { title: 'Rootless 29', ...rootless, programs: '29' },
   '26.1': { title: 'Engine 26.1', programs: '26.1', flags: [] },
   '29-overlay2': {
     title: 'Engine 29 with overlay2',

@@ -145,6 +145,7 @@ function needsOf(cells: readonly Cell[], given: string | undefined): Set<string>
   const lines = cells.flatMap((cell) => [
     `engine ${kindOf(cell.engine).programs}`,
     `disk ${kindOf(cell.engine).disk ?? 'any'}`,
+    ...(kindOf(cell.engine).rootless === true ? ['rootless tools'] : []),
     `machine ${kindOf(cell.engine).machine ?? 'any'}`,
     `compose ${cell.maker}`,
     given === undefined ? `image ${imageOf(cell)}` : `given ${given}`,
