@@ -41,7 +41,7 @@ const longest = [
   'after-kill',
   'faults-own-engine',
   'release',
-  'second-base',
+  'cells',
   'web-states',
   'web-flows',
   'web-elements',

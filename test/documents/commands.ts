@@ -183,7 +183,7 @@ export const commands = {
   'scripts/faults --short': { faults: ['--short'], in: 'test/e2e/faults.test.ts' },
   'scripts/fuzz': { in: 'scripts/fuzz', says: 'test/fuzz/main.ts "$@"' },
   'scripts/fuzz --cases 20000': { in: 'scripts/test', says: 'step fuzz scripts/fuzz --cases 20000' },
-  'scripts/matrix': { in: 'test/e2e/second-base.test.ts', says: "execa('scripts/matrix'" },
+  'scripts/matrix': { in: 'test/e2e/cells.test.ts', says: "execa('scripts/matrix'" },
   'scripts/bed': { in: 'scripts/bed', says: 'test/bed/main.ts "$@"' },
   'scripts/stack-faults': { in: 'scripts/stack-faults', says: 'test/faults/swarm-faults.ts "$@"' },
   'scripts/restore-kills': { in: 'scripts/restore-kills', says: 'test/faults/restore-kills.ts "$@"' },

@@ -1,14 +1,26 @@
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A file in the user's folder that root has made, and that everybody may write. */
+export const strange = 'strange';
 
 /** Nobody of this machine. */
 const user = 4242;
 
-/** What the machine lacks to have an engine of a user's own; null where it lacks nothing. */
+/** Why no engine of an ordinary user can be had here, by trying; null where one can. */
 export function whyNotRootless(): string | null {
-  const wanted = ['rootlesskit', 'slirp4netns', 'newuidmap', 'setpriv'];
-  const missing = wanted.filter((name) => !existsSync(`/usr/bin/${name}`));
-  if (missing.length > 0) return `${missing.join(', ')} missing (Debian: rootlesskit slirp4netns uidmap)`;
-  return existsSync('/dev/net/tun') ? null : 'there is no /dev/net/tun';
+  const home = mkdtempSync(join(tmpdir(), 'svct-rootless-'));
+  // For the user, who only passes.
+  chmodSync(home, 0o755);
+  try {
+    const args = ['--mount', '--net', '--', ...rootless(home, ['true'])];
+    const { status, stderr } = spawnSync('unshare', args, { encoding: 'utf8', timeout: 20_000 });
+    return status === 0 ? null : `no rootless engine here: ${stderr.trim().split('\n').at(-1)}`;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
 }
 
 /**
@@ -35,4 +47,5 @@ mknod -m 666 "$home/tun" c 10 200
 mount --bind "$home/tun" /dev/net/tun
 mount --make-rshared /
 chown -R ${user}:${user} "$home"
+install -m 666 /dev/null "$home/${strange}"
 exec setpriv --reuid ${user} --regid ${user} --clear-groups -- "$@"`;

@@ -31,7 +31,7 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   const image = given ?? `svc-updater:matrix-${imageOf(cell)}`;
   const task: CellTask = {
     cell,
-    rows: missingRows(await results.read(cell)),
+    rows: missingRows(await results.read(cell), cell.engine),
     archive: join(directory, 'images', `${image.replace(/[:/]/g, '_')}.tar`),
     results: results.directory,
   };

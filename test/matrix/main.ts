@@ -17,7 +17,7 @@ const usage = `usage: scripts/matrix [--only CELL…] [--again] [--once] [--lane
 Updates instances with every pair of composes on every engine, and puts the table into docs/matrix.md.
 A cell is IMAGE/MAKER/ENGINE: the compose in the updater's image, the compose that made the instance, and the engine, as
 in 5.4/2.26/29-containerd; * stands for all, and what is left out at the end is all.
-Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}.
+Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}; on rootless engines strangers, too.
 
   --only CELL…    these cells, in place of all
   --again         also what has been tried already
@@ -57,7 +57,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const results = new Results(folder);
   const open: Cell[] = [];
   for (const cell of choice.cells) {
-    if (choice.again || missingRows(await results.read(cell)).length > 0) open.push(cell);
+    if (choice.again || missingRows(await results.read(cell), cell.engine).length > 0) open.push(cell);
   }
   if (choice.needs) {
     if (choice.once) await rm(folder, { recursive: true });
@@ -70,7 +70,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const reds: string[] = [];
   for (const cell of choice.cells) {
     const result = await results.read(cell);
-    reds.push(...[...redRows(result), ...missingRows(result)].map((row) => `${nameOf(cell)} ${row}`));
+    reds.push(
+      ...[...redRows(result), ...missingRows(result, cell.engine)].map((row) => `${nameOf(cell)} ${row}`),
+    );
   }
   console.log(`\n${choice.cells.length} cells, ${reds.length} rows red or not tried`);
   for (const red of reds) console.log(`  ${red}`);

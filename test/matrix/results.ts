@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Cell, nameOf } from './cells.ts';
+import { type EngineName, kindOf } from './engines.ts';
 
 /** The kinds of what is tried in a cell. */
 export const rowNames = [
@@ -13,7 +14,11 @@ export const rowNames = [
   'kill',
   'server',
 ] as const;
-export type RowName = (typeof rowNames)[number];
+export type RowName = (typeof rowNames)[number] | 'strangers';
+
+/** Those of a cell: whose files a user may not give away is a question of rootless engines alone. */
+export const rowsOf = (engine: EngineName): readonly RowName[] =>
+  kindOf(engine).rootless === true ? [...rowNames, 'strangers'] : rowNames;
 
 export interface RowResult {
   /** One sentence for each thing that is not as it must be. */
@@ -36,11 +41,11 @@ export interface CellResult {
 
 export const empty = (): CellResult => ({ rows: {}, versions: null, nextUp: null, day: '' });
 
-export const missingRows = ({ rows }: CellResult): RowName[] =>
-  rowNames.filter((name) => rows[name] === undefined);
+export const missingRows = ({ rows }: CellResult, engine: EngineName): RowName[] =>
+  rowsOf(engine).filter((name) => rows[name] === undefined);
 
 export const redRows = ({ rows }: CellResult): RowName[] =>
-  rowNames.filter((name) => (rows[name]?.facts.length ?? 0) > 0);
+  (Object.keys(rows) as RowName[]).filter((name) => (rows[name]?.facts.length ?? 0) > 0);
 
 /** Results in a folder, a file for each cell, so that a broken-off run goes on where it was. */
 export class Results {

@@ -24,6 +24,7 @@ import { startServerInstance } from '../rig/server/server-instance.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import type { RowName } from './results.ts';
 import { tryServer } from './server-row.ts';
+import { tryStrangers } from './strangers-row.ts';
 
 /** What a row needs and leaves. */
 export interface RowContext {
@@ -48,6 +49,9 @@ const settled: InstanceOptions = { pullFirst: true };
 
 /** One of each kind, the longest first. Each throws `Lost` where the promise is broken. */
 export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>> = {
+  strangers: async (row) => {
+    await tryStrangers(await start(row, 'variable', alone));
+  },
   server: async ({ host, subjects }) => {
     const instance = await startServerInstance(host, { ...alone, release: index });
     await instance.publish('v1.1.0', index);
@@ -101,16 +105,22 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   },
 };
 
-/** An instance at its first release, and the next one published. */
+/** An instance at its first release. */
+async function start(row: RowContext, install: InstallName, options: InstanceOptions): Promise<Subject> {
+  const first = releaseOf(install, 0, index).options;
+  const subject = await Subject.start(row.host, install, { release: first, ...options });
+  row.subjects.push(subject);
+  return subject;
+}
+
+/** The same, and the next one published. */
 async function begin(
   row: RowContext,
   install: InstallName,
   options: InstanceOptions = {},
   release: ReleaseOptions = {},
 ): Promise<Attempt> {
-  const first = releaseOf(install, 0, index).options;
-  const subject = await Subject.start(row.host, install, { release: first, ...options });
-  row.subjects.push(subject);
+  const subject = await start(row, install, options);
   const before = await subject.look();
   return { subject, before, to: await subject.publish({ ...index, ...release }) };
 }

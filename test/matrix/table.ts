@@ -1,6 +1,6 @@
 import { allCells, imageNames, makerNames } from './cells.ts';
 import { type EngineName, engineNames, kindOf } from './engines.ts';
-import { type CellResult, missingRows, redRows, rowNames } from './results.ts';
+import { type CellResult, missingRows, redRows, rowsOf } from './results.ts';
 
 /** The part of docs/matrix.md that the script writes, from the results by the names of their cells. */
 export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
@@ -32,7 +32,7 @@ function otherEngines(engines: readonly EngineName[], results: ReadonlyMap<strin
   const rows = engines.map((engine) => {
     const [name, result] = [...results].find(([name]) => name.endsWith(`/${engine}`)) ?? [];
     const version = result?.versions ? ` (${result.versions.engine})` : '';
-    return line([`${kindOf(engine).title}${version}`, `\`${name}\``, verdict(result)]);
+    return line([`${kindOf(engine).title}${version}`, `\`${name}\``, verdict(result, engine)]);
   });
   return [
     '### Engines of another kind',
@@ -48,7 +48,7 @@ function tableOf(engine: EngineName, results: ReadonlyMap<string, CellResult>): 
   const head = line(['made by', ...imageNames.map((image) => `updated by ${image}`)]);
   const rule = line(Array.from({ length: imageNames.length + 1 }, () => '---'));
   const rows = makerNames.map((maker) =>
-    line([maker, ...imageNames.map((image) => verdict(at(image, maker)))]),
+    line([maker, ...imageNames.map((image) => verdict(at(image, maker), engine))]),
   );
   return [
     `### ${kindOf(engine).title}${own[0] === undefined ? '' : ` (${own[0].engine})`}`,
@@ -56,11 +56,12 @@ function tableOf(engine: EngineName, results: ReadonlyMap<string, CellResult>): 
   ];
 }
 
-function verdict(result: CellResult | undefined): string {
+function verdict(result: CellResult | undefined, engine: EngineName): string {
   if (result === undefined || result.day === '') return 'not tried';
-  const [red, missing] = [redRows(result), missingRows(result)];
-  const good = rowNames.length - red.length - missing.length;
+  const [red, missing] = [redRows(result), missingRows(result, engine)];
+  const all = rowsOf(engine).length;
+  const good = all - red.length - missing.length;
   const notes = [...red.map((row) => `**${row}**`), ...missing.map((row) => `${row} not tried`)];
   const anew = result.nextUp === null ? '?' : result.nextUp.join(', ') || 'nothing';
-  return `${notes.length === 0 ? `all ${good}` : `${good} of ${rowNames.length}: ${notes.join(', ')}`} → ${anew}`;
+  return `${notes.length === 0 ? `all ${good}` : `${good} of ${all}: ${notes.join(', ')}`} → ${anew}`;
 }

@@ -1,0 +1,61 @@
+import { chown, copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Lost } from '../faults/fault.ts';
+import { releaseOf } from '../faults/install.ts';
+import { strange } from '../faults/rootless.ts';
+import type { Subject } from '../faults/subject.ts';
+import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { judgeOutcome, judgeWords } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+
+/** A user of containers: one of the subordinate users, on the host. */
+const subordinate = 999;
+
+/**
+ * A file of a user whom this engine does not map, as root's is that somebody made with `sudo`: refused before the pull, and
+ * still his. Given to a subordinate user it is updated, and stays that one's (docs/contract.md 5.1).
+ */
+export async function tryStrangers(subject: Subject): Promise<void> {
+  const { instance } = subject;
+  const env = join(instance.directory, '.env');
+  const to = await subject.publish();
+  const strangers = join(tmpdir(), strange);
+  await writeFile(strangers, await readFile(env));
+  await rename(strangers, env);
+  const [before, owner] = [await look(instance), await ownerOf(env)];
+
+  const refused = await subject.update(to);
+  survive([
+    ...judgeOutcome(refused, ['refused']),
+    ...judgeWords(refused, {
+      exitCode: 3,
+      says: [`${env} would not keep its rights: its owner is not mapped into this container`],
+      ends: [/^refused \(rights-lost\): nothing was changed/],
+    }),
+    ...judgeUntouched(before, await look(instance)),
+    ...(refused.log.includes(' pull ') ? ['images were pulled before the refusal'] : []),
+    ...((await ownerOf(env)) === owner ? [] : ['the file has another owner']),
+  ]);
+
+  await copyFile(env, `${env}.own`);
+  await rm(env);
+  await rename(`${env}.own`, env);
+  await chown(env, subordinate, subordinate);
+  const given = await look(instance);
+  survive(judgeOutcome(await subject.update(to), ['updated']));
+  const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
+  survive([
+    ...judgeUpdated(given, await look(instance), { version: releaseOf('variable', 1).version, changed }),
+    ...((await ownerOf(env)) === `${subordinate}:${subordinate}` ? [] : ['the file has another owner']),
+  ]);
+}
+
+async function ownerOf(file: string): Promise<string> {
+  const { uid, gid } = await stat(file);
+  return `${uid}:${gid}`;
+}
+
+function survive(facts: readonly string[]): void {
+  if (facts.length > 0) throw new Lost(facts);
+}
