@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { JournalData } from '../../src/agent/state/journal.ts';
 import { blueprintOf } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
-import type { UpdaterOptions } from '../rig/updater-run.ts';
+import { leastRights, type UpdaterOptions } from '../rig/updater-run.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 import { ownData } from './support/own-data.ts';
@@ -151,9 +151,7 @@ test('a journal cannot make a container that may do more a part of a point', asy
 });
 
 test('a point is kept, and gone back to, with the least rights', async () => {
-  const rights = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'].flatMap((each) => ['--cap-add', each]);
-  const least = ['--network', 'none', '--cap-drop', 'ALL', ...rights, '--read-only', '--tmpfs', '/tmp'];
-  const options = { docker: [...least, '--security-opt', 'no-new-privileges'] };
+  const options = { docker: leastRights };
   const instance = await updatedInstance(options);
   await instance.write('data/note', 'of v1.1.0\n');
   const { exitCode, log } = await instance.update(['back', '--yes'], options);

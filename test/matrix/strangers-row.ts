@@ -8,13 +8,14 @@ import type { Subject } from '../faults/subject.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
+import { leastRights } from '../rig/updater-run.ts';
 
 /** A user of containers: one of the subordinate users, on the host. */
 const subordinate = 999;
 
 /**
  * A file of a user whom this engine does not map, as root's is that somebody made with `sudo`: refused before the pull, and
- * still his. Given to a subordinate user it is updated, and stays that one's (docs/contract.md 5.1).
+ * still his. Given to a subordinate user it is updated with the least rights, and stays that one's (docs/contract.md 5.1).
  */
 export async function tryStrangers(subject: Subject): Promise<void> {
   const { instance } = subject;
@@ -43,7 +44,7 @@ export async function tryStrangers(subject: Subject): Promise<void> {
   await rename(`${env}.own`, env);
   await chown(env, subordinate, subordinate);
   const given = await look(instance);
-  survive(judgeOutcome(await subject.update(to), ['updated']));
+  survive(judgeOutcome(await subject.update(to, { docker: leastRights }), ['updated']));
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
   survive([
     ...judgeUpdated(given, await look(instance), { version: releaseOf('variable', 1).version, changed }),

@@ -4,6 +4,13 @@ import type { ProgressEvent } from '../../src/progress/event.ts';
 import { parseLine } from '../../src/progress/line.ts';
 import { engineSocket } from './engine-api.ts';
 
+/** SECURITY.md, "The least rights that are enough": options of `docker run`. */
+export const leastRights: readonly string[] = [
+  ...['--network', 'none', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
+  ...['CHOWN', 'DAC_OVERRIDE', 'FOWNER'].flatMap((name) => ['--cap-add', name]),
+  ...['--read-only', '--tmpfs', '/tmp'],
+];
+
 /** How an operator's `docker run` line differs from the plain one. */
 export interface UpdaterOptions {
   /** Where the compose directory is mounted; default its own path, null not at all. */

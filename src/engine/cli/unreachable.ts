@@ -4,8 +4,12 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 
 /** What to do where root in this container is somebody else on the host. */
-const useHostUsers =
-  'Add --userns=host to the docker run command: this engine runs containers with mapped users (userns-remap), and their root may not use its socket.';
+const adviceFor = {
+  remapped:
+    'Add --userns=host to the docker run command: this engine runs containers with mapped users (userns-remap), and their root may not use its socket.',
+  rootless:
+    "Mount the socket of the engine that runs this container, -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock: that engine is an ordinary user's (rootless), and this socket another one's.",
+};
 
 const clientTooNew =
   /client version (?<client>[\d.]+) is too new.*?maximum supported api version is (?<server>[\d.]+)/i;
@@ -19,10 +23,11 @@ export function unreachable(host: string, stderr: string): UpdateError {
   if (refused !== null)
     return new UpdateError('socket-denied', `${host} answers: ${refused}`, { advice: letThrough });
   if (/permission denied/i.test(stderr)) {
+    const users = mappedBy();
     return new UpdateError(
       'socket-denied',
       `the engine's socket ${host} may not be used: permission denied`,
-      isMapped() ? { advice: useHostUsers } : {},
+      users === null ? {} : { advice: adviceFor[users] },
     );
   }
   const tooNew = clientTooNew.exec(stderr) ?? engineTooOld.exec(stderr);
@@ -58,10 +63,14 @@ export async function isSocketGone(host: string): Promise<boolean> {
   return found?.isSocket() === true && found.nlink === 0;
 }
 
-/** Whether root here is another user outside: an engine with `userns-remap` maps the users of its containers. */
-export function isMapped(map: string = readMap()): boolean {
-  const [inside, outside] = (map.split('\n')[0] ?? '').trim().split(/ +/).map(Number);
-  return inside === 0 && outside !== undefined && outside !== 0;
+/**
+ * Why root here is another user outside; null where he is not. A rootless engine maps root to its own user, who is one, and
+ * `userns-remap` all users to a range.
+ */
+export function mappedBy(map: string = readMap()): 'remapped' | 'rootless' | null {
+  const [inside, outside, count] = (map.split('\n')[0] ?? '').trim().split(/ +/).map(Number);
+  if (inside !== 0 || outside === undefined || outside === 0) return null;
+  return count === 1 ? 'rootless' : 'remapped';
 }
 
 function readMap(): string {

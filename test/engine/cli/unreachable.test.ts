@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import { isMapped, unreachable } from '../../../src/engine/cli/unreachable.ts';
+import { mappedBy, unreachable } from '../../../src/engine/cli/unreachable.ts';
 
 it.each([
-  ['         0          0 4294967295\n', false],
-  ['         0     165536      65536\n', true],
-  ['         0       1000          1\n         1     100000      65536\n', true],
-  ['', false],
-])('sees in %j whether root is another user outside: %s', (map, expected) => {
-  expect(isMapped(map)).toBe(expected);
+  ['         0          0 4294967295\n', null],
+  ['         0     165536      65536\n', 'remapped'],
+  ['         0       1000          1\n         1     100000      65536\n', 'rootless'],
+  ['', null],
+])('sees in %j why root is another user outside: %s', (map, expected) => {
+  expect(mappedBy(map)).toBe(expected);
 });
 
 it.each([
