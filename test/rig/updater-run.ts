@@ -23,7 +23,7 @@ export interface UpdaterOptions {
   /** Further `-e`. */
   env?: Record<string, string>;
   /** Further flags of `docker run`. */
-  docker?: string[];
+  docker?: readonly string[];
   /** Default `--rm`; otherwise the container stays until the instance is disposed of. */
   keep?: boolean;
   /** In place of `svc-updater:dev`. */
