@@ -54,3 +54,9 @@ export function readReleaseFile(bytes: Uint8Array): ReleaseFile {
   }
   return data;
 }
+
+/** The engine does not say which variant of its architecture it takes: `linux/arm/v7`. */
+export const isOfPlatform =
+  (platform: string) =>
+  (name: string): boolean =>
+    name === platform || name.startsWith(`${platform}/`);

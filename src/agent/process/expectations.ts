@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
 import { type ArchiveHead, openArchive } from '../../provenance/release-archive.ts';
-import type { ReleaseFile } from '../../provenance/release-file.ts';
+import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
 import { readTrust } from '../../provenance/trust.ts';
 import { parseTarget } from '../../release/target.ts';
 import type { UpdateOptions } from './options.ts';
@@ -43,10 +43,11 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
   if (options.trust !== null) {
     const told = await provenIn(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
-      const { manifest, config } = platforms[platform] ?? {};
-      if (manifest === undefined || config === undefined)
+      const own = Object.keys(platforms).filter(isOfPlatform(platform));
+      if (own.length === 0)
         throw new UpdateError('not-proven', `${fileOf(options)} has no image of ${name} for ${platform}`);
-      add(name, [digest, manifest, config]);
+      const parts = own.flatMap((each) => Object.values(platforms[each] ?? {}));
+      add(name, [digest, ...parts]);
     }
     for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
   }

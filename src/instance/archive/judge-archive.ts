@@ -1,10 +1,9 @@
 import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
 import { type ArchiveHead, blobOf, type ReleaseArchive } from '../../provenance/release-archive.ts';
-import type { ReleaseFile } from '../../provenance/release-file.ts';
+import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import { channelOf, isAhead } from '../../release/channel.ts';
 import { destinationOf, type OfferFacts } from '../offer/offer.ts';
-import { isOfPlatform } from '../run/expect-options.ts';
 import { ArchiveRefused } from './archive-refused.ts';
 
 /** What a release in an archive is held against. */

@@ -1,5 +1,5 @@
 import type { EngineSocket } from '../../engine/socket.ts';
-import type { ReleaseFile } from '../../provenance/release-file.ts';
+import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
 
 /**
  * What tells the updater which images and files it has to find: for each image all digests that this engine may know it
@@ -25,9 +25,3 @@ export async function expectOptions(
     ...Object.entries(proof.files).flatMap(([name, hash]) => ['--expect-file', `${name}=${hash}`]),
   ];
 }
-
-/** The engine does not say which variant of its architecture it takes: `linux/arm/v7`. */
-export const isOfPlatform =
-  (platform: string) =>
-  (name: string): boolean =>
-    name === platform || name.startsWith(`${platform}/`);

@@ -93,6 +93,18 @@ describe('what a release has to be', () => {
     await expect(asked(await given(), 'linux/arm64')).rejects.toMatchObject({ code: 'not-proven', message });
   });
 
+  it('is any variant of the platform, as no engine says which one it takes', async () => {
+    const [app] = Object.values(release.images);
+    const platforms = {
+      'linux/arm/v6': { manifest: digest('1'), config: digest('2') },
+      'linux/arm/v7': { manifest: digest('3'), config: digest('4') },
+      'linux/arm64': { manifest: digest('5'), config: digest('6') },
+    };
+    const file = JSON.stringify({ ...release, images: { app: { ...app, platforms } } });
+    const told = await asked(await given({ file }), 'linux/arm');
+    expect(told?.images.get('app')).toEqual(new Set(['a', '1', '2', '3', '4'].map(digest)));
+  });
+
   it('is refused where its files are not there', async () => {
     const args = ['--release', join(folder, 'no'), '--trust', join(folder, 'key.pem')];
     await given();
