@@ -15,6 +15,7 @@ import { EngineClient } from './http/client.ts';
 import { EngineFault } from './http/fault.ts';
 import { linesOf, logText, objectOf, objectsOf } from './http/lines.ts';
 import { engineTarget, type TlsFiles } from './http/target.ts';
+import { imageAnswer } from './image-answer.ts';
 import { PullMeter, type PullProgress } from './pull-progress.ts';
 import { loginHeaders, type RegistryLogin } from './registry-login.ts';
 
@@ -100,7 +101,9 @@ export class EngineSocket {
 
   /** A local image by reference or id; null where it is not here. */
   async image(reference: string): Promise<Image | null> {
-    const raw = await orNull(this.#engine.get(`/images/${inPath(reference)}/json?manifests=1`));
+    const raw = await imageAnswer((query) =>
+      orNull(this.#engine.get(`/images/${inPath(reference)}/json?${query}`)),
+    );
     return raw === null ? null : understood(raw, readImage);
   }
 

@@ -54,6 +54,17 @@ test.for<[what: string, options: InstanceOptions]>([
   expect(await platformsOf(instance)).toEqual([foreign, foreign]);
 });
 
+test('chosen, and the image says what it can be updated from', async () => {
+  const instance = await start(both, both, chosen);
+  const next = { builds: both, labels: { 'svc.release-requires': 'v1.0.5' } };
+  await instance.publish('v1.1.0', next);
+  await expectAttempt(instance, toNext, {
+    exitCode: 3,
+    says: [],
+    ends: ['refused (upgrade-step): nothing was changed, v1.0.0 runs on; v1.0.5 has to come first'],
+  });
+});
+
 test('chosen, and the old release is here for both: what it gives there is no drift', async () => {
   const instance = await start(both, both, chosen);
   await execa('docker', ['pull', '--quiet', '--platform', machinePlatform, `${instance.image}:v1.0.0`]);

@@ -6,6 +6,7 @@ import { type ListedContainer, listOf, readListed } from '../container-details.t
 import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
 import { nameOf } from '../http/request.ts';
+import { imageAnswer } from '../image-answer.ts';
 import type { Json } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
@@ -132,11 +133,13 @@ export async function inspectImages(
   engine: Engine,
   references: readonly string[],
 ): Promise<(Image | null)[]> {
-  const answers = await Promise.all(
-    // Only asked for it, engines of API 1.48 on tell the manifests; older ones do not know the question.
-    references.map((reference) => get(engine, `/images/${encodeURIComponent(reference)}/json?manifests=1`)),
+  return Promise.all(
+    references.map(async (reference) => {
+      const path = `/images/${encodeURIComponent(reference)}/json`;
+      const raw = await imageAnswer(async (query) => (await get(engine, `${path}?${query}`)) as Json | null);
+      return raw === null ? null : readImage(raw);
+    }),
   );
-  return answers.map((raw) => (raw === null ? null : readImage(raw)));
 }
 
 /**

@@ -137,6 +137,44 @@ describe('inspectImages', () => {
     expect(images.map((image) => image?.manifests)).toEqual([['sha256:amd64'], []]);
   });
 
+  it('asks by name for what an index has that is here, and is not for the engine', async () => {
+    const manifest = (architecture: string, Available: boolean) => ({
+      ...{ ID: `sha256:${architecture}`, Kind: 'image', Available },
+      ...(Available && { ImageData: { Platform: { os: 'linux', architecture } } }),
+    });
+    const index = {
+      ...{ Id: 'sha256:index', Os: '', Config: {}, RepoDigests: ['svc@sha256:index'] },
+      Manifests: [manifest('amd64', false), manifest('arm64', true)],
+    };
+    const own = {
+      Id: 'sha256:arm64',
+      Os: 'linux',
+      Architecture: 'arm64',
+      Config: { Labels: { of: 'arm64' } },
+    };
+    const engine = await engineWith({
+      '/images/a/json?manifests=1': [200, index],
+      '/images/a/json?platform={"os":"linux","architecture":"arm64"}': [200, own],
+      // Of an API before 1.49.
+      '/images/b/json?manifests=1': [200, index],
+      '/images/b/json?platform={"os":"linux","architecture":"arm64"}': [
+        200,
+        { ...index, Manifests: undefined },
+      ],
+      // Gone by then.
+      '/images/c/json?manifests=1': [200, index],
+    });
+    const [a, ...others] = await inspectImages(engine, ['a', 'b', 'c']);
+    expect(a).toMatchObject({ id: 'sha256:index', labels: { of: 'arm64' }, platform: 'linux/arm64' });
+    expect(a).toMatchObject({
+      manifests: ['sha256:arm64'],
+      digests: ['svc@sha256:index'],
+      config: own.Config,
+    });
+    for (const each of others)
+      expect(each).toMatchObject({ id: 'sha256:index', config: null, platform: null });
+  });
+
   it('takes no failure for absence', async () => {
     const engine = await engineWith({ '/images/a/json?manifests=1': [500, { message: 'disk' }] });
     await expect(inspectImages(engine, ['a'])).rejects.toThrow(
