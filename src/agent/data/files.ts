@@ -245,7 +245,7 @@ function refusalsOf({ where, path }: FileMount, { fileSystem, inside }: Look): s
       : []),
     ...inside.map(
       (name) =>
-        `${where} has another file system mounted at ${JSON.stringify(name)}: mount that one into the service by itself`,
+        `${where} has another file system or subvolume at ${JSON.stringify(name)}, which is not kept with it: move that one out of ${path}, and mount it into the service by itself`,
     ),
   ];
 }

@@ -19,7 +19,7 @@ export interface Look {
   /** On the disk: a hole has none. */
   bytes: number;
   files: number;
-  /** Where other file systems are mounted in it, a few. */
+  /** Where other file systems, or subvolumes of btrfs, are in it, a few. */
   inside: string[];
 }
 

@@ -29,6 +29,8 @@ const makeTar = [
   ...['--create', '--sort=name', '--format=posix', '--sparse', '--numeric-owner', '--one-file-system'],
   '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
 ];
+/** What lies on another file system, tar leaves out, and says so only where it lists all that it packs. */
+const tellAll = ['--verbose', '--index-file=/dev/null'];
 /** Tar gives them only to files that it makes itself: one that is mounted by itself keeps those that it has. */
 const attributesOf = (isFile: boolean): string[] =>
   isFile ? [] : ['--acls', '--xattrs', '--xattrs-include=*'];
@@ -164,7 +166,7 @@ async function treeOf(at: number, isFile: boolean, file?: FileHandle): Promise<A
   let archive: Archive | undefined;
   const { code, said } = await run(
     'tar',
-    [...makeTar, ...attributesOf(isFile), '--file=-', ...ofTree(at, isFile)],
+    [...makeTar, ...tellAll, ...attributesOf(isFile), '--file=-', ...ofTree(at, isFile)],
     {
       ...(file && { file }),
       output: async (from) => {
@@ -173,13 +175,17 @@ async function treeOf(at: number, isFile: boolean, file?: FileHandle): Promise<A
     },
   );
   if (code !== 0 || archive === undefined) throw new Error(`tar ended with ${code}`);
-  if (/file is on a different filesystem/.test(said)) throw new Error('another file system is mounted in it');
+  if (/file is on a different filesystem/.test(said))
+    throw new Error('another file system or subvolume is in it');
   return archive;
 }
 
 /** Empties each mount in its place and unpacks into it; gives what it then holds. */
 async function restore({ mounts, owner }: Asked): Promise<Archive[]> {
   const archives: Archive[] = [];
+  // Before the first file is gone.
+  const [other] = look({ mounts, owner }).flatMap(({ inside }) => inside);
+  if (other !== undefined) throw new Error(`another file system or subvolume is at ${other}`);
   for (const [at, { isFile }] of mounts.entries()) {
     const file = await open(`${pointPath}/${archiveName(at)}`);
     // Somebody may have exchanged the directory since it was looked at.
@@ -220,7 +226,7 @@ async function makeBare(path: string): Promise<void> {
   const empty = (directory: Buffer) => {
     for (const name of namesIn(directory)) {
       const found = lstatSync(name);
-      if (found.dev !== dev) throw new Error(`another file system is mounted at ${name}`);
+      if (found.dev !== dev) throw new Error(`another file system or subvolume is at ${name}`);
       if (!found.isDirectory()) unlinkSync(name);
       else {
         empty(name);
