@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 /**
@@ -16,7 +17,14 @@ const posixAcl = 'system.posix_acl_access';
 /** Whether losing it, or getting it from the directory, lets somebody in or keeps somebody out. */
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
-/** A list of the old file that the new one could not be given, or one of the directory that it could not be freed of. */
+/**
+ * By the kernel's numbers. The server has owners, modes and lists of its own, which it does not show, and gives its own to
+ * what is made there.
+ */
+const smb = [0x517b, 0xff534d42, 0xfe534d42];
+export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((await statfs(path)).type);
+
+/** Rights of the old file that the new one could not be given, or a list of the directory that it could not be freed of. */
 export class RightsLost extends Error {}
 
 const call = promisify(execFile);

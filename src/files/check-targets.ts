@@ -2,7 +2,7 @@ import { access, constants, lstat, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addMounts, mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
-import { readAttributes, whyNotKept } from './attributes.ts';
+import { isOnSmb, readAttributes, whyNotKept } from './attributes.ts';
 import { refuseLost } from './file-record.ts';
 import { systemCode } from './file-system.ts';
 import type { HostPaths } from './host-paths.ts';
@@ -27,15 +27,20 @@ export async function checkRights(
   here: (file: string) => string = (file) => file,
 ): Promise<readonly string[]> {
   const unknown: string[] = [];
-  const linked: string[] = [];
+  const told: string[] = [];
   for (const file of files) {
     const real = await realpath(here(file)).catch(() => null);
     if (real === null) continue;
     const others = (await stat(real)).nlink - 1;
     // A new file takes the place of this name alone (docs/contract.md 5.1).
     if (others > 0) {
-      linked.push(
+      told.push(
         `${file} has ${others === 1 ? 'another name (a hard link), which keeps' : `${others} other names (hard links), which keep`} the old text`,
+      );
+    }
+    if (await isOnSmb(real)) {
+      told.push(
+        `${file} is on SMB, which does not show whose it is and who may read it on the server: the new file is whoever's that server makes it`,
       );
     }
     const stranger = await strangerOf(real);
@@ -53,9 +58,9 @@ export async function checkRights(
     const why = attributes && whyNotKept(attributes);
     if (why) throw new UpdateError('rights-lost', `${file} would not keep its rights: ${why}`);
   }
-  if (unknown.length === 0) return linked;
+  if (unknown.length === 0) return told;
   return [
-    ...linked,
+    ...told,
     `nothing here can tell whether ${unknown.join(' and ')} ${unknown.length > 1 ? 'have access-control lists' : 'has an access-control list'}: a list would be lost (getfattr, of the package attr, would keep it)`,
   ];
 }

@@ -12,7 +12,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type Attributes, giveAttributes, readAttributes } from './attributes.ts';
+import { type Attributes, giveAttributes, RightsLost, readAttributes } from './attributes.ts';
 
 export interface Owner {
   uid: number;
@@ -106,6 +106,10 @@ export const disk: FileSystem = {
           if (!keepsNoModes(made)) throw error;
         });
       }
+      // A server may take the call and do otherwise.
+      const is = await file.stat();
+      if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
+        throw new RightsLost(`${told({ ...owner, mode })} reads ${told(is)} once it is set`);
       return lost;
     } finally {
       await file.close();
@@ -132,6 +136,10 @@ export const disk: FileSystem = {
     }
   },
 };
+
+/** `owner 1000, group 1000, mode 640` */
+const told = ({ uid, gid, mode }: Owner): string =>
+  `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
 /** A file that was just created with mode 0600: FAT and its like show the mode of their mount, and take no other. */
 const keepsNoModes = (mode: number): boolean => (mode & 0o777) !== 0o600;

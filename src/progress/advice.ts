@@ -1,6 +1,6 @@
 /** The files may belong to anybody. */
 export const needsRoot =
-  'Run the updater as root, without --user; where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';
+  'Run the updater as root, without --user (on NFS, with no_root_squash); where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';
 
 /** Flags that mount directories of the host at their own paths, each once: `-v /opt/a:/opt/a -v /opt/b:/opt/b`. */
 export const mountFlags = (...directories: readonly string[]): string =>

@@ -103,7 +103,7 @@ const table = {
   'not-a-file': ['refused', 'Make it a regular file in the compose directory, then run the update again.'],
   'rights-lost': [
     'refused',
-    'Run the svc-updater image as root, which has getfattr and setfattr, or take the list off the file (setfacl -b), then run it again.',
+    'Run the svc-updater image as root, which has getfattr and setfattr, or take a list off the file (setfacl -b), or have its server, NFS or SMB, let root set owners and modes; then run it again.',
   ],
   'foreign-state': ['refused', 'See who has put it there, move it away, then run the update again.'],
   'data-unsaid': [

@@ -12,6 +12,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { disk, writeWhole } from '../../src/files/file-system.ts';
 
@@ -43,6 +44,21 @@ describe('disk', () => {
       await expect(disk.write(at(name), 'x', null, 0o600)).rejects.toMatchObject({ code: 'EEXIST' });
     }
     expect((await readdir(root)).sort()).toEqual(['file', 'link']);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)('refuses rights that the system takes and does not keep', async () => {
+    // Of a group that is none of the caller's, the kernel drops the set-group-id bit and says nothing.
+    await chown(root, 1000, 555);
+    await chmod(root, 0o2777);
+    const owner = { uid: 1000, gid: 555, mode: 0o2640 };
+    await disk.write(at('kept'), 'x', owner, 0o2640);
+    const program = `import { disk } from ${JSON.stringify(join(import.meta.dirname, '../../src/files/file-system.ts'))};
+      await disk.write(process.argv[1], 'x', ${JSON.stringify(owner)}, 0o2640).catch((error) => console.log(error.message));`;
+    const run = ['--input-type=module-typescript', '--no-warnings', '--eval', program, at('lost')];
+    const { stdout } = await execa(process.execPath, run, { uid: 1000, gid: 1000 });
+    expect(stdout).toBe(
+      'owner 1000, group 555, mode 2640 reads owner 1000, group 555, mode 640 once it is set',
+    );
   });
 
   it('removes files, links and empty directories', async () => {

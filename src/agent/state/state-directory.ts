@@ -14,6 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isOnSmb } from '../../files/attributes.ts';
 import { disk, giveToOwnerOfDirectory, isGone, systemCode } from '../../files/file-system.ts';
 import { needsRoot, shellWord } from '../../progress/advice.ts';
 import { stateName } from '../../progress/state-name.ts';
@@ -191,8 +192,9 @@ const namesIn = (path: string): Promise<string[]> =>
     return [];
   });
 
-/** FAT and its like show the mode of their mount for everything. */
+/** FAT and its like show the mode of their mount for everything, and so does SMB, whose server has others. */
 export async function keepsModes(state: string): Promise<boolean> {
+  if (await isOnSmb(state)) return false;
   const probe = join(state, `probe.${process.pid}`);
   try {
     const file = await open(probe, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
