@@ -13,6 +13,7 @@ import {
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Attributes, giveAttributes, RightsLost, readAttributes } from './attributes.ts';
+import { strangerOf } from './strangers.ts';
 
 export interface Owner {
   uid: number;
@@ -146,11 +147,13 @@ const keepsNoModes = (mode: number): boolean => (mode & 0o777) !== 0o600;
 
 /**
  * Gives what was just created to the owner of the directory that it is in, as far as that can be done: FAT keeps no
- * owners, and a person who runs `bump` gives nothing away. A link itself is given, never what it leads to.
+ * owners, a person who runs `bump` gives nothing away, and a stranger would be taken for nobody. A link itself is given, never
+ * what it leads to.
  */
 export async function giveToOwnerOfDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
   if (made.uid === around.uid && made.gid === around.gid) return;
+  if ((await strangerOf(dirname(path))) !== null) return;
   await lchown(path, around.uid, around.gid).catch((error) => {
     if (!cannotGive.includes(systemCode(error) ?? '')) throw error;
   });

@@ -1,12 +1,21 @@
-// Says of files whether what takes their place keeps their rights, as root of a user namespace: in-user-namespace.ts FILE… It begins once the
-// map is written, which its parent says with a line.
+// Says of files whether what takes their place keeps their rights, as root of a user namespace, and makes a file in each directory:
+// in-user-namespace.ts FILE… It begins once the map is written, which its parent says with a line.
+import { lstatSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { checkRights } from '../../src/files/check-targets.ts';
+import { giveToOwnerOfDirectory } from '../../src/files/file-system.ts';
 
 for await (const _ of createInterface({ input: process.stdin })) break;
 process.setgid?.(0);
 process.setuid?.(0);
 for (const path of process.argv.slice(2)) {
+  if (lstatSync(path).isDirectory()) {
+    const made = join(path, 'made');
+    writeFileSync(made, '');
+    await giveToOwnerOfDirectory(made);
+    continue;
+  }
   const says = await checkRights([path]).then(
     () => 'kept',
     (error: Error) => error.message.replace(/^.* its rights: /, ''),

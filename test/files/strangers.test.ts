@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdtemp, readlink, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -14,7 +14,7 @@ const script = fileURLToPath(new URL('in-user-namespace.ts', import.meta.url));
 const map = '0 100000 1\n1 200000 65536\n';
 
 it.skipIf(!isRoot)(
-  'tells whose file cannot be given to whom it belongs, also where nobody is mapped',
+  'tells whose file cannot be given to whom it belongs, and gives no new one to nobody',
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-strangers-'));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -36,7 +36,17 @@ it.skipIf(!isRoot)(
         return path;
       }),
     );
-    const child = spawn('unshare', ['--user', '--keep-caps', '--', process.execPath, script, ...files]);
+    const directories = await Promise.all(
+      [1234, 200_007].map(async (uid) => {
+        const path = join(folder, `of-${uid}`);
+        await mkdir(path);
+        await chmod(path, 0o777);
+        await chown(path, uid, uid);
+        return path;
+      }),
+    );
+    const command = [process.execPath, script, ...files, ...directories];
+    const child = spawn('unshare', ['--user', '--keep-caps', '--', ...command]);
     const [said, errors] = [text(child.stdout), text(child.stderr)];
     await once(child, 'spawn');
     // The namespace is the child's own once its name differs from this process's.
@@ -50,6 +60,8 @@ it.skipIf(!isRoot)(
       rows.map(([, , who]) => (who ? `its ${who} is not mapped into this container\n` : 'kept\n')).join(''),
       '',
     ]);
+    const made = await Promise.all(directories.map(async (path) => (await stat(join(path, 'made'))).uid));
+    expect(made).toEqual([100_000, 200_007]);
     // Where all are mapped, nobody is a stranger, nor is nobody.
     await chown(files[0] ?? '', 65_534, 65_534);
     expect(await strangerOf(files[0] ?? '')).toBeNull();
