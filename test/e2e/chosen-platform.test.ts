@@ -54,6 +54,15 @@ test.for<[what: string, options: InstanceOptions]>([
   expect(await platformsOf(instance)).toEqual([foreign, foreign]);
 });
 
+test('chosen for one of two services with the same image', async ({ skip }) => {
+  if (!indexes)
+    skip('of an image this engine keeps one platform: the worker has what the app has chosen from the start');
+  const instance = await start(both, both, { text: { extra: { app: line } } });
+  expect(await platformsOf(instance)).toEqual([foreign, machinePlatform]);
+  await updateWell(instance, toNext, { version: 'v1.1.0', changed });
+  expect(await platformsOf(instance)).toEqual([foreign, machinePlatform]);
+});
+
 test('chosen, and the image says what it can be updated from', async () => {
   const instance = await start(both, both, chosen);
   const next = { builds: both, labels: { 'svc.release-requires': 'v1.0.5' } };

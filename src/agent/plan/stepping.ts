@@ -25,7 +25,13 @@ export function checkStepping(
   const requiresLabel = requiresLabelOf(installation.product);
   const label = image?.labels[requiresLabel];
   // The containers run this very image: whatever it needs was done when it started.
-  if (!label || installation.app.containers.every((container) => runsImage(container, image))) return [];
+  if (installation.app.containers.every((container) => runsImage(container, image))) return [];
+  if (image?.config === null) {
+    return [
+      `${app.to} is of another platform than the engine, which does not tell its labels: whether another release has to come first is not known`,
+    ];
+  }
+  if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release') {
     return [

@@ -34,9 +34,9 @@ export class EarlyPull {
     this.#isNew = startEarly(localImages(own, this.#wanted.values()).then((here) => here.size === 0));
     const pull = async () => {
       if (!(await this.#isNew)) return;
-      const { compose, platform } = project;
+      const { compose, platform, model } = project;
       const doors = { engine: own, log: this.#log };
-      await pullImages(doors, compose.by(own), this.#wanted, { deadline, platform });
+      await pullImages(doors, compose.by(own), this.#wanted, { deadline, platform, model });
     };
     this.#pulled = startEarly(pull());
   }

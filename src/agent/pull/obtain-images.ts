@@ -30,7 +30,7 @@ interface Obtaining {
 /** The images of the plan by reference, all of them local. */
 export async function pullMoves(
   context: RunContext,
-  { compose, platform }: Installation,
+  { compose, platform, model }: Installation,
   plan: UpdatePlan,
   { deadline, journal, begun, expected = null }: Obtaining,
 ): Promise<Map<string, Image>> {
@@ -47,7 +47,7 @@ export async function pullMoves(
   const forms = await formsFor(context, wanted.values(), journal);
   if (isLoaded) await loadAll(context, wanted, { expected, platform, deadline });
   else if (wanted.size > 0 && !(await begun?.has(wanted, log)))
-    await pullImages(context, compose, inForms(wanted, forms), { deadline, platform });
+    await pullImages(context, compose, inForms(wanted, forms), { deadline, platform, model });
   const images = await requireLocal(
     context.engine,
     moves.map(({ to }) => to),

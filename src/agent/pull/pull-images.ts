@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Compose } from '../../engine/cli/compose.ts';
+import type { Compose, Model } from '../../engine/cli/compose.ts';
 import { composeMessages } from '../../engine/cli/compose-output.ts';
 import { letThrough, proxyRefusal } from '../../engine/proxy-refusal.ts';
 import { type Again, classifyPullFailure } from '../../engine/pull-failure.ts';
@@ -37,6 +37,8 @@ interface PullOptions {
   deadline: number;
   /** `linux/amd64`, for the advice. */
   platform?: string;
+  /** Of the services, as the files have them now. */
+  model?: Model;
 }
 
 /**
@@ -45,10 +47,25 @@ interface PullOptions {
  * @throws UpdateError pull-…
  */
 export async function pullImages(
+  doors: Pick<RunContext, 'engine'> & { log: PullLog },
+  compose: Compose,
+  references: ReadonlyMap<string, string>,
+  { model, ...options }: PullOptions,
+): Promise<void> {
+  // Of services with one image a call pulls it for the first alone, whatever platform the others have chosen.
+  const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
+  let percent = options.percent ?? true;
+  for (const group of chosen.values()) {
+    await pullTogether(doors, compose, new Map(group), { ...options, percent });
+    percent = false;
+  }
+}
+
+async function pullTogether(
   { engine, log }: Pick<RunContext, 'engine'> & { log: PullLog },
   compose: Compose,
   references: ReadonlyMap<string, string>,
-  { percent = true, deadline, platform }: PullOptions,
+  { percent = true, deadline, platform }: Omit<PullOptions, 'model'>,
 ): Promise<void> {
   const names = [...new Set(references.values())].join(', ');
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-pull-'));

@@ -26,6 +26,8 @@ interface Case {
   product?: Product;
   /** The app's container runs the pulled image already. */
   same?: boolean;
+  /** The engine tells nothing of what the image gives. */
+  untold?: boolean;
 }
 
 function check(given: Case): string[] {
@@ -66,6 +68,7 @@ function check(given: Case): string[] {
   );
   const plan = planUpdate(install, target === null ? null : parseTarget(target));
   const pulled = image('sha256:new', {
+    ...(given.untold && { config: null }),
     labels: {
       ...given.labels,
       ...(given.requires === undefined ? {} : { 'svc.release-requires': given.requires }),
@@ -82,6 +85,13 @@ const inEnv = { pin: `svc:\${SVC_VERSION}` };
 it("is told by another product's own label", () => {
   const labels = { 'org.larder.release-requires': 'v1.5.0' };
   expect(() => check({ product: larder, labels })).toThrow('can only be updated to from v1.5.0 on');
+});
+
+it('is not known of an image of another platform whose labels the engine does not tell', () => {
+  const warning =
+    /^svc:v2\.0\.0 is of another platform than the engine, which does not tell its labels: whether another /;
+  expect(check({ untold: true })).toEqual([expect.stringMatching(warning)]);
+  expect(check({ untold: true, same: true })).toEqual([]);
 });
 
 describe('a release that another one has to come before', () => {
