@@ -1,4 +1,4 @@
-import { type Container, type Mount, readContainer } from './container.ts';
+import { type Container, type Mount, readContainer, statusOf } from './container.ts';
 
 /** A container with what the server library alone asks of it. */
 export interface ContainerDetails extends Container {
@@ -63,7 +63,7 @@ export function readListed(raw: unknown): ListedContainer {
   return {
     id: textOf(Id),
     name: String(Names?.[0] ?? '').replace(/^\//, ''),
-    status: String(State ?? ''),
+    status: statusOf(State),
     imageId: String(ImageID ?? ''),
     imageReference: String(Image ?? ''),
     labels: Labels ?? {},

@@ -61,6 +61,8 @@ export interface Image {
   /** That whose configuration this is; null where there is none. */
   platform: string | null;
   digests: readonly string[];
+  /** Podman has several digests of one image, and does not tell which one its tag leads to. */
+  isUnclear?: boolean;
   labels: Readonly<Record<string, string>>;
   env: ReadonlyMap<string, string>;
   /** What it gives to its containers; null where the engine has nothing of it for its own platform, and cannot tell. */
@@ -135,6 +137,12 @@ export function requestedMounts(host: Raw): Mount[] {
   return [...binds, ...mounts].filter((mount) => mount.source !== '' && !anonymous.test(mount.source));
 }
 
+/** Podman has more words for it. */
+const statuses: Readonly<Record<string, string>> = {
+  ...{ stopped: 'exited', stopping: 'running', configured: 'created', initialized: 'created' },
+};
+export const statusOf = (status: unknown): string => statuses[String(status)] ?? String(status ?? '');
+
 export function readContainer(raw: Raw): Container {
   const {
     State: state = {},
@@ -152,7 +160,7 @@ export function readContainer(raw: Raw): Container {
     imageReference: String(config.Image ?? ''),
     labels: config.Labels ?? {},
     env: environment(config.Env),
-    status: String(state.Status ?? ''),
+    status: statusOf(state.Status),
     startedAt: String(state.StartedAt ?? ''),
     exitCode: Number(state.ExitCode ?? 0),
     error: String(state.Error ?? ''),

@@ -26,6 +26,14 @@ export const composeLabels = {
   configHash: `${compose}.config-hash`,
 } as const;
 
+/** What others write who make containers on Podman. */
+export const podmanLabels = {
+  /** systemd's unit, of a Quadlet or by `podman generate systemd`. */
+  unit: 'PODMAN_SYSTEMD_UNIT',
+  /** podman-compose, beside compose's own labels. */
+  composeProject: 'io.podman.compose.project',
+} as const;
+
 /** What Swarm writes to the containers of its tasks. */
 export const swarmLabels = {
   service: 'com.docker.swarm.service.name',

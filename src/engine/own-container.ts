@@ -42,7 +42,7 @@ export function readTraces(table: string, host: string, env: OwnTraces['env']): 
     if (point === '/') layer = /(?:^|,)upperdir=([^,]*)/.exec(rest.at(-1) ?? '')?.[1] ?? null;
   }
   const files = ['/etc/hostname', '/etc/hosts', '/etc/resolv.conf'].map((file) => mounts.get(file) ?? '');
-  const id = files.map((root) => /\/containers\/([0-9a-f]{64})\//.exec(root)?.[1]).find(Boolean) ?? null;
+  const id = files.map((root) => /[/-]containers\/([0-9a-f]{64})\//.exec(root)?.[1]).find(Boolean) ?? null;
   return { id, name: id ?? host, layer, mounts, env };
 }
 

@@ -111,7 +111,7 @@ export class Instance {
     let containers = await findContainers(this.project);
     for (;;) {
       const unwell = containers.filter(
-        ({ State }) => State.Status !== 'running' || (State.Health?.Status ?? 'healthy') !== 'healthy',
+        ({ State }) => State.Status !== 'running' || (State.Health?.Status || 'healthy') !== 'healthy',
       );
       if (containers.length > 0 && unwell.length === 0) return;
       if (Date.now() > end) {

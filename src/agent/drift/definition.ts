@@ -2,6 +2,7 @@ import { copiedPaths } from '../../engine/api/copied-files.ts';
 import { finalName } from '../../engine/api/project-containers.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import { isEmpty, type Json, list, object } from '../../engine/json.ts';
+import { withPodmansOwn } from '../../engine/podman.ts';
 import type { DefinedContainer } from '../../engine/rights.ts';
 import type { SentContainer } from './dry-run.ts';
 import { type EngineDefaults, withChoices } from './engine-choices.ts';
@@ -76,7 +77,11 @@ export function plannedDefinition(
   return {
     ...running,
     name: withoutNumber(name),
-    config: withOwnMac(merged, endpoints, running),
+    config: withOwnMac(
+      defaults.isPodman ? withPodmansOwn(merged, running.config) : merged,
+      endpoints,
+      running,
+    ),
     hostConfig: withChoices(host, running.hostConfig, defaults),
     networks,
   };

@@ -9,6 +9,7 @@ export interface EngineDefaults {
   own: Json;
   /** What the engine says of itself: its drivers, and the limits that its kernel knows. Empty where it does not say. */
   info: Json;
+  isPodman: boolean;
 }
 
 /** Where the engine says whether its kernel has a limit; the engine drops with a warning what it has not. */
@@ -20,7 +21,7 @@ const saidOf: Readonly<Record<string, string | null>> = {
 };
 
 /** A `HostConfig` with what the engine fills in; where that is not known, with what the container has. */
-export function withChoices(sent: Json, running: Json, { own, info }: EngineDefaults): Json {
+export function withChoices(sent: Json, running: Json, { own, info, isPodman }: EngineDefaults): Json {
   const filled = { ...sent };
   const asItIs = (key: string) => {
     filled[key] = running[key];
@@ -29,9 +30,11 @@ export function withChoices(sent: Json, running: Json, { own, info }: EngineDefa
     if (isEmpty(sent[key])) filled[key] = isEmpty(value) ? running[key] : value;
   };
   const isUnified = info.CgroupVersion !== '1';
-  orAsItIs('Runtime', info.DefaultRuntime);
+  // Podman does not tell which one a container has.
+  if (!isPodman) orAsItIs('Runtime', info.DefaultRuntime);
   orAsItIs('CgroupnsMode', sent.Privileged === true && !isUnified ? 'host' : own.CgroupnsMode);
   orAsItIs('ShmSize', own.ShmSize);
+  if (isPodman) orAsItIs('PidsLimit', own.PidsLimit);
   if (isOwnIpc(running.IpcMode)) orAsItIs('IpcMode', isOwnIpc(own.IpcMode) ? own.IpcMode : null);
 
   for (const [key, fact] of Object.entries(saidOf)) {
@@ -79,10 +82,10 @@ function common(some: readonly unknown[], others: readonly unknown[]): Json[] {
 }
 
 /** The engine's own options go with its own driver, and with one that is named where it is the same. */
-function logConfig(sent: Json, running: Json, { own, info }: EngineDefaults): Json {
-  const Type = isEmpty(sent.Type) ? (info.LoggingDriver ?? running.Type) : sent.Type;
+function logConfig(sent: Json, running: Json, { own, info }: Omit<EngineDefaults, 'isPodman'>): Json {
+  const Type = isEmpty(sent.Type) ? info.LoggingDriver || running.Type : sent.Type;
   const ownLog = object(own.LogConfig);
-  const isOfEngine = info.LoggingDriver === undefined || Type === info.LoggingDriver;
+  const isOfEngine = !info.LoggingDriver || Type === info.LoggingDriver;
   if (!isOfEngine || Type !== running.Type) return { Type, Config: object(sent.Config) };
   const options = object(ownLog.Config);
   const chosen = Object.entries(object(running.Config)).filter(

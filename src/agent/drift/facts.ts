@@ -2,6 +2,7 @@
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { canonicalRepository, formatReference, parseReference } from '../../compose/reference.ts';
 import { readEnvFile } from '../../compose/variables.ts';
 import { readContainerFile } from '../../engine/api/container-file.ts';
 import { copiedPaths } from '../../engine/api/copied-files.ts';
@@ -32,7 +33,7 @@ import {
 /** @param ownId of the container that this process runs in. @throws UpdateError engine-away */
 export async function askDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
   const [[own], info] = await Promise.all([inspectWhole(engine, [ownId]), engineInfo(engine)]);
-  return { own: object(own?.HostConfig), info };
+  return { own: object(own?.HostConfig), info, isPodman: engine.isPodman };
 }
 
 /** What the engine tells of a service, beside the dry run. @throws UpdateError engine-away */
@@ -121,12 +122,22 @@ async function findOtherImages(
   inFiles: string | undefined,
 ): Promise<string[]> {
   const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
-  const others = containers.filter(({ imageReference }) => imageReference !== inFiles);
+  const others = containers.filter(
+    ({ imageReference }) => spelled(imageReference) !== spelled(inFiles ?? ''),
+  );
   const byId = others.some(({ imageReference }) => isId(imageReference));
   const [named] = byId && inFiles !== undefined ? await inspectImages(engine, [inFiles]) : [];
   const differ = others.filter((each) => !(isId(each.imageReference) && runsImage(each, named)));
   return [...new Set(differ.map(({ imageReference }) => imageReference))];
 }
+
+/** Podman writes the registry before every image. */
+const spelled = (reference: string): string => {
+  const parsed = parseReference(reference);
+  return parsed === null
+    ? reference
+    : formatReference({ ...parsed, repository: canonicalRepository(parsed.repository) });
+};
 
 /**
  * A config or a secret that the files do not have any more is not found: the container does not tell who has put a file

@@ -1,3 +1,5 @@
+import { isAtLeast } from '../../engine/http/api-version.ts';
+import { UpdateError } from '../../progress/update-error.ts';
 import { type DataFacts, declareData } from '../data/declare.ts';
 import type { DataWork } from '../data/kind.ts';
 import { placeOf, pointsDirectory } from '../data/point.ts';
@@ -9,7 +11,7 @@ import type { RunContext } from '../process/run-context.ts';
 
 /**
  * What the restore point of the run is to hold, held against what is there, and said; null where none was asked for.
- * Refusals: data-unsaid, data-unfit, no-space, outside-mounts.
+ * Refusals: engine-version, data-unsaid, data-unfit, no-space, outside-mounts.
  */
 export async function planPoint(
   { engine, options, log }: RunContext,
@@ -17,6 +19,12 @@ export async function planPoint(
   installation: Installation,
 ): Promise<PlannedPoint | null> {
   if (!options.restorePoint) return null;
+  // It would start a container with the machine that was stopped for its data to be kept.
+  if (engine.podman !== null && !isAtLeast(engine.podman, '5.4')) {
+    const message = `podman ${engine.podman} cannot keep a stopped container from starting with the machine`;
+    const advice = 'Update without --restore-point, after a backup of your own; podman 5.4 can.';
+    throw new UpdateError('engine-version', message, { advice });
+  }
   const { project } = installation;
   const directory = pointsDirectory(options.restoreDir, paths, project);
   const facts = dataFacts(installation, options);

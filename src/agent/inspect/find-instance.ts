@@ -14,6 +14,7 @@ import { startEarly } from '../process/start-early.ts';
 import { programsOf, version } from '../process/versions.ts';
 import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { hostLook } from './host-look.ts';
+import { refuseKeptByOthers, withoutProject } from './kept-by-others.ts';
 import { type KnownProject, knownProjects, listComposed, type ProjectPlace } from './labelled-project.ts';
 import { candidatesOf, directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
@@ -64,7 +65,11 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
   const isGone = options.container !== null && told === null;
   const known = async () =>
     isGone ? [await projectOf(own, paths, options)] : knownProjects(told === null ? await all : [told]);
-  const place = near ?? (await locate(await known()));
+  const place =
+    near ??
+    (await locate(await known()).catch(async (error) => {
+      throw await withoutProject(engine, error);
+    }));
   const composed =
     near === null
       ? all
@@ -116,7 +121,7 @@ async function locateNear(
  * Whose the containers of a project are (docs/contract.md 4.10), before anything is read, counted or stopped of them.
  * @param containers of the project, without compose's leftovers
  * @param journal of the run before, or of this one as it was interrupted
- * @throws UpdateError foreign-container
+ * @throws UpdateError foreign-container, not-compose
  */
 export function refuseForeignContainers(
   containers: readonly Container[],
@@ -124,6 +129,7 @@ export function refuseForeignContainers(
   { app, container }: { app: string; container: string | null },
   journal: JournalData | null,
 ): void {
+  refuseKeptByOthers(containers);
   // An update may have given its new containers other labels than the old ones have: those of docker-compose 1.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));

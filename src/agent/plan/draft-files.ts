@@ -85,10 +85,16 @@ function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
 /** The digest of the new release where the pin carries one. */
 function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { digest?: string } {
   if (pin.reference.digest === null) return {};
-  const digests = images.get(move.to)?.digests.map((text) => text.split('@')) ?? [];
+  const image = images.get(move.to);
+  const digests = image?.digests.map((text) => text.split('@')) ?? [];
   const { repository } = pin.reference;
-  const [, digest] =
-    digests.find(([name]) => name === repository || name?.endsWith(`/${repository}`)) ?? digests[0] ?? [];
+  const own = digests.filter(([name]) => name === repository || name?.endsWith(`/${repository}`));
+  if (image?.isUnclear && own.length > 1) {
+    const message = `podman has ${own.length} digests of ${move.to}, and does not say which one is the tag's`;
+    const advice = 'Write the new tag with its digest by hand, or write the pin without @sha256:…';
+    throw new UpdateError('pin-unsupported', message, { advice });
+  }
+  const [, digest] = own[0] ?? digests[0] ?? [];
   if (digest !== undefined) return { digest };
   throw new UpdateError(
     'pin-unsupported',

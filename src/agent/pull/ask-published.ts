@@ -14,12 +14,16 @@ export interface PublishedImage extends RemoteImage {
 
 const pausesMs = [2_000, 5_000, 10_000];
 
-/** Asks the registry, whose answer is the cause that people are told. @throws UpdateError pull-… */
+/** Asks the registry, whose answer is the cause that people are told. @throws UpdateError pull-…, engine-version */
 export async function askPublished(
   { engine, log }: Pick<RunContext, 'engine' | 'log'>,
   repository: string,
   reference: string,
 ): Promise<PublishedImage> {
+  if (engine.isPodman) {
+    const message = `podman does not say what a registry has under ${reference}`;
+    throw new UpdateError('engine-version', message, { advice: 'Update without fetching ahead.' });
+  }
   const login = await ownLogin(engine, repository);
   for (let attempt = 0; ; attempt++) {
     // The engine waits for the registry: its silence is the registry's.

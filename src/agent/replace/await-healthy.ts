@@ -9,6 +9,7 @@ import { eachOnce } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Doors } from './containers.ts';
 import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
+import { HealthChecks } from './health-checks.ts';
 
 const logLines = 50;
 
@@ -52,6 +53,7 @@ export async function awaitWell(
 ): Promise<{ reports: HealthReport[]; services: readonly WatchedService[] }> {
   const beganAt = performance.now();
   const watch = new HealthWatch(rules, beganAt);
+  const checks = new HealthChecks(engine);
   const events = listen(engine, about);
   try {
     for (;;) {
@@ -66,6 +68,7 @@ export async function awaitWell(
         throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
       }
       breakSilence(log, verdict.sentence);
+      await checks.run(services.flatMap(({ containers }) => containers));
       await events.next(verdict.dueMs);
     }
   } finally {

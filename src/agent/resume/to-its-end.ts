@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { askApi } from '../../engine/api/api.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Ending, reportEnding } from '../log/ending.ts';
@@ -56,5 +59,17 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
   // then finds the outcome in the journal and leaves nothing behind.
   await lock?.release().catch(() => {});
   const { id, restartPolicy } = instance.own;
-  if (restartPolicy !== 'no') await engine.call(['update', '--restart=no', id]).catch(() => {});
+  if (restartPolicy === 'no') return;
+  const updated = await engine.call(['update', '--restart=no', id]).catch(() => null);
+  if (updated?.exitCode !== 0 && engine.isPodman) await stopOwn(engine, id);
+}
+
+/**
+ * Podman 4 cannot change the policy of a container. It never starts one again that it was told to stop, and says so by a
+ * signal, which ends nothing here any more: the exit code is this run's own.
+ */
+async function stopOwn(engine: Engine, id: string): Promise<void> {
+  const told = once(process, 'SIGTERM', { signal: AbortSignal.timeout(10_000) });
+  const asked = askApi(engine, { method: 'POST', path: `/containers/${id}/stop?t=60`, deadlineMs: 10_000 });
+  await Promise.race([told, asked]).catch(() => {});
 }

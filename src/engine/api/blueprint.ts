@@ -3,6 +3,7 @@ import type { Engine } from '../cli/engine.ts';
 import { manifestOf, publishedPorts } from '../container.ts';
 import { isAtLeast } from '../http/api-version.ts';
 import { type Json, list, object, strings } from '../json.ts';
+import { containerIn } from '../podman.ts';
 import { notDone, readApi } from './api.ts';
 import { type CopiedFile, readCopied } from './copied-files.ts';
 
@@ -50,7 +51,7 @@ export async function takeBlueprints(
     const answer = await readApi(engine, `/containers/${encodeURIComponent(id)}/json`);
     if (answer.status === 404) continue;
     if (answer.status !== 200) throw notDone(`describe ${id}`, answer);
-    const raw = JSON.parse(answer.body.toString());
+    const raw = containerIn(engine, answer.body);
     const blueprint = blueprintOf(raw, answer.apiVersion);
     const mounted = new Set(list<Json>(raw.Mounts).map(({ Destination }) => clean(String(Destination))));
     const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(clean(path)));
@@ -96,6 +97,8 @@ function configOf(config: Json, { id, mode, uts }: { id: string; mode: string; u
   // The default host name is made from the id and would be wrong for a new one; a container that shares the host's UTS
   // namespace may not have one.
   if (kept.Hostname === id.slice(0, 12) || uts === 'host') delete kept.Hostname;
+  // Podman tells it among the variables, too.
+  if (Array.isArray(kept.Env)) kept.Env = kept.Env.filter((entry) => entry !== `HOSTNAME=${id.slice(0, 12)}`);
   if (mode.startsWith('container:')) {
     delete kept.Hostname;
     delete kept.Domainname;

@@ -10,6 +10,7 @@ import { imageAnswer } from '../image-answer.ts';
 import type { Json } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
+import { containerIn } from '../podman.ts';
 import { letThrough } from '../proxy-refusal.ts';
 import { agreeOnVersion, askApi, notDone, readApi } from './api.ts';
 
@@ -121,12 +122,21 @@ export const inspectOwn = (engine: Engine, traces: OwnTraces): Promise<Container
     {
       inspect: async (name) => (await inspectContainers(engine, [name]))[0] ?? null,
       inNetworkOf: async (id) =>
-        (await listContainers(engine, { status: ['running'] })).flatMap((each) =>
-          each.networkMode === `container:${id}` ? [each.id] : [],
+        (await withNetworkMode(engine, await listContainers(engine, { status: ['running'] }))).flatMap(
+          (each) => (each.networkMode === `container:${id}` ? [each.id] : []),
         ),
     },
     traces,
   );
+
+/** Podman tells it of a container that is asked about, and not in a list. */
+const withNetworkMode = async (engine: Engine, listed: readonly ListedContainer[]) =>
+  listed.every(({ networkMode }) => networkMode === '')
+    ? inspectContainers(
+        engine,
+        listed.map(({ id }) => id),
+      )
+    : listed;
 
 /** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-away */
 export async function inspectImages(
@@ -137,7 +147,7 @@ export async function inspectImages(
     references.map(async (reference) => {
       const path = `/images/${encodeURIComponent(reference)}/json`;
       const raw = await imageAnswer(async (query) => (await get(engine, `${path}?${query}`)) as Json | null);
-      return raw === null ? null : readImage(raw);
+      return raw === null ? null : { ...readImage(raw), ...(engine.isPodman && { isUnclear: true }) };
     }),
   );
 }
@@ -153,15 +163,20 @@ export async function inspectWhole(
   const found: unknown[] = [];
   for (let at = 0; at < names.length; at += atATime) {
     const asked = names.slice(at, at + atATime).map((name) => `/containers/${encodeURIComponent(name)}/json`);
-    found.push(...(await Promise.all(asked.map((path) => get(engine, path)))));
+    found.push(...(await Promise.all(asked.map((path) => get(engine, path, [404], containerIn)))));
   }
   return found.filter((raw) => raw !== null) as Record<string, unknown>[];
 }
 
 /** What the engine answers; null where it has no such thing. */
-async function get(engine: Engine, path: string, none: readonly number[] = [404]): Promise<unknown> {
+async function get(
+  engine: Engine,
+  path: string,
+  none: readonly number[] = [404],
+  read: (engine: Engine, body: Buffer) => unknown = (_, body) => JSON.parse(body.toString()),
+): Promise<unknown> {
   const answer = await readApi(engine, path);
-  if (answer.status === 200) return JSON.parse(answer.body.toString());
+  if (answer.status === 200) return read(engine, answer.body);
   if (none.includes(answer.status)) return null;
   const call = nameOf({ method: 'GET', path });
   const { isForeign, message } = refusalFault(call, answer);

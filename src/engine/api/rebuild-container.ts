@@ -1,10 +1,11 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { readContainer, readImage } from '../container.ts';
+import { hasStarted, readContainer, readImage } from '../container.ts';
 import { takesAllNetworks } from '../http/api-version.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';
 import type { Json } from '../json.ts';
+import { containerIn } from '../podman.ts';
 import { runSameImage, runsImage } from '../same-image.ts';
 import { askApi, readApi } from './api.ts';
 import type { Blueprint } from './blueprint.ts';
@@ -125,11 +126,12 @@ async function findTwin(
 ): Promise<{ id: string; started: boolean } | null> {
   const answer = await readApi(engine, `/containers/${encodeURIComponent(name)}/json`);
   if (answer.status !== 200) return null;
-  const found = JSON.parse(answer.body.toString());
+  const found = containerIn(engine, answer.body);
   if (found.Id === id) return { id, started: true };
   const labels = (config.Labels ?? {}) as Record<string, string>;
-  const same = runSameImage(readContainer(found), image) && sameLabels(found.Config?.Labels ?? {}, labels);
-  return same ? { id: found.Id, started: !String(found.State?.StartedAt).startsWith('0001-') } : null;
+  const its = readContainer(found);
+  const same = runSameImage(its, image) && sameLabels(its.labels, labels);
+  return same ? { id: its.id, started: hasStarted(its) } : null;
 }
 
 function sameLabels(one: Record<string, string>, other: Record<string, string>): boolean {

@@ -73,6 +73,7 @@ interface EngineOptions {
 interface SharedState {
   answeredOnce: boolean;
   apiVersion?: string | null;
+  podman?: string | null;
   /** Since when the engine has not answered the calls that wait for it; told once, however many wait. */
   awaySince: number | null;
   readonly shutdown: AbortController;
@@ -122,10 +123,21 @@ export class Engine {
     return this.#shared.apiVersion ?? null;
   }
 
+  /** Whether it is Podman that answers as Docker's engine does. */
+  get isPodman(): boolean {
+    return this.podman !== null;
+  }
+
+  /** Its version; null where it is another engine. */
+  get podman(): string | null {
+    return this.#shared.podman ?? null;
+  }
+
   /** From now on requests over the socket name this version of the API. */
-  speak(apiVersion: string | null): void {
+  speak(apiVersion: string | null, podman: string | null): void {
     this.#shared.answeredOnce = true;
     this.#shared.apiVersion = apiVersion;
+    this.#shared.podman = podman;
   }
 
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */

@@ -111,6 +111,7 @@ const defaults: EngineDefaults = {
     ...{ SwapLimit: true, CpuCfsQuota: true, CpuCfsPeriod: true, CPUShares: true, CPUSet: true },
     ...{ PidsLimit: true, OomKillDisable: true },
   },
+  isPodman: false,
 };
 
 function findings(has: Parts, would: Parts, given: Partial<GivenBesides> = {}): Finding[] {

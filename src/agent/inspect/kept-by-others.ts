@@ -1,0 +1,41 @@
+import { listContainers } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Container } from '../../engine/container.ts';
+import { podmanLabels } from '../../engine/labels.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+
+/**
+ * podman-compose and systemd make containers anew in ways of their own, which compose would half undo
+ * (docs/contract.md 12.6). @throws UpdateError not-compose
+ */
+export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
+  for (const { name, labels } of containers) {
+    const unit = labels[podmanLabels.unit];
+    if (unit) throw keptBySystemd(name, unit);
+    if (labels[podmanLabels.composeProject] === undefined) continue;
+    throw new UpdateError('not-compose', `${name} was made by podman-compose, and not by docker compose`, {
+      advice:
+        'Write the new version into the file, then podman-compose pull && podman-compose up -d. Or take the project down with podman-compose, and start it with docker compose up -d: from then on it can be updated here.',
+    });
+  }
+}
+
+/** The refusal where there is no project, with the containers that systemd keeps in its place. */
+export async function withoutProject(engine: Engine, error: unknown): Promise<unknown> {
+  if (!engine.isPodman || !(error instanceof UpdateError)) return error;
+  if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;
+  const [kept] = await listContainers(engine, { label: [podmanLabels.unit] });
+  return kept === undefined ? error : keptBySystemd(kept.name, kept.labels[podmanLabels.unit] ?? '');
+}
+
+function keptBySystemd(name: string, unit: string): UpdateError {
+  const base = unit.replace(/\.service$/, '');
+  return new UpdateError('not-compose', `${name} is kept by systemd, as ${unit}, and not by docker compose`, {
+    detail: [
+      `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' /etc/containers/systemd/${base}.container`,
+      `systemctl daemon-reload && systemctl restart ${unit}`,
+    ],
+    advice:
+      'The two lines above update a Quadlet; without root its file is in ~/.config/containers/systemd, and systemctl has --user.',
+  });
+}

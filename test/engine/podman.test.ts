@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest';
+import { readContainer } from '../../src/engine/container.ts';
+import { readListed } from '../../src/engine/container-details.ts';
+import type { Json } from '../../src/engine/json.ts';
+import { readTraces } from '../../src/engine/own-container.ts';
+import { containerIn, inDockersWords, podmanVersion, withPodmansOwn } from '../../src/engine/podman.ts';
+
+const id = '63e37df2b694da04d9cb172cba83a8f5b28609fc0a1034acb680aec20421d992';
+const volume = '96a1ab005597cbe149f392bc37139c9167af2483bb0974ade808b6216eabdd19';
+
+/** What podman 5.4.2 tells of a worker that compose has made, as far as it differs from what Docker's engine tells. */
+const told = {
+  Id: id,
+  State: { Status: 'running' },
+  HostConfig: {
+    Binds: ['/opt/svc/data:/data:rw,rprivate,rbind', `${volume}:/cache:rprivate,rw,nodev,exec,nosuid,rbind`],
+    NetworkMode: 'bridge',
+    PidMode: 'private',
+    UTSMode: 'private',
+    Runtime: 'oci',
+    Ulimits: [{ Name: 'RLIMIT_NOFILE', Soft: 1, Hard: 2 }],
+    Annotations: {
+      'io.container.manager': 'libpod',
+      'org.opencontainers.image.stopSignal': '15',
+      'org.systemd.property.KillSignal': '15',
+      'org.systemd.property.TimeoutStopUSec': 'uint64 10000000',
+    },
+  },
+  Config: { Hostname: '63e37df2b694', StopSignal: '15', StopTimeout: 10, Env: ['container=podman'] },
+  NetworkSettings: { Networks: { svc_internal: {} } },
+};
+
+const host = (raw: Json) => inDockersWords(raw).HostConfig as Json;
+const withHost = (more: Json) => ({ ...told, HostConfig: { ...told.HostConfig, ...more } });
+
+describe('what podman tells of a container', () => {
+  it('is in the words of the engine', () => {
+    expect(inDockersWords(told)).toMatchObject({
+      Config: { StopSignal: 'SIGTERM', StopTimeout: 10 },
+      HostConfig: {
+        Binds: ['/opt/svc/data:/data:rw', `${volume}:/cache:rw`],
+        NetworkMode: 'svc_internal',
+        PidMode: '',
+        UTSMode: '',
+        Runtime: '',
+        Ulimits: [{ Name: 'nofile', Soft: 1, Hard: 2 }],
+        Annotations: {},
+      },
+    });
+  });
+
+  it.each<[what: string, more: Json, kept: Json]>([
+    ['the host network', { NetworkMode: 'host' }, { NetworkMode: 'host' }],
+    ["another container's network", { NetworkMode: 'container:1' }, { NetworkMode: 'container:1' }],
+    ["the host's processes", { PidMode: 'host' }, { PidMode: 'host' }],
+    ['a read-only bind', { Binds: ['/a:/b:ro,rprivate,rbind'] }, { Binds: ['/a:/b:ro'] }],
+    ['a bind that is shared', { Binds: ['/a:/b:rw,rshared,rbind'] }, { Binds: ['/a:/b:rw,rshared'] }],
+    ['a bind that runs no programs', { Binds: ['/a:/b:rw,noexec,rbind'] }, { Binds: ['/a:/b:rw,noexec'] }],
+    ['a bind without set-uid', { Binds: ['/a:/b:rw,nosuid,rbind'] }, { Binds: ['/a:/b:rw,nosuid'] }],
+    ['an annotation', { Annotations: { 'com.example': 'x' } }, { Annotations: { 'com.example': 'x' } }],
+  ])("keeps an owner's own: %s", (_, more, kept) => {
+    expect(host(withHost(more))).toMatchObject(kept);
+  });
+
+  it('keeps the stop signal and the time to stop', () => {
+    const config = { ...told.Config, StopSignal: '2', StopTimeout: 60 };
+    expect(inDockersWords({ ...told, Config: config })).toMatchObject({
+      Config: { StopSignal: 'SIGINT', StopTimeout: 60 },
+    });
+    // As 4.3 tells of a container that was given none.
+    const none = inDockersWords({ ...told, Config: { ...config, StopTimeout: 0 } });
+    expect(readContainer(none).stopTimeout).toBe(10);
+  });
+
+  it("is not touched where it is Docker's engine that tells", () => {
+    expect(containerIn({ isPodman: false }, Buffer.from(JSON.stringify(told)))).toEqual(told);
+  });
+});
+
+describe('what podman adds to a definition', () => {
+  const running = { Hostname: '63e37df2b694', User: '', StopTimeout: 10 };
+  const added = (env: string[], more: Json = {}, planned: Json = { Env: ['A=1'] }) =>
+    (withPodmansOwn(planned, { ...running, ...more, Env: ['A=1', ...env] }).Env as string[]).slice(1);
+
+  it.each<[entry: string, more: Json, isOwn: boolean]>([
+    ['container=podman', {}, true],
+    ['container=other', {}, false],
+    ['TERM=xterm', {}, true],
+    ['TERM=vt100', {}, false],
+    ['HOSTNAME=63e37df2b694', {}, true],
+    ['HOSTNAME=db', {}, false],
+    ['HOME=/root', {}, true],
+    ['HOME=', {}, true],
+    ['HOME=/srv', {}, false],
+    ['HOME=/srv', { User: 'app' }, true],
+    ['B=2', {}, false],
+  ])('%s with %j: %s', (entry, more, isOwn) => {
+    expect(added([entry], more)).toEqual(isOwn ? [entry] : []);
+  });
+
+  it('never wins over what the files say', () => {
+    expect(withPodmansOwn({ Env: ['TERM=vt100'] }, { ...running, Env: ['TERM=xterm'] }).Env).toEqual([
+      'TERM=vt100',
+    ]);
+  });
+
+  it('has times of its own for a health check', () => {
+    const health = (Healthcheck: Json) => withPodmansOwn({ Healthcheck }, running).Healthcheck;
+    expect(health({ Test: ['CMD', 'true'], Timeout: 3_000_000_000 })).toEqual({
+      Test: ['CMD', 'true'],
+      Interval: 30_000_000_000,
+      Timeout: 3_000_000_000,
+      Retries: 3,
+    });
+    expect(health({})).toEqual({});
+  });
+
+  it('has ten seconds to stop, but for what was asked for', () => {
+    const stop = (planned: Json, now: Json) => withPodmansOwn(planned, { ...running, ...now }).StopTimeout;
+    expect(stop({}, {})).toBe(10);
+    expect(stop({ StopTimeout: 60 }, {})).toBe(60);
+    expect(stop({}, { StopTimeout: 60 })).toBeUndefined();
+  });
+});
+
+it('is known by the name that it gives itself', () => {
+  expect(podmanVersion({ Components: [{ Name: 'Podman Engine', Version: '4.3.1' }] })).toBe('4.3.1');
+  expect(podmanVersion({ Components: [{ Name: 'Engine', Version: '29.8.1' }] })).toBeNull();
+  expect(podmanVersion({})).toBeNull();
+});
+
+it('has a container that was stopped for one that has ended', () => {
+  expect(readContainer({ ...told, State: { Status: 'stopped' } }).status).toBe('exited');
+  expect(readListed({ Id: id, State: 'stopped' })).toMatchObject({ status: 'exited', networkMode: '' });
+});
+
+it('names its own container in the mount table', () => {
+  const root = `/containers/storage/overlay-containers/${id}/userdata/hostname`;
+  const table = `61 58 0:24 ${root} /etc/hostname rw,nosuid - tmpfs tmpfs rw`;
+  expect(readTraces(table, 'chosen', {}).id).toBe(id);
+});
