@@ -2,6 +2,7 @@ import { listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { podmanLabels } from '../../engine/labels.ts';
+import { shellWord } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
 /**
@@ -29,11 +30,12 @@ export async function withoutProject(engine: Engine, error: unknown): Promise<un
 }
 
 function keptBySystemd(name: string, unit: string): UpdateError {
-  const base = unit.replace(/\.service$/, '');
+  const file = `/etc/containers/systemd/${unit.replace(/\.service$/, '')}.container`;
   return new UpdateError('not-compose', `${name} is kept by systemd, as ${unit}, and not by docker compose`, {
     detail: [
-      `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' /etc/containers/systemd/${base}.container`,
-      `systemctl daemon-reload && systemctl restart ${unit}`,
+      // Whoever writes the label writes what a person types as root.
+      `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' ${shellWord(file)}`,
+      `systemctl daemon-reload && systemctl restart ${shellWord(unit)}`,
     ],
     advice:
       'The two lines above update a Quadlet; without root its file is in ~/.config/containers/systemd, and systemctl has --user.',

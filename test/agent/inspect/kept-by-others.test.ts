@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { refuseKeptByOthers } from '../../../src/agent/inspect/kept-by-others.ts';
+import type { UpdateError } from '../../../src/progress/update-error.ts';
+
+function refused(labels: Record<string, string>): UpdateError {
+  try {
+    refuseKeptByOthers([
+      { name: 'svc-db-1', labels: {} },
+      { name: 'svc-app-1', labels },
+    ]);
+  } catch (error) {
+    return error as UpdateError;
+  }
+  throw new Error('nothing was refused');
+}
+
+describe('a container that others make anew', () => {
+  it('is refused where systemd keeps it, with the two lines that update it by hand', () => {
+    const { code, message, detail } = refused({ PODMAN_SYSTEMD_UNIT: 'svc.service' });
+    expect([code, message]).toEqual([
+      'not-compose',
+      'svc-app-1 is kept by systemd, as svc.service, and not by docker compose',
+    ]);
+    expect(detail).toEqual([
+      "sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' /etc/containers/systemd/svc.container",
+      'systemctl daemon-reload && systemctl restart svc.service',
+    ]);
+  });
+
+  it('is refused where podman-compose has made it', () => {
+    const { code, message } = refused({ 'io.podman.compose.project': 'svc' });
+    expect([code, message]).toEqual([
+      'not-compose',
+      'svc-app-1 was made by podman-compose, and not by docker compose',
+    ]);
+  });
+
+  it('adds nothing of its label to what is typed', () => {
+    const { detail } = refused({ PODMAN_SYSTEMD_UNIT: "x'; touch /oh; '.service" });
+    const quoted = "'x'\\''; touch /oh; '\\''";
+    expect(detail[1]).toBe(`systemctl daemon-reload && systemctl restart ${quoted}.service'`);
+  });
+
+  it('is let be otherwise', () => {
+    expect(() => refuseKeptByOthers([{ name: 'svc-app-1', labels: {} }])).not.toThrow();
+  });
+});
