@@ -52,7 +52,8 @@ export async function runInNamespaces(
     stdio: ['pipe', 'inherit', 'inherit'],
     env: surroundings,
   });
-  if (ownUsers) void mapAll(child);
+  // What has ended by then says so itself.
+  if (ownUsers) mapAll(child).catch(() => child.kill());
   let received: NodeJS.Signals | undefined;
   const stop = (signal: NodeJS.Signals) => {
     received = signal;
