@@ -187,6 +187,7 @@ export const commands = {
   'scripts/bed': { in: 'scripts/bed', says: 'test/bed/main.ts "$@"' },
   'scripts/stack-faults': { in: 'scripts/stack-faults', says: 'test/faults/swarm-faults.ts "$@"' },
   'scripts/restore-kills': { in: 'scripts/restore-kills', says: 'test/faults/restore-kills.ts "$@"' },
+  'scripts/shares': { in: 'scripts/shares', says: 'init=$ROOT/test/shares/init.sh' },
   'scripts/products': { in: 'scripts/products', says: 'test/products/main.ts "$@"' },
   'scripts/products immich': { in: 'test/products/products.test.ts', says: "['immich']" },
   'scripts/products --form published': {

@@ -1,0 +1,60 @@
+// Has files of a directory replaced and put back as an update does: share.ts kept|refused|told DIRECTORY. Ends with 0 where all is as
+// docs/contract.md 5.1 says of such a place: their rights are kept, or nothing is changed, or it is said beforehand.
+
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Log } from '../../src/agent/log/log.ts';
+import { takeLock } from '../../src/agent/state/lock.ts';
+import { backupsOf } from '../../src/agent/state/state-directory.ts';
+import { checkRights } from '../../src/files/check-targets.ts';
+import { disk } from '../../src/files/file-system.ts';
+import { replaceFiles, restoreFiles } from '../../src/files/replace-files.ts';
+import { container, engine } from '../build.ts';
+
+const [expected, directory = ''] = process.argv.slice(2);
+const run = '20261121T104207Z';
+const names = (await readdir(directory)).filter((name) => !name.startsWith('.'));
+assert.equal(names.length, 6);
+
+const lines: string[] = [];
+const log = new Log(({ message }) => lines.push(message));
+const lock = await takeLock({ engine: engine(), log }, container('updater'), directory);
+for (const name of names) {
+  const path = join(directory, name);
+  const seen = async () => {
+    const rights = await disk.rights(path).catch((error: Error) => error.message);
+    return { rights, text: await readFile(path, 'utf8').catch(() => null) };
+  };
+  const before = await seen();
+  const after = `new ${name}\n`;
+  const replace = async () => {
+    const warnings = await checkRights([path]);
+    const change = { path, before: before.text ?? '', after };
+    return {
+      warnings,
+      records: await replaceFiles([change], { run, backup: join(backupsOf(directory), run) }),
+    };
+  };
+  if (expected === 'refused') {
+    await assert.rejects(replace(), { code: 'rights-lost' });
+  } else {
+    const { warnings, records } = await replace();
+    assert.equal(
+      warnings.some((each) => each.includes(' is on SMB, ')),
+      expected === 'told',
+    );
+    assert.deepEqual(await seen(), { ...before, text: after });
+    await restoreFiles(records);
+  }
+  assert.deepEqual(await seen(), before, name);
+}
+assert.equal(
+  lines.some((line) => line.includes('keeps no owners and no modes')),
+  expected === 'told',
+);
+await lock.release();
+assert.deepEqual(
+  (await readdir(directory)).filter((name) => !name.startsWith('.')),
+  names,
+);
