@@ -46,7 +46,9 @@ test.each(['btrfs', 'xfs'] as const)(
   },
 );
 
-test('a subvolume is kept and put back as any directory; one in it is refused, and never left out in silence', async () => {
+test('a subvolume is kept and put back as any directory; one in it is refused, and never left out in silence', {
+  timeout: 300_000,
+}, async () => {
   const { directory, work, place, run } = await stage(await mounted('btrfs', 'subvolumes'));
   const data = join(directory, 'data');
   await sh(
