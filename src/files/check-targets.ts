@@ -43,7 +43,7 @@ export async function checkRights(
         `${file} is on SMB, which does not show whose it is and who may read it on the server: the new file is whoever's that server makes it`,
       );
     }
-    const stranger = await strangerOf(real);
+    const stranger = strangerOf(real);
     if (stranger !== null) {
       throw new UpdateError(
         'rights-lost',

@@ -153,7 +153,7 @@ const keepsNoModes = (mode: number): boolean => (mode & 0o777) !== 0o600;
 export async function giveToOwnerOfDirectory(path: string): Promise<void> {
   const [made, around] = await Promise.all([lstat(path), stat(dirname(path))]);
   if (made.uid === around.uid && made.gid === around.gid) return;
-  if ((await strangerOf(dirname(path))) !== null) return;
+  if (strangerOf(dirname(path)) !== null) return;
   await lchown(path, around.uid, around.gid).catch((error) => {
     if (!cannotGive.includes(systemCode(error) ?? '')) throw error;
   });

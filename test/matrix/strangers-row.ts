@@ -15,11 +15,13 @@ const subordinate = 999;
 
 /**
  * A file of a user whom this engine does not map, as root's is that somebody made with `sudo`: refused before the pull, and
- * still his. Given to a subordinate user it is updated with the least rights, and stays that one's (docs/contract.md 5.1).
+ * still his, and so is one among what the app keeps (5.20). Given to a subordinate user it is updated with the least rights, and
+ * stays that one's (docs/contract.md 5.1).
  */
 export async function tryStrangers(subject: Subject): Promise<void> {
   const { instance } = subject;
-  const env = join(instance.directory, '.env');
+  const { directory } = instance;
+  const env = join(directory, '.env');
   const to = await subject.publish();
   const strangers = join(tmpdir(), strange);
   await writeFile(strangers, await readFile(env));
@@ -40,9 +42,25 @@ export async function tryStrangers(subject: Subject): Promise<void> {
   ]);
 
   await copyFile(env, `${env}.own`);
-  await rm(env);
+  // What belongs to somebody on the host cannot be given to him when it comes back from a restore point (5.20).
+  const kept = join(directory, 'data', strange);
+  await rename(env, kept);
   await rename(`${env}.own`, env);
   await chown(env, subordinate, subordinate);
+  const settings = join(directory, '.svc-updater.yaml');
+  await writeFile(settings, 'data: { db: none, proxy: none, tunnel: none }\n');
+  const asItWas = await look(instance);
+  const unkept = await subject.update(to, {}, '--restore-point');
+  survive([
+    ...judgeOutcome(unkept, ['refused']),
+    ...judgeWords(unkept, {
+      exitCode: 3,
+      says: [`/${strange}", whose owner or group`],
+      ends: [/^refused \(data-unfit\)/],
+    }),
+    ...judgeUntouched(asItWas, await look(instance)),
+  ]);
+  await Promise.all([rm(kept), rm(settings)]);
   const given = await look(instance);
   survive(judgeOutcome(await subject.update(to, { docker: leastRights }), ['updated']));
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };

@@ -3,6 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspectWhole, listContainers, listVolumes } from '../../engine/api/query.ts';
 import { removeScratches } from '../../engine/api/scratch.ts';
+import { mappedBy } from '../../engine/cli/unreachable.ts';
 import { type Json, parseObject } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
@@ -237,7 +238,7 @@ async function holdersIn({ engine, project }: DataWork): Promise<Holder[]> {
   return (await inspectWhole(engine, [...ids])).map(readHolder);
 }
 
-function refusalsOf({ where, path }: FileMount, { fileSystem, inside }: Look): string[] {
+function refusalsOf({ where, path }: FileMount, { fileSystem, inside, strange }: Look): string[] {
   const far = farAway.get(fileSystem);
   return [
     ...(far
@@ -246,6 +247,10 @@ function refusalsOf({ where, path }: FileMount, { fileSystem, inside }: Look): s
     ...inside.map(
       (name) =>
         `${where} has another file system or subvolume at ${JSON.stringify(name)}, which is not kept with it: move that one out of ${path}, and mount it into the service by itself`,
+    ),
+    ...strange.map(
+      (name) =>
+        `${where} has ${JSON.stringify(name)}, whose owner or group this engine does not map into containers, and would be somebody else's when it comes back: give it to the engine's user, or move it out of ${path}`,
     ),
   ];
 }
@@ -273,7 +278,8 @@ async function ask(
         Type: volume === '' ? 'bind' : 'volume',
         Source: volume || path,
         Target: dataPath(at),
-        ReadOnly: verb !== 'restore',
+        // Whether a file is a stranger's, the kernel tells where it could be given away (`strangerOf`).
+        ReadOnly: verb !== 'restore' && (verb !== 'look' || mappedBy() === null),
         ...(volume !== '' && { VolumeOptions: { NoCopy: true } }),
       })),
       ...(place === null

@@ -21,6 +21,8 @@ export interface Look {
   files: number;
   /** Where other file systems, or subvolumes of btrfs, are in it, a few. */
   inside: string[];
+  /** What belongs to somebody whom the engine does not map, a few: unpacked, it would be somebody else's. */
+  strange: string[];
 }
 
 /** What is said meanwhile: bytes of that mount so far. */

@@ -10,6 +10,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { disk } from '../../files/file-system.ts';
+import { strangerOf } from '../../files/strangers.ts';
 import { type Archive, readArchive } from './archive.ts';
 import {
   type Asked,
@@ -111,15 +112,18 @@ function look({ mounts }: Asked): Look[] {
     const root = lstatSync(path);
     const type = root.isDirectory() ? 'directory' : root.isFile() ? 'file' : 'other';
     const { type: fileSystem } = statfsSync(path);
-    const found: Look = { type, fileSystem, root: rootOf(path), bytes: 0, files: 0, inside: [] };
+    const found: Look = { type, fileSystem, root: rootOf(path), bytes: 0, files: 0, inside: [], strange: [] };
+    const tell = (names: string[], each: Buffer) =>
+      names.length < 5 && names.push(each.toString().slice(path.length) || '/');
     const seen = new Set<number>();
     const walk = (each: Buffer) => {
       const is = lstatSync(each);
       if (is.dev !== root.dev) {
-        if (found.inside.length < 5) found.inside.push(each.toString().slice(path.length));
+        tell(found.inside, each);
         return;
       }
       found.files++;
+      if (strangerOf(each, is) !== null) tell(found.strange, each);
       if (!seen.has(is.ino)) found.bytes += is.blocks * 512;
       if (is.isDirectory()) for (const name of namesIn(each)) walk(name);
       else if (is.nlink > 1) seen.add(is.ino);
@@ -184,8 +188,11 @@ async function treeOf(at: number, isFile: boolean, file?: FileHandle): Promise<A
 async function restore({ mounts, owner }: Asked): Promise<Archive[]> {
   const archives: Archive[] = [];
   // Before the first file is gone.
-  const [other] = look({ mounts, owner }).flatMap(({ inside }) => inside);
+  const looks = look({ mounts, owner });
+  const [other] = looks.flatMap(({ inside }) => inside);
   if (other !== undefined) throw new Error(`another file system or subvolume is at ${other}`);
+  const [strange] = looks.flatMap((each) => each.strange);
+  if (strange !== undefined) throw new Error(`owner or group of ${strange} is not mapped into containers`);
   for (const [at, { isFile }] of mounts.entries()) {
     const file = await open(`${pointPath}/${archiveName(at)}`);
     // Somebody may have exchanged the directory since it was looked at.

@@ -8,7 +8,7 @@ const adviceFor = {
   remapped:
     'Add --userns=host to the docker run command: this engine runs containers with mapped users (userns-remap), and their root may not use its socket.',
   rootless:
-    "Mount the socket of the engine that runs this container, -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock: that engine is an ordinary user's (rootless), and this socket another one's.",
+    "Mount the socket of the engine that runs this container, -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock: that engine is an ordinary user's (rootless). Podman's is $XDG_RUNTIME_DIR/podman/podman.sock.",
 };
 
 const clientTooNew =
@@ -17,13 +17,15 @@ const clientTooOld = /client version ([\d.]+) is too old.*?minimum supported api
 const engineTooOld =
   /api version (?<server>[\d.]+) is not supported by this client: the minimum supported api version is (?<client>[\d.]+)/i;
 
-/** Why an engine cannot be used, by what the command line printed. Refusals: no-socket, socket-denied, engine-version. */
-export function unreachable(host: string, stderr: string): UpdateError {
+/**
+ * Why an engine cannot be used, by what the command line printed. Refusals: no-socket, socket-denied, engine-version.
+ * @param users why root here is another user outside
+ */
+export function unreachable(host: string, stderr: string, users = mappedBy()): UpdateError {
   const refused = proxyRefusal(stderr);
   if (refused !== null)
     return new UpdateError('socket-denied', `${host} answers: ${refused}`, { advice: letThrough });
   if (/permission denied/i.test(stderr)) {
-    const users = mappedBy();
     return new UpdateError(
       'socket-denied',
       `the engine's socket ${host} may not be used: permission denied`,
@@ -49,7 +51,12 @@ export function unreachable(host: string, stderr: string): UpdateError {
       `the engine is too new: it needs API ${tooOld[2]} or later, this image's CLI speaks ${tooOld[1]}`,
     );
   }
-  return new UpdateError('no-socket', `no engine answers at ${host}: ${lastLine(stderr)}`);
+  // Who types the command of root's engine on a machine without one has mounted what is no socket.
+  return new UpdateError(
+    'no-socket',
+    `no engine answers at ${host}: ${lastLine(stderr)}`,
+    users === 'rootless' ? { advice: adviceFor.rootless } : {},
+  );
 }
 
 export const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.trim() ?? '';

@@ -27,3 +27,26 @@ it.each([
   const refused = unreachable('unix:///run/docker.sock', `Error response from daemon: ${printed}\n`);
   expect(refused).toMatchObject({ code: 'engine-version', message });
 });
+
+// README's command has the socket of root's engine, which another user's machine may not even have.
+it.each([
+  [
+    'permission denied while trying to connect to the docker API',
+    'rootless',
+    'socket-denied',
+    /XDG_RUNTIME_DIR/,
+  ],
+  [
+    'permission denied while trying to connect to the docker API',
+    'remapped',
+    'socket-denied',
+    /--userns=host/,
+  ],
+  ['Cannot connect to the Docker daemon', 'rootless', 'no-socket', /XDG_RUNTIME_DIR/],
+  ['Cannot connect to the Docker daemon', null, 'no-socket', /-v \/var\/run\/docker\.sock/],
+  ['Cannot connect to the Docker daemon', 'remapped', 'no-socket', /-v \/var\/run\/docker\.sock/],
+] as const)('names the socket that helps: %s, %s', (printed, users, code, advice) => {
+  const refused = unreachable('unix:///var/run/docker.sock', printed, users);
+  expect(refused.code).toBe(code);
+  expect(refused.advice).toMatch(advice);
+});
