@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** A file in the user's folder that root has made, and that everybody may write. */
 export const strange = 'strange';
@@ -9,15 +10,16 @@ export const strange = 'strange';
 /** Nobody of this machine. */
 const user = 4242;
 
-/** Why no engine of an ordinary user can be had here, by trying; null where one can. */
+/** Why no engine of an ordinary user can be had here, by trying, or he cannot read these sources; null where one can. */
 export function whyNotRootless(): string | null {
   const home = mkdtempSync(join(tmpdir(), 'svct-rootless-'));
   // For the user, who only passes.
   chmodSync(home, 0o755);
   try {
-    const args = ['--mount', '--net', '--', ...rootless(home, ['true'])];
+    const read = ['head', '--bytes=0', fileURLToPath(import.meta.url)];
+    const args = ['--mount', '--net', '--', ...rootless(home, read)];
     const { status, stderr } = spawnSync('unshare', args, { encoding: 'utf8', timeout: 20_000 });
-    return status === 0 ? null : `no rootless engine here: ${stderr.trim().split('\n').at(-1)}`;
+    return status === 0 ? null : `no rootless engine here: ${stderr.trim().split('\n').slice(-2).join('; ')}`;
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

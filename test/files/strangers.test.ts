@@ -27,12 +27,15 @@ it.skipIf(!isRoot)(
       [100_000, 1234, 'group'],
       [200_007, 200_007, null],
       [200_000 + 65_533, 200_000 + 65_533, null],
+      // Whether it could be given away cannot be tried: it would lose its bit.
+      [200_000 + 65_533, 200_000 + 65_533, 'owner', 0o4755],
     ] as const;
     const files = await Promise.all(
-      rows.map(async ([uid, gid], at) => {
+      rows.map(async ([uid, gid, , mode = 0o644], at) => {
         const path = join(folder, String(at));
         await writeFile(path, '');
         await chown(path, uid, gid);
+        await chmod(path, mode);
         return path;
       }),
     );
@@ -60,6 +63,8 @@ it.skipIf(!isRoot)(
       rows.map(([, , who]) => (who ? `its ${who} is not mapped into this container\n` : 'kept\n')).join(''),
       '',
     ]);
+    const modes = await Promise.all(files.map(async (path) => (await stat(path)).mode & 0o7777));
+    expect(modes).toEqual(rows.map(([, , , mode = 0o644]) => mode));
     const made = await Promise.all(directories.map(async (path) => (await stat(join(path, 'made'))).uid));
     expect(made).toEqual([100_000, 200_007]);
     // Where all are mapped, nobody is a stranger, nor is nobody.

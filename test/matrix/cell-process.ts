@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNamespaces } from '../faults/namespaces.ts';
+import { nodeLayer } from '../rig/server/node-layer.ts';
 import { type Cell, imageOf } from './cells.ts';
 import { kindOf } from './engines.ts';
 import { missingRows, type Results, type RowName } from './results.ts';
@@ -39,8 +40,8 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   await mkdir(runs, { recursive: true });
   const rootless = kindOf(cell.engine).rootless === true;
   await mkdir(results.directory, { recursive: true });
-  // The process of such a cell is an ordinary user's.
-  if (rootless) await chmod(results.directory, 0o777);
+  // The process of such a cell is an ordinary user's, who may not write what is kept beside the sources either.
+  if (rootless) await Promise.all([chmod(results.directory, 0o777), nodeLayer()]);
   const engine = join(directory, 'programs', `engine-${kindOf(cell.engine).programs}`);
   const maker = join(directory, 'programs', `compose-${cell.maker}`);
   const script = fileURLToPath(new URL('run-cell.ts', import.meta.url));
