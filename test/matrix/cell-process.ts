@@ -59,6 +59,8 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
       XDG_RUNTIME_DIR: own,
       DOCKER_HOST: `unix://${join(own, 'docker.sock')}`,
       SVC_UPDATER_IMAGE: image,
+      // Ten times as long as otherwise, on a machine that is as busy.
+      SVC_TEST_PATIENCE: kindOf(cell.engine).machine === undefined ? '180' : '1800',
       SVC_TEST_NO_START_INTERVAL: cell.engine === '20.10' ? '1' : '0',
     }),
   });

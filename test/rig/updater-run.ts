@@ -28,7 +28,7 @@ export interface UpdaterOptions {
   keep?: boolean;
   /** In place of `svc-updater:dev`. */
   image?: string;
-  /** Seconds until the test gives up on it and kills it. Default 180. */
+  /** Seconds until the test gives up on it and kills it. Default 180, or as long as an emulated one may take. */
   patience?: number;
 }
 
@@ -41,6 +41,7 @@ export interface UpdateResult {
   durationMs: number;
 }
 
+const usualPatience = Number(process.env.SVC_TEST_PATIENCE ?? 180);
 export const updaterImage = process.env.SVC_UPDATER_IMAGE ?? 'svc-updater:dev';
 
 /** One updater container, started the way an operator does, running beside the test. */
@@ -65,7 +66,7 @@ export class UpdaterRun {
       this.log += text;
       for (const listener of this.#listeners) listener();
     });
-    const impatience = setTimeout(() => this.kill(), (options.patience ?? 180) * 1000);
+    const impatience = setTimeout(() => this.kill(), (options.patience ?? usualPatience) * 1000);
     this.done = this.#finish(child, started).finally(() => clearTimeout(impatience));
   }
 
