@@ -4,11 +4,9 @@
 import { constants } from 'node:os';
 import { isEmpty, type Json, list, object, strings } from './json.ts';
 
-/** Podman's version, by the answer to `/version`; null where it is another engine. */
-export function podmanVersion({ Components }: Record<string, unknown>): string | null {
-  const { Name, Version } = object(list(Components)[0]);
-  return String(Name).startsWith('Podman') ? String(Version) : null;
-}
+/** By the answer to `/version`. */
+export const isPodman = ({ Components }: Record<string, unknown>): boolean =>
+  String(object(list(Components)[0]).Name).startsWith('Podman');
 
 /** The answer to `GET /containers/<id>/json`, in the words of Docker's engine. */
 export function containerIn(engine: { isPodman: boolean }, body: Buffer): Json {

@@ -3,7 +3,7 @@ import { readContainer } from '../../src/engine/container.ts';
 import { readListed } from '../../src/engine/container-details.ts';
 import type { Json } from '../../src/engine/json.ts';
 import { readTraces } from '../../src/engine/own-container.ts';
-import { containerIn, inDockersWords, podmanVersion, withPodmansOwn } from '../../src/engine/podman.ts';
+import { containerIn, inDockersWords, isPodman, withPodmansOwn } from '../../src/engine/podman.ts';
 
 const id = '63e37df2b694da04d9cb172cba83a8f5b28609fc0a1034acb680aec20421d992';
 const volume = '96a1ab005597cbe149f392bc37139c9167af2483bb0974ade808b6216eabdd19';
@@ -124,9 +124,9 @@ describe('what podman adds to a definition', () => {
 });
 
 it('is known by the name that it gives itself', () => {
-  expect(podmanVersion({ Components: [{ Name: 'Podman Engine', Version: '4.3.1' }] })).toBe('4.3.1');
-  expect(podmanVersion({ Components: [{ Name: 'Engine', Version: '29.8.1' }] })).toBeNull();
-  expect(podmanVersion({})).toBeNull();
+  expect(isPodman({ Components: [{ Name: 'Podman Engine', Version: '4.3.1' }] })).toBe(true);
+  expect(isPodman({ Components: [{ Name: 'Engine', Version: '29.8.1' }] })).toBe(false);
+  expect(isPodman({})).toBe(false);
 });
 
 it('has a container that was stopped for one that has ended', () => {

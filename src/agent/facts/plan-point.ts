@@ -1,4 +1,3 @@
-import { isAtLeast } from '../../engine/http/api-version.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type DataFacts, declareData } from '../data/declare.ts';
 import type { DataWork } from '../data/kind.ts';
@@ -19,10 +18,9 @@ export async function planPoint(
   installation: Installation,
 ): Promise<PlannedPoint | null> {
   if (!options.restorePoint) return null;
-  // It would start a container with the machine that was stopped for its data to be kept.
-  if (engine.podman !== null && !isAtLeast(engine.podman, '5.4')) {
-    const message = `podman ${engine.podman} cannot keep a stopped container from starting with the machine`;
-    const advice = 'Update without --restore-point, after a backup of your own; podman 5.4 can.';
+  if (engine.isPodman) {
+    const message = 'restore points are not tried on podman';
+    const advice = 'Update without --restore-point, after a backup of your own.';
     throw new UpdateError('engine-version', message, { advice });
   }
   const { project } = installation;

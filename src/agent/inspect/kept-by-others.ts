@@ -15,8 +15,7 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
     if (unit) throw keptBySystemd(name, unit);
     if (labels[podmanLabels.composeProject] === undefined) continue;
     throw new UpdateError('not-compose', `${name} was made by podman-compose, and not by docker compose`, {
-      advice:
-        'Write the new version into the file, then podman-compose pull && podman-compose up -d. Or take the project down with podman-compose, and start it with docker compose up -d: from then on it can be updated here.',
+      advice: 'Write the new version into the file, then podman-compose pull && podman-compose up -d.',
     });
   }
 }
@@ -38,6 +37,6 @@ function keptBySystemd(name: string, unit: string): UpdateError {
       `systemctl daemon-reload && systemctl restart ${shellWord(unit)}`,
     ],
     advice:
-      'The two lines above update a Quadlet; without root its file is in ~/.config/containers/systemd, and systemctl has --user.',
+      'The lines above update a Quadlet; without root it is in ~/.config/containers/systemd, and systemctl has --user.',
   });
 }

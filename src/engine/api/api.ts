@@ -18,7 +18,7 @@ import {
   openStream,
 } from '../http/request.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
-import { podmanVersion } from '../podman.ts';
+import { isPodman } from '../podman.ts';
 import { logTiming } from '../timing.ts';
 
 /** Its path has no version; `HEAD` is asked in none, as the docker command does. Without a deadline it has 30 seconds. */
@@ -109,7 +109,7 @@ export function streamApi(engine: Engine, path: string, signal: AbortSignal): Pr
  */
 export function agreeOnVersion(engine: Engine, said: Record<string, unknown>): void {
   try {
-    engine.speak(apiVersion(said), podmanVersion(said));
+    engine.speak(apiVersion(said), isPodman(said));
   } catch (cause) {
     throw new UpdateError('engine-version', (cause as Error).message, { cause });
   }

@@ -73,7 +73,7 @@ interface EngineOptions {
 interface SharedState {
   answeredOnce: boolean;
   apiVersion?: string | null;
-  podman?: string | null;
+  isPodman?: boolean;
   /** Since when the engine has not answered the calls that wait for it; told once, however many wait. */
   awaySince: number | null;
   readonly shutdown: AbortController;
@@ -125,19 +125,14 @@ export class Engine {
 
   /** Whether it is Podman that answers as Docker's engine does. */
   get isPodman(): boolean {
-    return this.podman !== null;
-  }
-
-  /** Its version; null where it is another engine. */
-  get podman(): string | null {
-    return this.#shared.podman ?? null;
+    return this.#shared.isPodman ?? false;
   }
 
   /** From now on requests over the socket name this version of the API. */
-  speak(apiVersion: string | null, podman: string | null): void {
+  speak(apiVersion: string | null, isPodman: boolean): void {
     this.#shared.answeredOnce = true;
     this.#shared.apiVersion = apiVersion;
-    this.#shared.podman = podman;
+    this.#shared.isPodman = isPodman;
   }
 
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
