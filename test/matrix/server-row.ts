@@ -5,6 +5,7 @@ import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { askEngine } from '../rig/engine-api.ts';
 import type { ServerInstance } from '../rig/server/server-instance.ts';
+import { usualPatience } from '../rig/updater-run.ts';
 
 /** An admin starts the update in the server, which launches the updater, is replaced by it, and tells how it ended. */
 export async function tryServer(instance: ServerInstance): Promise<void> {
@@ -15,7 +16,7 @@ export async function tryServer(instance: ServerInstance): Promise<void> {
   const answer = await instance.startUpdateOverHttp();
   if (answer.status !== 202)
     throw new Lost([`the start is answered ${answer.status}: ${await answer.text()}`]);
-  const run = await waitForEnd(instance, 120);
+  const run = await waitForEnd(instance, usualPatience);
   if (run.state !== 'updated') throw new Lost([`the run ended ${run.state}: ${JSON.stringify(run)}`]);
   await removeEnded(`${instance.name}-svc-updater`);
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };

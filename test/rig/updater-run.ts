@@ -41,7 +41,7 @@ export interface UpdateResult {
   durationMs: number;
 }
 
-const usualPatience = Number(process.env.SVC_TEST_PATIENCE ?? 180);
+export const usualPatience = Number(process.env.SVC_TEST_PATIENCE ?? 180);
 export const updaterImage = process.env.SVC_UPDATER_IMAGE ?? 'svc-updater:dev';
 
 /** One updater container, started the way an operator does, running beside the test. */
