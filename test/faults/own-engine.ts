@@ -25,14 +25,22 @@ export class OwnEngine {
   readonly #directory: string;
   readonly #cgroup: string;
   readonly #more: readonly string[];
+  readonly #command: readonly string[] | null;
   #machine: Machine | undefined;
   #daemon: ChildProcess | undefined;
 
   /**
    * The data is kept in `data` of that directory, over all restarts and power cuts.
    * @param more flags of the daemon
+   * @param command that serves the engine's API, in place of the daemon
    */
-  constructor(directory: string, cgroup: string, more: readonly string[] = []) {
+  constructor(
+    directory: string,
+    cgroup: string,
+    more: readonly string[] = [],
+    command: readonly string[] | null = null,
+  ) {
+    this.#command = command;
     this.#more = more;
     this.#directory = directory;
     this.#cgroup = cgroup;
@@ -47,9 +55,13 @@ export class OwnEngine {
   async start(): Promise<void> {
     this.#machine ??= await switchOn();
     const log = await open(this.logFile, 'a');
-    const daemon = spawn('nsenter', [...this.#machine.enter, '--', 'dockerd', ...this.#flags()], {
-      stdio: ['ignore', log.fd, log.fd],
-    });
+    const daemon = spawn(
+      'nsenter',
+      [...this.#machine.enter, '--', ...(this.#command ?? ['dockerd', ...this.#flags()])],
+      {
+        stdio: ['ignore', log.fd, log.fd],
+      },
+    );
     daemon.unref();
     await log.close();
     this.#daemon = daemon;

@@ -43,6 +43,7 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
   // The process of such a cell is an ordinary user's, who may not write what is kept beside the sources either.
   if (rootless) await Promise.all([chmod(results.directory, 0o777), nodeLayer()]);
   const engine = join(directory, 'programs', `engine-${kindOf(cell.engine).programs}`);
+  const podman = kindOf(cell.engine).podman !== undefined;
   const maker = join(directory, 'programs', `compose-${cell.maker}`);
   const script = fileURLToPath(new URL('run-cell.ts', import.meta.url));
   return runInNamespaces(script, [JSON.stringify(task)], {
@@ -61,6 +62,12 @@ export async function runCell(cell: Cell, { directory, given, results }: Worksho
       SVC_UPDATER_IMAGE: image,
       // Ten times as long as otherwise, on a machine that is as busy.
       SVC_TEST_PATIENCE: kindOf(cell.engine).machine === undefined ? '180' : '1800',
+      ...(podman && {
+        SVC_TEST_PODMAN: engine,
+        // Of a container that goes at its end, Podman 4 does not tell Docker's client how it has ended.
+        SVC_TEST_RUN: 'podman --remote',
+        CONTAINER_HOST: `unix://${join(own, 'docker.sock')}`,
+      }),
       SVC_TEST_NO_START_INTERVAL: cell.engine === '20.10' ? '1' : '0',
     }),
   });

@@ -16,6 +16,8 @@ export interface EngineKind {
   rootless?: boolean;
   /** The machine that the updater's image is for, where it is another than the engine's. */
   machine?: 'arm64';
+  /** It is Podman; `all-anew` where compose takes every container there for changed at each `up`. */
+  podman?: 'all-anew' | 'as-ever';
 }
 
 const rootless = { flags: ['--rootless'], maker: '5.4', rootless: true } as const;
@@ -39,6 +41,15 @@ export const engines = {
     maker: '5.4',
     machine: 'arm64',
   },
+  'podman-4.3': {
+    title: 'Podman 4.3',
+    programs: 'podman-4.3',
+    flags: [],
+    maker: '5.4',
+    // It tells networks by name, and not by id.
+    podman: 'all-anew',
+  },
+  'podman-5': { title: 'Podman 5', programs: 'podman-5', flags: [], maker: '5.4', podman: 'as-ever' },
   '26.1-rootless': { title: 'Rootless 26.1', ...rootless, programs: '26.1' },
   '29-rootless': { title: 'Rootless 29', ...rootless, programs: '29' },
   '26.1': { title: 'Engine 26.1', programs: '26.1', flags: [] },

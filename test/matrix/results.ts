@@ -14,11 +14,17 @@ export const rowNames = [
   'kill',
   'server',
 ] as const;
-export type RowName = (typeof rowNames)[number] | 'strangers';
+export type RowName = (typeof rowNames)[number] | 'strangers' | 'podman';
 
-/** Those of a cell: whose files a user may not give away is a question of rootless engines alone. */
-export const rowsOf = (engine: EngineName): readonly RowName[] =>
-  kindOf(engine).rootless === true ? [...rowNames, 'strangers'] : rowNames;
+/**
+ * Those of a cell: whose files a user may not give away is a question of rootless engines alone. Podman has no server, and
+ * refusals of its own.
+ */
+export function rowsOf(engine: EngineName): readonly RowName[] {
+  const { rootless, podman } = kindOf(engine);
+  if (podman !== undefined) return [...rowNames.filter((name) => name !== 'server'), 'podman'];
+  return rootless === true ? [...rowNames, 'strangers'] : rowNames;
+}
 
 export interface RowResult {
   /** One sentence for each thing that is not as it must be. */

@@ -22,6 +22,8 @@ import { carried, fromFile, releaseArchive } from '../rig/release-archive.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { startServerInstance } from '../rig/server/server-instance.ts';
 import type { TestHost } from '../rig/test-host.ts';
+import type { EngineKind } from './engines.ts';
+import { tryPodman } from './podman-row.ts';
 import type { RowName } from './results.ts';
 import { tryServer } from './server-row.ts';
 import { tryStrangers } from './strangers-row.ts';
@@ -31,6 +33,7 @@ export interface RowContext {
   host: TestHost;
   /** Everything that was started for it, for its log and to be put away. */
   subjects: Pick<Subject, 'instance' | 'runs'>[];
+  podman: EngineKind['podman'] | null;
   /** What the owner's own `up -d` made anew after a good update; by the row that looks. */
   nextUp(services: string[]): void;
 }
@@ -49,6 +52,9 @@ const settled: InstanceOptions = { pullFirst: true };
 
 /** One of each kind, the longest first. Each throws `Lost` where the promise is broken. */
 export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>> = {
+  podman: async (row) => {
+    await tryPodman(await start(row, 'moved', alone));
+  },
   strangers: async (row) => {
     await tryStrangers(await start(row, 'variable', alone));
   },
@@ -68,7 +74,7 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
     if (exitCode === 137) await expectDead(attempt);
     else await expectEnding(attempt, await run.done);
     await nextRun(attempt);
-    await expectUpKeepsVersion(subject);
+    if (row.podman !== 'all-anew') await expectUpKeepsVersion(subject);
   },
   'way-back': async (row) => {
     const attempt = await begin(row, 'generated', alone, { entrypoint: ['/bin/there-is-no-such-file'] });
@@ -80,7 +86,10 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   variable: async (row) => {
     const { subject } = await updateWell(await begin(row, 'variable', settled));
     const before = await look(subject.instance);
-    await expectUpKeepsVersion(subject);
+    if (row.podman === 'all-anew') {
+      await subject.instance.compose('up', '-d');
+      await expectPins(subject);
+    } else await expectUpKeepsVersion(subject);
     const after = await look(subject.instance);
     const fresh = Object.entries(after.containers).filter(
       ([name, { id }]) => before.containers[name]?.id !== id,
@@ -97,7 +106,8 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   digest: tryDigest,
   floating: async (row) => {
     const attempt = await begin(row, 'moved', { ...alone, ...settled });
-    await fetchAhead(attempt);
+    // Podman asks no registry.
+    if (row.podman === null) await fetchAhead(attempt);
     const { subject, to } = await updateWell(attempt);
     const before = await look(subject.instance);
     survive(judgeOutcome(await subject.update(to), ['unchanged']));
@@ -167,7 +177,14 @@ async function tryDigest(row: RowContext): Promise<void> {
   await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
   await instance.waitUntilHealthy();
   const before = await look(instance);
-  survive(judgeOutcome(await subject.update(releaseOf('inline', 1)), ['updated']));
+  const updated = await subject.update(releaseOf('inline', 1));
+  // It has that of the index and that of the manifest.
+  if (row.podman !== null) {
+    const ends = [/^refused \(pin-unsupported\): nothing was changed/];
+    survive(judgeWords(updated, { exitCode: 3, says: ['podman has 2 digests of '], ends }));
+    return survive(judgeUntouched(before, await look(instance)));
+  }
+  survive(judgeOutcome(updated, ['updated']));
   const changed = { 'compose.yaml': (text: string) => text.replaceAll(pin.from, pin.to) };
   survive(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }));
 

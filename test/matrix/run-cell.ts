@@ -6,6 +6,7 @@ import { Lost } from '../faults/fault.ts';
 import { keepLog } from '../faults/keep-log.ts';
 import { bringUpLoopback, endWithParent } from '../faults/namespaces.ts';
 import { OwnEngine } from '../faults/own-engine.ts';
+import { podmanService, runHealthChecks } from '../faults/podman.ts';
 import { buildPart, machinePlatform } from '../rig/image.ts';
 import { push, startRegistry } from '../rig/registry.ts';
 import { openTestHost, type TestHost } from '../rig/test-host.ts';
@@ -32,8 +33,11 @@ endWithParent();
 if (kind.disk !== undefined) await mountOver(directory, kind.disk);
 if (kind.machine !== undefined) await emulateArm64(directory);
 await bringUpLoopback(directory);
-const engine = new OwnEngine(directory, basename(directory), kind.flags);
+const packages = process.env.SVC_TEST_PODMAN;
+const service = packages === undefined ? null : await podmanService(packages, directory);
+const engine = new OwnEngine(directory, basename(directory), kind.flags, service);
 await engine.start();
+const endChecks = service === null ? () => {} : runHealthChecks();
 try {
   const load = execa('docker', ['load', '--quiet'], {
     timeout: 120_000,
@@ -49,6 +53,7 @@ try {
   await load;
   await runRows(host);
 } finally {
+  endChecks();
   // All else goes with its data.
   await engine.cut();
 }
@@ -90,6 +95,7 @@ async function runRow(name: RowName, host: TestHost, result: CellResult): Promis
   const context: RowContext = {
     host,
     subjects: [],
+    podman: kind.podman ?? null,
     nextUp: (services) => {
       result.nextUp = services;
     },

@@ -61,7 +61,13 @@ export class UpdaterRun {
     this.name = `${instance.name}-updater-${randomBytes(2).toString('hex')}`;
     const started = performance.now();
     const command = dockerRun(this.name, instance.directory, args, options);
-    const child = execa('docker', command, { all: true, reject: false, stdin: 'ignore', buffer: false });
+    const [program = '', ...first] = (process.env.SVC_TEST_RUN ?? 'docker').split(' ');
+    const child = execa(program, [...first, ...command], {
+      all: true,
+      reject: false,
+      stdin: 'ignore',
+      buffer: false,
+    });
     child.all.setEncoding('utf8').on('data', (text: string) => {
       this.log += text;
       for (const listener of this.#listeners) listener();

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { Lost } from '../faults/fault.ts';
+import { unchecked } from '../faults/podman.ts';
+import type { Subject } from '../faults/subject.ts';
+import { judgeUntouched } from '../judge/judge.ts';
+import { judgeOutcome, judgeWords } from '../judge/log.ts';
+import { look } from '../judge/look.ts';
+
+/**
+ * What podman cannot do, or does in another way, is refused by name, and once (docs/contract.md 12.3 to 12.6).
+ * @param subject with a tag that floats
+ */
+export async function tryPodman(subject: Subject): Promise<void> {
+  const { instance } = subject;
+  const refused = async (
+    args: readonly string[],
+    { says, ends }: { says: (string | RegExp)[]; ends: RegExp },
+  ) => {
+    await instance.waitUntilHealthy();
+    const before = await look(instance);
+    const result = await instance.startUpdate([...args]).done;
+    survive([
+      ...judgeWords(result, { exitCode: 3, says, ends: [ends] }),
+      ...judgeUntouched(before, await look(instance)),
+    ]);
+  };
+  const original = await instance.read('compose.yaml');
+  const label = async (service: string, key: string) => {
+    const labelled = original.replace(
+      `    command: ${service}\n`,
+      `$&    labels: { ${key}: ${service}.service }\n`,
+    );
+    survive(labelled === original ? [`${service} got no label`] : []);
+    await instance.write('compose.yaml', labelled);
+    await instance.compose('up', '-d', '--no-deps', service);
+  };
+
+  await refused(['fetch'], {
+    says: ['podman does not say what a registry has under '],
+    ends: /^refused \(engine-version\): nothing was changed/,
+  });
+  await refuseOnce(subject);
+  await label('worker', 'PODMAN_SYSTEMD_UNIT');
+  await refused([], {
+    says: ['sed -i ', 'systemctl daemon-reload && systemctl restart worker.service'],
+    ends: /^refused \(not-compose\): nothing was changed/,
+  });
+  await label('worker', 'io.podman.compose.project');
+  await refused([], { says: ['by podman-compose'], ends: /^refused \(not-compose\): .*podman-compose pull/ });
+
+  // As on a machine without systemd.
+  await instance.write('compose.yaml', original);
+  await instance.compose('up', '-d', '--no-deps', 'worker');
+  await label('app', unchecked);
+  survive(judgeOutcome(await subject.update(await subject.publish()), ['updated']));
+}
+
+/** Under a policy that repeats what has failed. */
+async function refuseOnce(subject: Subject): Promise<void> {
+  const options = { keep: true, docker: ['--restart', 'on-failure:3'] };
+  const run = subject.start({ args: ['--service', 'none'] }, options);
+  await run.done;
+  // Podman starts a container again within a second.
+  await sleep(3_000);
+  const format = '{{.State.Status}} {{.State.ExitCode}} {{.RestartCount}}';
+  const { stdout } = await execa('docker', ['inspect', '--format', format, run.name], { timeout: 20_000 });
+  const { all } = await execa('docker', ['logs', run.name], { all: true, timeout: 20_000 });
+  await subject.forget(run);
+  const times = all.split(' done refused (no-app)').length - 1;
+  survive([
+    ...(/^(?:exited|stopped) 3 0$/.test(stdout) ? [] : [`a refused run was repeated: ${stdout}`]),
+    ...(times === 1 ? [] : [`the refusal was said ${times} times`]),
+  ]);
+}
+
+function survive(facts: readonly string[]): void {
+  if (facts.length > 0) throw new Lost(facts);
+}
