@@ -14,7 +14,7 @@ import { startEarly } from '../process/start-early.ts';
 import { programsOf, version } from '../process/versions.ts';
 import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { hostLook } from './host-look.ts';
-import { refuseKeptByOthers, withoutProject } from './kept-by-others.ts';
+import { refuseKeptByOthers, refuseRootlessPodman, withoutProject } from './kept-by-others.ts';
 import { type KnownProject, knownProjects, listComposed, type ProjectPlace } from './labelled-project.ts';
 import { candidatesOf, directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
@@ -36,7 +36,7 @@ export interface FoundInstance {
 
 /**
  * Finds the updater's own container, its mounts, and the project to update.
- * Refusals: those of the engine, own-container, read-only, no-app, and those of `locateProject`.
+ * Refusals: those of the engine, engine-version, own-container, read-only, no-app, and those of `locateProject`.
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = startEarly(engineFacts(engine));
@@ -52,6 +52,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
     facts,
     programsOf(engine, facts),
   ]).catch(explained);
+  refuseRootlessPodman(engine);
   const paths = new HostPaths(own.mounts);
   const locate = (known: readonly KnownProject[]) =>
     locateProject(known, paths, options, hostLook(engine, own.imageId));

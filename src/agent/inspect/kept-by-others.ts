@@ -1,9 +1,19 @@
 import { listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { mappedBy } from '../../engine/cli/unreachable.ts';
 import type { Container } from '../../engine/container.ts';
 import { podmanLabels } from '../../engine/labels.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+
+/** What nobody has tried is not begun (docs/contract.md 12.5). @throws UpdateError engine-version */
+export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
+  if (!engine.isPodman || users !== 'rootless') return;
+  throw new UpdateError('engine-version', "updates are not tried on an ordinary user's podman (rootless)", {
+    advice:
+      'Change the version by hand, then docker compose pull && docker compose up -d. Podman of root is updated.',
+  });
+}
 
 /**
  * podman-compose and systemd make containers anew in ways of their own, which compose would half undo

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refuseKeptByOthers } from '../../../src/agent/inspect/kept-by-others.ts';
+import { refuseKeptByOthers, refuseRootlessPodman } from '../../../src/agent/inspect/kept-by-others.ts';
 import type { UpdateError } from '../../../src/progress/update-error.ts';
 
 function refused(labels: Record<string, string>): UpdateError {
@@ -44,4 +44,15 @@ describe('a container that others make anew', () => {
   it('is let be otherwise', () => {
     expect(() => refuseKeptByOthers([{ name: 'svc-app-1', labels: {} }])).not.toThrow();
   });
+});
+
+it.each([
+  [true, 'rootless', 'engine-version'],
+  [true, 'remapped', null],
+  [true, null, null],
+  [false, 'rootless', null],
+] as const)('podman: %s, users: %s: %s', (isPodman, users, code) => {
+  const refuse = () => refuseRootlessPodman({ isPodman }, users);
+  if (code === null) expect(refuse).not.toThrow();
+  else expect(refuse).toThrow(expect.objectContaining({ code }));
 });
