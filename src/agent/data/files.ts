@@ -238,7 +238,11 @@ async function holdersIn({ engine, project }: DataWork): Promise<Holder[]> {
   return (await inspectWhole(engine, [...ids])).map(readHolder);
 }
 
-function refusalsOf({ where, path }: FileMount, { fileSystem, inside, strange }: Look): string[] {
+/** Why what is there cannot be kept, a sentence each. */
+export function refusalsOf(
+  { where, path }: Pick<FileMount, 'where' | 'path'>,
+  { fileSystem, inside, strange }: Pick<Look, 'fileSystem' | 'inside' | 'strange'>,
+): string[] {
   const far = farAway.get(fileSystem);
   return [
     ...(far

@@ -1,8 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { files } from '../../../src/agent/data/files.ts';
+import { files, refusalsOf } from '../../../src/agent/data/files.ts';
 
 const mount = { volume: '', path: '/srv/data', isFile: false, root: '/srv/data', where: 'app:/data' };
 const archive = { bytes: 10_240, files: 3, seal: 'a'.repeat(64), tree: 'b'.repeat(64) };
+
+describe('what is there cannot be kept', () => {
+  const plain = { fileSystem: 0xef53, inside: [], strange: [] };
+
+  it.each([
+    [{ fileSystem: 0x6969 }, 'app:/data is /srv/data on NFS, where others may write'],
+    [{ fileSystem: 0xfe534d42 }, 'app:/data is /srv/data on SMB, where others may write'],
+    [{ inside: ['/sub'] }, 'app:/data has another file system or subvolume at "/sub"'],
+    [{ strange: ['/note'] }, 'app:/data has "/note", whose owner or group this engine does not map'],
+  ])('%j', (look, begins) => {
+    const said = refusalsOf(mount, { ...plain, ...look });
+    expect(said).toEqual([expect.stringContaining(begins)]);
+  });
+
+  it('or it can', () => expect(refusalsOf(mount, plain)).toEqual([]));
+});
 
 describe('what comes from the disk', () => {
   it.each([
