@@ -14,16 +14,16 @@ export const rowNames = [
   'kill',
   'server',
 ] as const;
-export type RowName = (typeof rowNames)[number] | 'strangers' | 'podman';
+export type RowName = (typeof rowNames)[number] | 'strangers' | 'kills' | 'podman';
 
 /**
- * Those of a cell: whose files a user may not give away is a question of rootless engines alone. Podman has no server, and
- * refusals of its own.
+ * Those of a cell: whose files a user may not give away is a question of rootless engines alone, on which `scripts/faults` is not run
+ * either. Podman has no server, and refusals of its own.
  */
 export function rowsOf(engine: EngineName): readonly RowName[] {
   const { rootless, podman } = kindOf(engine);
   if (podman !== undefined) return [...rowNames.filter((name) => name !== 'server'), 'podman'];
-  return rootless === true ? [...rowNames, 'strangers'] : rowNames;
+  return rootless === true ? [...rowNames, 'strangers', 'kills'] : rowNames;
 }
 
 export interface RowResult {

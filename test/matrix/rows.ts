@@ -11,13 +11,14 @@ import {
 } from '../faults/expect.ts';
 import { Lost } from '../faults/fault.ts';
 import { type InstallName, releaseOf } from '../faults/install.ts';
-import { atMoment, onEngineEvent } from '../faults/kill.ts';
+import { atMoment, type Moment, onEngineEvent, onLine } from '../faults/kill.ts';
 import { Subject } from '../faults/subject.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { machinePlatform } from '../rig/image.ts';
 import type { InstanceOptions } from '../rig/instance-options.ts';
+import { plainPhases } from '../rig/phases.ts';
 import { carried, fromFile, releaseArchive } from '../rig/release-archive.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { startServerInstance } from '../rig/server/server-instance.ts';
@@ -67,14 +68,15 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   kill: async (row) => {
     const attempt = await begin(row, 'variable', settled);
     // Between the stop of the old app and the start of the new one, wherever compose is by then.
-    const { subject, to } = attempt;
-    const start = () => subject.start(to);
-    const { run } = await atMoment(onEngineEvent('die', 'app'), subject.instance, start, (it) => it.kill());
-    const { exitCode } = await run.done;
-    if (exitCode === 137) await expectDead(attempt);
-    else await expectEnding(attempt, await run.done);
-    await nextRun(attempt);
-    if (row.podman !== 'all-anew') await expectUpKeepsVersion(subject);
+    await killAndGoOn(attempt, onEngineEvent('die', 'app'));
+    if (row.podman !== 'all-anew') await expectUpKeepsVersion(attempt.subject);
+  },
+  kills: async (row) => {
+    const subject = await start(row, 'variable', alone);
+    for (const phase of plainPhases) {
+      const before = await subject.look();
+      await killAndGoOn({ subject, before, to: await subject.publish(index) }, onLine(phase));
+    }
   },
   'way-back': async (row) => {
     const attempt = await begin(row, 'generated', alone, { entrypoint: ['/bin/there-is-no-such-file'] });
@@ -114,6 +116,21 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
     survive(judgeUntouched(before, await look(subject.instance)));
   },
 };
+
+/** Kills the updater at that moment; the next run comes to its end. */
+async function killAndGoOn(attempt: Attempt, moment: Moment): Promise<void> {
+  const { subject, to } = attempt;
+  const { run } = await atMoment(
+    moment,
+    subject.instance,
+    () => subject.start(to),
+    (it) => it.kill(),
+  );
+  const { exitCode } = await run.done;
+  if (exitCode === 137) await expectDead(attempt);
+  else await expectEnding(attempt, await run.done);
+  await nextRun(attempt);
+}
 
 /** An instance at its first release. */
 async function start(row: RowContext, install: InstallName, options: InstanceOptions): Promise<Subject> {
