@@ -1,8 +1,8 @@
 import { listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { mappedBy } from '../../engine/cli/unreachable.ts';
 import type { Container } from '../../engine/container.ts';
 import { podmanLabels } from '../../engine/labels.ts';
+import { mappedBy } from '../../engine/mapped-users.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 

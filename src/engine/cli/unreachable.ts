@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { UpdateError } from '../../progress/update-error.ts';
+import { mappedBy } from '../mapped-users.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 
 /** What to do where root in this container is somebody else on the host. */
@@ -68,23 +68,4 @@ export const lastLine = (text: string): string => text.trim().split('\n').at(-1)
 export async function isSocketGone(host: string): Promise<boolean> {
   const found = await stat(host.replace(/^unix:\/\//, '')).catch(() => null);
   return found?.isSocket() === true && found.nlink === 0;
-}
-
-/**
- * Why root here is another user outside; null where he is not. A rootless engine maps root to its own user, who is one, and
- * `userns-remap` all users to a range.
- */
-export function mappedBy(map: string = readMap()): 'remapped' | 'rootless' | null {
-  const [inside, outside, count] = (map.split('\n')[0] ?? '').trim().split(/ +/).map(Number);
-  if (inside !== 0 || outside === undefined || outside === 0) return null;
-  return count === 1 ? 'rootless' : 'remapped';
-}
-
-function readMap(): string {
-  try {
-    return readFileSync('/proc/self/uid_map', 'utf8');
-  } catch {
-    // Without user namespaces there is no such file.
-    return '';
-  }
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { mappedBy, unreachable } from '../../../src/engine/cli/unreachable.ts';
+import { unreachable } from '../../../src/engine/cli/unreachable.ts';
+import { mappedBy } from '../../../src/engine/mapped-users.ts';
 
 it.each([
   ['         0          0 4294967295\n', null],
