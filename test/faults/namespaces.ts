@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readdir, readlink, rm, rmdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { busybox } from '../rig/busybox.ts';
+import { mapIds } from '../rig/id-maps.ts';
 import { missingPrograms } from './own-engine.ts';
 import { rootless } from './rootless.ts';
 
@@ -76,10 +77,7 @@ export async function runInNamespaces(
 
 /** One less than all: engines take a map of all for none, and ask for what only the machine's own root may do. */
 async function mapAll({ pid, stdin }: ChildProcess): Promise<void> {
-  const namespaceOf = (who: number | string) => readlink(`/proc/${who}/ns/user`);
-  const own = await namespaceOf('self');
-  while ((await namespaceOf(pid ?? 0)) === own) await sleep(10);
-  for (const kind of ['uid', 'gid']) await writeFile(`/proc/${pid}/${kind}_map`, '0 0 4294967294');
+  await mapIds(pid, '0 0 4294967294');
   stdin?.write('\n');
 }
 

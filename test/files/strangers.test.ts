@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, readlink, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { strangerOf } from '../../src/files/strangers.ts';
+import { mapIds } from '../rig/id-maps.ts';
 
 const isRoot = process.getuid?.() === 0;
 const script = fileURLToPath(new URL('in-user-namespace.ts', import.meta.url));
@@ -52,12 +53,7 @@ it.skipIf(!isRoot)(
     const child = spawn('unshare', ['--user', '--keep-caps', '--', ...command]);
     const [said, errors] = [text(child.stdout), text(child.stderr)];
     await once(child, 'spawn');
-    // The namespace is the child's own once its name differs from this process's.
-    const own = await readlink('/proc/self/ns/user');
-    while ((await readlink(`/proc/${child.pid}/ns/user`)) === own)
-      await new Promise((go) => setImmediate(go));
-    await writeFile(`/proc/${child.pid}/uid_map`, map);
-    await writeFile(`/proc/${child.pid}/gid_map`, map);
+    await mapIds(child.pid, map);
     child.stdin.end('\n');
     expect([await said, await errors]).toEqual([
       rows.map(([, , who]) => (who ? `its ${who} is not mapped into this container\n` : 'kept\n')).join(''),
