@@ -8,7 +8,7 @@ import { judgeLeftovers } from '../judge/leftovers.ts';
 import { endingOf, judgeBrokenLog, judgeOutcome } from '../judge/log.ts';
 import { judgePins, judgeUpKeepsVersion } from '../judge/operators-up.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
-import { Lost } from './fault.ts';
+import { survive } from './fault.ts';
 import type { Release } from './install.ts';
 import type { Before, Subject } from './subject.ts';
 
@@ -226,10 +226,6 @@ export const expectUpKeepsVersion = async ({ instance }: Subject): Promise<void>
 /** The same without doing it: what its files name is what runs. */
 export const expectPins = async ({ instance, release }: Subject): Promise<void> =>
   survive(await judgePins(instance, release.tag));
-
-function survive(facts: readonly string[]): void {
-  if (facts.length > 0) throw new Lost(facts);
-}
 
 /** The files that a good update to that release leaves. */
 const filesAt = (attempt: Attempt, to: Release, allowance: Allowance = {}): Files =>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { Lost } from '../faults/fault.ts';
+import { survive } from '../faults/fault.ts';
 import { unchecked } from '../faults/podman.ts';
 import type { Subject } from '../faults/subject.ts';
 import { judgeUntouched } from '../judge/judge.ts';
@@ -72,8 +72,4 @@ async function refuseOnce(subject: Subject): Promise<void> {
     ...(/^(?:exited|stopped) 3 0$/.test(stdout) ? [] : [`a refused run was repeated: ${stdout}`]),
     ...(times === 1 ? [] : [`the refusal was said ${times} times`]),
   ]);
-}
-
-function survive(facts: readonly string[]): void {
-  if (facts.length > 0) throw new Lost(facts);
 }

@@ -1,7 +1,7 @@
 import { chown, copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Lost } from '../faults/fault.ts';
+import { survive } from '../faults/fault.ts';
 import { releaseOf } from '../faults/install.ts';
 import { strange } from '../faults/rootless.ts';
 import type { Subject } from '../faults/subject.ts';
@@ -74,8 +74,4 @@ export async function tryStrangers(subject: Subject): Promise<void> {
 async function ownerOf(file: string): Promise<string> {
   const { uid, gid } = await stat(file);
   return `${uid}:${gid}`;
-}
-
-function survive(facts: readonly string[]): void {
-  if (facts.length > 0) throw new Lost(facts);
 }
