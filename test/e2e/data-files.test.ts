@@ -106,18 +106,18 @@ test('killed at any moment and begun again, keeping and putting back end exactly
   const before = await judged(data);
   const { source } = await files.survey(['app'], place, work);
   await files.close(source, work);
-  let killed = 0;
   /** Begun again by another process, as it were, while the killed one's container may still be there. */
   const again = async <T>(call: () => Promise<T>): Promise<T> => {
     const began = performance.now();
     const result = await call();
     const took = performance.now() - began;
-    for (let round = 0; round < 4; round++) {
+    // A kill that comes after the end is none.
+    for (let round = 0, killed = 0; killed < 4; round++) {
       const first = call().then(
         () => 'done',
         (error) => error.code,
       );
-      if (await killTools(here, (took * round) / 5)) killed++;
+      if (await killTools(here, (took * (round % 4)) / 5)) killed++;
       expect(['done', 'engine-away']).toContain(await first);
     }
     return (await call()) ?? result;
@@ -129,7 +129,6 @@ test('killed at any moment and begun again, keeping and putting back end exactly
   const kept = { archives: [] };
   await again(() => files.restore(source, part, kept, place, work));
   expect(await judged(data)).toBe(before);
-  expect(killed).toBeGreaterThan(3);
 });
 
 test('a cancelled run leaves nothing running', async () => {
