@@ -3,6 +3,7 @@ import { createServer as createHttp, type Server as HttpServer, type RequestList
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { createHandler } from '../../src/instance/http/handler.ts';
 import { toNodeHandler } from '../../src/instance/http/node-handler.ts';
 import { releaseFile } from '../feed/proofs.ts';
@@ -13,12 +14,14 @@ import { signedArchive } from '../provenance/signed-archive.ts';
 const anna = publisher();
 const layers = [...Array(6).keys()].map((byte) => Buffer.alloc(1_000_000, byte));
 
-/** An archive of 6 MB on the disk, by somebody whom the servers here trust, or by somebody else. */
+/** An archive of 6 MB on the disk while a test runs, by somebody whom the servers here trust, or by somebody else. */
 export function archiveFile(version = 'v1.5.0', by = anna): { path: string; size: number } {
   const { bytes, size } = signedArchive(by, releaseFile(version), {
     blobs: ['index', 'amd64', 'amd64 config', ...layers],
   });
-  const path = join(mkdtempSync(join(tmpdir(), 'archive-')), `svc-${version}-linux-amd64.tar`);
+  const folder = mkdtempSync(join(tmpdir(), 'archive-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, `svc-${version}-linux-amd64.tar`);
   writeFileSync(path, bytes);
   return { path, size };
 }

@@ -1,7 +1,7 @@
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/client/commands.ts';
 import type { Script, ScriptedJob, ScriptedStep } from '../../src/instance/testing/index.ts';
 import { typicalRun } from '../../src/instance/testing/index.ts';
@@ -358,8 +358,13 @@ describe.concurrent('svc instance cancel', () => {
 });
 
 describe.concurrent('where svc is', () => {
+  const homes: string[] = [];
+  afterAll(() => {
+    for (const directory of homes) rmSync(directory, { recursive: true });
+  });
   const home = (config: string) => {
     const directory = mkdtempSync(join(tmpdir(), 'svc-config-'));
+    homes.push(directory);
     mkdirSync(join(directory, 'svc'));
     writeFileSync(join(directory, 'svc/config.json'), config);
     return { XDG_CONFIG_HOME: directory };
