@@ -6,6 +6,7 @@ import type { Subject } from '../faults/subject.ts';
 import { judgeUntouched } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
+import { updaterImage } from '../rig/updater-run.ts';
 
 /**
  * What podman cannot do, or does in another way, is refused by name, and once (docs/contract.md 12.3 to 12.6).
@@ -61,10 +62,16 @@ async function refuseOnce(subject: Subject): Promise<void> {
   const options = { keep: true, docker: ['--restart', 'on-failure:3'] };
   const run = subject.start({ args: ['--service', 'none'] }, options);
   await run.done;
-  // Podman starts a container again within a second.
-  await sleep(3_000);
   const format = '{{.State.Status}} {{.State.ExitCode}} {{.RestartCount}}';
-  const { stdout } = await execa('docker', ['inspect', '--format', format, run.name], { timeout: 20_000 });
+  const stateOf = async (name: string) =>
+    (await execa('docker', ['inspect', '--format', format, name], { timeout: 20_000 })).stdout;
+  // Another that ends later has been repeated: so has this one, if it ever is.
+  const other = `${run.name}-other`;
+  const fails = ['--restart', 'on-failure:1', '--entrypoint', '/bin/false', updaterImage];
+  await execa('docker', ['run', '--detach', '--name', other, ...fails], { timeout: 60_000 });
+  while (!/^(?:exited|stopped) 1 1$/.test(await stateOf(other))) await sleep(100);
+  await execa('docker', ['rm', '--force', other], { timeout: 60_000 });
+  const stdout = await stateOf(run.name);
   const { all } = await execa('docker', ['logs', run.name], { all: true, timeout: 20_000 });
   await subject.forget(run);
   const times = all.split(' done refused (no-app)').length - 1;
