@@ -19,7 +19,7 @@ A cell is IMAGE/MAKER/ENGINE: the compose in the updater's image, the compose th
 in 5.4/2.26/29-containerd; * stands for all, and what is left out at the end is all.
 Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}; on rootless engines strangers and kills, on Podman podman, too.
 
-  --only CELL…    these cells, in place of all
+  --only CELL…    these cells, in place of all and of scripts/shares
   --again         also what has been tried already
   --once          keep nothing, write no table
   --lanes N       so many engines side by side; 2 by default
@@ -29,6 +29,8 @@ Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}; on rootless e
 
 interface Choice {
   cells: readonly Cell[];
+  /** No cells are named. */
+  isAll: boolean;
   again: boolean;
   once: boolean;
   lanes: number;
@@ -62,6 +64,7 @@ async function main(argv: readonly string[]): Promise<number> {
   if (choice.needs) {
     if (choice.once) await rm(folder, { recursive: true });
     for (const line of needsOf(open, choice.given)) console.log(line);
+    if (choice.isAll && open.length > 0) console.log('shares all');
     return 0;
   }
   if (choice.again) for (const cell of open) await results.forget(cell);
@@ -128,6 +131,7 @@ function choose(argv: readonly string[]): Choice | string {
     console.error(`${possible.length - cells.length} cells are left out: they need Go`);
   return {
     cells,
+    isAll: patterns.length === 0,
     again: values.again,
     once: values.once,
     lanes: Number(values.lanes ?? 2),
