@@ -1,4 +1,5 @@
 import { execa } from 'execa';
+import { awaitComeback, launched } from '../faults/comeback.ts';
 import {
   type Attempt,
   expectBroughtBack,
@@ -12,6 +13,7 @@ import {
 import { survive } from '../faults/fault.ts';
 import { type InstallName, releaseOf } from '../faults/install.ts';
 import { atMoment, type Moment, onEngineEvent, onLine } from '../faults/kill.ts';
+import type { OwnEngine } from '../faults/own-engine.ts';
 import { Subject } from '../faults/subject.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
@@ -32,6 +34,7 @@ import { tryStrangers } from './strangers-row.ts';
 /** What a row needs and leaves. */
 export interface RowContext {
   host: TestHost;
+  engine: OwnEngine;
   /** Everything that was started for it, for its log and to be put away. */
   subjects: Pick<Subject, 'instance' | 'runs'>[];
   podman: EngineKind['podman'] | null;
@@ -77,6 +80,25 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
       const before = await subject.look();
       await killAndGoOn({ subject, before, to: await subject.publish(index) }, onLine(phase));
     }
+  },
+  restart: async (row) => {
+    const release = releaseOf('variable', 0, { env: { STOP_DELAY: '5' } }).options;
+    const attempt = await begin(row, 'variable', { ...alone, release });
+    const { subject, to } = attempt;
+    const { run } = await atMoment(
+      onLine('recreate'),
+      subject.instance,
+      () => subject.start(to, launched),
+      async () => {
+        await row.engine.stop();
+        await row.engine.start();
+      },
+    );
+    survive(judgeOutcome(await awaitComeback(subject, run), ['updated']));
+    await subject.forget(run);
+    await subject.instance.waitUntilHealthy(60);
+    await expectUpdated(attempt, { restarted: true });
+    await nextRun(attempt, { restarted: true });
   },
   'way-back': async (row) => {
     const attempt = await begin(row, 'generated', alone, { entrypoint: ['/bin/there-is-no-such-file'] });

@@ -74,26 +74,34 @@ async function pushPart({ registry, run }: TestHost, name: string): Promise<void
 async function runRows(host: TestHost): Promise<void> {
   const result = await results.read(task.cell);
   result.versions = await versions();
-  const waiting = Object.keys(rows).filter((name) => task.rows.includes(name as RowName)) as RowName[];
+  const restart: RowName = 'restart';
+  const names = Object.keys(rows) as RowName[];
+  const waiting = names.filter((name) => name !== restart && task.rows.includes(name));
   const lane = async () => {
-    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-      const row = await runRow(name, host, result);
-      result.rows[name] = row;
-      result.day = new Date().toISOString().slice(0, 10);
-      await results.write(task.cell, result);
-      const verdict = row.facts.length === 0 ? 'ok ' : 'RED';
-      console.log(`${verdict}  ${nameOf(task.cell)} ${name}, ${row.seconds} s`);
-      for (const fact of row.facts) console.log(`       ${fact.split('\n').slice(0, 3).join('\n       ')}`);
-      if (row.log !== null) console.log(`       log: ${row.log}`);
-    }
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift())
+      await tryRow(name, host, result);
   };
   await Promise.all(Array.from({ length: lanes() }, lane));
+  // It stops the engine under all of them.
+  if (task.rows.includes(restart)) await tryRow(restart, host, result);
+}
+
+async function tryRow(name: RowName, host: TestHost, result: CellResult): Promise<void> {
+  const row = await runRow(name, host, result);
+  result.rows[name] = row;
+  result.day = new Date().toISOString().slice(0, 10);
+  await results.write(task.cell, result);
+  const verdict = row.facts.length === 0 ? 'ok ' : 'RED';
+  console.log(`${verdict}  ${nameOf(task.cell)} ${name}, ${row.seconds} s`);
+  for (const fact of row.facts) console.log(`       ${fact.split('\n').slice(0, 3).join('\n       ')}`);
+  if (row.log !== null) console.log(`       log: ${row.log}`);
 }
 
 async function runRow(name: RowName, host: TestHost, result: CellResult): Promise<RowResult> {
   const began = performance.now();
   const context: RowContext = {
     host,
+    engine,
     subjects: [],
     podman: kind.podman ?? null,
     nextUp: (services) => {
