@@ -44,5 +44,5 @@ test("one update of each kind on an ordinary user's engine, and a file that is n
   const cell = '5.4/5.4/29-rootless';
   const ran = await runCell(cell, updaterImage);
   if (ran.all.includes('they need Go')) skip('the newest engine needs Go');
-  expectWell(cell, ran, [...rowNames, 'strangers', 'kills', 'restart']);
+  expectWell(cell, ran, [...rowNames, 'strangers', 'kills', 'points', 'restart']);
 });

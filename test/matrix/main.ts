@@ -17,7 +17,7 @@ const usage = `usage: scripts/matrix [--only CELL…] [--again] [--once] [--lane
 Updates instances with every pair of composes on every engine, and puts the table into docs/matrix.md.
 A cell is IMAGE/MAKER/ENGINE: the compose in the updater's image, the compose that made the instance, and the engine, as
 in 5.4/2.26/29-containerd; * stands for all, and what is left out at the end is all.
-Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}; on rootless engines strangers, kills and restart, on Podman podman, too.
+Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}; on rootless engines strangers, kills, points and restart, on Podman podman, too.
 
   --only CELL…    these cells, in place of all and of scripts/shares
   --again         also what has been tried already

@@ -14,7 +14,7 @@ export const rowNames = [
   'kill',
   'server',
 ] as const;
-export type RowName = (typeof rowNames)[number] | 'strangers' | 'kills' | 'restart' | 'podman';
+export type RowName = (typeof rowNames)[number] | 'strangers' | 'kills' | 'points' | 'restart' | 'podman';
 
 /**
  * Those of a cell: whose files a user may not give away is a question of rootless engines alone, on which `scripts/faults` is not run
@@ -23,7 +23,7 @@ export type RowName = (typeof rowNames)[number] | 'strangers' | 'kills' | 'resta
 export function rowsOf(engine: EngineName): readonly RowName[] {
   const { rootless, podman } = kindOf(engine);
   if (podman !== undefined) return [...rowNames.filter((name) => name !== 'server'), 'podman'];
-  return rootless === true ? [...rowNames, 'strangers', 'kills', 'restart'] : rowNames;
+  return rootless === true ? [...rowNames, 'strangers', 'kills', 'points', 'restart'] : rowNames;
 }
 
 export interface RowResult {

@@ -14,6 +14,8 @@ import { survive } from '../faults/fault.ts';
 import { type InstallName, releaseOf } from '../faults/install.ts';
 import { atMoment, type Moment, onEngineEvent, onLine } from '../faults/kill.ts';
 import type { OwnEngine } from '../faults/own-engine.ts';
+import { RestoreStage } from '../faults/restore-stage.ts';
+import { tryOnce } from '../faults/restore-tries.ts';
 import { Subject } from '../faults/subject.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
@@ -80,6 +82,16 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
       const before = await subject.look();
       await killAndGoOn({ subject, before, to: await subject.publish(index) }, onLine(phase));
     }
+  },
+  points: async ({ host, subjects }) => {
+    const stage = await RestoreStage.start(host, 'files');
+    subjects.push({ instance: stage.instance, runs: [] });
+    const moments = { bad: onLine(/going back to v\S+ with its data/), back: onLine('save') };
+    for (const story of ['bad', 'back'] as const) {
+      const { why } = await tryOnce(stage, { story, strike: 'updater', moment: moments[story] });
+      survive(why === null ? [`${story} has put nothing back`] : []);
+    }
+    await stage.dispose();
   },
   restart: async (row) => {
     const release = releaseOf('variable', 0, { env: { STOP_DELAY: '5' } }).options;
