@@ -6,9 +6,11 @@ import type { Instance } from './support/instance.ts';
 
 // Somebody saves .env, with the version that it had, while containers are being replaced by what the update has written.
 
-/** Compose starts such a worker once the app is healthy, which takes some seconds here. */
+/** Compose starts such a worker once the app is healthy, which it is not before the test says so. */
 const patient = 'depends_on: { app: { condition: service_healthy } }';
-const slow = { env: { READY_AFTER: '2' } };
+const patientRelease = (tag: string) => ({ env: { READY_WHEN: tag } });
+const letReady = (instance: Instance, tag: string, service: 'app' | 'worker') =>
+  instance.write(`data/${tag}-${service}`, '');
 const shared = shareInstance({ text: { extra: { worker: patient } }, publish: [] });
 
 const setVersion = async (instance: Instance, from: string, to: string) =>
@@ -16,10 +18,12 @@ const setVersion = async (instance: Instance, from: string, to: string) =>
 
 test('before the worker is replaced: it is not given an older version, and the last line says why', async () => {
   const instance = shared();
-  await instance.publish('v1.1.0', slow);
+  await instance.publish('v1.1.0', patientRelease('v1.1.0'));
   const run = instance.startUpdate(['--target', 'v1.1.0']);
   await run.waitFor('waiting for app, which worker depends on');
   await setVersion(instance, 'v1.1.0', 'v1.0.0');
+  await letReady(instance, 'v1.1.0', 'app');
+  await letReady(instance, 'v1.1.0', 'worker');
   const result = await run.done;
   expectWords(result, {
     exitCode: 5,
@@ -43,10 +47,12 @@ test('before the worker is replaced: it is not given an older version, and the l
 
 test('after both were replaced: updated, and the last line says what the next up would start', async () => {
   const instance = shared();
-  await instance.publish('v1.2.0', slow);
+  await instance.publish('v1.2.0', patientRelease('v1.2.0'));
+  await letReady(instance, 'v1.2.0', 'app');
   const run = instance.startUpdate(['--target', 'v1.2.0']);
   await newWorker(instance, 'v1.2.0');
   await setVersion(instance, 'v1.2.0', 'v1.1.0');
+  await letReady(instance, 'v1.2.0', 'worker');
   expectWords(await run.done, {
     exitCode: 0,
     says: [],
@@ -60,10 +66,12 @@ test('after both were replaced: updated, and the last line says what the next up
 
 test('with another setting: updated, and nothing is said of it', async () => {
   const instance = shared();
-  await instance.publish('v1.3.0', slow);
+  await instance.publish('v1.3.0', patientRelease('v1.3.0'));
   const run = instance.startUpdate(['--target', 'v1.3.0']);
   await run.waitFor('waiting for app, which worker depends on');
   await instance.write('.env', `${await instance.read('.env')}\nSMTP_HOST=mail\n`);
+  await letReady(instance, 'v1.3.0', 'app');
+  await letReady(instance, 'v1.3.0', 'worker');
   const { exitCode, log } = await run.done;
   expect(exitCode, log).toBe(0);
   expect(log).not.toContain('saved by somebody');

@@ -18,6 +18,9 @@ idle() {
   while :; do pause 3600; done
 }
 
+# With READY_WHEN=x, app and worker are well from when there is a file /data/x-app or /data/x-worker.
+ready() { [ -z "$READY_WHEN" ] || [ -e "/data/$READY_WHEN-$1" ]; }
+
 # Every start leaves a line, so that a test can tell that a version never ran.
 boot() {
   echo "$1 $version" >>/data/boots
@@ -39,6 +42,7 @@ case $1 in
     boot app "$FAULT_APP"
     echo "svc $version: migrations run, listening on 8080"
     [ -z "$READY_AFTER" ] || pause "$READY_AFTER"
+    until ready app; do pause 0.1; done
     [ "$FAULT_APP" = unhealthy ] || httpd -f -p 8080 -h /www &
     idle
     ;;
@@ -47,7 +51,7 @@ case $1 in
     while :; do
       echo "$version" >"/data/.worker.$HOSTNAME"
       mv "/data/.worker.$HOSTNAME" /data/worker
-      [ "$FAULT_WORKER" = unhealthy ] || : >/tmp/alive
+      [ "$FAULT_WORKER" = unhealthy ] || ! ready worker || : >/tmp/alive
       pause 0.25
     done
     ;;
@@ -64,14 +68,14 @@ case $1 in
     echo "$2 $version ends" >>/data/once
     exit "$(cat "/data/$2")"
     ;;
-  # hook <seconds> <exit code>; at once where there is a file /data/quick
+  # hook <exit code>; until there is a file /data/hook-may-end
   hook)
     echo "begins" >>/data/hooks
     echo "svc $version: migrating with $DB_PASSWORD"
-    [ -e /data/quick ] || sleep "$2"
+    until [ -e /data/hook-may-end ]; do sleep 0.1; done
     echo "svc: there is no table accounts" >&2
     echo "ends" >>/data/hooks
-    exit "$3"
+    exit "$2"
     ;;
   *)
     idle
