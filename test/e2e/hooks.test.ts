@@ -1,5 +1,8 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { startBadEngine } from '../rig/bad-engine.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { alone, createInstance } from './support/instance.ts';
 
@@ -16,15 +19,23 @@ test.runIf(runsHooks)(
     const instance = await createInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
     const { project } = instance;
     const before = await instance.read('compose.prod.yaml');
-    const withHook = (seconds: number, exitCode: number, image = '') =>
+    const withHook = (exitCode: number, image = '') =>
       before.replace(
         '    command: app\n',
-        `    command: app\n    pre_start: [{ command: [hook, "${seconds}", "${exitCode}"]${image} }]\n`,
+        `    command: app\n    pre_start: [{ command: [hook, "${exitCode}"]${image} }]\n`,
       );
     const hooks = async () => (await instance.read('data/hooks')).trimEnd().split('\n');
 
-    await instance.write('compose.prod.yaml', withHook(1, 3));
-    const failed = await instance.update(['--target', 'v1.1.0']);
+    // Compose removes it once it has ended: its words are told where the updater listens by then.
+    const engine = await startBadEngine(`${instance.directory}.sock`);
+    onTestFinished(() => engine.close());
+    const heard = () => engine.requests.some((asked) => /\/containers\/\w+\/logs\?.*follow=1/.test(asked));
+    await instance.write('compose.prod.yaml', withHook(3));
+    const failing = instance.startUpdate(['--target', 'v1.1.0'], engine);
+    await failing.waitFor('running the pre_start hook of app');
+    await expect.poll(heard, { timeout: 60_000 }).toBe(true);
+    await instance.write('data/hook-may-end', '');
+    const failed = await failing.done;
     expect(failed.exitCode, failed.log).toBe(5);
     expect(failed.log).toMatch(/recreate running the pre_start hook of app, which is down meanwhile/);
     expect(failed.log).toMatch(
@@ -38,17 +49,19 @@ test.runIf(runsHooks)(
     // An image of its own that moves with the version: nothing but the new files names it.
     await instance.publish('v1.2.0-hook', { version: '1.2.0' });
     const own = `, image: "${instance.image}:\${SVC_VERSION}-hook"`;
-    await instance.write('compose.prod.yaml', withHook(8, 0, own));
+    await instance.write('compose.prod.yaml', withHook(0, own));
+    await rm(join(instance.directory, 'data/hook-may-end'));
     const killed = instance.startUpdate(['--target', 'v1.2.0']);
     await killed.waitFor('running the pre_start hook of app');
     // On a busy machine the hook's container takes a while from its start to its first line.
-    await expect.poll(hooks, { timeout: 30_000 }).toEqual(['begins', 'ends', 'begins']);
+    await expect.poll(hooks, { timeout: 60_000 }).toEqual(['begins', 'ends', 'begins']);
     await killed.kill();
     expect((await killed.done).exitCode).toBe(137);
-    await instance.write('data/quick', '');
-    const goesOn = await instance.update(['--target', 'v1.2.0']);
+    const going = instance.startUpdate(['--target', 'v1.2.0']);
+    await going.waitFor('waiting for the pre_start hook of app that was begun earlier');
+    await instance.write('data/hook-may-end', '');
+    const goesOn = await going.done;
     expect(goesOn.exitCode, goesOn.log).toBe(0);
-    expect(goesOn.log).toContain('waiting for the pre_start hook of app that was begun earlier');
     expect(goesOn.log).toMatch(/updated .* v1\.2\.0/);
     expect(await hooks()).toEqual(['begins', 'ends', 'begins', 'ends', 'begins', 'ends']);
     const { stdout: left } = await execa('docker', [
