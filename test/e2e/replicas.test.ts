@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
 import { judgeGoodLog, judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
@@ -14,8 +13,10 @@ import { alone, type Instance } from './support/instance.ts';
 
 const toNext = ['--target', 'v1.1.0'];
 const good = { version: 'v1.1.0', changed: { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') } };
-/** Long enough to do something in `verify`. */
-const slow = { env: { READY_AFTER: '5' } };
+/** Its app is not ready before the test says so: `verify` goes on until then. */
+const patient = { env: { READY_WHEN: 'ready' } };
+const letReady = (instance: Instance) =>
+  Promise.all(['app', 'worker'].map((service) => instance.write(`data/ready-${service}`, '')));
 
 async function find({ project }: Instance, name: string): Promise<ContainerInspection> {
   const found = (await findContainers(project)).find(({ Name }) => Name === `/${project}-${name}`);
@@ -26,7 +27,7 @@ async function find({ project }: Instance, name: string): Promise<ContainerInspe
 /** Until so many workers of the new release have started. */
 async function newWorkers(instance: Instance, count: number): Promise<void> {
   const has = async () => (await instance.boots()).filter((boot) => boot === 'worker v1.1.0').length;
-  for (let tries = 0; tries < 1_200 && (await has()) < count; tries++) await sleep(50);
+  await vi.waitUntil(async () => (await has()) >= count, { timeout: 60_000 });
 }
 
 /** The real engine behind a socket that fails as told, until the test has ended. */
@@ -46,10 +47,11 @@ describe.concurrent('containers that are there, or not', () => {
   test('a replica that is removed while the new version gets ready', async ({ onTestFinished }) => {
     const scaled = { up: [...alone.up, '--scale', 'worker=2'], publish: [] };
     const instance = await createInstanceFor(onTestFinished, scaled);
-    await instance.publish('v1.1.0', slow);
+    await instance.publish('v1.1.0', patient);
     const run = instance.startUpdate(toNext);
     await newWorkers(instance, 2);
     await execa('docker', ['rm', '--force', `${instance.project}-worker-2`]);
+    await letReady(instance);
     const result = await run.done;
     const words = {
       exitCode: 5,
@@ -61,12 +63,13 @@ describe.concurrent('containers that are there, or not', () => {
 
   test('one that has no name of its own in the end', async ({ onTestFinished }) => {
     const instance = await createInstanceFor(onTestFinished, { ...alone, publish: [] });
-    await instance.publish('v1.1.0', slow);
+    await instance.publish('v1.1.0', patient);
     const before = await look(instance);
     const run = instance.startUpdate(toNext);
     await newWorkers(instance, 1);
     const name = `${instance.project}-worker-1`;
     await execa('docker', ['rename', name, `0123456789ab_${name}`]);
+    await letReady(instance);
     const result = await run.done;
     const says = [`0123456789ab_${name} is ${name} now: a compose call ended before it named it`];
     const facts = [
@@ -150,7 +153,7 @@ describe.concurrent('containers that are there, or not', () => {
     engine.hang(/^POST \/v[\d.]+\/containers\/\w+\/rename/);
     const killed = instance.startUpdate(args, engine);
     const renames = () => engine.requests.filter((asked) => /\/rename\?/.test(asked)).length;
-    for (let tries = 0; tries < 1_200 && renames() === 0; tries++) await sleep(50);
+    await vi.waitUntil(() => renames() > 0, { timeout: 60_000 });
     await killed.kill();
     await killed.done;
     engine.hang(null);
