@@ -94,6 +94,7 @@ export default defineConfig({
           globalSetup: ['test/e2e/support/global-setup.ts'],
           testTimeout: 240_000,
           hookTimeout: 300_000,
+          expect: { poll: { timeout: 60_000 } },
           fileParallelism: true,
           // More than the cores: what waits for a health check or a stop leaves its core to the others. A fourth one makes
           // the whole no faster on two cores, and gives each test's moments less of them.
@@ -107,6 +108,7 @@ export default defineConfig({
           globalSetup: ['test/swarm/support/global-setup.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
+          expect: { poll: { timeout: 60_000 } },
           // There is one Swarm, whose nodes they kill.
           fileParallelism: false,
         },

@@ -195,7 +195,7 @@ async function remove(path: string): Promise<void> {
     const { status, body } = await askEngine('DELETE', path);
     if (status < 300 || status === 404) return;
     // Somebody else is removing it, or what is on it: a container of `--rm`, say.
-    if (tries === 40) throw new Error(`DELETE ${path}: ${status} ${body}`);
+    if (tries === 1_200) throw new Error(`DELETE ${path}: ${status} ${body}`);
     await sleep(50);
   }
 }

@@ -27,7 +27,7 @@ export async function startHaproxy(
     for (const line of parts) onLine(line);
   });
   const failed = once(child, 'error').then(([error]) => error as Error);
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 1_200; tries++) {
     const error = await Promise.race([failed, sleep(50, null)]);
     if (error !== null) throw new Error('HAProxy is needed: scripts/test installs it', { cause: error });
     if (child.exitCode !== null) throw new Error(`HAProxy ended: ${said}`);

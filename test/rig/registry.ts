@@ -45,7 +45,7 @@ http: { addr: '127.0.0.1:0' }
   // A registry must not keep alive the process of a test run that is over.
   shell.unref();
 
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 2_400; tries++) {
     await sleep(25);
     const port = /listening on 127\.0\.0\.1:(\d+)/.exec(await readFile(log, 'utf8'))?.[1];
     if (port === undefined) continue;
@@ -184,7 +184,7 @@ async function uploadNow(host: string, repository: string, blob: Blob): Promise<
   url.searchParams.set('digest', blob.digest);
   await ask(url.href, { method: 'PUT', body: new Uint8Array(blob.bytes) });
   // Another process may be storing the same blob.
-  for (let tries = 0; tries < 40; tries++) {
+  for (let tries = 0; tries < 2_400; tries++) {
     if (await mount(host, repository, blob)) return;
     await sleep(25);
   }
