@@ -1,9 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { onEngineEvent } from '../faults/kill.ts';
 import { judgeBroughtBack, judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
+import { startBadEngine } from '../rig/bad-engine.ts';
 import { composeText } from '../rig/compose-text.ts';
 import { findContainers } from '../rig/engine-api.ts';
 import { expectAttempt, expectWords } from './support/attempt.ts';
@@ -59,21 +62,30 @@ function odd(port: number): (text: string) => string {
       .replace("volumes: ['./data:/data'", "volumes: ['odd:/odd', 'bare:/bare', './data:/data'");
 }
 
+/** Neither service stops before the test says so. */
+const patient = {
+  extra: { app: 'stop_grace_period: 10m', worker: 'stop_grace_period: 10m' },
+  environment: { STOP_UNTIL: '/data/app-may-stop' },
+  workerEnvironment: { STOP_UNTIL: '/data/worker-may-stop' },
+};
+const letStop = (instance: Instance, service: 'app' | 'worker') =>
+  instance.write(`data/${service}-may-stop`, '');
+const hold = ({ directory }: Instance, service: 'app' | 'worker') =>
+  rm(join(directory, 'data', `${service}-may-stop`));
+
 test('a network that compose has given a hash', async () => {
   const instance = await createInstance({
     byImagesCompose: true,
-    release: { env: { STOP_DELAY: '2' } },
-    publish: [],
     layout: (c) => ({
       files: {
-        'compose.yaml': odd(c.port)(composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts })),
+        'compose.yaml': odd(c.port)(
+          composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts, ...patient }),
+        ),
         '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
       },
       flags: [],
     }),
   });
-  const release = { env: { STOP_DELAY: '2' } };
-  await instance.publish('v1.1.0', release);
   await instance.publish('v1.1.3', { entrypoint: ['/bin/there-is-no-such-file'] });
   const text = await instance.read('compose.yaml');
   const before = await look(instance);
@@ -97,9 +109,11 @@ test('a network that compose has given a hash', async () => {
 
   // Edited while the worker stops: compose stops the app, takes it off the network, and fails. What it planned to do after
   // that may be done before it ends: then it is compose that has connected the app again, and there is nothing to say.
+  await letStop(instance, 'app');
   const run = instance.startUpdate(toNext);
   await run.waitFor('recreate stopping worker');
   await instance.write('compose.yaml', edited);
+  await letStop(instance, 'worker');
   const failed = await run.done;
   await instance.write('compose.yaml', text);
   expectWords(failed, {
@@ -112,9 +126,11 @@ test('a network that compose has given a hash', async () => {
 
   // Somebody takes the old worker off its network while the new app cannot start.
   const worker = `${instance.project}-worker-1`;
+  await hold(instance, 'worker');
   const bad = instance.startUpdate(['--target', 'v1.1.3']);
   await bad.waitFor('recreate stopping worker');
   await execa('docker', ['network', 'disconnect', `${instance.project}_internal`, worker]);
+  await letStop(instance, 'worker');
   expectWords(await bad.done, {
     exitCode: 4,
     says: [`${worker} is in network ${instance.project}_internal again`],
@@ -124,11 +140,23 @@ test('a network that compose has given a hash', async () => {
   expect(await networks(instance)).toEqual(inside);
 
   // The app is being stopped when compose fails: it runs still, and ends after it was found running.
-  const late = instance.startUpdate(toNext);
+  const engine = await startBadEngine(`${instance.directory}.sock`);
+  onTestFinished(() => engine.close());
+  const app = (await findContainers(`${instance.project}-app-1`))[0]?.Id;
+  const told = Promise.withResolvers<string>();
+  const watching = await onEngineEvent('kill', 'app').watch(instance, told.resolve);
+  await Promise.all([hold(instance, 'app'), hold(instance, 'worker')]);
+  const late = instance.startUpdate(toNext, engine);
   await late.waitFor('recreate stopping worker');
   await instance.write('compose.yaml', 'services: [');
-  await sleep(1_200);
   const stop = execa('docker', ['stop', `${instance.project}-app-1`]);
+  await told.promise;
+  watching.stop();
+  await letStop(instance, 'worker');
+  // The updater's own, by a path without a version: it waits for what it has found running.
+  const isWaitedFor = () => engine.requests.some((asked) => asked.startsWith(`POST /containers/${app}/stop`));
+  await vi.waitUntil(isWaitedFor, { timeout: 60_000 });
+  await letStop(instance, 'app');
   const rejected = await late.done;
   await Promise.all([stop, instance.write('compose.yaml', text)]);
   expectWords(rejected, {
