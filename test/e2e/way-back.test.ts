@@ -15,21 +15,25 @@ const impossible = ['--target', 'v1.1.3', '--wait-timeout', '20'];
 const notBack =
   'broken (not-brought-back): the files are as they were, but v1.0.0 could not be brought back; nothing of the new version has started. Next: ';
 
-/** The worker is not well from the beginning, and nobody waits for it; the app is, as long as that file is there. */
+/**
+ * The worker is not well from the beginning, and nobody waits for it; the app is, as long as that file is there. Neither
+ * stops before the test says so.
+ */
 const startFrail = () =>
   createInstance({
     ...alone,
     layout: (c) => ({
       files: {
-        'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }).replace(
-          '/bin/wget, -qO-, "http://127.0.0.1:8080/version"',
-          '/bin/test, -e, /data/kept.txt',
-        ),
+        'compose.yaml': composeText({
+          app: `${c.image}:\${SVC_VERSION}`,
+          parts: c.parts,
+          extra: { app: 'stop_grace_period: 10m', worker: 'stop_grace_period: 10m' },
+        }).replace('/bin/wget, -qO-, "http://127.0.0.1:8080/version"', '/bin/test, -e, /data/kept.txt'),
         '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
       },
       flags: [],
     }),
-    release: { env: { STOP_DELAY: '1', FAULT_WORKER: 'unhealthy' } },
+    release: { env: { STOP_UNTIL: '/data/stop-now', FAULT_WORKER: 'unhealthy' } },
     publish: ['v1.1.0', 'v1.1.3'],
     impatient: true,
   });
@@ -96,6 +100,7 @@ test('what was brought back and is not what it was is named, and is not said to 
   const run = instance.startUpdate(impossible);
   await run.waitFor('recreate stopping worker');
   await unlink(join(directory, 'data', 'kept.txt'));
+  await instance.write('data/stop-now', '');
   expectWords(await run.done, {
     exitCode: 5,
     says: [/ERROR recreate \S+-app-1 is unhealthy/],
