@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { findContainers } from '../rig/engine-api.ts';
 import { expectWords, shareInstance } from './support/attempt.ts';
 import { fastClock } from './support/fast-clock.ts';
@@ -8,55 +11,73 @@ import type { Instance } from './support/instance.ts';
 
 // An operator's own compose call beside an update. Whichever way the two meet, every service ends with its containers.
 
-const slow = (seconds: number) => `environment: { STOP_DELAY: "${seconds}" }\nstop_grace_period: 30s`;
-const stopDelay = { env: { STOP_DELAY: '2' } };
-/** Compose starts such a worker seconds after it has made it. */
-const patient = 'depends_on: { app: { condition: service_healthy } }';
+/** Nothing of it stops before there is such a file, which `letStop` writes. */
+const stopUntil = { STOP_UNTIL: '/data/go' };
+const slow = 'environment: { STOP_UNTIL: /dump/go }\nstop_grace_period: 5m';
+/** Compose starts such a worker once the app is well, however long ago it has made it. */
+const patient = 'stop_grace_period: 5m\ndepends_on: { app: { condition: service_healthy } }';
 
-/** One instance for all: it goes upward, release by release, and each takes 2 s to stop. */
+/** One instance for all: it goes upward, release by release. */
 const shared = shareInstance({
-  text: { extra: { app: 'stop_grace_period: 5m', db: slow(12), worker: patient } },
-  release: stopDelay,
+  text: { extra: { app: 'stop_grace_period: 5m', db: slow, worker: patient } },
+  release: { env: stopUntil },
   publish: [],
   env: 'COMPOSE_REMOVE_ORPHANS=true\n',
 });
 
-/** The operator's call, once it has made the container that is to take the other's place. */
+const folderOf = (service: string) => (service === 'db' ? 'data/dump' : 'data');
+const letStop = (service: string) => shared().write(`${folderOf(service)}/go`, '');
+async function keepFromStopping(service: string): Promise<void> {
+  for (const file of ['go', 'go.asked'])
+    await rm(join(shared().directory, folderOf(service), file), { force: true });
+}
+/** App and worker of a release with READY_WHEN. */
+const letBeWell = async (release: string) => {
+  for (const service of ['app', 'worker']) await shared().write(`data/${release}-${service}`, '');
+};
+beforeEach(async () => {
+  for (const service of ['app', 'db']) await letStop(service);
+});
+
+/** The name of the container that is to take the other's place, once compose has made it and told the other to stop. */
+async function madeByHand({ directory, project }: Instance, service: string): Promise<string> {
+  for (let tries = 0; tries < 2_400; tries++, await sleep(25)) {
+    if (!existsSync(join(directory, folderOf(service), 'go.asked'))) continue;
+    const names = (await findContainers(project)).map(({ Name }) => Name.slice(1));
+    const made = names.find((name) => /^[0-9a-f]{12}_/.test(name) && name.includes(`-${service}-`));
+    if (made !== undefined) return made;
+  }
+  throw new Error(`compose did not replace ${service}`);
+}
+
+/** The operator's call, there; the other stops when the test lets it. */
 async function replaceByHand(
   instance: Instance,
   service: string,
   ...others: string[]
 ): Promise<{ ended: Promise<string> }> {
+  await keepFromStopping(service);
   const ended = instance
     .compose('up', '-d', '--no-deps', '--force-recreate', service, ...others)
     .then(() => 'well', String);
-  for (let tries = 0; tries < 200; tries++) {
-    const names = (await findContainers(instance.project)).map(({ Name }) => Name.slice(1));
-    if (names.some((name) => isTemporary(name, service))) return { ended };
-    await sleep(25);
-  }
-  throw new Error(`compose did not replace ${service}: ${await ended}`);
+  await madeByHand(instance, service);
+  return { ended };
 }
 
-const isTemporary = (name: string, service: string): boolean =>
-  /^[0-9a-f]{12}_/.test(name) && name.includes(`-${service}-`);
-
 /** The same, killed there. Gives the name of what it has left. */
-async function leaveByHand({ directory, project }: Instance, service: string): Promise<string> {
+async function leaveByHand(instance: Instance, service: string): Promise<string> {
+  await keepFromStopping(service);
   const args = ['-f', 'compose.prod.yaml', 'up', '-d', '--no-deps', '--force-recreate', service];
-  const call = execa('docker', ['compose', ...args], { cwd: directory, detached: true, reject: false });
-  for (let tries = 0; tries < 200; tries++) {
-    const names = (await findContainers(project)).map(({ Name }) => Name.slice(1));
-    const left = names.find((name) => isTemporary(name, service));
-    if (left !== undefined && call.pid !== undefined) {
-      // The command and its plugin.
-      process.kill(-call.pid, 'SIGKILL');
-      await call;
-      return left;
-    }
-    await sleep(25);
-  }
-  throw new Error(`compose did not replace ${service}`);
+  const call = execa('docker', ['compose', ...args], {
+    cwd: instance.directory,
+    detached: true,
+    reject: false,
+  });
+  const left = await madeByHand(instance, service);
+  // The command and its plugin.
+  process.kill(-(call.pid as number), 'SIGKILL');
+  await call;
+  return left;
 }
 
 /** Flags for a first container of that service; compose takes none for its own without a hash. */
@@ -88,12 +109,13 @@ async function expectWhole(instance: Instance, version: string): Promise<void> {
 
 test('the db is being replaced by hand: the update lets it, and touches nothing of it', async () => {
   const instance = shared();
-  await instance.publish('v1.1.0', { env: { ...stopDelay.env, READY_AFTER: '3' } });
+  await instance.publish('v1.1.0', { env: stopUntil });
   const { ended } = await replaceByHand(instance, 'db');
   const run = instance.startUpdate(['--target', 'v1.1.0']);
   await run.waitFor('recreate stopping worker');
   const { strays } = await instance.snapshot();
   expect(strays, 'the call goes on still').toContainEqual(expect.stringMatching(/-db-1 \(created\)$/));
+  await letStop('db');
   const result = await run.done;
   expect(result.exitCode, result.log).toBe(0);
   expect(await ended).toBe('well');
@@ -104,21 +126,25 @@ test('the db is being replaced by hand: the update lets it, and touches nothing 
 
 test('app and worker are being replaced by hand: the update waits until both are started, and says so', async () => {
   const instance = shared();
-  await instance.publish('v1.2.0', stopDelay);
+  await instance.publish('v1.2.0', { env: stopUntil });
   const { ended } = await replaceByHand(instance, 'app', 'worker');
-  const result = await instance.update(['--target', 'v1.2.0']);
+  const run = instance.startUpdate(['--target', 'v1.2.0']);
+  await run.waitFor(/another compose call is replacing app.*: waiting for it to end/);
+  await letStop('app');
+  const result = await run.done;
   expect(result.exitCode, result.log).toBe(0);
   expect(await ended).toBe('well');
   await expectWhole(instance, 'v1.2.0');
-  expect(result.log).toMatch(/another compose call is replacing app.*: waiting for it to end/);
 });
 
 test('the new app is replaced by hand while it is verified: it is not left without a container', async () => {
   const instance = shared();
-  await instance.publish('v1.3.0', { env: { ...stopDelay.env, READY_AFTER: '3' } });
+  await instance.publish('v1.3.0', { env: { ...stopUntil, READY_WHEN: 'v1.3.0' } });
   const run = instance.startUpdate(['--target', 'v1.3.0']);
   await run.waitFor(/ verify | waiting for app, which/);
   const { ended } = await replaceByHand(instance, 'app');
+  await letStop('app');
+  await letBeWell('v1.3.0');
   const result = await run.done;
   expect(result.exitCode, result.log).toBe(0);
   expect(await ended).toBe('well');
@@ -128,13 +154,15 @@ test('the new app is replaced by hand while it is verified: it is not left witho
 test('a call was killed in the middle: what it left of app is removed, and the db that it stopped is started', async () => {
   const instance = shared();
   const { project } = instance;
-  await instance.publish('v1.4.0', stopDelay);
+  await instance.publish('v1.4.0', { env: stopUntil });
   const db = await leaveByHand(instance, 'db');
   const app = await leaveByHand(instance, 'app');
+  await letStop('app');
   const run = instance.startUpdate(['--target', 'v1.4.0'], { env: fastClock(10) });
   // While the db is waited for, a call that began before comes to app, and breaks off as the one it knows is gone.
   await run.waitFor(/verify another compose call is replacing \S+-db-1: waiting/);
   await execa('docker', ['create', '--name', app, ...labelled(project, 'app'), `${instance.image}:v1.4.0`]);
+  await letStop('db');
   const result = await run.done;
   expect(result.log.split(`removed what an earlier compose call left behind: ${app}\n`)).toHaveLength(3);
   expectWords(result, {
@@ -155,12 +183,14 @@ test('a call was killed in the middle: what it left of app is removed, and the d
 test('one call was killed before it started the worker, another while the new app is waited for: both run in the end', async () => {
   const instance = shared();
   const { project } = instance;
-  await instance.publish('v1.4.1', { env: { ...stopDelay.env, READY_AFTER: '3' } });
+  await instance.publish('v1.4.1', { env: { ...stopUntil, READY_WHEN: 'v1.4.1' } });
   // Compose makes all and names them before it starts the first: that is what a kill in between leaves.
   await instance.compose('up', '--no-start', '--no-deps', '--force-recreate', 'worker');
   const run = instance.startUpdate(['--target', 'v1.4.1'], { env: fastClock(10) });
   await run.waitFor('waiting for app, which worker depends on');
   const left = await leaveByHand(instance, 'app');
+  await letStop('app');
+  await letBeWell('v1.4.1');
   expectWords(await run.done, {
     exitCode: 0,
     says: [
@@ -177,16 +207,18 @@ test('an orphan outlives an update of a project whose .env asks to remove orphan
   const instance = shared();
   const { project } = instance;
   const [orphan, proxy] = [`${project}-old-1`, `${project}-proxy-1`];
-  await instance.publish('v1.5.0', { env: { STOP_DELAY: '12' } });
+  await instance.publish('v1.5.0', { env: stopUntil });
   const { stdout: image } = await execa('docker', ['inspect', '--format', '{{.Config.Image}}', proxy]);
   await execa('docker', ['run', '-d', '--name', orphan, ...labelled(project, 'old'), image, 'old']);
   onTestFinished(async () => {
     await execa('docker', ['rm', '-f', orphan]);
   });
   const before = (await instance.containers())[orphan];
+  await keepFromStopping('worker');
   const run = instance.startUpdate(['--target', 'v1.5.0']);
   await run.waitFor('recreate stopping worker');
   await execa('docker', ['rm', '-f', proxy]);
+  await letStop('worker');
   const result = await run.done;
   expect(result.exitCode, result.log).toBe(0);
   expect((await instance.containers())[orphan]).toEqual(before);
@@ -202,7 +234,7 @@ test('a call that goes on and on is waited for for two minutes, and then the upd
   const instance = shared();
   await instance.publish('v1.6.0');
   const { ended } = await replaceByHand(instance, 'app');
-  // The app takes 12 s to stop, and may take five minutes.
+  // The app may take five minutes to stop.
   const result = await instance.update(['--target', 'v1.6.0'], { env: fastClock(20) });
   expectWords(result, {
     exitCode: 3,
@@ -214,6 +246,7 @@ test('a call that goes on and on is waited for for two minutes, and then the upd
   });
   expect(result.log).toMatch(/another compose call is replacing app .*, for 120 s already/);
   expect(result.durationMs).toBeGreaterThan(6_000);
+  await letStop('app');
   expect(await ended).toBe('well');
   await expectWhole(instance, 'v1.5.0');
 });

@@ -6,7 +6,10 @@ version=$(cat /etc/svc-version)
 # As process 1 the shell gets no signal without a trap, and runs the trap only in `wait`.
 stop() {
   [ -z "$STOP_DELAY" ] || sleep "$STOP_DELAY"
-  while [ -n "$STOP_UNTIL" ] && ! [ -e "$STOP_UNTIL" ]; do sleep 0.1; done
+  until [ -z "$STOP_UNTIL" ] || [ -e "$STOP_UNTIL" ]; do
+    : >"$STOP_UNTIL.asked"
+    sleep 0.1
+  done
   exit 0
 }
 trap stop TERM INT
