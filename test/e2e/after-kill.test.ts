@@ -2,27 +2,31 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { killAt, onEngineStep, onFileChange } from '../faults/kill.ts';
+import { killAt, onEngineStep } from '../faults/kill.ts';
 import { differs } from '../judge/differs.ts';
 import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
 import { bump } from './support/bump.ts';
-import { alone, createInstance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
 
+/** A release that stops once a test has written `data/go`. */
+const stuck = { env: { STOP_UNTIL: '/data/go' } };
+
 test('a run that is killed while the worker stops is told of by plan, and finished by the next one', async () => {
-  const instance = await createInstance({ release: { env: { STOP_DELAY: '3' } } });
+  const instance = await createInstance({ release: stuck });
   const before = await look(instance);
   const start = () => instance.startUpdate(['--target', 'v1.1.0']);
   const { run, why } = await killAt(onEngineStep(1), instance, start);
   expect(why).toContain('kill of');
   const killed = await run.done;
   // The engine goes on with the stop that it was asked for: only then does the instance stand still.
+  await instance.write('data/go', '');
   const worker = `${instance.project}-worker-1`;
   await expect
-    .poll(async () => (await instance.containers())[worker]?.status, { timeout: 20_000, interval: 50 })
+    .poll(async () => (await instance.containers())[worker]?.status, { timeout: 60_000, interval: 50 })
     .toBe('exited');
 
   const halfDone = await look(instance);
@@ -50,16 +54,23 @@ test('a run that is killed while the worker stops is told of by plan, and finish
   expect(kept).toBe(killed.log + log);
 });
 
-/** Who kills it has the processor first: between the first file and the last there are some milliseconds. */
-const behind = { docker: ['--cpu-shares', '2'] };
+/** Updates until `compose.yaml` has taken its place, where the updater does nothing more, and kills it there. */
+async function killAtFile(instance: Instance): Promise<void> {
+  const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename}=fs;
+    fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/compose.yaml'))await new Promise((end)=>setTimeout(end,1e9))};
+    syncBuiltinESMExports()`;
+  const text = await instance.read('compose.yaml');
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+  const run = instance.startUpdate(['--target', 'v1.1.0'], { env });
+  await expect.poll(() => instance.read('compose.yaml'), { timeout: 60_000 }).not.toBe(text);
+  await run.kill();
+  await run.done;
+}
 
 test('files that a killed run has written are put back before another target is tried', async () => {
   const instance = await createInstance({ kind: 'generated' });
   const before = await look(instance);
-  const { run } = await killAt(onFileChange('compose.yaml'), instance, () =>
-    instance.startUpdate(['--target', 'v1.1.0'], behind),
-  );
-  await run.done;
+  await killAtFile(instance);
   expect(JSON.parse(await instance.read('.svc-updater/journal.json'))).toMatchObject({ phase: 'write' });
   expect((await instance.snapshot()).files).not.toEqual(before.files);
 
@@ -85,10 +96,7 @@ test('files of which compose rejects the half-written mix are put back before it
     }),
   });
   const before = await look(instance);
-  const { run } = await killAt(onFileChange('compose.yaml'), instance, () =>
-    instance.startUpdate(['--target', 'v1.1.0'], behind),
-  );
-  await run.done;
+  await killAtFile(instance);
   const journal = JSON.parse(await instance.read('.svc-updater/journal.json'));
   expect(journal).toMatchObject({ phase: 'write' });
   await instance.write('compose.cluster.yaml', before.files['compose.cluster.yaml']?.text ?? '');
@@ -107,7 +115,7 @@ test('files of which compose rejects the half-written mix are put back before it
 });
 
 test('a container that is killed again and again gives up, and leaves the old version whole', async () => {
-  const instance = await createInstance({ release: { env: { STOP_DELAY: '3' } } });
+  const instance = await createInstance({ release: stuck });
   const before = await look(instance);
   const run = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
   await run.waitFor('recreate stopping worker');
@@ -116,6 +124,7 @@ test('a container that is killed again and again gives up, and leaves the old ve
   // As often as the launcher's restart policy starts it.
   const journal = JSON.parse(await instance.read('.svc-updater/journal.json'));
   await instance.write('.svc-updater/journal.json', JSON.stringify({ ...journal, attempt: 4 }));
+  await instance.write('data/go', '');
 
   const again = await execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
   expect(again.exitCode, again.all).toBe(4);
