@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { judgeUpdated } from '../judge/judge.ts';
-import { judgeWords, type Says } from '../judge/log.ts';
+import { judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { registryFaults, startBadRegistry } from '../rig/bad-registry.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
@@ -55,22 +55,21 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
   const instance = await createInstance({
     up: ['--no-deps', 'app', 'worker'],
     registry: registry.host,
-    text: { extra: { app: 'stop_grace_period: 1s', worker: 'stop_grace_period: 1m' } },
-    release: { env: { STOP_DELAY: '11' } },
+    text: { extra: { worker: 'stop_grace_period: 1m' } },
+    release: { env: { STOP_UNTIL: '/data/go' } },
     publish: [],
   });
-  await instance.publish('v1.1.0', { env: { READY_AFTER: '4', STOP_DELAY: '1' } });
-  // Longer than nothing is said while something is waited for.
-  await instance.publish('v1.2.0', { env: { READY_AFTER: '12' } });
+  for (const version of ['v1.1.0', 'v1.2.0'])
+    await instance.publish(version, { env: { READY_WHEN: version } });
   await instance.publish('v1.3.0', { env: { FAULT_APP: 'unhealthy' } });
   const clock = await clockFor(instance);
 
   const waiting = / verify waiting for \S+-app-1: is /;
   // First forward, back, and forward again; then the other way round.
-  for (const [from, to, first, waits] of [
-    ['v1.0.0', 'v1.1.0', hours, [/ to stop \((9|1\d) s\)/]],
-    ['v1.1.0', 'v1.2.0', -hours, [waiting]],
-  ] satisfies [string, string, number, Says][]) {
+  for (const [from, to, first] of [
+    ['v1.0.0', 'v1.1.0', hours],
+    ['v1.1.0', 'v1.2.0', -hours],
+  ] as const) {
     const before = await look(instance);
     await clock.set(0);
     registry.fail(registryFaults.error, { on: 'manifests', times: 2 });
@@ -79,18 +78,19 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
     await clock.set(first);
     await run.waitFor('recreate stopping worker');
     await clock.set(0);
+    if (first > 0) await run.waitFor(/ to stop \((9|1\d) s\)/);
+    await instance.write('data/go', '');
     const ended = run.done;
     const hasStarted = async () => (await instance.boots()).includes(`app ${to}`);
     while (!(await hasStarted()) && (await Promise.race([ended, sleep(20, null)])) === null);
     await clock.set(first);
-    if (to === 'v1.2.0') {
-      await run.waitFor(waiting);
-      await clock.set(-first);
-    }
+    await run.waitFor(waiting);
+    if (first < 0) await clock.set(-first);
+    for (const service of ['app', 'worker']) await instance.write(`data/${to}-${service}`, '');
     const result = await ended;
     const words = {
       exitCode: 0,
-      says: waits,
+      says: [],
       ends: [`updated ${from} → ${to} in `],
     };
     const changed = { '.env': (text: string) => text.replace(from, to) };
@@ -107,13 +107,13 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
 
   // Whoever waits by that clock waits for hours more.
   await clock.set(0);
-  const run = instance.startUpdate(['--target', 'v1.3.0', '--wait-timeout', '12'], {
+  const run = instance.startUpdate(['--target', 'v1.3.0', '--wait-timeout', '20'], {
     ...clock,
     patience: 90,
   });
   await run.waitFor(waiting);
   await clock.set(-hours);
   const result = await run.done;
-  const words = { exitCode: 5, says: [/app-1 is \S+ .*after 12 s/], ends: [/^broken \([a-z-]+\): /] };
+  const words = { exitCode: 5, says: [/app-1 is \S+ .*after 20 s/], ends: [/^broken \([a-z-]+\): /] };
   expect([...judgeWords(result, words), ...judgeDurations(result)], result.log).toEqual([]);
 });
