@@ -1,5 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { judgeWords } from '../judge/log.ts';
@@ -27,9 +28,17 @@ beforeEach(() => {
   engine.requests.length = 0;
 });
 
-/** Asked where drift is looked for, and again for five seconds where the engine fails to tell it. */
+/** Asked where drift is looked for, and again where the engine fails to tell it. */
 const isOfDrift = (asked: string) => asked === 'GET /info';
 const isPull = (asked: string) => /^POST \S*\/images\/create\?/.test(asked);
+
+/** The engine fails to tell it, and that not before this is so. */
+const failOnce = (isSo: () => boolean) =>
+  engine.fail(async (asked) => {
+    if (!isOfDrift(asked) || isSo()) return false;
+    while (!isSo()) await sleep(20);
+    return true;
+  });
 
 /** Whether an image is pulled before all that speaks against the update is known. */
 const wasBeside = () =>
@@ -42,7 +51,7 @@ test('a refusal cancels a pull that goes on, and nothing was changed', async () 
   await instance.write('compose.prod.yaml', text.replace('./data:/data', './other:/data'));
   const before = await look(instance);
   engine.hang(/^POST \S*\/images\/create\?/);
-  engine.fail((asked) => isOfDrift(asked) && !engine.requests.some(isPull));
+  failOnce(() => engine.requests.some(isPull));
   const result = await instance.update(toNext, { socket });
   engine.hang(null);
   engine.fail(null);
@@ -62,7 +71,7 @@ test('what has come meanwhile is not pulled again, is told of in its phase, and 
   const before = await look(instance);
   const path = `/images/${encodeURIComponent(`${instance.image}:v1.1.0`)}/json`;
   let isHere = false;
-  engine.fail((asked) => isOfDrift(asked) && !isHere);
+  failOnce(() => isHere);
   const running = instance.startUpdate(toNext, { socket });
   await expect.poll(async () => (await askEngine('GET', path)).status, { timeout: 60_000 }).toBe(200);
   isHere = true;

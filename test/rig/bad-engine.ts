@@ -37,7 +37,7 @@ export interface BadEngine {
   /** Requests that match say something else than was asked for, or, by null, are answered with 204 and not done. */
   alter(pattern: RegExp, change: ((body: Json) => Json) | null): void;
   /** Requests for which that holds are not passed on and answered 500; null for answering all again. */
-  fail(which: ((asked: string) => boolean) | null): void;
+  fail(which: ((asked: string) => boolean | Promise<boolean>) | null): void;
   /** The connections of the next so many requests that match break, 200 ms after the engine has got them. */
   breakOff(pattern: RegExp, times: number): void;
   /** Cuts every connection and takes none, until `up`. */
@@ -56,7 +56,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   const connections = new Set<Socket>();
   const alterations: Alteration[] = [];
   let hanging: RegExp | null = null;
-  let failing: (asked: string) => boolean = () => false;
+  let failing: (asked: string) => boolean | Promise<boolean> = () => false;
   let breaking: { pattern: RegExp; times: number } | null = null;
   let away = false;
 
@@ -69,10 +69,10 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     }
     return hanging?.test(line) ?? false;
   };
-  const server = createServer((asked, answer) => {
+  const server = createServer(async (asked, answer) => {
     if (notes(asked)) return;
     const line = lineOf(asked);
-    if (failing(line)) {
+    if (await failing(line)) {
       asked.resume();
       answer.writeHead(500, { 'Content-Type': 'application/json' }).end('{"message":"something went wrong"}');
       return;
