@@ -85,8 +85,8 @@ test('a fetch that is killed changes nothing, and one that an update overtakes d
   const killed = await held();
   await killed.run.kill();
   expect((await killed.run.done).exitCode).toBe(137);
-  killed.letGo();
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
+  killed.letGo();
 
   const overtaken = await held();
   const update = instance.startUpdate(['--target', 'v1.1.0']);

@@ -151,13 +151,15 @@ test('a layer that was changed under its name is told before anything is loaded'
 });
 
 test('a run that is killed once the engine has loaded an archive leaves nothing that the next one minds', async () => {
-  const instance = await createInstance({ publish: [] });
+  // Its worker does not stop before the run is killed.
+  const instance = await createInstance({ publish: [], release: { env: { STOP_UNTIL: '/data/go' } } });
   const before = await look(instance);
   const { options } = await made(instance);
   const run = instance.startUpdate(fromFile, options);
   await run.waitFor('is here, out of carried.tar');
   await run.kill();
   await run.done;
+  await instance.write('data/go', '');
   const result = await instance.update(fromFile, options);
   expect(judgeOutcome(result, ['updated']), result.log).toEqual([]);
   const expected = { version: 'v1.1.0', changed: moved };
