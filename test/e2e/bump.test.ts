@@ -318,7 +318,7 @@ describe('bump', () => {
       const files = { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) };
       await lay(directory, files);
       // Somebody types Ctrl-C while compose proves the edit, and it ends at once.
-      const wrapper = `#!/bin/sh\nkill -INT $PPID\nsleep 2\ntouch waited\nexec ${docker} "$@"\n`;
+      const wrapper = `#!/bin/sh\nkill -INT $PPID\nsleep 60\ntouch waited\nexec ${docker} "$@"\n`;
       await writeFile(join(directory, 'docker'), wrapper, { mode: 0o755 });
       const { exitCode, log } = await bump(directory, web, 'host', {
         env: { PATH: `${directory}:${process.env.PATH}` },
