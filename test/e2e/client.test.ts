@@ -17,8 +17,9 @@ import { inspect, removeContainer, updaterOf, waitForStatus } from './support/se
 
 /** Bytes of a release that the engine does not have already; more than all else of it. */
 const ballast = 4_000_000;
-/** Seconds in which nobody answers after a server has been replaced, beside what the engine takes. */
-const migrating = { env: { MIGRATES_FOR: '2' } };
+/** Nobody answers after the server has been replaced until there is such a file. */
+const migrating = (version: string) => ({ env: { MIGRATES_UNTIL: `/data/migrated-${version}` } });
+const endMigration = (version: string) => instance.write(`data/migrated-${version}`, '');
 
 let registry: BadRegistry;
 let instance: ServerInstance;
@@ -34,8 +35,8 @@ beforeAll(async () => {
   const [file, started] = await Promise.all([buildClient(), starting]);
   instance = started;
   client = new Client(file, instance);
-  await instance.publish('v1.1.0', { ...migrating, ballast });
-  await instance.publish('v1.2.0', migrating);
+  await instance.publish('v1.1.0', { ...migrating('v1.1.0'), ballast });
+  await instance.publish('v1.2.0', migrating('v1.2.0'));
   // The app ends at once, again and again.
   await instance.publish('v1.3.1', { env: { FAULT_APP: 'exit' } });
   await instance.write(
@@ -169,7 +170,9 @@ it('lists the job in the way, waits for it, and is cancelled from elsewhere', as
 
 it('shows an update on a terminal, in a pipe and to a program, while its server is replaced', async () => {
   const before = await state();
-  registry.fail({ kind: 'slow', bytesPerSecond: ballast / 3 }, { on: 'blobs' });
+  // Half of it comes at once, the rest once somebody has come who follows.
+  const { promise: until, resolve: goOn } = Promise.withResolvers<void>();
+  registry.fail({ kind: 'late', after: ballast / 2, until }, { on: 'blobs' });
   onTestFinished(() => registry.fail(null));
   const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
   const changes = watchReplaced(`${instance.project}-app-1`);
@@ -179,6 +182,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   onTestFinished(endBackup);
   let json: Typed | undefined;
   let plain: Typed | undefined;
+  const seen = new Set<string>();
   const { screens, all, exitCode } = await client.sit('update --when-idle', {
     columns: 80,
     onScreen: (screen) => {
@@ -186,7 +190,12 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
         json = client.start('follow --json');
         json.says(/"waiting"/).then(endBackup, () => {});
       }
-      if (screen.includes('● pulling')) plain ??= client.start('follow');
+      if (plain === undefined && /● pulling +\d+ % /.test(screen)) {
+        plain = client.start('follow');
+        plain.says(/Updating/).then(goOn, () => {});
+      }
+      const away = /svc is away +\d+ s$/m.exec(screen)?.[0];
+      if (away !== undefined && seen.add(away).size > 1) void endMigration('v1.1.0');
     },
   });
   const outage = await watch.stop();
@@ -317,6 +326,7 @@ it('goes on where somebody leaves while svc is away', async () => {
   const tooEarly = await client.run('follow');
   expect([tooEarly.exitCode, tooEarly.out]).toEqual([2, '']);
   expect(tooEarly.err).toMatch(/\nWhile an update replaces svc it is away: try again in a moment\.\n$/);
+  await endMigration('v1.2.0');
   await waitForStatus(instance, ({ version }) => version === 'v1.2.0');
   const followed = await client.run('follow');
   expect([followed.exitCode, followed.out]).toEqual([
@@ -339,7 +349,7 @@ it('says that it does not know where svc never comes back, and how it ended once
     `On the machine: ${logCommand()}. Once svc answers: svc instance follow`,
   ]);
   const status = async () => (await inspect(updaterOf(instance)))?.State.Status;
-  await expect.poll(status, { timeout: 20_000, interval: 100 }).toBe('exited');
+  await expect.poll(status, { timeout: 90_000, interval: 100 }).toBe('exited');
   const log = await onMachine(command);
   expect(log).toMatch(/ ERROR done broken \(broken\): /);
 

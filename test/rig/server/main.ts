@@ -28,7 +28,7 @@ if (settings.fault === 'exit' || settings.fault === 'crash') {
   console.error(settings.fault === 'exit' ? 'svc: cannot read the settings' : 'svc: lost the database');
   process.exit(1);
 }
-await sleep(settings.migratesForSeconds * 1000);
+while (settings.migratesUntil !== null && !existsSync(settings.migratesUntil)) await sleep(50);
 
 /** Those who are known by name; `admin` and `user` have none. Up here, as requests come before all of this has run. */
 const people: Record<string, Caller> = { anna: { role: 'admin', name: 'anna' } };

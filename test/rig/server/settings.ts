@@ -26,7 +26,7 @@ export interface ServerSettings {
   fault: string | null;
   readyAfterSeconds: number;
   /** So long nobody listens after a start. */
-  migratesForSeconds: number;
+  migratesUntil: string | null;
 }
 
 export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
@@ -48,6 +48,6 @@ export function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
     keepsHold: text('QUEUE_HOLD') !== 'memory',
     fault: text('FAULT_APP'),
     readyAfterSeconds: Number(text('READY_AFTER') ?? 0),
-    migratesForSeconds: Number(text('MIGRATES_FOR') ?? 0),
+    migratesUntil: text('MIGRATES_UNTIL'),
   };
 }
