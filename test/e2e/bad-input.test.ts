@@ -164,7 +164,8 @@ describe('an engine that hangs', () => {
       },
       { socket },
     );
-    expect(durationMs).toBeLessThan(45_000);
+    // It has waited once.
+    expect(durationMs).toBeLessThan(60_000);
   });
 });
 

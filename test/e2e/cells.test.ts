@@ -6,6 +6,7 @@ import { type RowName, rowNames } from '../matrix/results.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 
 // Two cells of `scripts/matrix`, which tries every other pair on every other engine.
+const timeout = 610_000;
 
 /** Gives what it said. */
 async function runCell(cell: string, image: string): Promise<{ all: string; exitCode: number | undefined }> {
@@ -14,7 +15,7 @@ async function runCell(cell: string, image: string): Promise<{ all: string; exit
     all: true,
     reject: false,
     stdin: 'ignore',
-    timeout: 220_000,
+    timeout: 600_000,
   });
   return { all, exitCode };
 }
@@ -29,7 +30,9 @@ function expectWell(
 }
 
 // An older base stays good: Debian's client 28 and compose 2.40, on engine 26.1, for an instance that compose 2.26 has made.
-test('one update of each kind, with an image on the programs of Debian and an older engine', async () => {
+test('one update of each kind, with an image on the programs of Debian and an older engine', {
+  timeout,
+}, async () => {
   const cell = '2.40/2.26/26.1';
   expectWell(
     cell,
@@ -38,7 +41,9 @@ test('one update of each kind, with an image on the programs of Debian and an ol
   );
 });
 
-test("one update of each kind on an ordinary user's engine, and a file that is not his", async ({ skip }) => {
+test("one update of each kind on an ordinary user's engine, and a file that is not his", { timeout }, async ({
+  skip,
+}) => {
   const why = whyNotRootless();
   if (why !== null) skip(why);
   const cell = '5.4/5.4/29-rootless';

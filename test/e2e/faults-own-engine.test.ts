@@ -10,12 +10,12 @@ test.for([
   ['engine', 1, 5],
   ['power', 1, 5],
   ['disk', 3, 2],
-] as const)('faults on an engine of its own: %s', async ([group, tries, seed]) => {
+] as const)('faults on an engine of its own: %s', { timeout: 610_000 }, async ([group, tries, seed]) => {
   const { all, exitCode } = await execa(process.execPath, [main, group, '--short', '--seed', `${seed}`], {
     all: true,
     reject: false,
     stdin: 'ignore',
-    timeout: 220_000,
+    timeout: 600_000,
   });
   expect(all).toContain(`\n${tries} tries, 0 lost`);
   expect(exitCode, all).toBe(0);
