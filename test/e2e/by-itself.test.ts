@@ -62,13 +62,15 @@ it('is told before, while it is on, and afterwards to whoever was there', async 
   await annaAtHome.page.goto(`${platform.url}/data`);
   await annaAtHome.page.getByLabel('Name').fill('half a na');
   await anna.seesButton('Update to v1.1.0');
-  const begin = minuteAfter(10_000);
-  const choice = { enabled: true, age: 0, ...windowFrom(begin, 180) };
+  const later = minuteAfter(7_200_000);
+  const choice = { enabled: true, age: 0, ...windowFrom(later, 180) };
   const { automatic } = await ask<Status>('/automatic', choice);
-  expect(automatic).toMatchObject({ nextAt: new Date(begin).toISOString(), keptBack: null });
+  expect(automatic).toMatchObject({ nextAt: new Date(later).toISOString(), keptBack: null });
 
   await anna.press('Update to v1.1.0');
   await anna.sees(/^It updates .*by itself/, { picture: 'itself-01-available' });
+  const begin = minuteAfter(0);
+  await ask<Status>('/automatic', { ...choice, ...windowFrom(begin, 180) });
   await anna.sees(/^Updating/, { seconds: 150, picture: 'itself-02-updating' });
   // The dialog has loaded its page anew.
   await anna.sees(toldAt, { seconds: 180, picture: 'itself-03-told' });
