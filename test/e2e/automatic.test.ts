@@ -50,6 +50,8 @@ afterAll(async () => {
 });
 
 const minute = 60_000;
+/** Three minutes of it are waiting. */
+const timeout = 10 * minute;
 /** A server looks every fifteen seconds. */
 const oneLook = 16_000;
 
@@ -58,9 +60,9 @@ const day = 1440 * minute;
 const isoOf = (moment: number) => new Date(moment).toISOString();
 const nextOf = ({ automatic }: Status) => automatic?.nextAt;
 
-it.concurrent('begins in its window, ends quietly with it where a job does not, and stays off', async ({
-  expect,
-}) => {
+it.concurrent('begins in its window, ends quietly with it where a job does not, and stays off', {
+  timeout,
+}, async ({ expect }) => {
   const before = await look(one);
   const job = await one.addJob({ kind: 'deployment', milliseconds: 600_000, title: 'shop' });
   // Not yet.
@@ -112,7 +114,9 @@ it.concurrent('begins in its window, ends quietly with it where a job does not, 
   expect(judgeUpdated(before, await look(one), { version: 'v1.1.0', changed })).toEqual([]);
 });
 
-it.concurrent('begins once its window does, one run whatever the number of servers', async ({ expect }) => {
+it.concurrent('begins once its window does, one run whatever the number of servers', { timeout }, async ({
+  expect,
+}) => {
   const before = await look(two);
   for (const number of [1, 2]) {
     const status = await (await askReplica(two, number, updatePath)).json();
@@ -135,7 +139,8 @@ it.concurrent('begins once its window does, one run whatever the number of serve
   expect(nextOf(await two.status())).toBe(isoOf(begin + day));
   expect(told(await two.history())).toEqual(['v1.1.0 updated automatic']);
   expect((await two.ended()).map(({ run }) => run.id)).toEqual([run.id]);
-  expect(new Set((await two.holds()).map(({ server }) => server)).size).toBe(4);
+  const servers = async () => new Set((await two.holds()).map(({ server }) => server)).size;
+  await expect.poll(servers, { timeout: 60_000 }).toBe(4);
   await removeContainer(updaterOf(two));
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
   expect(judgeUpdated(before, await look(two), { version: 'v1.1.0', changed })).toEqual([]);

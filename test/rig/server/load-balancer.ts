@@ -23,6 +23,7 @@ export async function startLoadBalancer(
 defaults
   mode http
   timeout connect 1s
+  timeout check 10s
   timeout client 1m
   timeout server 1m
   retries 3
