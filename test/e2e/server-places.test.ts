@@ -65,7 +65,7 @@ async function startElsewhere(name: string, labels: Record<string, string>, flag
         () => null,
       );
       if (answer?.ok) return (await answer.json()) as Status;
-      if (tries > 100) throw new Error(`no status: ${answer?.status}`);
+      if (tries > 1_000) throw new Error(`no status: ${answer?.status}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   };

@@ -169,7 +169,7 @@ async function createUpdater(name: string, labels: Record<string, string>): Prom
 
 // biome-ignore lint/suspicious/noExplicitAny: as the engine says it
 async function launched(name: string, not: string): Promise<any> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 2_000; tries++) {
     const found = await inspect(name);
     if (found !== null && found.Id !== not) return found;
     await sleep(25);

@@ -99,7 +99,7 @@ export async function follow(instance: ServerInstance, seconds = 90): Promise<Fo
 export async function waitForStatus(
   instance: ServerInstance,
   wanted: (status: Status) => boolean,
-  seconds = 30,
+  seconds = 90,
 ): Promise<Status> {
   const until = Date.now() + seconds * 1000;
   for (;;) {
@@ -111,9 +111,9 @@ export async function waitForStatus(
 }
 
 /** The last run once it has ended, the hold is released and the end is told. */
-export async function waitForEnd(instance: ServerInstance, seconds = 30): Promise<Run> {
+export async function waitForEnd(instance: ServerInstance, seconds = 90): Promise<Run> {
   const { run } = await waitForStatus(instance, (status) => status.run?.endedAt != null, seconds);
-  const until = Date.now() + 20_000;
+  const until = Date.now() + 60_000;
   while ((await instance.holds()).at(-1)?.action !== 'resume') {
     if (Date.now() > until) throw new Error('the hold is not released');
     await sleep(50);
