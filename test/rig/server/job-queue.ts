@@ -160,8 +160,13 @@ export class SharedQueue implements JobQueue {
     const rows = this.#db.prepare('SELECT text, runner, seen FROM job ORDER BY id').all() as Row[];
     return rows.map(({ text, runner, seen }) => {
       const job = JSON.parse(String(text)) as StoredJob;
-      const isLost = job.progress === 'running' && Date.now() - Number(seen) > leaseMs;
-      return { job, runner: runner === null ? null : String(runner), isLost };
+      // A server that was slow to tell has not lost what it runs itself.
+      const isOthers = job.progress === 'running' && runner !== this.#runner;
+      return {
+        job,
+        runner: runner === null ? null : String(runner),
+        isLost: isOthers && Date.now() - Number(seen) > leaseMs,
+      };
     });
   }
 
