@@ -110,7 +110,7 @@ async function answer(request: Request): Promise<Response> {
   const what = `${request.method} ${pathname}`;
   switch (what) {
     case 'GET /version':
-      if (settings.fault === 'unhealthy' || Date.now() < healthyFrom)
+      if (settings.fault === 'unhealthy' || Date.now() < healthyFrom || known('unwell.json', '') === version)
         return new Response(null, { status: 503 });
       return new Response(`${version}\n`);
     case 'GET /test/jobs':
