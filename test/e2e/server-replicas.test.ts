@@ -55,7 +55,7 @@ it('make one run, which a restart of the other one leaves alone, and which the o
   }
   await waitForStatus(instance, ({ canUpdate }) => canUpdate);
   // By the first one, so that the restart of the other one does not cut it short.
-  const job = { kind: 'deployment', milliseconds: 60_000, title: 'shop' };
+  const job = { kind: 'deployment', milliseconds: 600_000, title: 'shop' };
   const added = await askAt(1, '/test/jobs', { method: 'POST', body: JSON.stringify(job) });
   const accepted = await askAt(1, updatePath, { method: 'POST', body: '{"when":"idle"}' });
   expect(accepted.status).toBe(202);
