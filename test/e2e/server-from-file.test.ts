@@ -57,7 +57,9 @@ test('a server takes the archive of a release, also where it began anew in betwe
 
   const { out, err, exitCode } = await client.run(`update --from ${path}`);
   expect([exitCode, err]).toEqual([0, '']);
-  expect(out).toMatch(/^Sending svc-v1\.1\.0-linux\.tar .* 100 %, .*\nUpdating svc v1\.0\.0 → v1\.1\.0\n/);
+  expect(out).toMatch(
+    /^(?:Sending .*\n)*Sending svc-v1\.1\.0-linux\.tar .* 100 %, .*\nUpdating svc v1\.0\.0 → v1\.1\.0\n/,
+  );
   expect(await waitForEnd(instance)).toMatchObject({ outcome: 'updated', to: 'v1.1.0' });
   const { Args, Mounts } = await inspect(updaterOf(instance));
   expect(Args).toEqual(expect.arrayContaining(['--from', '/run/svc-updater/archive.tar', '--expect']));
