@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { exitCodeOf } from '../../src/client/endings.ts';
 import { type Script, typicalRun } from '../../src/instance/testing/index.ts';
 import { endStates } from '../../src/wire/codes.ts';
-import { play, svc } from './rig.ts';
+import { play, stayingIn, svc } from './rig.ts';
 
 const why = {
   message: 'nothing was changed, v1.4.2 runs on',
@@ -11,10 +11,10 @@ const why = {
   advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
 };
 const ends: Record<(typeof endStates)[number], { exitCode: number; head: RegExp }> = {
-  updated: { exitCode: 0, head: /^✓ svc v1\.5\.0 runs\. \d s, away for 2 s$/m },
+  updated: { exitCode: 0, head: /^✓ svc v1\.5\.0 runs\. \d+ s, away for 2 s$/m },
   unchanged: {
     exitCode: 0,
-    head: /^✓ svc v1\.5\.0 runs already and is well; nothing was replaced\. \d s, away for 2 s$/m,
+    head: /^✓ svc v1\.5\.0 runs already and is well; nothing was replaced\. \d+ s, away for 2 s$/m,
   },
   refused: {
     exitCode: 3,
@@ -140,9 +140,9 @@ describe.concurrent('an update ends', () => {
 
 describe.concurrent('Ctrl-C', () => {
   it('does not offer to stop what can no longer be stopped', async () => {
-    const { url } = await play({ speed: 4 });
+    const { url } = await play({ speed: 4, runs: [stayingIn('verify')] });
     const said = await svc(url, 'instance update', {
-      onOutput: (text, interrupt) => text.includes('pulled') && setTimeout(interrupt, 400),
+      onOutput: (text, interrupt) => text.includes('replaced') && interrupt(),
     });
     expect(said.exitCode).toBe(130);
     expect(said.out).toMatch(
@@ -151,10 +151,12 @@ describe.concurrent('Ctrl-C', () => {
   });
 
   it('ends the following, not the update', async () => {
-    const { url, updates } = await play({ speed: 4 });
+    let isFollowed = true;
+    const { url, updates } = await play({ speed: 4, runs: [stayingIn('pull', () => isFollowed)] });
     const said = await svc(url, 'instance update', {
       onOutput: (text, interrupt) => text.includes('checked') && interrupt(),
     });
+    isFollowed = false;
     expect(said.exitCode).toBe(130);
     expect(said.out).toMatch(
       /\nThe update goes on\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
@@ -168,10 +170,12 @@ describe.concurrent('Ctrl-C', () => {
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ] as const)('is as good as %s, but for the exit code', async (signal, code) => {
-    const { url, updates } = await play({ speed: 4 });
+    let isFollowed = true;
+    const { url, updates } = await play({ speed: 4, runs: [stayingIn('pull', () => isFollowed)] });
     const said = await svc(url, 'instance update', {
       onOutput: (text, interrupt) => text.includes('checked') && interrupt(signal),
     });
+    isFollowed = false;
     expect(said.exitCode).toBe(code);
     expect(said.out).toMatch(
       /\nThe update goes on\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
@@ -197,24 +201,20 @@ describe.concurrent('Ctrl-C', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)(
-    'says nothing where nothing was begun: %s',
-    async (signal, exitCode) => {
-      for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
-        let hasAsked = () => {};
-        const asked = new Promise<void>((resolve) => (hasAsked = resolve));
-        const { url } = await play({
-          intercept: () => {
-            hasAsked();
-            return new Promise<never>(() => {});
-          },
-        });
-        const said = await svc(url, `instance ${command}`, { interruptAfter: asked, signal });
-        expect(said, command).toEqual({ exitCode, out: '', err: '' });
-      }
-    },
-    60_000,
-  );
+  ] as const)('says nothing where nothing was begun: %s', async (signal, exitCode) => {
+    for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
+      let hasAsked = () => {};
+      const asked = new Promise<void>((resolve) => (hasAsked = resolve));
+      const { url } = await play({
+        intercept: () => {
+          hasAsked();
+          return new Promise<never>(() => {});
+        },
+      });
+      const said = await svc(url, `instance ${command}`, { interruptAfter: asked, signal });
+      expect(said, command).toEqual({ exitCode, out: '', err: '' });
+    }
+  });
 });
 
 /** A run that has ended, as a server has it. */

@@ -202,7 +202,7 @@ describe.concurrent('an update is followed through', () => {
       const { url, asked } = await play(away(disturbed, 25));
       const { out, exitCode } = await svc(url, 'instance update');
       expect(exitCode, out).toBe(0);
-      expect(out).toMatch(/\nreplaced, \d s\nverified, \d s\n✓ svc v1\.5\.0 runs\./);
+      expect(out).toMatch(/\nreplaced, \d+ s\nverified, \d+ s\n✓ svc v1\.5\.0 runs\./);
       // It comes back with what it has seen, and not more often than its pauses let it.
       expect(asked.filter((one) => one.startsWith('GET /progress')).length).toBeLessThan(14);
     },

@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
-import { clientCommand, environment, play } from './rig.ts';
+import { clientCommand, environment, play, stayingIn } from './rig.ts';
 
 /** What a shell makes of it; `$SVC` is the client, `$PIPESTATUS` its exit code. */
 async function typed(url: string, line: string) {
@@ -18,7 +18,7 @@ async function typed(url: string, line: string) {
 
 describe.concurrent('where nobody reads to the end', () => {
   it('what is followed is let go, and its exit code says no good end', async () => {
-    const { url, updates } = await play({ speed: 10 });
+    const { url, updates } = await play({ speed: 10, runs: [stayingIn('pull')] });
     const { stdout, stderr } = await typed(url, '$SVC instance update | head -1; echo $PIPESTATUS');
     expect([stdout, stderr]).toEqual(['Updating svc v1.4.2 → v1.5.0\n130', '']);
     expect(await updates.history()).toHaveLength(1);

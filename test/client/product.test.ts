@@ -10,7 +10,7 @@ import { allCommands } from '../../src/client/commands.ts';
 import { createClient, type Trust } from '../../src/client/create-client.ts';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { publisher } from '../provenance/sign.ts';
-import { play } from './rig.ts';
+import { play, stayingIn } from './rig.ts';
 import { proofOf, startRig } from './self-update/rig.ts';
 import { sit } from './terminal.ts';
 
@@ -109,9 +109,15 @@ describe("another product's client", () => {
   });
 
   it('has it on a terminal, also while it is away', async () => {
-    const { url } = await play({ speed: 2, product: { name: 'larder' } });
+    let isSeen = false;
+    const runs = [stayingIn('recreate', () => !isSeen)];
+    const { url } = await play({ speed: 20, product: { name: 'larder' }, runs });
     const command = [process.execPath, program];
-    const session = await sit('', 'instance update', { columns: 80, command, env: { LARDER_URL: url } });
+    const onScreen = (screen: string) => {
+      isSeen ||= screen.includes('larder is away');
+    };
+    const env = { LARDER_URL: url };
+    const session = await sit('', 'instance update', { columns: 80, command, env, onScreen });
     expect(session.screens.some((screen) => screen.includes('larder is away'))).toBe(true);
     expect(session.screens.filter((screen) => /svc/i.test(screen))).toEqual([]);
     expect(session.exitCode).toBe(0);

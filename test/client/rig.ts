@@ -13,7 +13,10 @@ import {
   createScriptedUpdates,
   type InstanceUpdates,
   type Script,
+  type ScriptedRun,
+  typicalRun,
 } from '../../src/instance/testing/index.ts';
+import type { PhaseWord } from '../../src/wire/codes.ts';
 
 const nowhere = mkdtempSync(join(tmpdir(), 'svc-client-'));
 const program = join(nowhere, 'svc.mjs');
@@ -102,6 +105,12 @@ export async function serve(listener: RequestListener): Promise<string> {
     server.close();
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A run that goes no further than that while it is said to last, by default for ever, however slow its follower is. */
+export function stayingIn(state: PhaseWord, lasts = () => true): ScriptedRun {
+  const { steps, end } = typicalRun();
+  return { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end };
 }
 
 /** An instance that is played from a script, on a real server. */
