@@ -32,8 +32,11 @@ async function playPath({ ends = [], says = [null], after = 'next', isHeld = fal
   const posts: unknown[] = [];
   let isOnPath = false;
   let waits: (string | null)[] | null = null;
+  let since = '';
   updates.on('end', ({ to, outcome }) => {
-    if (isOnPath && to === path[0] && outcome === 'updated') waits = [...says];
+    if (!isOnPath || to !== path[0] || outcome !== 'updated') return;
+    waits = [...says];
+    since = moment(-40);
   });
 
   async function between(): Promise<object | null> {
@@ -41,7 +44,7 @@ async function playPath({ ends = [], says = [null], after = 'next', isHeld = fal
     const [words, ...rest] = waits;
     if (words !== undefined) {
       waits = rest;
-      return { to: path[1], says: words, since: moment(-40), until: moment(after === 'late' ? 0 : 3600) };
+      return { to: path[1], says: words, since, until: moment(after === 'late' ? 0 : 3600) };
     }
     waits = null;
     if (after === 'next') await updates.update({ target: path[1] ?? '' });
@@ -203,7 +206,7 @@ describe.concurrent('between two updates of a path', () => {
       ),
     });
     expect((await svc(url, 'instance status')).out).toMatch(
-      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left, for 40 s\nFollow it: svc instance follow\. Stop it: svc instance cancel$/m,
+      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left, for \d+ s\nFollow it: svc instance follow\. Stop it: svc instance cancel$/m,
     );
     const { promise: isFollowed, resolve: follows } = Promise.withResolvers<void>();
     const following = svc(url, 'instance follow', {
