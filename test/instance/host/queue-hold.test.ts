@@ -6,15 +6,17 @@ import { retry } from '../../../src/instance/host/retry.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 import { until } from '../updates/rig.ts';
 
-const timing = { ...usualTiming, host: 40, retry: 10, longestRetry: 40 };
+const timing = { ...usualTiming, retry: 10, longestRetry: 40 };
 let host: HostDouble;
 let closing: AbortController;
 let hold: QueueHold;
 beforeEach(() => {
   host = new HostDouble();
   closing = new AbortController();
-  hold = new QueueHold({ queue: host.queue, log: host.log }, timing, closing.signal);
+  hold = holdWith(timing);
 });
+const holdWith = (waits: typeof timing) =>
+  new QueueHold({ queue: host.queue, log: host.log }, waits, closing.signal);
 const called = () => host.calls().map(({ part }) => part);
 
 describe('the hold of the queue', () => {
@@ -81,6 +83,7 @@ describe('the hold of the queue', () => {
   });
 
   it('is asked for anew where the other one answers after its deadline', async () => {
+    hold = holdWith({ ...timing, host: 40 });
     const late = host.fail('resume', { how: 'hang' });
     await expect(hold.call(false)).rejects.toThrow('did not answer');
     await hold.call(true);

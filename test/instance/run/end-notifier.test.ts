@@ -9,7 +9,8 @@ import type { Run } from '../../../src/wire/status.ts';
 import { HostDouble } from '../../rig/host-double/host-double.ts';
 import { until } from '../updates/rig.ts';
 
-const timing = { ...usualTiming, host: 100, onEnd: 40, retry: 10, longestRetry: 20 };
+// Nothing here waits for a limit.
+const timing = { ...usualTiming, retry: 10, longestRetry: 20 };
 const own = { container: 'own', word: 'w' };
 let host: HostDouble;
 let ledger: Ledger;

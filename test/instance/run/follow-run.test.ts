@@ -218,8 +218,10 @@ describe('a log', () => {
     container.say(done());
     container.exit(1);
     const fault = engine.fault({ kind: 'cut', match: /\/logs/, at: 300, times: 1_000 });
-    const following = follow();
-    await sleep(120);
+    const following = follow({ restart: forever, lastMoments: forever });
+    await isJudged();
+    ahead = 1.5 * forever;
+    await isJudged();
     expect(record.hasEnded).toBe(false);
     fault.release();
     await following;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OpenRun } from '../../../src/instance/store/open-run.ts';
 import { badRun, goodRun, lineOf, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
@@ -256,25 +256,31 @@ describe('nobody answers', () => {
     ['nothing is open', false],
   ])('where the engine is away and %s: held, and resumed with an error', async (_, isOpen) => {
     if (isOpen) leaveOpen({ updater: 'd'.repeat(64) });
-    const one = await rig.server({}, { timing: { silence: 300, known: 100 } });
+    let ahead = 0;
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+    const silence = 1_000_000;
+    const one = await rig.server({}, { timing: { silence, known: 100 } });
     await rig.engine.down();
     await one.updates.boot();
     expect(rig.state.isHeld).toBe(true);
     expect(await one.ask()).toMatchObject({ reason: { code: 'no-engine' } });
     expect(rig.state.isHeld).toBe(true);
+    ahead = silence;
     await until(() => !rig.state.isHeld);
     expect(one.host.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
     // It answers after all.
     await rig.engine.up();
     await until(() => rig.open === null);
     await over();
+    clock.mockRestore();
     expect(outcomes()).toEqual(isOpen ? ['crashed'] : []);
   });
 
   it('where the engine comes back in time: followed to the end', async () => {
     const container = atWork();
     leaveOpen({ updater: container.id });
-    const one = await rig.server();
+    const one = await rig.server({}, { timing: { silence: 600_000 } });
     await rig.engine.down();
     await one.updates.boot();
     await sleep(100);

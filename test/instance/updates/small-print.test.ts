@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Preparation } from '../../../src/instance/contract/options.ts';
 import { badRun, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
@@ -317,6 +317,8 @@ it('an engine that is away for a moment is no reason to hold what nothing was he
 });
 
 it('a status looks at the engine once a second at most, and once in ten where it is asked to', async () => {
+  let now = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
   const one = await booted({}, { timing: { watch: 60_000 } });
   const first = await one.updates.status();
   expect(first).not.toHaveProperty('releases');
@@ -325,7 +327,7 @@ it('a status looks at the engine once a second at most, and once in ten where it
   const before = count();
   await Promise.all([one.updates.status(), one.updates.status(), one.updates.isUpdating()]);
   expect(count()).toBe(before);
-  await sleep(1_010);
+  now += 1_000;
   await Promise.all([one.updates.status(), one.updates.status()]);
   await until(() => count() === before + 1);
   await one.updates.status({ refresh: true });
@@ -333,6 +335,7 @@ it('a status looks at the engine once a second at most, and once in ten where it
   expect(refreshed).toBeGreaterThan(before + 1);
   await one.updates.status({ refresh: true });
   expect(count()).toBe(refreshed);
+  clock.mockRestore();
 });
 
 it('an end is told to the log, as loud as it is', async () => {
