@@ -154,7 +154,7 @@ async function start(mount: (typeof http1)[number][1]): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The first line of an answer; empty where the connection was closed, null where it was neither within 3 s. */
+/** The first line of an answer; empty where the connection was closed, null where it was neither within 30 s. */
 async function rawly(port: number, target: string): Promise<string | null> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let said = '';
@@ -163,13 +163,13 @@ async function rawly(port: number, target: string): Promise<string | null> {
   });
   socket.on('error', () => {});
   socket.write(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 'latin1');
-  const timer = setTimeout(() => socket.destroy(new Error('late')), 3_000);
+  const timer = setTimeout(() => socket.destroy(new Error('late')), 30_000);
   const closed = await once(socket, 'close');
   clearTimeout(timer);
   return said === '' && closed[0] === true && !socket.readableEnded ? null : (said.split('\r\n')[0] ?? '');
 }
 
-/** The status of an answer; 0 where the stream was closed, null where it was neither within 3 s. */
+/** The status of an answer; 0 where the stream was closed, null where it was neither within 30 s. */
 async function overHttp2(
   session: ClientHttp2Session,
   target: string,
@@ -178,7 +178,7 @@ async function overHttp2(
   // Of another scheme than http and https a path is not looked at on its way.
   const stream = session.request({ ':path': target, ':scheme': scheme });
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(null), 3_000);
+    const timer = setTimeout(() => resolve(null), 30_000);
     const done = (status: number) => {
       clearTimeout(timer);
       stream.close();
