@@ -96,12 +96,12 @@ export class SharedQueue implements JobQueue {
     return added;
   }
 
-  /** Ends what waits for something else, or the one of that number, whatever it does. */
-  end(which: 'waiting' | number): void {
+  /** Ends the one of that number, whatever it does. */
+  end(id: number): void {
     this.#together(() => {
       for (const { job } of this.#rows()) {
-        const isMeant = which === 'waiting' ? job.state === 'queued' : job.id === which;
-        if (isMeant && job.progress !== 'done') this.#write({ ...job, progress: 'done', ended: now() }, null);
+        if (job.id === id && job.progress !== 'done')
+          this.#write({ ...job, progress: 'done', ended: now() }, null);
       }
     });
   }

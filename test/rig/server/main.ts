@@ -118,7 +118,7 @@ async function answer(request: Request): Promise<Response> {
     case 'POST /test/jobs':
       return Response.json(queue.add((await request.json()) as JobRequest), { status: 201 });
     case 'DELETE /test/jobs':
-      queue.end(Number(searchParams.get('id')) || 'waiting');
+      queue.end(Number(searchParams.get('id')));
       return new Response(null, { status: 204 });
     case 'GET /test/holds':
       return Response.json(noted('holds'));

@@ -194,11 +194,6 @@ export class ServerInstance extends Instance {
     return this.#json('/test/jobs');
   }
 
-  /** Ends the jobs that wait for something else. */
-  async dropWaitingJobs(): Promise<void> {
-    await this.ask('/test/jobs', { method: 'DELETE' });
-  }
-
   async endJob(id: number): Promise<void> {
     await this.ask(`/test/jobs?id=${id}`, { method: 'DELETE' });
   }
