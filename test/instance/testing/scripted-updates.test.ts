@@ -149,7 +149,7 @@ describe('a script', () => {
     const told = await playing.update({ target: 'v2.0.0', through: true, by: 'anna' });
     expect(told).toMatchObject({ run: { from: 'v1.4.2', to: 'v1.5.0', path } });
     const status = async () => (await ask('GET')).json;
-    await vi.waitFor(async () => expect((await status()).between).not.toBeNull());
+    await expect.poll(async () => (await status()).between).not.toBeNull();
     expect(await status()).toMatchObject({
       version: 'v1.5.0',
       between: { to: 'v2.0.0', says: 'old rows are moved' },
@@ -157,7 +157,7 @@ describe('a script', () => {
       run: { outcome: 'updated', path },
     });
     waits = false;
-    await vi.waitFor(async () => expect((await status()).version).toBe('v2.0.0'));
+    await expect.poll(async () => (await status()).version).toBe('v2.0.0');
     expect(await status()).toMatchObject({
       between: null,
       next: null,
@@ -172,7 +172,7 @@ describe('a script', () => {
       betweens: [{ seconds: 1, lasts: () => true }],
     });
     await playing.update({ target: 'v2.0.0', through: true });
-    await vi.waitFor(async () => expect((await ask('GET')).json.between).not.toBeNull());
+    await expect.poll(async () => (await ask('GET')).json.between).not.toBeNull();
     expect(await playing.cancel()).toMatchObject({ run: { outcome: 'updated', path: [] } });
     await sleep(100);
     expect(await playing.history()).toHaveLength(1);
@@ -260,11 +260,16 @@ describe('a script', () => {
     ['pull', 'cancelled'],
     ['verify', 'updated'],
   ])('is cancelled in %s: %s', async (state, outcome) => {
-    const { playing, ask, ended } = await play({ speed: 20 });
+    const { steps, end } = typicalRun();
+    let isMet = false;
+    const lasts = (step: string) => step === state && !isMet;
+    const run = { steps: steps.map((step) => ({ ...step, lasts: () => lasts(step.state) })), end };
+    const { playing, ask, ended } = await play({ runs: [run] });
     expect((await ask('DELETE', '/progress')).json.reason.code).toBe(cancelCodes[0]);
     await playing.update();
     await expect.poll(async () => (await playing.status()).run?.state, { interval: 2 }).toBe(state);
     const cancelled = await playing.cancel({ by: 'anna' });
+    isMet = true;
     expect(cancelled).toMatchObject(
       outcome === 'updated' ? { reason: { code: 'too-late' } } : { run: { cancelAskedBy: 'anna' } },
     );
@@ -339,12 +344,14 @@ describe('a script', () => {
 });
 
 describe('a server that does not answer', () => {
-  const during = (disturbed: Disturbance, seconds = 30) => ({
+  /** A state that is waited for lasts until it was met. */
+  const awaited = new Set<string>();
+  const during = (disturbed: Disturbance) => ({
     open: {
       steps: [
-        { state: 'pull', seconds: 5 },
-        { state: 'recreate', seconds, disturbed },
-        { state: 'verify', seconds: 5 },
+        { state: 'pull', seconds: 5, lasts: () => awaited.has('pull') },
+        { state: 'recreate', seconds: 30, disturbed, lasts: () => awaited.has('recreate') },
+        { state: 'verify', seconds: 5, lasts: () => awaited.has('verify') },
       ],
       end: { outcome: 'updated' },
     } as const,
@@ -358,27 +365,34 @@ describe('a server that does not answer', () => {
     ['logged-out', 401, 'application/problem+json'],
     ['unknown', 404, 'application/problem+json'],
   ] as const)('is %s', async (disturbed, status, type) => {
+    awaited.add('recreate');
     const { playing, ended } = await play(during(disturbed));
     await reached(playing, 'recreate');
     const response = await playing.handle(new Request(`${origin}${path}/progress`));
     expect([response.status, response.headers.get('content-type')]).toEqual([status, type]);
     if (disturbed === 'unknown') expect((await playing.status()).run).toBeNull();
+    awaited.clear();
     expect((await ended).away).toBe(disturbed === 'bad-gateway' ? 30 : null);
     expect((await playing.handle(new Request(`${origin}${path}/progress`))).status).toBe(200);
   });
 
   it('is silent until it is back', async () => {
+    for (const state of ['recreate', 'verify']) awaited.add(state);
     const { playing } = await play(during('silence'));
     await reached(playing, 'recreate');
-    const response = await playing.handle(new Request(`${origin}${path}/progress`));
-    expect(await response.json()).toMatchObject({ phase: 'verify' });
+    const response = playing.handle(new Request(`${origin}${path}/progress`));
+    awaited.delete('recreate');
+    expect(await (await response).json()).toMatchObject({ phase: 'verify' });
+    awaited.clear();
   });
 
   it('breaks connections, and those who follow come back to it', async () => {
-    const { playing } = await play(during('closed', 80));
+    for (const state of ['pull', 'recreate', 'verify']) awaited.add(state);
+    const { playing } = await play(during('closed'));
     const { ask } = { ask: (headers = {}) => new Request(`${origin}${path}/progress`, { headers }) };
     const headers = { accept: 'text/event-stream' };
     const following = follow((await playing.handle(ask(headers))).body);
+    awaited.delete('pull');
     const told = await following.rest();
     expect(told.slice(-2)).toEqual([expect.stringMatching(/^run run1:\d recreate$/), 'end']);
     await reached(playing, 'recreate');
@@ -387,9 +401,11 @@ describe('a server that does not answer', () => {
     await once(server, 'listening');
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}/progress`;
     await expect(fetch(url)).rejects.toThrow();
+    awaited.delete('recreate');
     await reached(playing, 'verify');
     const id = told.at(-2)?.split(' ')[1] ?? '';
     const back = follow((await fetch(url, { headers: { ...headers, 'last-event-id': id } })).body);
+    awaited.clear();
     const rest = await back.rest();
     const lines = rest.filter((one) => one.startsWith('line')).map((one) => one.split(' ')[2]);
     expect(lines).toEqual(['verify', 'updated']);
