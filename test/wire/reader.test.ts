@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createScriptedUpdates } from '../../src/instance/testing/index.ts';
+import { createScriptedUpdates, type ScriptedRun, typicalRun } from '../../src/instance/testing/index.ts';
+import type { PhaseWord } from '../../src/wire/codes.ts';
 import { Reader } from '../../src/wire/reader.ts';
 import { followRun, type News } from '../../src/wire/reader-follow.ts';
 
@@ -110,7 +111,7 @@ describe('a run is followed', () => {
       deadlines: { read: 200 },
     });
     const news: News[] = [];
-    const signal = AbortSignal.timeout(5_000);
+    const signal = AbortSignal.timeout(60_000);
     for await (const one of followRun(reader, { run, signal, timing })) news.push(one);
     return news;
   }
@@ -165,10 +166,10 @@ describe('a run is followed', () => {
   });
 
   it('by streams again, where one of them met the moment in which svc is away', async () => {
-    const updates = createScriptedUpdates({ speed: 10 });
+    let streams = 0;
+    const updates = createScriptedUpdates({ speed: 10, runs: [lasting('pull', () => streams < 3)] });
     await updates.start();
     await updates.update();
-    let streams = 0;
     const news = await follow(async (request) => {
       if (!isStream(request)) return updates.handle(request);
       streams++;
@@ -183,12 +184,12 @@ describe('a run is followed', () => {
   });
 
   it('where the last event was, and gets each line once', async () => {
-    const updates = createScriptedUpdates({ speed: 30 });
+    let streams = 0;
+    const updates = createScriptedUpdates({ speed: 30, runs: [lasting('verify', () => streams < 3)] });
     await updates.start();
     const all: string[] = [];
     updates.on('line', ({ line }) => void all.push(line.message));
     await updates.update();
-    let streams = 0;
     const news = await follow(async (request) => {
       const answer = await updates.handle(request);
       if (!isStream(request)) return answer;
@@ -281,6 +282,12 @@ describe('a run is followed', () => {
     expect(news.map(({ kind }) => kind)).toEqual(['unheard', 'unheard', 'unheard']);
   });
 });
+
+/** A run that goes no further than that for so long, however late its follower is. */
+function lasting(state: PhaseWord, lasts: () => boolean): ScriptedRun {
+  const { steps, end } = typicalRun();
+  return { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end };
+}
 
 /** A stream that begins and says nothing. */
 function streamOf(signal: AbortSignal): Response {
