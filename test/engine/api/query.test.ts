@@ -82,7 +82,7 @@ describe('inspectContainers', () => {
     expect(most).toBeLessThanOrEqual(32);
   });
 
-  it.concurrent('takes a failure that stays for no absence', { timeout: 15_000 }, async () => {
+  it.concurrent('takes a failure that stays for no absence', async () => {
     const engine = await engineWith({ '/containers/a/json': [500, { message: 'disk' }] });
     await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
       away('the engine does not answer (GET /containers/a/json): disk'),
