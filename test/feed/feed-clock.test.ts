@@ -34,7 +34,7 @@ const pauses = () => timers.mock.calls.map(([, delay]) => delay ?? 0).filter((de
 
 /** Until so many checks have ended, and the next is set. */
 async function ended(count: number): Promise<void> {
-  const end = process.hrtime.bigint() + 10_000_000_000n;
+  const end = process.hrtime.bigint() + 60_000_000_000n;
   while (pauses().length < count) {
     if (process.hrtime.bigint() > end) throw new Error(`${pauses().length} checks of ${count} have ended`);
     await new Promise((resolve) => setImmediate(resolve));
