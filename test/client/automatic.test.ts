@@ -137,7 +137,7 @@ describe.concurrent('what starts by itself', () => {
   it('is no "automatic" that has started it', async () => {
     const { url, updates } = await play();
     await updates.update({ by: 'automatic' });
-    expect((await svc(url, 'instance update')).out).toMatch(/is on already, started by itself, \d s ago\./);
+    expect((await svc(url, 'instance update')).out).toMatch(/is on already, started by itself, \d+ s ago\./);
     expect((await svc(url, 'instance history')).out).toMatch(/ on \(\w+\) {2}by itself\n$/);
   });
 

@@ -68,7 +68,7 @@ describe.concurrent('svc instance status', () => {
     [
       'an update that is on',
       { open },
-      [/^An update to v1\.5\.0 is on already, started \d s ago\.\nFollow it: svc instance follow\n$/m],
+      [/^An update to v1\.5\.0 is on already, started \d+ s ago\.\nFollow it: svc instance follow\n$/m],
     ],
     [
       'a feed that fails',
@@ -295,7 +295,7 @@ describe.concurrent('svc instance update', () => {
     });
     expect((await svc(url, 'instance update')).exitCode).toBe(5);
     expect((await svc(url, 'instance status')).out).toMatch(
-      /Last time, \d s ago: The update has left svc broken \(unhealthy\)/,
+      /Last time, \d+ s ago: The update has left svc broken \(unhealthy\)/,
     );
     await svc(url, 'instance update --no-follow');
     expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(2);

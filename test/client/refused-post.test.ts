@@ -46,7 +46,7 @@ describe.concurrent('the request for an update is refused', () => {
     expect([exitCode, out]).toEqual([
       3,
       expect.stringMatching(
-        /^An update to v1\.5\.0 is on already, started by anna, \d s ago\.\nFollow it: svc instance follow\n$/,
+        /^An update to v1\.5\.0 is on already, started by anna, \d+ s ago\.\nFollow it: svc instance follow\n$/,
       ),
     ]);
   });
