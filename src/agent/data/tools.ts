@@ -117,7 +117,8 @@ function look({ mounts }: Asked): Look[] {
       names.length < 5 && names.push(each.toString().slice(path.length) || '/');
     const seen = new Set<number>();
     const walk = (each: Buffer) => {
-      const is = lstatSync(each);
+      const is = unlessGone(() => lstatSync(each));
+      if (is === null) return;
       if (is.dev !== root.dev) {
         tell(found.inside, each);
         return;
@@ -125,12 +126,22 @@ function look({ mounts }: Asked): Look[] {
       found.files++;
       if (strangerOf(each, is) !== null) tell(found.strange, each);
       if (!seen.has(is.ino)) found.bytes += is.blocks * 512;
-      if (is.isDirectory()) for (const name of namesIn(each)) walk(name);
+      if (is.isDirectory()) for (const name of unlessGone(() => namesIn(each)) ?? []) walk(name);
       else if (is.nlink > 1) seen.add(is.ino);
     };
     if (type !== 'other') walk(Buffer.from(path));
     return found;
   });
+}
+
+/** Null where it is gone: before an app is stopped, it works on. */
+function unlessGone<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
 }
 
 /** Where what is mounted there begins in its file system. The engine follows links, which may lead elsewhere by now. */
