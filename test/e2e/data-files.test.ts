@@ -162,6 +162,20 @@ test('a disk that is full is told of, and what was half kept is taken away', asy
   expect(await readdir(place.here)).toEqual([]);
 });
 
+test('an app works on while its data are looked at', async () => {
+  const { directory, work, place, run } = await stage();
+  const data = join(directory, 'data');
+  await mkdir(data);
+  await sh('mkdir "$1/kept"; for n in {1..2000}; do : >"$1/kept/$n"; done', data);
+  const works = 'while :; do cp -r /data/kept /data/passing; rm -r /data/passing; done';
+  await run('app', ['-v', `${data}:/data`, '--entrypoint', '/bin/sh'], ['-c', works]);
+  await expect.poll(() => readdir(data)).toContain('passing');
+  for (let looks = 0; looks < 10; looks++) {
+    const { source } = await files.survey(['app'], place, work);
+    expect(source.mounts).toHaveLength(1);
+  }
+});
+
 test('a database of SQLite comes back with what stands only in its log', async () => {
   const { directory, work, place, run } = await stage();
   const data = join(directory, 'data');
