@@ -160,7 +160,9 @@ function expectTrace(log: string): void {
 }
 
 test('no secret is in any line of any run, image references and paths are', async () => {
-  const instance = await withSecrets();
+  const registry = await startBadRegistry(inject('host').registry);
+  onTestFinished(() => registry.close());
+  const instance = await withSecrets(registry.host);
   await instance.publish('v1.3.0', talkative);
   await instance.write('app.env', `${await instance.read('app.env')}LATER=${secrets.LATER}\n`);
   const runs: [UpdateResult, string][] = [];
@@ -191,10 +193,12 @@ test('no secret is in any line of any run, image references and paths are', asyn
     }
   }
   runs.push([await runUpdater(instance, ['--target', 'v1.2.0']), 'line']);
+  registry.fail({ kind: 'stall' });
   const cancelled = instance.startUpdate(['--target', 'v1.3.0', '--log', 'json']);
   await cancelled.waitFor('inspect');
   await cancelled.kill('SIGTERM');
   runs.push([await cancelled.done, 'json']);
+  registry.fail(null);
   const broken = await runUpdater(instance, ['--target', 'v1.3.0', '--wait-timeout', '3']);
   expect(broken.exitCode).toBe(5);
   expect(broken.log).toContain('connecting as svc:*** with ***, george at tunnel');

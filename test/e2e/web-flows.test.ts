@@ -134,7 +134,7 @@ describe.concurrent('an update', () => {
       expect(title).toBe('✓ v1.5.0 – svc');
       await notice(page).getByText('v1.5.0 runs').waitFor();
       const told = await notice(page).locator('.toast').innerText();
-      expect(told).toMatch(/away for \d s · 1 waiting job runs now/);
+      expect(told).toMatch(/away for \d+ s · 1 waiting job runs now/);
       expect(told).toContain('build-2 runs v1.4.0');
       expect(await page.title()).toBe('✓ v1.5.0 – svc');
       await notice(page).getByRole('button', { name: 'Close' }).click();
