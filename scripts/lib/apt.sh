@@ -38,14 +38,20 @@ apt_fetch() {
   mirror=$(apt_mirror)
   home=$STATE/apt/$suite${APT_ARCH:+-$APT_ARCH}
   mkdir -p "$home"/{etc/parts,lists/partial,cache/archives/partial}
+  : >"$home/status"
   # The machine's own keyring signs for every suite of the same archive.
   printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$mirror" "$suite" >"$home/etc/sources.list"
+  : >"$home/status"
   local own=(
+    # An installed package may be of another suite, such as the security updates: its version would be preferred.
+    -o "Dir::State::status=$home/status"
     -o "Dir::Etc::SourceList=$home/etc/sources.list"
     -o "Dir::Etc::SourceParts=$home/etc/parts"
     -o "Dir::Etc::Preferences=$home/etc/preferences"
     -o "Dir::Etc::PreferencesParts=$home/etc/parts"
     -o "Dir::State::Lists=$home/lists"
+    # Otherwise a version that is installed here from elsewhere counts as the newest, and the suite does not have it.
+    -o "Dir::State::status=$home/status"
     -o "Dir::Cache=$home/cache"
     -o 'APT::Sandbox::User=root'
     -o 'APT::Update::Post-Invoke-Success='
