@@ -21,9 +21,9 @@ RUN if command -v apk >/dev/null; then \
       || echo 'apk could not remove the packages; their programs go by name, libraries stay'; \
     fi
 # Access-control lists and extended attributes of the files that an update writes: Node has no calls for them, and a file
-# that loses its list may let its whole group in. For restore points, GNU's tar, as busybox's loses them, holes and times,
-# and setfacl. The packages are the target's, by /image/etc/apk.
-RUN if command -v apk >/dev/null; then apk --root /image --no-cache add --no-scripts attr tar acl; fi
+# that loses its list may let its whole group in. Restore points are copied by rsync. GNU's tar computes their hashes,
+# because busybox's omits lists and attributes. The packages are the target's, by /image/etc/apk.
+RUN if command -v apk >/dev/null; then apk --root /image --no-cache add --no-scripts attr tar acl rsync; fi
 RUN rm -rf \
       /image/usr/local/libexec/docker/cli-plugins/docker-buildx \
       /image/usr/local/bin/docker-buildx \
@@ -41,6 +41,7 @@ RUN rm -rf \
     && test -x /image/usr/bin/getfattr \
     && test -x /image/usr/bin/setfattr \
     && test -x /image/usr/bin/setfacl \
+    && test -x /image/usr/bin/rsync \
     # Busybox's is a link.
     && find /image/bin /image/usr/bin -name tar -type f -perm -100 | grep -q . \
     && test -x /image/usr/local/bin/docker \

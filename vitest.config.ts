@@ -7,7 +7,6 @@ const longest = [
   // Unit tests, which run by themselves.
   'executable',
   'misbehaving',
-  'kill',
   'replace-files.property',
   'cut-answers',
   'lock',

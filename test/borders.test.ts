@@ -37,7 +37,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     replace: ['data', 'drift', 'log', 'process', 'pull', 'state'],
     resume: ['data', 'inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
-    init: ['data', 'inspect', 'log', 'process'],
+    init: ['data', 'facts', 'inspect', 'log', 'process'],
     stack: ['bump', 'inspect', 'log', 'process', 'proof', 'pull', 'state'],
   },
   instance: {
@@ -48,7 +48,6 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     place: ['contract'],
     offer: ['contract', 'host', 'place', 'store'],
     run: ['contract', 'host', 'offer', 'place', 'store'],
-    archive: ['contract', 'offer', 'run'],
     'by-itself': ['contract', 'host', 'offer', 'run'],
     http: ['contract', 'host', 'run'],
     testing: ['by-itself', 'contract', 'host', 'http'],
@@ -75,7 +74,7 @@ const deciders = [
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
   /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,
   /^agent\/resume\/(?:plan-earlier|others-work)\.ts$/,
-  /^agent\/data\/postgres-(?:plan|sql)\.ts$/,
+  /^agent\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
   /^agent\/stack\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
   /^agent\/state\/(?:changeover|was-interrupted)\.ts$/,
 ];
@@ -101,10 +100,9 @@ const writtenOnce: readonly [name: string, file: string][] = [
  * never how long it took or is waited for.
  */
 const wallClockReaders: readonly [file: string, what: string][] = [
-  ['agent/data/keep-point.ts', 'since when nobody writes any more'],
   ['agent/log/log.ts', 'the time of a line'],
   ['agent/main.ts', 'when the run began'],
-  ['agent/replace/way-back/restore-data.ts', 'what the present is called, once it is gone back'],
+  ['agent/replace/save.ts', 'when the data was saved'],
   ['agent/state/journal.ts', 'the folder of a journal that is put aside'],
   ['agent/state/lock.ts', 'since when the lock is held'],
 ];

@@ -84,11 +84,11 @@ describe("SECURITY.md's tables of calls", () => {
     const filesWith = (form: RegExp) =>
       [...texts].filter(([, text]) => form.test(text)).map(([file]) => file);
     const imports = (names: string) => new RegExp(`(?:from|import\\(|Module\\()[^;]*?'(?:${names})'`);
-    // The client's own, which replaces a program and runs it.
-    const ofClient = 'client/self-update/run-to-end.ts';
+    // The client's own, which runs its new file before it is in place.
+    const ofClient = 'client/self-update/client-file.ts';
     const ofFiles = 'files/attributes.ts';
     // A program of its own, in a container without the engine's socket.
-    const inContainer = 'agent/data/tools.ts';
+    const inContainer = 'agent/data/rsync.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
       inContainer,
       ofClient,
@@ -101,15 +101,24 @@ describe("SECURITY.md's tables of calls", () => {
     );
     expect(unique(programs)).toEqual(['getfattr', 'ls', 'setfattr']);
     for (const name of programs) expect(read('SECURITY.md')).toContain(`\`${name}\``);
-    expect(filesWith(/\brunCommand\(/)).toHaveLength(2);
+    // Commands of docker, where they are defined, and `rm` for the folder of a restore point.
+    expect(filesWith(/\brunCommand\(/).sort()).toEqual([
+      'agent/data/point.ts',
+      'engine/cli/command.ts',
+      'engine/cli/engine.ts',
+    ]);
     // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
     // address is.
     const onHttp = ['agent/drift/recorder.ts', 'engine/http/request.ts'];
-    const types = ['engine/http/target.ts', 'feed/inner-host.ts', 'instance/http/node-handler.ts'];
-    expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual([
-      ...onHttp,
-      ...types,
-    ]);
+    const types = [
+      'agent/data/outside-databases.ts',
+      'engine/http/target.ts',
+      'feed/inner-host.ts',
+      'instance/http/node-handler.ts',
+    ];
+    expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual(
+      [...onHttp, ...types].sort(),
+    );
     // What reads a feed, and what reads the server's answers, which is not in the updater.
     expect(filesWith(/\bfetch\(/).filter((file) => !file.startsWith('feed/'))).toEqual(['wire/reader.ts']);
     expect(filesWith(/getBuiltinModule\(/).sort()).toEqual(onHttp);

@@ -76,8 +76,8 @@ make_cli_standin() {
     apt_fetch sid "$debs/sid" "docker-cli=$STANDIN_CLI" "docker-compose=$STANDIN_COMPOSE"
   fi
   apt_fetch sid "$debs/sid" docker-buildx=
-  apt_fetch "$codename" "$debs/$codename" libc6= busybox-static= ca-certificates= attr= acl= tar= \
-    libacl1= libattr1= libselinux1= libpcre2-8-0=
+  apt_fetch "$codename" "$debs/$codename" libc6= busybox-static= ca-certificates= attr= acl= tar= rsync= \
+    libacl1= libattr1= libselinux1= libpcre2-8-0= libpopt0= liblz4-1= libzstd1= libxxhash0= libssl3= zlib1g=
   rm -rf "$root"
   mkdir -p "$root"/{image,unpacked/usr/bin}
 
@@ -90,14 +90,14 @@ make_cli_standin() {
     cp "$(toolchain_folder cli)/docker" "$root/unpacked/usr/bin/docker"
     cp "$(toolchain_folder "$STANDIN_COMPOSE_MODULE")/docker-compose" "$root/unpacked/usr/libexec/docker/cli-plugins/docker-compose"
   fi
-  for name in busybox-static ca-certificates attr acl tar; do
+  for name in busybox-static ca-certificates attr acl tar rsync; do
     dpkg-deb -x "$(apt_file "$debs/$codename" "$name")" "$root/unpacked"
   done
-  for name in libc6 libacl1 libattr1 libselinux1 libpcre2-8-0; do
+  for name in libc6 libacl1 libattr1 libselinux1 libpcre2-8-0 libpopt0 liblz4-1 libzstd1 libxxhash0 libssl3 zlib1g; do
     dpkg-deb -x "$(apt_file "$debs/$codename" "$name")" "$root/image"
   done
-  # Character sets nobody converts between, and documentation.
-  rm -rf "$root"/image/usr/lib/*/{gconv,audit} "$root"/image/usr/share
+  # Character sets nobody converts between, documentation, and what of OpenSSL rsync does not use.
+  rm -rf "$root"/image/usr/lib/*/{gconv,audit,engines-3,ossl-modules,libssl.so.3} "$root"/image/usr/share
 
   plugins=usr/local/libexec/docker/cli-plugins
   mkdir -p "$root/image"/{bin,dev,etc/ssl/certs,proc,root,sys,tmp,usr/bin,usr/local/bin,usr/local/lib,var,"$plugins"}
@@ -105,7 +105,7 @@ make_cli_standin() {
   mv "$root/unpacked/usr/bin/docker" "$root/image/usr/local/bin/docker"
   mv "$root/unpacked/usr/libexec/docker/cli-plugins/"docker-{compose,buildx} "$root/image/$plugins/"
   mv "$root/unpacked/bin/busybox" "$root/image/bin/busybox"
-  mv "$root/unpacked/usr/bin/"{get,set}fattr "$root/unpacked/bin/"{setfacl,tar} "$root/image/usr/bin/"
+  mv "$root/unpacked/usr/bin/"{{get,set}fattr,rsync} "$root/unpacked/bin/"{setfacl,tar} "$root/image/usr/bin/"
   # Another machine's does not run here, and is of the same version.
   APT_ARCH='' apt_fetch "$codename" "$STATE/debs/$codename" busybox-static=
   dpkg-deb -x "$(apt_file "$STATE/debs/$codename" busybox-static)" "$root/own"

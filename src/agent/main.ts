@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Engine } from '../engine/cli/engine.ts';
 import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
-import { back } from './back.ts';
 import { bump, withBumpSettings } from './bump/bump.ts';
 import { fetchAhead } from './fetch.ts';
 import { init } from './init/init.ts';
@@ -27,6 +26,7 @@ import { usageOf } from './process/usage.ts';
 import { versionLine } from './process/versions.ts';
 import { removePoint } from './remove-point.ts';
 import { endingFacts, nothingYet } from './resume/run-so-far.ts';
+import { rollback } from './rollback.ts';
 import { showPlan } from './show-plan.ts';
 import { showStackPlan, updateStack } from './stack/index.ts';
 import { update } from './update.ts';
@@ -82,7 +82,7 @@ async function main(argv: readonly string[]): Promise<number> {
     }
     const context = { ...doors, options: await withTargetOfArchive(options) };
     const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
-    if (options.command === 'back') return await back({ ...doors, options }, readUpdate);
+    if (options.command === 'rollback') return await rollback({ ...doors, options }, readUpdate);
     if (options.command === 'restore-point') return await removePoint(context, readUpdate);
     if ((options.command === 'update' || options.command === 'plan') && options.stack !== null) {
       if (options.command === 'update') return await updateStack(context, readUpdate);

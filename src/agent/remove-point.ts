@@ -1,6 +1,6 @@
 import { UpdateError } from '../progress/update-error.ts';
-import { discardOthers } from './data/keep-point.ts';
-import { placesIn, pointsDirectory } from './data/point.ts';
+import { discardPoints } from './data/discard-point.ts';
+import { pointsDirectory } from './data/point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { findInstance } from './inspect/find-instance.ts';
 import { givePaths } from './inspect/view-project.ts';
@@ -10,7 +10,7 @@ import { toItsEnd } from './resume/to-its-end.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
 
-/** Takes all restore points away. Gives the exit code. Refusals: journal-pending, and those of finding the project. */
+/** Removes all restore points of the project. Gives the exit code. Refusals: journal-pending, and those of finding the project. */
 export const removePoint = (given: RunContext, read: ReadOptions): Promise<number> =>
   toItsEnd(given, async (soFar) => {
     const instance = await findInstance(given);
@@ -25,9 +25,9 @@ export const removePoint = (given: RunContext, read: ReadOptions): Promise<numbe
     const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
     await givePaths(project, paths, log);
     const directory = pointsDirectory(options.restoreDir, paths, project);
-    const count = (await placesIn(directory, project)).length;
-    const work = { engine, log, project: place.name, moved: [], toolsImage: own.imageId };
-    await discardOthers(directory, project, [], work);
+    if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not tried on podman');
+    const doors = { engine, log, project: place.name, toolsImage: own.imageId };
+    const count = await discardPoints(doors, directory, project);
     log.enter('done');
     const message =
       count === 0 ? 'unchanged: there is no restore point' : `removed: ${counted(count, 'restore point')}`;

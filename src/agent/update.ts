@@ -15,7 +15,7 @@ import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
 import { endUpdated, freeable } from './replace/end-updated.ts';
 import { announce, recreate } from './replace/recreate.ts';
-import { save } from './replace/save.ts';
+import { saveCold, saveWarm } from './replace/save.ts';
 import { verify } from './replace/verify.ts';
 import {
   type OldTexts,
@@ -28,11 +28,11 @@ import { endingFacts, type Locked, type PlannedRun, type RunSoFar } from './resu
 import { settleEarlier } from './resume/settle-earlier.ts';
 import { endedBefore, toItsEnd } from './resume/to-its-end.ts';
 import { isStackInstead, updateStack } from './stack/index.ts';
-import type { JournalData } from './state/journal.ts';
+import type { Journal, JournalData } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
 import { wasInterrupted } from './state/was-interrupted.ts';
 import { endUnchanged, isUnchanged } from './unchanged.ts';
-import { oldTexts, writeUpdate } from './write-update.ts';
+import { oldTexts, planReplacement, writeUpdate } from './write-update.ts';
 
 /** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
 export async function update(given: RunContext, read: ReadOptions): Promise<number> {
@@ -90,10 +90,32 @@ async function fromTheBeginning(
   // Containers that run already and are not well are no reason to put anything back.
   if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
   const texts = oldTexts(pulled.filePlan);
-  const written = await writeUpdate(context, journal, planned, { ...pulled, ...found, earlier }).catch(
-    undo(texts),
-  );
-  return replace(context, { journal, ...written, texts });
+  const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
+  const { saved, ...written } = await saving.catch(undo(texts));
+  return replace(context, { journal, ...written, texts, record: saved?.record ?? null });
+}
+
+/** The phases `save`, if a restore point is wanted, and `write`. */
+async function saveAndWrite(
+  context: RunContext,
+  journal: Journal,
+  planned: PlannedRun,
+  before: Parameters<typeof planReplacement>[3],
+) {
+  const { point, installation } = planned;
+  if (point !== null) await saveWarm(context, journal, point);
+  const replacement = await planReplacement(context, journal, planned, before);
+  const { changeover } = replacement;
+  const saved = point && (await saveCold(context, journal, point, changeover, installation));
+  try {
+    await writeUpdate(context, journal, planned, before, { ...replacement, saved });
+    return { ...replacement, saved };
+  } catch (error) {
+    saved?.record.cancel();
+    throw error;
+  } finally {
+    saved?.endWatch();
+  }
 }
 
 /** What there is before anything is planned, and the pull that may begin meanwhile. */
@@ -125,14 +147,13 @@ export async function planRun(
   return { installation, ...planned, interrupted, point, expected };
 }
 
-/** The phases `save`, `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */
+/** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */
 const replace = (context: RunContext, planned: PlannedReplacement): Promise<Ending> =>
   replacing(context, planned, async (work) => {
-    await save(work);
     announce(work);
     const seen = await recreate(work, planned.look);
     // Nobody needs the old image any more, and the engine has time while the new one is waited for.
     const freed = startEarly(freeable(work.engine, work.changeover));
     await verify(work, seen);
-    return endUpdated(work, freed);
+    return endUpdated(work, freed, planned.record ?? null);
   });

@@ -1,17 +1,21 @@
 import { basename, join } from 'node:path';
-import { allFiles } from '../compose/project-files.ts';
+import { allEnvFiles, allFiles, type ProjectFiles } from '../compose/project-files.ts';
 import type { Container } from '../engine/container.ts';
 import { checkTargets } from '../files/check-targets.ts';
+import { hashAt } from '../files/file-record.ts';
+import { disk } from '../files/file-system.ts';
 import { replaceFiles } from '../files/replace-files.ts';
 import { stateName } from '../progress/state-name.ts';
 import { Cancelled } from '../progress/stops.ts';
+import type { Point } from './data/point.ts';
 import { type Installation, replacedServices } from './inspect/installation.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
 import type { RunContext } from './process/run-context.ts';
 import type { Preparation } from './pull/pull-and-prepare.ts';
+import { moveTags } from './pull/tags.ts';
 import { type Look, sameContainers } from './replace/same-containers.ts';
-import { beginPoint } from './replace/save.ts';
+import type { Saved } from './replace/save.ts';
 import type { OldTexts } from './replace/way-back/go-back.ts';
 import { keepWayBack } from './replace/way-back/keep-way-back.ts';
 import type { PlannedRun } from './resume/run-so-far.ts';
@@ -24,32 +28,55 @@ import { backupsOf } from './state/state-directory.ts';
 export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
   new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
 
+type LookBefore = Preparation & { earlier: JournalData | null; debris: readonly Container[] };
+
 /**
- * The phase `write`: the containers are looked at once more, the files are written, and what it takes to go back is noted.
- * Gives what is to be replaced.
+ * Looks at the containers once more, right before the first of them is stopped or the first byte changes. Gives what is to
+ * be replaced.
  * @throws UpdateError containers-changed, compose-busy
  */
-export async function writeUpdate(
+export async function planReplacement(
   context: RunContext,
   journal: Journal,
-  { installation, plan, point }: PlannedRun,
-  {
-    filePlan,
-    images,
-    ...before
-  }: Preparation & { earlier: JournalData | null; debris: readonly Container[] },
+  { installation, plan }: PlannedRun,
+  { filePlan, images, ...before }: LookBefore,
 ): Promise<{ changeover: Changeover; look: Look }> {
   const replaced = replacedServices(installation);
   const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
   const { from } = journal.data;
-  const changeover = planChangeover(installation, plan, filePlan, { images, containers, from });
-  const place = point && (await beginPoint(context, journal, changeover, point));
+  return { changeover: planChangeover(installation, plan, filePlan, { images, containers, from }), look };
+}
+
+/**
+ * The phase `write`: the files are written, tags that were left where they were are moved, and what it takes to roll back is
+ * noted.
+ */
+export async function writeUpdate(
+  context: RunContext,
+  journal: Journal,
+  { installation }: Pick<PlannedRun, 'installation'>,
+  { filePlan, images, earlier }: LookBefore,
+  { changeover, look, saved }: { changeover: Changeover; look: Look; saved: Saved | null },
+): Promise<void> {
   await writeFiles(context, installation, filePlan, journal);
-  await keepWayBack(context, journal, changeover, installation, place);
-  if (before.earlier?.started && isThereAlready(changeover, look.found.containers)) {
+  if (context.options.restorePoint) await moveTags(context, images);
+  await saved?.hold();
+  // Without a restore point if another version was started in the meantime.
+  if (journal.data.point && saved) {
+    const back = { ...journal.data, changeover, phase: 'done' } as const;
+    await saved.record.update({ back, fileHashes: await composeHashes(installation.files) });
+  }
+  await keepWayBack(context, journal, changeover, installation);
+  if (earlier?.started && isThereAlready(changeover, look.found.containers)) {
     await journal.note({ started: true });
   }
-  return { changeover, look };
+}
+
+/** A rollback is refused if a compose file has been edited since. */
+function composeHashes(files: ProjectFiles): Promise<Point['fileHashes']> {
+  const envFiles = allEnvFiles(files);
+  const own = allFiles(files).filter(({ path }) => !envFiles.some((each) => each.path === path));
+  return Promise.all(own.map(async ({ path }) => ({ path, sha256: await hashAt(disk, path) })));
 }
 
 /** Every file of the update, or none. The journal knows of all of them before the first changes. */

@@ -29,10 +29,6 @@ export interface Command {
   options: readonly Option[];
   /** Words that have to follow the name. */
   arguments?: readonly Argument[];
-  /** Whether a command line may follow behind `--`. */
-  takesCommandLine?: true;
-  /** It goes on where nobody reads what it says: it may have something to put back. */
-  outlivesOutput?: true;
   examples: readonly (readonly [line: string, does: string])[];
   /**
    * Resolves with the exit code.
@@ -46,8 +42,6 @@ export interface Args {
   /** By name without dashes; an option without a value is `true`. */
   options: Readonly<Record<string, string | true>>;
   words: readonly string[];
-  /** What stands behind `--`. */
-  commandLine: readonly string[];
 }
 
 /** What a command writes to. */

@@ -2,11 +2,11 @@ import { mapTexts } from '../progress/plain-text.ts';
 import type { Command } from './command.ts';
 import { completion } from './commands/completion.ts';
 import { instanceAutomatic } from './commands/instance-automatic.ts';
-import { instanceBack } from './commands/instance-back.ts';
 import { instanceCancel } from './commands/instance-cancel.ts';
 import { instanceChannel } from './commands/instance-channel.ts';
 import { instanceFollow } from './commands/instance-follow.ts';
 import { instanceHistory } from './commands/instance-history.ts';
+import { instanceRollback } from './commands/instance-rollback.ts';
 import { instanceSkip } from './commands/instance-skip.ts';
 import { instanceStatus } from './commands/instance-status.ts';
 import { instanceUpdate } from './commands/instance-update.ts';
@@ -23,7 +23,7 @@ const commands: readonly Command[] = [
   instanceFollow,
   instanceCancel,
   instanceHistory,
-  instanceBack,
+  instanceRollback,
   update,
   completion,
 ];

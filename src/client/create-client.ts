@@ -64,7 +64,6 @@ class Process {
   readonly #trust: Trust | null;
   readonly #stopped = new AbortController();
   #stoppedBy: number = constants.signals.SIGINT;
-  #outlivesOutput = false;
   #unwritable: string | null = null;
 
   constructor(version: string, trust: Trust | null) {
@@ -98,7 +97,7 @@ class Process {
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
     if (code === 'EIO') return;
     this.#unwritable ??= code;
-    if (!this.#outlivesOutput) this.#stopped.abort();
+    this.#stopped.abort();
   }
 
   /** Connections that are kept for the next request would keep the process. */
@@ -124,10 +123,7 @@ class Process {
     }
     try {
       const typed = parseTyped(words, commands);
-      if (typed.kind === 'run') {
-        this.#outlivesOutput = typed.command.outlivesOutput === true;
-        return await typed.command.run(this.#context(typed.args));
-      }
+      if (typed.kind === 'run') return await typed.command.run(this.#context(typed.args));
       if (typed.kind === 'version') stdout.write(`${program} ${this.#version}\n`);
       else stdout.write(typed.command === null ? helpOfAll(commands, typed.group) : helpOf(typed.command));
       return 0;

@@ -17,7 +17,7 @@ const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>,
 
 /** What a run is called. */
 export const nameOf = ({ kind }: Pick<Run, 'kind'>): string =>
-  kind === 'back' ? 'the way back' : 'the update';
+  kind === 'rollback' ? 'the rollback' : 'the update';
 const subjectOf = (run: Pick<Run, 'kind'>): string => nameOf(run).replace('t', 'T');
 
 /** `The update failed (pull-unknown)` */

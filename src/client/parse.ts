@@ -62,7 +62,6 @@ function readArgs(
 ): { args: Args; mistakes: string[]; wantsHelp: boolean } {
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
-  const commandLine = end < 0 ? [] : words.slice(end + 1);
   const { tokens } = parseArgs({
     args: [...own],
     options: {
@@ -96,8 +95,8 @@ function readArgs(
     } else options[option.name] = value;
   }
   mistakes.push(...wordMistakes(given, command));
-  if (commandLine.length > 0 && !command.takesCommandLine) mistakes.push('Nothing may stand behind --.');
-  return { args: { options, words: given, commandLine }, mistakes, wantsHelp };
+  if (end >= 0 && end < words.length - 1) mistakes.push('Nothing may stand behind --.');
+  return { args: { options, words: given }, mistakes, wantsHelp };
 }
 
 function noOption(typed: string, { options }: Command, words: readonly string[]): string {

@@ -1,5 +1,5 @@
-import { byItself } from '../wire/codes.ts';
-import type { BackOffer, Between, JobInTheWay, Reason, Status } from '../wire/status.ts';
+import { byItself, type RunKind } from '../wire/codes.ts';
+import type { Between, JobInTheWay, Reason, RollbackOffer, Status } from '../wire/status.ts';
 import { names } from './names.ts';
 import { count, cut, sentence, table, widthOf } from './text.ts';
 import { ageOf, between, dateTime, dueAt, duration, seconds } from './times.ts';
@@ -28,8 +28,8 @@ export function offerLines(status: Status): string[] {
     const fetched = aheadLine(status);
     if (fetched !== null) lines.push(fetched);
     if (status.preparation !== null) lines.push(`Before an update: ${sentence(status.preparation)}`);
-    if (status.restorePoint !== null)
-      lines.push(keptSentence(status.restorePoint, status.version, next.version));
+    const saved = restorePointLine(status, next.version);
+    if (saved !== null) lines.push(saved);
   }
   if (feedError !== null) {
     const wait = between(now, feedError.nextCheckAt);
@@ -76,41 +76,38 @@ function aheadLine({ next, ahead }: Status): string | null {
   return [is, takes].filter(Boolean).join(' ') || null;
 }
 
-/** What is done before an update to a version, in sentences: by the platform, and by the updater. */
-export const beforeUpdate = ({ preparation, restorePoint, version }: Status, to: string): string[] => [
-  ...(preparation === null ? [] : [sentence(preparation)]),
-  ...(restorePoint === null ? [] : [keptSentence(restorePoint, version, to)]),
-];
+/** The question before an update that cannot be undone lists these: what the platform does first. */
+export const beforeUpdate = ({ preparation, restorePoint }: Status): string => {
+  if (preparation !== null) return sentence(preparation);
+  return restorePoint === null ? 'Take a database dump first.' : '';
+};
 
-function keptSentence(
-  { seconds: takes }: NonNullable<Status['restorePoint']>,
-  from: string,
-  to: string,
-): string {
+/** That an update saves the data first, and the downtime of that; null if it does not. */
+export function restorePointLine({ restorePoint, version }: Status, to: string): string | null {
+  if (restorePoint === null) return null;
   const { name } = names();
-  const longer = takes === null ? '' : ` Keeping them takes about ${seconds(takes)}, while ${name} is away.`;
-  return `Your data are kept first; if ${to} does not come up, ${name} goes back to ${from} with them.${longer}`;
+  const { seconds: last } = restorePoint;
+  const long =
+    last === null ? 'while the last changes are copied' : `for about ${seconds(last)} (as last time)`;
+  return `Data is saved first. If ${to} fails, ${name} rolls back to ${version} and restores the data. ${name} and its data services will be unavailable ${long}.`;
 }
 
-/** What going back leads to, and what is lost by it. */
-export function backLines(offer: BackOffer, { version, now }: Pick<Status, 'version' | 'now'>): string[] {
-  const { to, at, since = at, rows, tables, files, words } = offer;
+/** The effects of a rollback. */
+export function rollbackLines(
+  offer: RollbackOffer,
+  { version, now }: Pick<Status, 'version' | 'now'>,
+): string[] {
+  const { to, at, since = at } = offer;
   const { name } = names();
-  const inTables = count(tables ?? 0, 'table');
-  const differ = [
-    rows ? `${count(rows, 'row')} in ${inTables}` : tables ? `changes in ${inTables}` : '',
-    files ? count(files, 'file') : '',
-  ].filter(Boolean);
-  const isCounted = rows !== null || tables !== null || files !== null;
-  const what =
-    differ.join(', ') || (isCounted ? 'no row and no file differs' : 'how much that is was not counted');
-  const time = ageOf(since, now);
-  const away = offer.seconds === null ? '' : ` ${name} is away for about ${seconds(offer.seconds)}.`;
+  const passed = ageOf(since, now);
+  const replaced = `Everything since ${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`} will be replaced.`;
+  const downtime =
+    offer.seconds === null
+      ? ''
+      : ` ${name} and its data services will be unavailable for about ${seconds(offer.seconds)}.`;
   return [
-    `Back from ${offer.from ?? version} to ${to}, with the data of ${dateTime(at)}`,
-    `What was done since ${dateTime(since)} is lost${time === '' ? '' : `, ${time}`}: ${what}.`,
-    ...words.map((word) => `  ${word}`),
-    `The data of now are kept as well, so that there is a way to ${offer.from ?? version} again.${away}`,
+    `Roll back from ${offer.from ?? version} to ${to}, with the data saved at ${dateTime(at)}`,
+    `${replaced} The current data is saved first.${downtime}`,
   ];
 }
 
@@ -118,9 +115,9 @@ export function backLines(offer: BackOffer, { version, now }: Pick<Status, 'vers
 export function refusalLines(
   reason: Reason,
   { now, run, manual }: Pick<Status, 'now' | 'run' | 'manual'>,
-  wanted: 'update' | 'back' = 'update',
+  wanted: RunKind = 'update',
 ): string[] {
-  const cannot = wanted === 'update' ? 'It cannot be updated' : `${names().name} cannot go back`;
+  const cannot = wanted === 'update' ? 'It cannot be updated' : `${names().name} cannot be rolled back`;
   const { code, jobs = [], message, advice, refusal } = reason;
   const why = message.replace(/\.$/, '');
   if (jobs.length > 0)
@@ -136,7 +133,7 @@ export function refusalLines(
     );
     const started = facts.length === 0 ? '' : `, started ${facts.join(', ')}`;
     return [
-      `${run.kind === 'back' ? 'A way back' : 'An update'} to ${run.to ?? 'the newest release'} is on already${started}.`,
+      `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the newest release'} is on already${started}.`,
       `Follow it: ${names().name} instance follow`,
     ];
   }
@@ -169,7 +166,7 @@ export function jobLines(jobs: readonly JobInTheWay[], now: string, columns = In
   return table(rows.map(({ kind, title, facts }) => [kind, cut(title, room), facts]));
 }
 
-function jobAdvice(jobs: readonly JobInTheWay[], wanted: 'update' | 'back'): string {
+function jobAdvice(jobs: readonly JobInTheWay[], wanted: RunKind): string {
   const [first, ...others] = jobs.filter((job) => job.stuck);
   if (first === undefined) {
     const them = jobs.length === 1 ? 'it' : 'them';

@@ -64,40 +64,78 @@ export function isOnePublisher(a: Reference, b: Reference): boolean {
 export const isOneRepository = (a: Reference, b: Reference): boolean =>
   canonicalRepository(a.repository) === canonicalRepository(b.repository);
 
+const kindsOf = <K extends string>(words: Readonly<Record<K, readonly string[]>>) =>
+  Object.entries<readonly string[]>(words).flatMap(([kind, all]) =>
+    all.map((word) => [word, kind as K] as const),
+  );
+
 // A database's data is of one major version, and is moved to the next by the database's own tools.
-const databases = new Map(
-  Object.entries({
-    postgres: ['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'paradedb'],
-    mariadb: ['mariadb', 'mysql', 'percona'],
-    other: [
-      ...['mongo', 'mongodb', 'clickhouse', 'cockroach', 'cockroachdb', 'couchdb', 'influxdb', 'cassandra'],
-      ...['scylla', 'neo4j', 'arangodb', 'rethinkdb', 'surrealdb', 'questdb', 'mssql'],
+const databases: ReadonlyMap<string, StoreKind> = new Map(
+  kindsOf({
+    database: [
+      ...['postgres', 'postgresql', 'postgis', 'pgvector', 'pgvecto', 'timescaledb', 'paradedb'],
+      ...['mariadb', 'mysql', 'percona', 'mongo', 'mongodb', 'clickhouse', 'cockroach', 'cockroachdb'],
+      ...['couchdb', 'influxdb', 'cassandra', 'scylla', 'neo4j', 'arangodb', 'rethinkdb', 'surrealdb'],
+      ...['questdb', 'mssql'],
     ],
     cache: ['redis', 'valkey', 'keydb', 'dragonfly', 'memcached'],
-  } as const).flatMap(([kind, words]) => words.map((word) => [word as string, kind as DatabaseKind])),
+  }),
 );
-/** `mariadb` is MySQL, too; the data of a `cache` can be made again. */
-export type DatabaseKind = 'postgres' | 'mariadb' | 'other' | 'cache';
+/** For restore points alone: an update may replace these. */
+const otherStores = kindsOf({
+  database: ['openldap', 'etcd', 'zookeeper', 'ferretdb', 'victoriametrics', 'orientdb'],
+  queue: [
+    ...['rabbitmq', 'nats', 'kafka', 'redpanda', 'activemq', 'artemis', 'pulsar', 'nsq', 'nsqd', 'mosquitto'],
+    ...['emqx', 'beanstalkd'],
+  ],
+  'search index': [
+    ...['elasticsearch', 'opensearch', 'meilisearch', 'typesense', 'solr', 'qdrant', 'weaviate', 'milvus'],
+    ...['manticore', 'manticoresearch', 'zincsearch', 'chroma', 'chromadb', 'vespa', 'quickwit'],
+  ],
+});
+const stores: ReadonlyMap<string, StoreKind> = new Map([...databases, ...otherStores]);
+
+/** A program that stores data for others. */
+export type StoreKind = 'database' | 'queue' | 'search index' | 'cache';
 /** Words for programs that serve a database and are none: `postgres-exporter`. */
 const helpers = /^(?:exporter|express|backups?|commander|insight|admin|ui|web|gui|proxy|operator|client)$/;
 
 /** By the name of the image. */
 export const isDatabase = ({ repository }: Pick<Reference, 'repository'>): boolean =>
-  databaseOf(repository) !== null;
+  kindOf(repository, databases) !== null;
 
-/** Which database the image is, by its name; null where it is none. */
-export function databaseOf(repository: string): DatabaseKind | null {
+/** What a container stores, by its image and by the paths where volumes are mounted; null if it looks like no store. */
+export function storeOf(image: string, paths: readonly string[]): StoreKind | null {
+  const repository = parseReference(image)?.repository ?? '';
+  const known = kindOf(repository, stores);
+  if (known !== null || isHelper(repository)) return known;
+  return storePlaces.find(([, places]) => paths.some((path) => places.test(path)))?.[0] ?? null;
+}
+
+const storePlaces: readonly (readonly [StoreKind, RegExp])[] = [
+  [
+    'database',
+    /^\/(?:data\/db|opt\/couchdb|cockroach|var\/opt\/mssql|bitnami\/(?:postgresql|pgsql|mysql|mariadb|mongodb)|var\/lib\/(?:postgresql|pgsql|mysql|mariadb|mongodb|clickhouse|couchdb|influxdb2?|cassandra|scylla|neo4j|ldap))(?:\/|$)/,
+  ],
+  ['queue', /^\/(?:bitnami\/(?:kafka|rabbitmq)|var\/lib\/(?:rabbitmq|kafka|redpanda))(?:\/|$)/],
+  [
+    'search index',
+    /^\/(?:usr\/share\/(?:elasticsearch|opensearch)\/data|bitnami\/elasticsearch|meili_data|var\/solr|qdrant\/storage|var\/lib\/(?:weaviate|milvus|manticore))(?:\/|$)/,
+  ],
+  ['cache', /^\/(?:bitnami\/redis|var\/lib\/(?:redis|valkey))(?:\/|$)/],
+];
+
+function kindOf(repository: string, known: ReadonlyMap<string, StoreKind>): StoreKind | null {
   const words = wordsOf(repository);
-  const at = words.findIndex((word) => databases.has(word));
+  const at = words.findIndex((word) => known.has(word));
   if (at < 0 || isHelper(repository)) return null;
   // `zabbix-server-mysql` is a server that is built for a database, `mysql-server` is one.
   if (words.slice(0, at).includes('server')) return null;
   // `percona-server-mongodb`: who makes it comes before what it is.
-  return databases.get(words.findLast((word) => databases.has(word)) ?? '') ?? null;
+  return known.get(words.findLast((word) => known.has(word)) ?? '') ?? null;
 }
 
 /** Whether it serves a database, and is none: `postgres-exporter`. */
-export const isHelper = (repository: string): boolean =>
-  wordsOf(repository).some((word) => helpers.test(word));
+const isHelper = (repository: string): boolean => wordsOf(repository).some((word) => helpers.test(word));
 
 const wordsOf = (repository: string): string[] => (repository.split('/').at(-1) ?? '').split(/[-_.]+/);

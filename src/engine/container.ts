@@ -10,6 +10,16 @@ export interface Mount {
   writable: boolean;
 }
 
+/** A mount with its storage, as inspection reports it. */
+export interface StorageMount extends Mount {
+  /** On the host; of a volume, its root. Empty if it has none there. */
+  path: string;
+  /** The folder of a volume that is mounted; empty for all of it. */
+  subpath: string;
+  /** Of a volume. */
+  driver: string;
+}
+
 export interface Container {
   /** 64 hex digits. */
   id: string;
@@ -38,11 +48,18 @@ export interface Container {
   lastHealthOutput: string;
   /** What is mounted now. */
   mounts: readonly Mount[];
+  /** The same with their storage, and memory (tmpfs) as well. */
+  storage: readonly StorageMount[];
   /** What its creator asked for, without anonymous volumes. */
   requestedMounts: readonly Mount[];
   /** Its ports that are open on the host now, `8080/tcp`. */
   published: readonly string[];
   networks: readonly string[];
+  /** By which containers in its networks reach it: its host name, aliases and addresses. */
+  addresses: readonly string[];
+  /** Its own names for other containers, `svc-db-1:database`, and lines of its hosts file, `database:10.0.0.5`. */
+  links: readonly string[];
+  extraHosts: readonly string[];
   networkMode: string;
   pidMode: string;
   ipcMode: string;
@@ -151,6 +168,7 @@ export function readContainer(raw: Raw): Container {
     NetworkSettings: network = {},
   } = raw;
   const log = (state.Health?.Log ?? []) as Raw[];
+  const endpoints = Object.values<Raw>(network.Networks ?? {}).map((endpoint) => endpoint ?? {});
   return {
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
@@ -169,21 +187,56 @@ export function readContainer(raw: Raw): Container {
     stopTimeout: stopTimeoutOf(config),
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
-    mounts: ((raw.Mounts ?? []) as Raw[]).map((mount) => ({
-      type: String(mount.Type),
-      source: String(mount.Type === 'volume' ? mount.Name : (mount.Source ?? '')),
-      destination: String(mount.Destination),
-      writable: Boolean(mount.RW),
-    })),
+    mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
+    storage: storageOf(raw.Mounts ?? [], host),
     requestedMounts: requestedMounts(host),
     published: publishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
+    addresses: addressesOf(config, endpoints),
+    links: [...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])],
+    extraHosts: host.ExtraHosts ?? [],
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
     upperDir: raw.GraphDriver?.Data?.UpperDir ?? null,
   };
 }
+
+const readMount = (mount: Raw): Mount => ({
+  type: String(mount.Type),
+  source: String(mount.Type === 'volume' ? mount.Name : (mount.Source ?? '')),
+  destination: String(mount.Destination),
+  writable: Boolean(mount.RW),
+});
+
+function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
+  const requested = (host.Mounts ?? []) as Raw[];
+  const subpathAt = (path: string): string =>
+    String(requested.find(({ Target }) => Target === path)?.VolumeOptions?.Subpath ?? '');
+  const inMemory = Object.keys(host.Tmpfs ?? {}).map((destination) => {
+    return {
+      ...{ type: 'tmpfs', source: '', path: '', subpath: '', driver: '' },
+      destination,
+      writable: true,
+    };
+  });
+  const others = mounts.map((mount) => ({
+    ...readMount(mount),
+    path: String(mount.Source ?? ''),
+    subpath: subpathAt(String(mount.Destination)),
+    driver: String(mount.Driver ?? ''),
+  }));
+  return [...others, ...inMemory];
+}
+
+const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
+  [
+    config.Hostname,
+    ...endpoints.flatMap(({ Aliases, DNSNames, IPAddress, GlobalIPv6Address }) => [
+      ...[...(Aliases ?? []), ...(DNSNames ?? [])],
+      ...[IPAddress, GlobalIPv6Address],
+    ]),
+  ].filter(Boolean);
 
 /** @param ports `NetworkSettings.Ports` of an inspection; a port that is only exposed has no bindings */
 export const publishedPorts = (ports: Raw): string[] =>

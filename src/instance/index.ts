@@ -13,7 +13,6 @@ export type { Channel, Release } from '../release/channel.ts';
 export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
 export type {
   Automatic,
-  BackOffer,
   Between,
   BuildServer,
   CancelReason,
@@ -24,15 +23,21 @@ export type {
   PublishedRelease,
   Reason,
   RestorePoint,
+  RollbackOffer,
+  RolledBack,
   Run,
   RunStep,
   Skipped,
   Status,
   ToldRun,
   UpToDate,
-  WentBack,
 } from '../wire/status.ts';
-export type { BackOrder, InstanceUpdates, UpdateEvents, UpdateOrder } from './contract/instance-updates.ts';
+export type {
+  InstanceUpdates,
+  RollbackOrder,
+  UpdateEvents,
+  UpdateOrder,
+} from './contract/instance-updates.ts';
 export type {
   Caller,
   InstanceOptions,
@@ -74,10 +79,10 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
       refuseBoth(when, force);
       return updates.start({ ...destinationOf({ target, through }), when, force, by });
     },
-    backOffer: () => updates.backOffer(),
-    goBack: async ({ confirm, when = 'now', force = false, by = name }) => {
+    rollbackOffer: () => updates.rollbackOffer(),
+    rollback: async ({ confirm, when = 'now', force = false, by = name }) => {
       refuseBoth(when, force);
-      return updates.goBack({ confirm, when, force, by });
+      return updates.rollback({ confirm, when, force, by });
     },
     cancel: ({ by = name } = {}) => updates.cancel(by),
     setChannel: (channel) => updates.setChannel(channel),

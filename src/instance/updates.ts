@@ -2,22 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineFault } from '../engine/http/fault.ts';
 import { EngineSocket, type Patience } from '../engine/socket.ts';
 import { type Channel, targetFor } from '../release/channel.ts';
-import { pointOf, secondsToKeep } from '../wire/back-point.ts';
 import { byItself } from '../wire/codes.ts';
-import type { BackOffer, CancelReason, JobInTheWay, Reason, Run, Status } from '../wire/status.ts';
-import { Archives } from './archive/archives.ts';
+import { pointOf, secondsToSave } from '../wire/rollback-point.ts';
+import type { CancelReason, JobInTheWay, Reason, RollbackOffer, Run, Status } from '../wire/status.ts';
 import { AutomaticUpdates } from './by-itself/automatic-updates.ts';
 import { decide } from './by-itself/decide.ts';
 import { PathUpdates } from './by-itself/path-updates.ts';
 import type { AutomaticChoice } from './contract/automatic.ts';
-import type { BackStart, StartOrder } from './contract/instance-updates.ts';
+import type { RollbackStart, StartOrder } from './contract/instance-updates.ts';
 import type { Settings } from './contract/options.ts';
 import { type Timing, usualTiming } from './contract/timing.ts';
 import { HostFailure } from './host/ask-host.ts';
 import { askJobs } from './host/ask-jobs.ts';
 import { Listeners } from './host/listeners.ts';
 import { QueueHold } from './host/queue-hold.ts';
-import { type ArchiveReceiver, Unavailable, type UpdateService } from './http/update-service.ts';
+import { Unavailable, type UpdateService } from './http/update-service.ts';
 import { noStoreReason, type Observation, ObservationCache } from './observation.ts';
 import { askBuildServers } from './offer/build-servers.ts';
 import { findReason } from './offer/find-reason.ts';
@@ -35,9 +34,9 @@ import { OfferCatalog } from './offer/offer-catalog.ts';
 import { secondsToUpdate } from './offer/seconds-to-update.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
 import { describeForeign, isUnderWay } from './place/updater-container.ts';
-import { BackOffers } from './run/back-offers.ts';
 import { ImagesAhead } from './run/images-ahead.ts';
 import type { RunPlan } from './run/prepare-run.ts';
+import { RollbackOffers } from './run/rollback-offers.ts';
 import { RunController } from './run/run-controller.ts';
 import { RunHistory } from './run/run-history.ts';
 import type { RunRecord } from './run/run-record.ts';
@@ -59,12 +58,10 @@ export class Updates implements UpdateService {
   readonly #history: RunHistory;
   readonly #observations: ObservationCache;
   readonly #catalog: OfferCatalog;
-  readonly #backs: BackOffers;
+  readonly #rollbacks: RollbackOffers;
   readonly #ahead: ImagesAhead;
   readonly #automatic: AutomaticUpdates;
   readonly #paths: PathUpdates;
-  readonly #archives: Archives | null;
-  readonly archives: ArchiveReceiver | null;
   #isBooted = false;
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
@@ -80,7 +77,7 @@ export class Updates implements UpdateService {
     this.version = settings.version;
     this.listeners = listeners;
     this.#context = { engine, settings, timing, ledger, hold, listeners, place, closing };
-    this.#backs = new BackOffers(this.#context);
+    this.#rollbacks = new RollbackOffers(this.#context);
     this.#runs = new RunController(this.#context);
     this.#watch = new RunWatch(this.#runs, this.#context);
     this.#history = new RunHistory(this.#runs, ledger);
@@ -116,26 +113,6 @@ export class Updates implements UpdateService {
           return last?.id === id && this.#paths.after(last)?.to === to;
         }),
     });
-    const archives = this.#openArchives();
-    this.#archives = archives;
-    this.archives = archives && {
-      begin: (announced) => archives.begin(announced).catch(unavailable),
-      receive: (piece, body) => archives.receive(piece, body).catch(unavailable),
-      remove: () => archives.remove().catch(unavailable),
-    };
-  }
-
-  /** Whatever an archive needs of the other parts. */
-  #openArchives(): Archives | null {
-    const { settings, engine } = this.#context;
-    if (settings.archives === null) return null;
-    const archives = new Archives(this.#context, settings.archives, {
-      facts: async () => this.#catalog.facts(await this.#lastRun()),
-      platform: () => engine.platform(),
-      reason: async () => this.#reason(await this.#observations.refresh(), [], null),
-    });
-    this.listeners.on('end', (run) => archives.tidy(run));
-    return archives;
   }
 
   /**
@@ -149,8 +126,6 @@ export class Updates implements UpdateService {
     await this.#watch.start();
     await this.#catalog.start();
     if (!isFirst) return;
-    const last = await this.#lastRun().catch(() => null);
-    if (last) void this.#archives?.tidy(last).catch(() => {});
     void this.#ahead.start();
     void this.#automatic.start();
     void this.#paths.start();
@@ -213,7 +188,7 @@ export class Updates implements UpdateService {
       checkedAt: known.checkedAt?.toISOString() ?? null,
       feedError: this.#catalog.failure,
       preparation: settings.preparation,
-      restorePoint: settings.restorePoint ? { seconds: secondsToKeep(past) } : null,
+      restorePoint: settings.restorePoint ? { seconds: secondsToSave(past) } : null,
       buildServers,
       manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
       run,
@@ -229,8 +204,6 @@ export class Updates implements UpdateService {
 
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     return this.#begin('update', order, async () => {
-      if (order.from !== undefined)
-        return (await this.#archives?.destination(order.from)) ?? { reason: noArchives };
       const known = await this.#catalog.facts(await this.#lastRun());
       return provenWay((order.through ? wayTo : destinationOf)(order.target, known), known);
     });
@@ -249,7 +222,7 @@ export class Updates implements UpdateService {
     });
   }
 
-  async backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }> {
+  async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
     this.#refuseWhenClosing();
     const unknown = await this.#untilKnown();
     if (unknown) return { reason: unknown };
@@ -258,19 +231,19 @@ export class Updates implements UpdateService {
     if (reason) return { reason };
     const past = pointOf(await this.history());
     if (past === null || observation.home === null) return { reason: noPoint };
-    const answer = await this.#backs.ask(past, observation.home).catch(unavailable);
+    const answer = await this.#rollbacks.ask(past, observation.home).catch(unavailable);
     this.#refuseWhenClosing();
     return answer ?? { reason: noPoint };
   }
 
-  goBack({ confirm, ...order }: BackStart): Promise<{ run: Run } | { reason: Reason }> {
-    return this.#begin('back', order, async () => {
+  rollback({ confirm, ...order }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+    return this.#begin('rollback', order, async () => {
       const past = pointOf(await this.history());
       if (past === null) return { reason: noPoint };
       const { version } = past.point;
-      const message = `what is kept is of ${version}, and not of ${confirm}`;
+      const message = `the restore point is of ${version}, not of ${confirm}`;
       if (version !== confirm) return { reason: { code: 'no-point', message } };
-      this.#backs.forget();
+      this.#rollbacks.forget();
       return { target: version, to: version };
     });
   }
@@ -372,7 +345,7 @@ export class Updates implements UpdateService {
     if (run) {
       const by = run.by === null ? '' : `, started by ${run.by}`;
       return {
-        message: `${run.kind === 'back' ? 'a way back' : 'an update'} to ${run.to ?? 'the newest release'} is running${by}`,
+        message: `${run.kind === 'rollback' ? 'a rollback' : 'an update'} to ${run.to ?? 'the newest release'} is running${by}`,
         since: run.startedAt,
       };
     }
@@ -394,8 +367,7 @@ const overtaken: Reason = {
   message: 'it has been started already, or is no longer wanted',
 };
 const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an update' };
-const noArchives: Reason = { code: 'no-archives', message: 'the platform takes no archives' };
-const noPoint: Reason = { code: 'no-point', message: 'the last update has kept no restore point' };
+const noPoint: Reason = { code: 'no-point', message: 'the last update has saved no restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'it is not known yet whether an update is on';
 

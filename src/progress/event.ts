@@ -1,5 +1,5 @@
 /** Phases of a run, in the order in which they happen (docs/contract.md 2.1). */
-export const phases = ['inspect', 'plan', 'pull', 'write', 'save', 'recreate', 'verify', 'done'] as const;
+export const phases = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify', 'done'] as const;
 export type Phase = (typeof phases)[number];
 
 export const levels = ['info', 'warn', 'error'] as const;

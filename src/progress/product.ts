@@ -16,12 +16,12 @@ export interface Product {
   readonly labelPrefix: string;
   /** The web address of its releases; null where there is none. */
   readonly feed: string | null;
-  /** What of its services a restore point keeps, where neither the instance's settings nor labels say it. */
+  /** Services whose data restore points save or exclude, unless the instance's settings or a label decide it. */
   readonly data?: Readonly<Record<string, DataWord>>;
 }
 
-/** What may be said of the data of a service. `mariadb` is MySQL, too. */
-export const dataWords = ['postgres', 'mariadb', 'files', 'none'] as const;
+/** Whether restore points contain the data of a service. */
+export const dataWords = ['save', 'none'] as const;
 export type DataWord = (typeof dataWords)[number];
 export const isDataWord = (value: unknown): value is DataWord => dataWords.some((word) => word === value);
 
@@ -111,11 +111,7 @@ function dataMistakes(value: unknown): string[] {
     value !== null &&
     !Array.isArray(value) &&
     Object.entries(value).every(([name, word]) => serviceForm.test(name) && isDataWord(word));
-  return isRight
-    ? []
-    : [
-        `data should say of services postgres, mariadb, files or none, such as { db: 'postgres' }${not(value)}`,
-      ];
+  return isRight ? [] : [`data should be save or none for each service, such as { db: 'save' }${not(value)}`];
 }
 
 const not = (value: unknown): string => (value === undefined ? '' : `, not ${JSON.stringify(value)}`);
@@ -126,7 +122,7 @@ export const inCapitals = (name: string): string => name.toUpperCase().replaceAl
 /** By which a compose file says what a service is for: `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
 
-/** By which a compose file says what of a service a restore point keeps: `postgres`. */
+/** The compose label that saves or excludes the data of a service: `save`. */
 export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
 /** On an image: where it keeps the compose files of its release. */

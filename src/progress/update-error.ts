@@ -106,18 +106,28 @@ const table = {
     'Run the svc-updater image as root, which has getfattr and setfattr, or take a list off the file (setfacl -b), or have its server, NFS or SMB, let root set owners and modes; then run it again.',
   ],
   'foreign-state': ['refused', 'See who has put it there, move it away, then run the update again.'],
-  'data-unsaid': [
+  'data-undeclared': [
     'refused',
-    `Say with data in ${settingsName} what is kept of it, then run the update again.`,
+    `Add the line that it gives to ${settingsName}: save includes the data, none excludes it. Then run the update again.`,
   ],
-  'data-unfit': [
+  'data-unsupported': [
     'refused',
-    'Change what it names, or say none for that service; or update without --restore-point, after a dump of your own.',
+    'Change the mount that it lists, or exclude it with none; or back up the data yourself and update without --restore-point.',
   ],
-  'no-space': ['refused', 'Make room there, or keep it elsewhere with --restore-dir.'],
-  'no-point': ['refused', 'Going back needs an update that was made with --restore-point.'],
-  'point-damaged': ['refused', 'See who has changed it: what is in it cannot be put back any more.'],
-  'not-as-left': ['refused', 'Put it back as the update left it, then run back again.'],
+  'no-space': [
+    'refused',
+    'Free space on that disk, or save restore points elsewhere with --restore-dir, then run it again.',
+  ],
+  'no-point': ['refused', 'A rollback needs an update that was made with --restore-point.'],
+  'point-damaged': [
+    'refused',
+    'Find out what has changed the files of the restore point. Its data can only be restored by hand.',
+  ],
+  'point-unreadable': [
+    'refused',
+    'Check the disk that holds it (dmesg, mount), then run the command again: the restore point may be intact.',
+  ],
+  'not-as-left': ['refused', 'Undo the change that it lists, then run the rollback again.'],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 
   'engine-away': ['failed', 'See that the engine answers (docker ps), then run the update again.'],
@@ -145,19 +155,18 @@ const table = {
     'failed',
     'Find out what ends it (docker inspect svc-updater, the log of the kernel), then run the update again.',
   ],
-  'data-busy': ['failed', 'End what it names, then run the update again.'],
-  'save-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
-  'went-back': [
+  'save-failed': ['failed', 'Fix the cause in the lines above, then run the update again.'],
+  'rolled-back': [
     'failed',
-    'See the log of the new version above; tell its makers, or mend the cause, then run the update again.',
+    'Find the cause in the log of the failed version above, and report it to the publisher or fix it. Then run the update again.',
   ],
   'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
 
   'files-not-back': ['broken', `Copy the files back from ${stateName}/backup, then docker compose up -d.`],
   'not-brought-back': ['broken', 'See docker compose ps and docker compose logs app worker.'],
-  'data-not-back': [
+  'data-not-restored': [
     'broken',
-    'Nothing runs on data that are half back. Mend the cause (does the database run? has the disk room?), then run the update again: it goes on putting them back.',
+    'Do not start the stopped services. Fix the cause in the lines above, such as a full disk, then run the update again: it continues the restore.',
   ],
   'engine-lost': [
     'broken',

@@ -82,30 +82,6 @@ export async function openArchive(path: string): Promise<ReleaseArchive> {
   }
 }
 
-/**
- * What it begins with, of one whose end is still to come; null where there is too little of it. @throws Error
- */
-export async function headOfArchive(path: string): Promise<ArchiveHead | null> {
-  const handle = await open(path, 'r');
-  try {
-    const { size } = await handle.stat();
-    const entries = new Map<string, ArchiveEntry>();
-    for (let at = 0, section = 0; section < 2; section++) {
-      if (at + blockSize > size) return null;
-      const header = await headerAt(handle, at, Number.POSITIVE_INFINITY);
-      if (header === null || !order[section]?.test(header.name))
-        throw new Error('it does not begin with release.json and its bundle');
-      if (header.size > mostOfHead) throw new Error(`${header.name} is larger than ${mostOfHead / 1024} KiB`);
-      entries.set(header.name, { offset: at + blockSize, size: header.size });
-      at += blockSize + header.size + paddingOf(header.size);
-      if (at > size) return null;
-    }
-    return await headIn(handle, entries);
-  } finally {
-    await handle.close();
-  }
-}
-
 /** The header at this place; null where the archive ends there. */
 async function headerAt(
   handle: FileHandle,

@@ -22,9 +22,9 @@ export const english = {
   /** Of a path of several updates. */
   updatingStep: (at: number, of: number) => `Updating… ${at} of ${of}`,
   updateFailed: 'Update failed',
-  goingBack: 'Going back…',
-  goingBackPercent: (percent: number) => `Going back… ${percent} %`,
-  backFailed: 'Going back failed',
+  rollingBack: 'Rolling back…',
+  rollingBackPercent: (percent: number) => `Rolling back… ${percent} %`,
+  rollbackFailed: 'Rollback failed',
   reloadFor: (version: string) => `Reload for ${version}`,
   whatIsNew: 'What is new',
   jobsHaveRun: (count: number) => several(count, 'waiting job has run', 'waiting jobs have run'),
@@ -36,20 +36,20 @@ export const english = {
 
   titlePercent: (percent: number, product: string) => `${percent} % – ${product}`,
   titleUpdating: (product: string) => `Updating – ${product}`,
-  titleBack: (product: string) => `Going back – ${product}`,
+  titleRollback: (product: string) => `Rolling back – ${product}`,
   titleAway: (time: string, product: string) => `away ${time} – ${product}`,
   titleUpdated: (version: string, product: string) => `✓ ${version} – ${product}`,
   titleEnded: (product: string) => `Update failed – ${product}`,
-  titleBackEnded: (product: string) => `Going back failed – ${product}`,
+  titleRollbackEnded: (product: string) => `Rollback failed – ${product}`,
 
   heading: (product: string) => `Update ${product}`,
   anUpdate: 'An update',
   headingOn: (product: string) => `Updating ${product}`,
-  headingBack: 'Go back, with the data',
-  headingBackOn: (product: string) => `${product} goes back`,
+  headingRollback: (product: string) => `Roll back ${product}`,
+  headingRollbackOn: (product: string) => `Rolling back ${product}`,
   close: 'Close',
   closeOn: 'Close, the update goes on',
-  closeBackOn: 'Close, going back goes on',
+  closeRollbackOn: 'Close, the rollback continues',
   cancel: 'Cancel',
   back: 'Back',
   copy: 'Copy',
@@ -84,13 +84,15 @@ export const english = {
   otherPage: 'Another page answers at this address, perhaps a log-in',
   otherPageOn: 'The update goes on by itself.',
   otherPageElse: 'Reload to see it.',
-  noAnswer: (product: string) => `${product} does not answer`,
-  noAnswerFor: (time: string) => `For ${time}. It may be your connection.`,
-  noAnswerOn: 'An update goes on by itself.',
-  restarting: (product: string) => `${product} is restarting`,
+  noAnswer: (product: string) => `No answer from ${product}`,
+  noAnswerFor: (time: string) => `For ${time}. Check your connection.`,
+  noAnswerForOn: (time: string) => `For ${time}. Check your connection; the update continues on the server.`,
+  restarting: (product: string) => `${product} is restarting…`,
   restartingFor: (product: string) => `Waiting for ${product}`,
-  restartingAbout: 'This page comes back by itself. Nothing is lost: jobs wait, the database is not touched.',
-  restartingBack: 'This page comes back by itself. Jobs wait meanwhile.',
+  restartingAbout:
+    'This page continues automatically. Nothing is lost: jobs wait, and the database is not touched.',
+  /** Its data services are stopped, too. */
+  restartingSaved: 'This page continues automatically. New jobs stay queued.',
   starting: (product: string) => `Asking ${product} to start…`,
   notStarted: 'The update was not started',
   notStartedLost: 'The answer was lost on the way, and nothing was begun.',
@@ -107,7 +109,9 @@ export const english = {
   waitsUntil: (time: string) => `Until ${time} at most; new jobs stay queued`,
   newJobsWait: 'New jobs stay queued',
   nothingChanged: 'Nothing has changed yet',
-  cannotCancel: 'Can no longer be cancelled',
+  cannotCancel: 'The update can no longer be cancelled.',
+  cannotCancelRollback: 'The rollback can no longer be cancelled.',
+  copyingData: (product: string) => `Copying data; ${product} is still available.`,
   stepOf: (at: number, of: number) => `${at} of ${of}`,
   notReady: (product: string, version: string) => `${product} ${version} is not ready for the next one yet`,
   readyUntil: (to: string, time: string) => `If it is not by ${time}, ${to} is not begun.`,
@@ -120,12 +124,14 @@ export const english = {
   unchanged: 'Nothing had to change',
   failed: 'The update failed',
   refused: 'The update was refused',
-  backRefused: 'Going back was refused',
-  backCrashed: 'Going back was cut off',
-  backUnknown: 'Going back did not end well',
-  didNotComeUp: (version: string) => `${version} did not come up`,
-  runsAgain: (version: string, time: string) => `${version} runs again, with the data of ${time}.`,
-  keptAs: (version: string, where: string) => `What ${version} did meanwhile is kept: ${where}`,
+  rollbackRefused: 'The rollback was refused',
+  rollbackCrashed: 'The rollback was interrupted',
+  rollbackUnknown: 'The rollback did not succeed',
+  /** The cause is empty if it is unknown. */
+  versionFailed: (version: string, cause: string) =>
+    cause === '' ? `${version} failed` : `${version} failed: ${cause}`,
+  rolledBackTo: (version: string, time: string) =>
+    `Rolled back to ${version} with the data saved at ${time}.`,
   cancelled: 'Cancelled',
   cancelledAbout: (version: string) => `${version} runs on; everything is as it was.`,
   broken: (version: string) => `${version} has started and is not well`,
@@ -149,15 +155,18 @@ export const english = {
   needsFirstAbout: 'Update to it, then once more.',
   pathOf: (count: number) => `${several(count, 'update', 'updates')}, one after the other`,
   path: 'The updates',
-  dataKept: (product: string, to: string, from: string) =>
-    `Your data are kept first; if ${to} does not come up, ${product} goes back to ${from} with them.`,
-  keepingTakes: (product: string, time: string) =>
-    `Keeping them takes about ${time}, while ${product} is away.`,
+  dataSaved: (product: string, to: string, from: string) =>
+    `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
+  allUnavailable: (product: string) =>
+    `${product} and its data services will be unavailable while the last changes are copied.`,
+  allUnavailableAsLast: (product: string, time: string) =>
+    `${product} and its data services will be unavailable for about ${time} (as last time).`,
+  allUnavailableAbout: (product: string, time: string) =>
+    `${product} and its data services will be unavailable for about ${time}.`,
   awayFew: (product: string) => `${product} will be away for a few seconds.`,
   awayAsLast: (product: string, time: string) =>
     `${product} will be away for about ${time}, as the last time.`,
   awayEach: (product: string) => `${product} will be away for a few seconds in each of them.`,
-  awayAbout: (product: string, time: string) => `${product} will be away for about ${time}.`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
   youSkip: (version: string, since: string) =>
@@ -192,25 +201,15 @@ export const english = {
   byHand: 'On the machine, from the folder with the compose file:',
   otherUpdate: 'Another update is on',
 
-  backToVersion: (version: string) => `Go back to ${version}…`,
-  goBack: 'Go back…',
-  goBackTo: (version: string) => `Go back to ${version}`,
-  askingBack: (version: string) => `What going back to ${version} costs…`,
-  askingBackAbout: 'The data of now are compared with those that were kept.',
-  backTo: (version: string, time: string) => `${version}, with the data of ${time}`,
-  isLost: 'What is lost',
-  lostSince: (time: string) => `${time}:`,
-  rowsDiffer: (rows: number, tables: number) =>
-    rows === 0
-      ? `changes in ${several(tables, 'table', 'tables')}`
-      : `${several(rows, 'row', 'rows')} in ${several(tables, 'table', 'tables')}`,
-  filesDiffer: (files: number) => several(files, 'file', 'files'),
-  nothingDiffers: 'no row and no file differs',
-  notCounted: 'how much that is was not counted.',
-  sureBack: (time: string) => `What was done since ${time} will be lost`,
-  presentKept: (version: string) =>
-    `The data of now are kept as well, so that there is a way to ${version} again.`,
-  cannotGoBack: (product: string, version: string) => `${product} cannot go back to ${version} now`,
+  rollBackToVersion: (version: string) => `Roll back to ${version}…`,
+  rollBack: 'Roll back…',
+  rollBackTo: (version: string) => `Roll back to ${version}`,
+  checkingRestorePoint: 'Checking the restore point…',
+  checkingRestorePointAbout: (version: string) => `The data saved with ${version} is checked first.`,
+  restorePointOf: (version: string, time: string) => `${version}, with the data saved at ${time}`,
+  willBeReplaced: (time: string) => `Everything since ${time} will be replaced.`,
+  currentSaved: 'The current data is saved first.',
+  cannotRollBack: (product: string, version: string) => `${product} cannot be rolled back to ${version} now`,
 
   pastChannel: (channel: string) => `Channel ${channel}`,
   pastLast: (date: string, way: string) => `last update ${date}, ${way}`,
@@ -257,8 +256,8 @@ export const english = {
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   keptBack: {} as Partial<Record<KeptBackCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
-  /** The outcome of a run that went back as it was meant to. */
-  wentBack: 'went back',
+  /** The outcome of a rollback that succeeded. */
+  rolledBack: 'rolled back',
   /** How a run ended, in a list. */
   outcomes: {
     updated: 'updated',
@@ -278,8 +277,8 @@ export const english = {
     checked: 'Checked',
     pulling: 'Pulling',
     pulled: 'Pulled',
-    saving: 'Keeping your data',
-    saved: 'Your data are kept',
+    saving: 'Saving data',
+    saved: 'Data saved',
     replacing: 'Replacing',
     replaced: 'Replaced',
     verifying: 'Verifying',
@@ -291,7 +290,7 @@ export const english = {
     preparing: 'Prepare',
     checking: 'Check',
     pulling: 'Pull',
-    saving: 'Keep your data',
+    saving: 'Save data',
     replacing: 'Replace',
     verifying: 'Verify',
   },

@@ -16,12 +16,9 @@ export const reasonCodes = [
   'up-to-date',
   /** Nothing proves by whom it was published. */
   'unproven',
-  /** Of an archive alone: none are taken here, or this one is not. */
-  'no-archives',
-  'archive-refused',
-  /** Of going back alone: nothing of before is kept, or the updater refuses. */
+  /** Only of a rollback: there is no restore point, or the updater refuses. */
   'no-point',
-  'back-refused',
+  'rollback-refused',
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
 
@@ -60,8 +57,8 @@ export const keptBackCodes = [
 ] as const;
 export type KeptBackCode = (typeof keptBackCodes)[number];
 
-/** What a run does: to a release, or back to a restore point. */
-export const runKinds = ['update', 'back'] as const;
+/** A run installs a release, or rolls back to a restore point. */
+export const runKinds = ['update', 'rollback'] as const;
 export type RunKind = (typeof runKinds)[number];
 
 /** How a run ends, in words. */
@@ -81,7 +78,7 @@ export const isGoodEnd = (outcome: EndState | null): boolean =>
   outcome === 'updated' || outcome === 'unchanged';
 
 /** The words of the updater's log for what it is doing. */
-export const phaseWords = ['inspect', 'plan', 'pull', 'write', 'save', 'recreate', 'verify'] as const;
+export const phaseWords = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify'] as const;
 export type PhaseWord = (typeof phaseWords)[number];
 
 /** What a run is in before there is an updater. */

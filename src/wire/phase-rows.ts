@@ -1,4 +1,4 @@
-import { isGoodEnd, type RunState } from './codes.ts';
+import { isGoodEnd, launchStates, type RunState } from './codes.ts';
 import type { Run, RunStep } from './status.ts';
 
 /** What a person is shown of the states that a run goes through before its end. */
@@ -39,9 +39,22 @@ export interface RowOfRun {
   took: number | null;
 }
 
-/** From here on svc may be away, and a run goes on to its end; a state that nobody knows is a newer server's. */
-export const mayBeAway = ({ state }: Pick<Run, 'state'>): boolean =>
-  state === 'save' || state === 'recreate' || state === 'verify';
+/** Whether the run saves or has saved a restore point. */
+export const savesData = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
+  state === 'save' || steps.some((step) => step.state === 'save');
+
+/**
+ * Whether svc may be unavailable: from the first stop on, which is in `save` if the run saves a restore point. An
+ * unknown state is a newer server's.
+ */
+export const mayBeAway = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
+  ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && savesData({ state, steps }));
+
+/** Whether the run can no longer be cancelled: from `recreate` on, and a rollback from the launch of its updater on. */
+export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
+  state === 'recreate' ||
+  state === 'verify' ||
+  (kind === 'rollback' && !launchStates.some((known) => known === state));
 
 /**
  * The phases of a run, as the server's clock has it: `now` is a moment of it in milliseconds. What an ended run did not
@@ -55,9 +68,7 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
   const current = phaseRows.findIndex((row) => isIn(row, isOver && last ? last.state : run.state));
   return phaseRows.flatMap((row, index): RowOfRun[] => {
     const steps = run.steps.filter(({ state }) => isIn(row, state));
-    // The files are written before the data are kept, so that `replacing` may have begun before `saving`.
-    const isAhead = steps.length === 0 || (current >= 0 && index > current);
-    if (isAhead && index !== current) {
+    if (steps.length === 0 && index !== current) {
       return isOver || index < current || row.states.includes('save')
         ? []
         : [{ mark: 'ahead', word: row.doing, message: '', percent: null, took: null }];

@@ -1,11 +1,9 @@
 import {
-  type Archive,
-  archiveShape,
-  type BackOffer,
-  backOfferShape,
   type Problem,
   problemShape,
+  type RollbackOffer,
   type Run,
+  rollbackOfferShape,
   runShape,
   type Status,
   statusShape,
@@ -34,11 +32,9 @@ export const readToldRun = (value: unknown): ToldRun | null => toldRunShape.read
 /** Null where it is no run. */
 export const readRun = (value: unknown): Run | null => runShape.read(value) ?? null;
 
-/** Null where it says not even where to. */
-export const readBackOffer = (value: unknown): BackOffer | null => backOfferShape.read(value) ?? null;
-
-/** Null where it does not say how much is here. */
-export const readArchive = (value: unknown): Archive | null => archiveShape.read(value) ?? null;
+/** Null if it lacks the version to roll back to. */
+export const readRollbackOffer = (value: unknown): RollbackOffer | null =>
+  rollbackOfferShape.read(value) ?? null;
 
 export const readHistory = (value: unknown): Run[] | null =>
   Array.isArray(value) ? value.flatMap((one) => readRun(one) ?? []) : null;

@@ -1,6 +1,6 @@
 import { type Answer, noAnswer, type Refused, readJson, refusalIn } from './reader-answer.ts';
-import { readBackOffer, readHistory, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
-import type { Automatic, BackOffer, Run, Status, ToldRun } from './status.ts';
+import { readHistory, readRollbackOffer, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
+import type { Automatic, RollbackOffer, Run, Status, ToldRun } from './status.ts';
 
 /** Milliseconds that an answer may take. */
 const usualDeadlines = {
@@ -9,8 +9,8 @@ const usualDeadlines = {
   refresh: 30_000,
   /** The host holds its queue and looks at its jobs before it. */
   change: 60_000,
-  /** An updater compares all data with those of the restore point. */
-  compare: 330_000,
+  /** An updater checks the restore point first. */
+  check: 330_000,
 };
 
 const json = ['application/json'];
@@ -34,17 +34,12 @@ export interface Order {
   through?: true;
 }
 
-/** An update to the release in an archive that was sent, by its sum. */
-export interface ArchiveOrder extends Omit<Order, 'target' | 'through'> {
-  from: string;
-}
-
 /** What is set of updates by themselves; what is left out stays. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'keptBack'>>;
 
-/** A way back that was asked for twice. */
-export interface BackOrder extends Omit<Order, 'target' | 'through'> {
-  /** The version to go back to, as the offer says. */
+/** A rollback that the person has confirmed. */
+export interface RollbackOrder extends Omit<Order, 'target' | 'through'> {
+  /** The version to roll back to, `to` of the offer. */
   confirm: string;
 }
 
@@ -77,25 +72,25 @@ export class Reader {
   } = {}): Promise<Answer<Status | UserStatus>> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
     const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
-    return this.ask(readStatus, { path: query && `?${query}`, deadline, signal });
+    return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
   }
 
   /** The current run or the last one; a problem of 404 where there has been none. */
   progress({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.ask(readToldRun, { path: '/progress', signal });
+    return this.#ask(readToldRun, { path: '/progress', signal });
   }
 
   history({ signal }: Waiting = {}): Promise<Answer<Run[]>> {
-    return this.ask(readHistory, { path: '/history', signal });
+    return this.#ask(readHistory, { path: '/history', signal });
   }
 
   /** Not to be repeated where its answer is lost: `progress` tells what became of it. */
-  start(order: Order | ArchiveOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.ask(readToldRun, { method: 'POST', body: order, deadline: this.#deadlines.change, signal });
+  start(order: Order, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+    return this.#ask(readToldRun, { method: 'POST', body: order, deadline: this.#deadlines.change, signal });
   }
 
   cancel({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.ask(readToldRun, {
+    return this.#ask(readToldRun, {
       method: 'DELETE',
       path: '/progress',
       deadline: this.#deadlines.change,
@@ -103,20 +98,20 @@ export class Reader {
     });
   }
 
-  /** What going back to the last restore point leads to; a problem of 409 where there is nothing to go back to. */
-  backOffer({ signal }: Waiting = {}): Promise<Answer<BackOffer>> {
-    return this.ask(readBackOffer, { path: '/back', deadline: this.#deadlines.compare, signal });
+  /** The effects of a rollback to the last restore point; a problem of 409 if there is no restore point. */
+  rollbackOffer({ signal }: Waiting = {}): Promise<Answer<RollbackOffer>> {
+    return this.#ask(readRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
 
   /** Like `start`. */
-  goBack(order: BackOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
+  rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     const { change: deadline } = this.#deadlines;
-    return this.ask(readToldRun, { method: 'POST', path: '/back', body: order, deadline, signal });
+    return this.#ask(readToldRun, { method: 'POST', path: '/rollback', body: order, deadline, signal });
   }
 
   async setChannel(channel: string, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
     const body = { channel };
-    return this.ask(readStatus, {
+    return this.#ask(readStatus, {
       method: 'PUT',
       path: '/channel',
       body,
@@ -131,13 +126,13 @@ export class Reader {
     { signal }: Waiting = {},
   ): Promise<Answer<Status | UserStatus>> {
     const { change: deadline } = this.#deadlines;
-    return this.ask(readStatus, { method: 'PUT', path: '/automatic', body: choice, deadline, signal });
+    return this.#ask(readStatus, { method: 'PUT', path: '/automatic', body: choice, deadline, signal });
   }
 
   /** What is the newest is not spoken of until there is a newer one; null: it is again. */
   async skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
     const { change: deadline } = this.#deadlines;
-    return this.ask(readStatus, { method: 'PUT', path: '/skip', body: { version }, deadline, signal });
+    return this.#ask(readStatus, { method: 'PUT', path: '/skip', body: { version }, deadline, signal });
   }
 
   /**
@@ -165,8 +160,7 @@ export class Reader {
     }
   }
 
-  /** What only some programs ask. */
-  async ask<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
+  async #ask<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
     const { deadline = this.#deadlines.read, signal } = question;
     const late = AbortSignal.timeout(deadline);
     try {
@@ -194,15 +188,14 @@ export class Reader {
     signal,
   }: Question & { accept: string }): Promise<Response> {
     const { address, headers = {}, fetch = globalThis.fetch } = this.#options;
-    const isBytes = body instanceof Uint8Array;
     return fetch(`${address}${path}`, {
       method,
       headers: {
         ...headers,
         Accept: accept,
-        ...(body && { 'Content-Type': isBytes ? 'application/octet-stream' : 'application/json' }),
+        ...(body && { 'Content-Type': 'application/json' }),
       },
-      ...(body && { body: isBytes ? body : JSON.stringify(body) }),
+      ...(body && { body: JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
       redirect: 'manual',
       cache: 'no-store',
@@ -210,15 +203,14 @@ export class Reader {
   }
 }
 
-export interface Waiting {
+interface Waiting {
   signal?: AbortSignal | undefined;
 }
 
 interface Question extends Waiting {
   method?: string;
   path?: string;
-  /** JSON, or bytes as they are. */
-  body?: object | Uint8Array<ArrayBuffer>;
+  body?: object;
   /** Milliseconds. */
   deadline?: number;
 }

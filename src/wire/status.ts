@@ -37,7 +37,7 @@ export const reasonShape = shape('Reason', 'Why an update may not start now', {
   message: or(sentence(), ({ code }) => String(code)),
   since: optional(time(), 'Since when, where that is known'),
   jobs: optional(list(jobShape), 'Every job that is in the way'),
-  refusal: optional(text(), 'With `back-refused`: why, as the code of the updater, such as `not-as-left`'),
+  refusal: optional(text(), 'With `rollback-refused`: the code of the updater, such as `not-as-left`'),
   advice: optional(text(), 'What a person does next, where that is said'),
 });
 
@@ -133,32 +133,39 @@ export const buildServerShape = shape('BuildServer', 'A server elsewhere that an
 });
 
 export interface RestorePoint extends TypeOf<typeof pointShape> {}
-export const pointShape = shape('RestorePoint', 'The data as a run has kept them, to go back to', {
-  at: needed(time('UTC, ISO 8601: of when the data are')),
-  version: needed(text('What ran then')),
-  bytes: nullable(number({ minimum: 0 }), 'How much was kept'),
-});
+export const pointShape = shape(
+  'RestorePoint',
+  'The data that a run has saved, and that a rollback restores',
+  {
+    at: needed(time('UTC, ISO 8601: the time of the data')),
+    version: needed(text('The version that ran then')),
+    bytes: nullable(number({ minimum: 0 }), 'The size of the saved data'),
+    seconds: nullable(
+      number({ minimum: 0 }),
+      'How long the product and its data services were stopped for it, in seconds',
+    ),
+  },
+);
 
-export interface WentBack extends TypeOf<typeof wentBackShape> {}
-export const wentBackShape = shape('WentBack', 'What runs again, as an update has gone back by itself', {
+export interface RolledBack extends TypeOf<typeof rolledBackShape> {}
+export const rolledBackShape = shape('RolledBack', 'The state that an automatic rollback has restored', {
   version: needed(text()),
-  at: needed(time('UTC, ISO 8601: of when its data are')),
-  kept: nullable(text(), 'Where that is what the new version did with the data'),
+  at: needed(time('UTC, ISO 8601: the time of the restored data')),
 });
 
-/** What it means to go back. */
-export interface BackOffer extends TypeOf<typeof backOfferShape> {}
-export const backOfferShape = shape('BackOffer', 'What going back leads to, and what is lost by it', {
-  from: nullable(text(), 'What runs'),
-  to: needed(text('What runs afterwards')),
-  at: needed(time('UTC, ISO 8601: of when the data are then')),
-  since: optional(time(), 'Since when what was done is lost, where that is another moment'),
-  rows: nullable(number({ minimum: 0 }), 'Rows that differ, where they were counted'),
-  tables: nullable(number({ minimum: 0 }), 'Tables that differ'),
-  files: nullable(number({ minimum: 0 }), 'Files that differ'),
-  seconds: nullable(number({ minimum: 0 }), 'How long the product is away for it, about'),
-  words: list(text(), 'What differs, the largest first: `orders: 214 rows more`'),
-});
+/** The effects of a rollback. */
+export interface RollbackOffer extends TypeOf<typeof rollbackOfferShape> {}
+export const rollbackOfferShape = shape(
+  'RollbackOffer',
+  'The effects of a rollback to the last restore point',
+  {
+    from: nullable(text(), 'The running version'),
+    to: needed(text('The version that the rollback restores')),
+    at: needed(time('UTC, ISO 8601: the time of the data that the rollback restores')),
+    since: optional(time(), 'The time from which on all changes are replaced, if it is not `at`'),
+    seconds: nullable(number({ minimum: 0 }), 'The expected downtime in seconds'),
+  },
+);
 
 export interface RunStep extends TypeOf<typeof stepShape> {}
 export const stepShape = shape('Step', 'A state that a run was in', {
@@ -200,10 +207,10 @@ export const runShape = shape('Run', 'The current update, or the last one', {
     text(),
     'The releases of the path that it is a part of, `to` among them; none where it is of none',
   ),
-  point: nullable(pointShape, 'What it has kept before it replaced anything'),
-  wentBack: nullable(
-    wentBackShape,
-    'Where the new version was not well and the old one runs again, with its data',
+  point: nullable(pointShape, 'The restore point that it saved before it replaced anything'),
+  rolledBack: nullable(
+    rolledBackShape,
+    'If the new version failed: the version and the data that were restored',
   ),
 });
 
@@ -213,8 +220,11 @@ export const toldRunShape = shape('ToldRun', 'A run by itself, outside of a stat
   now: clock(),
 });
 
-export const keepingShape = shape('Keeping', 'What it means that updates keep the data', {
-  seconds: nullable(number({ minimum: 0 }), 'How much longer the product is away for it, by the last time'),
+export const savingShape = shape('Saving', 'Each update saves a restore point first', {
+  seconds: nullable(
+    number({ minimum: 0 }),
+    'How long the product and its data services were stopped for the last restore point, in seconds',
+  ),
 });
 
 /** What runs, what is newer, and whether an update may start. */
@@ -235,7 +245,7 @@ export const statusShape = shape('Status', null, {
   checkedAt: nullable(time(), 'When the releases were last read'),
   feedError: nullable(feedErrorShape),
   preparation: nullable(text(), 'What the platform does before an update, in its words'),
-  restorePoint: nullable(keepingShape, 'The data are kept by each update; null where they are not'),
+  restorePoint: nullable(savingShape, 'Null if updates save no restore point'),
   buildServers: list(buildServerShape),
   manual: list(text(), 'The commands that update this instance by hand'),
   run: nullable(runShape),
@@ -244,14 +254,6 @@ export const statusShape = shape('Status', null, {
     list(releaseShape),
     'With `notes=1`: those after `version` up to `next`, newest first, with their notes',
   ),
-});
-
-export interface Archive extends TypeOf<typeof archiveShape> {}
-export const archiveShape = shape('Archive', 'What is here of the archive of a release', {
-  version: nullable(text(), 'The release, once it is proven by whom it was published'),
-  size: number({ minimum: 1 }),
-  received: number({ minimum: 0 }),
-  ready: flag('All of it is here, and an update may start from it'),
 });
 
 /** What somebody who is no admin learns. */
@@ -286,15 +288,14 @@ export const answers = [
   feedErrorShape,
   stepShape,
   pointShape,
-  wentBackShape,
+  rolledBackShape,
   runShape,
-  backOfferShape,
-  keepingShape,
+  rollbackOfferShape,
+  savingShape,
   buildServerShape,
   statusShape,
   versionShape,
   cancelReasonShape,
   problemShape,
   toldRunShape,
-  archiveShape,
 ];

@@ -5,8 +5,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { mariadbImage } from '../rig/databases/mariadb.ts';
-import { postgresImage } from '../rig/databases/postgres.ts';
 import { removeNamed } from '../rig/engine-api.ts';
 import { freePort } from '../rig/free-port.ts';
 import { push } from '../rig/registry.ts';
@@ -16,8 +14,9 @@ import type { DatabaseKind } from './app/database.ts';
 import type { Gate } from './app/writer.ts';
 import { badReleases } from './bad-releases.ts';
 import { bedCompose } from './compose-text.ts';
-import { buildBedRelease, buildCache } from './images.ts';
-import { askOwner, ownerPassword } from './judge/databases.ts';
+import { appPassword, databaseServices, ownerPassword } from './databases.ts';
+import { buildBedRelease, buildWitness } from './images.ts';
+import { askOwner, askReady } from './judge/databases.ts';
 import type { Acknowledged } from './judge/live.ts';
 import type { Place } from './judge/look.ts';
 import { seeds } from './seed.ts';
@@ -26,15 +25,9 @@ export const goodTag = 'v1.1.0';
 export const badTag = (name: string): string =>
   `v2.0.${badReleases.findIndex((each) => each.name === name) + 1}`;
 
-const treesOf: Record<DatabaseKind, readonly string[]> = {
-  postgres: ['uploads'],
-  mariadb: ['uploads'],
-  sqlite: ['uploads', 'data'],
-};
-
 const seeder = fileURLToPath(new URL('seed-files.py', import.meta.url));
 
-/** An app with its worker, its database, files in a volume and on a small disk, and neighbours; started by plain compose. */
+/** An app with its worker, database, files in a volume and on a small disk, and other services; started by plain compose. */
 export class BedInstance implements Place {
   readonly name: string;
   readonly directory: string;
@@ -42,22 +35,22 @@ export class BedInstance implements Place {
   readonly database: DatabaseKind;
   readonly trees: Record<string, string> = {};
   readonly #host: TestHost;
-  readonly #ports: { app: number; cache: number };
+  readonly #ports: { app: number; witness: number };
   readonly #flags: readonly string[];
 
-  private constructor(host: TestHost, database: DatabaseKind, ports: { app: number; cache: number }) {
+  private constructor(host: TestHost, database: DatabaseKind, ports: { app: number; witness: number }) {
     this.name = `${host.run}-${database}-${randomBytes(2).toString('hex')}`;
     this.directory = join(host.directory, this.name);
     this.database = database;
     this.#host = host;
     this.#ports = ports;
-    // One of them is called by another name than its directory's.
+    // One of the projects is not named after its directory.
     this.project = database === 'mariadb' ? `${this.name}-shop` : this.name;
     this.#flags = database === 'mariadb' ? ['-p', this.project] : [];
   }
 
   static async start(host: TestHost, database: DatabaseKind): Promise<BedInstance> {
-    const ports = { app: await freePort(), cache: await freePort() };
+    const ports = { app: await freePort(), witness: await freePort() };
     const instance = new BedInstance(host, database, ports);
     try {
       await instance.#start();
@@ -68,7 +61,7 @@ export class BedInstance implements Place {
     return instance;
   }
 
-  /** What the app answers; null where it does not. */
+  /** The app's answer; null if there is none. */
   async version(): Promise<string | null> {
     const answer = await fetch(`http://127.0.0.1:${this.#ports.app}/version`, {
       signal: AbortSignal.timeout(3000),
@@ -77,15 +70,15 @@ export class BedInstance implements Place {
   }
 
   async setGate(gate: Gate): Promise<void> {
-    await fetch(`http://127.0.0.1:${this.#ports.cache}/gate`, { method: 'PUT', body: gate });
+    await fetch(`http://127.0.0.1:${this.#ports.witness}/gate`, { method: 'PUT', body: gate });
   }
 
   async acknowledged(): Promise<Acknowledged> {
-    const answer = await fetch(`http://127.0.0.1:${this.#ports.cache}/acknowledged`);
+    const answer = await fetch(`http://127.0.0.1:${this.#ports.witness}/acknowledged`);
     return (await answer.json()) as Acknowledged;
   }
 
-  /** Until app and worker, in starts that were not known before, have written something. */
+  /** Until app and worker have written something in starts that were not known before. */
   async awaitWrites(known: Acknowledged, version: string): Promise<void> {
     const isFresh = (role: string, all: Acknowledged) =>
       Object.entries(all).some(
@@ -101,7 +94,7 @@ export class BedInstance implements Place {
     );
   }
 
-  /** Until nobody writes any more. */
+  /** Until nothing is written any more. */
   async pause(): Promise<void> {
     await this.setGate('paused');
     let before = '';
@@ -111,7 +104,7 @@ export class BedInstance implements Place {
       before = now;
       await sleep(300);
     }
-    throw new Error('app and worker go on writing');
+    throw new Error('app and worker still write');
   }
 
   run(...args: string[]): Promise<UpdateResult> {
@@ -139,10 +132,11 @@ export class BedInstance implements Place {
 
   async #start(): Promise<void> {
     await Promise.all([this.#publish(), this.#writeFiles()]);
-    const beside = ['cache', 'proxy', ...(this.database === 'sqlite' ? [] : ['db'])];
-    await this.compose('up', '-d', ...beside);
+    const isFile = this.database === 'sqlite';
+    await this.compose('up', '-d', 'witness', 'proxy', ...(isFile ? [] : ['db']));
     await this.compose('up', '--no-start', 'app', 'worker');
-    for (const tree of treesOf[this.database]) this.trees[tree] = await mountpoint(`${this.project}_${tree}`);
+    for (const tree of isFile ? ['uploads', 'data'] : ['uploads'])
+      this.trees[tree] = await mountpoint(`${this.project}_${tree}`);
     this.trees.files = join(this.directory, 'data');
     await execa('python3', [seeder, this.trees.uploads ?? '', '2000']);
     await execa('python3', [seeder, this.trees.files, '100']);
@@ -157,7 +151,7 @@ export class BedInstance implements Place {
     await publish('v1.0.0');
     await publish(goodTag);
     for (const { name } of badReleases) await publish(badTag(name), name);
-    await push(registry, `${this.name}/redis`, '7', await buildCache());
+    await push(registry, `${this.name}/witness`, '1', await buildWitness());
   }
 
   async #writeFiles(): Promise<void> {
@@ -167,23 +161,16 @@ export class BedInstance implements Place {
     await execa('truncate', ['-s', '24M', disk]);
     await execa('mkfs.ext4', ['-q', disk], { env: { PATH: `${process.env.PATH}:/usr/sbin` } });
     await execa('mount', ['-o', 'loop', disk, join(this.directory, 'data')]);
-    const images = {
-      postgres: () => postgresImage(15),
-      mariadb: () => mariadbImage(),
-      sqlite: async () => '',
-    };
-    await writeFile(
-      join(this.directory, 'compose.yaml'),
-      bedCompose(this.database, await images[this.database]()),
-    );
+    const image = (await databaseServices[this.database]?.image()) ?? '';
+    await writeFile(join(this.directory, 'compose.yaml'), bedCompose(this.database, image));
     const settings = {
       SVC_IMAGE: `${this.#host.registry}/${this.name}/svc`,
       SVC_VERSION: 'v1.0.0',
-      CACHE_IMAGE: `${this.#host.registry}/${this.name}/redis:7`,
+      WITNESS_IMAGE: `${this.#host.registry}/${this.name}/witness:1`,
       PROXY_IMAGE: `${this.#host.parts}/proxy:1`,
       APP_PORT: this.#ports.app,
-      CACHE_PORT: this.#ports.cache,
-      DB_PASSWORD: "'correct horse battery'",
+      WITNESS_PORT: this.#ports.witness,
+      DB_PASSWORD: `'${appPassword}'`,
       DB_ROOT_PASSWORD: `'${ownerPassword}'`,
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
@@ -198,7 +185,7 @@ export class BedInstance implements Place {
     }
     for (let tries = 0; ; tries++) {
       try {
-        await askOwner(this, 'SELECT 1');
+        await askReady(this);
         break;
       } catch (error) {
         if (tries === 120) throw new Error(await this.compose('logs', 'db'), { cause: error });
@@ -206,6 +193,8 @@ export class BedInstance implements Place {
       }
     }
     await askOwner(this, seeds[this.database]);
+    // A restart makes MariaDB forget reserved numbers of AUTO_INCREMENT.
+    await this.compose('restart', 'db');
   }
 }
 

@@ -4,7 +4,7 @@ import { judgeKept } from './judge/kept.ts';
 import { type Acknowledged, judgeLive } from './judge/live.ts';
 import { judge, type Look, look } from './judge/look.ts';
 
-/** App and worker of that version write; what they have had acknowledged by then. */
+/** App and worker of that version write; gives what the witness knows by then. */
 export async function settled(instance: BedInstance, version: string): Promise<Acknowledged> {
   const before = await instance.acknowledged();
   await instance.setGate('open');
@@ -12,10 +12,7 @@ export async function settled(instance: BedInstance, version: string): Promise<A
   return instance.acknowledged();
 }
 
-/**
- * A look from before an update. From here on who starts waits at the gate; whoever is there writes on, unless all are to
- * be paused.
- */
+/** A look before an update. From here on a process that starts waits at the gate; the others write on unless all are paused. */
 export async function held(instance: BedInstance, isPaused: boolean): Promise<Look> {
   await instance.pause();
   const before = await look(instance, !isPaused);
@@ -26,17 +23,18 @@ export async function held(instance: BedInstance, isPaused: boolean): Promise<Lo
   return before;
 }
 
-/** Everything is as it was in `before`, the data of now included; then the old version answers, and writes go on. */
+/** Everything is as it was in `before`; then the old version answers, and writes. @param points restore points that are left */
 export async function expectBack(
   instance: BedInstance,
   before: Look,
   isPaused: boolean,
   known: Acknowledged,
+  points = 1,
 ): Promise<void> {
   const [after, live, kept] = await Promise.all([
     look(instance, !isPaused),
     instance.acknowledged().then((acknowledged) => judgeLive(instance, acknowledged)),
-    judgeKept(instance),
+    judgeKept(instance, points),
   ]);
   const facts = [...judge(before, after), ...live, ...kept];
   if (facts.length > 0) throw new Lost(facts);

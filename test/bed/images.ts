@@ -5,14 +5,21 @@ import { assemble, baseLayer, type Image, type Layer, layer } from '../rig/image
 import { nodeLayer } from '../rig/server/node-layer.ts';
 import type { DatabaseKind } from './app/database.ts';
 
-const mariadbClient: DebianPrograms = {
-  name: 'bed-mariadb-client',
-  package: 'mariadb-client-core',
-  paths: ['usr/bin/mariadb'],
-};
+const client = (name: string, paths: readonly string[]): DebianPrograms => ({
+  name: `bed-${name}`,
+  package: name,
+  paths,
+});
 
-/** The client that the app speaks to its database with. */
-const clients = { postgres, mariadb: mariadbClient, sqlite: null } as const;
+/** The programs by which the app speaks to its database. */
+const clients: Record<DatabaseKind, DebianPrograms | null> = {
+  postgres,
+  mariadb: client('mariadb-client-core', ['usr/bin/mariadb']),
+  openldap: client('ldap-utils', ['usr/bin/ldapmodify', 'usr/bin/ldapdelete']),
+  sqlite: null,
+  redis: null,
+};
+const attributes = client('attr', ['usr/bin/setfattr']);
 
 let program: Promise<Layer> | undefined;
 
@@ -25,11 +32,12 @@ function programLayer(): Promise<Layer> {
 
 /** A release of app and worker; `bad` is its name among the bad ones, if it is one of them. */
 export async function buildBedRelease(database: DatabaseKind, version: string, bad = ''): Promise<Image> {
-  const client = clients[database];
+  const own = clients[database];
   const layers = [
     await baseLayer(),
     await nodeLayer(),
-    ...(client === null ? [] : [await debianLayer(client)]),
+    await debianLayer(attributes),
+    ...(own === null ? [] : [await debianLayer(own)]),
     await programLayer(),
     layer([{ name: 'etc/svc-version', kind: 'file', content: `${version}\n` }]),
   ];
@@ -47,11 +55,10 @@ export async function buildBedRelease(database: DatabaseKind, version: string, b
   });
 }
 
-/** The neighbour that remembers what was acknowledged. */
-export async function buildCache(): Promise<Image> {
+export async function buildWitness(): Promise<Image> {
   return assemble([await baseLayer(), await nodeLayer(), await programLayer()], {
     Env: ['PATH=/bin'],
     Entrypoint: ['/bin/node', '/srv/bed.mjs'],
-    Cmd: ['cache'],
+    Cmd: ['witness'],
   });
 }

@@ -2,24 +2,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openTestHost } from '../rig/test-host.ts';
-import type { DatabaseKind } from './app/database.ts';
+import { type DatabaseKind, databaseKinds } from './app/database.ts';
 import { badReleases } from './bad-releases.ts';
 import { runBed, type Score } from './run-bed.ts';
 
-/** What scripts/bed runs once everything is set up. */
+/** The program behind scripts/bed. */
 
-const usage = `usage: scripts/bed [postgres|mariadb|sqlite|all] [--only NAME] [--unguarded] [--list]
+const usage = `usage: scripts/bed [${databaseKinds.join('|')}|all] [--only NAME] [--unguarded] [--list]
 
-Updates an app with a database, uploads and neighbours to ${badReleases.length} bad releases, one after the other, each with a restore point,
-and judges whether everything is as before, the data too.
+Updates an app with a database, uploads and other services to ${badReleases.length} bad releases, one after the other, each with a restore
+point. After each, everything must be as before, including the data.
 
-  --unguarded       no updater: each release is started by compose, and the judge must tell what it has done
-  --only NAME,…     only rows whose name contains one of them
-  --directory DIR   where the logs of the runs are put
-  --list            the bad releases
+  --unguarded       no updater: compose starts each release, and the judge must find its damage
+  --only NAME,…     only rows whose name contains one of these
+  --directory DIR   where the logs of the runs are written
+  --list            print the bad releases
 `;
-
-const databases = ['postgres', 'mariadb', 'sqlite'] as const;
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -35,8 +33,8 @@ async function main(argv: readonly string[]): Promise<number> {
       help: { type: 'boolean', default: false },
     },
   });
-  const asked = positionals.length === 0 || positionals.includes('all') ? databases : positionals;
-  const known = asked.filter((each): each is DatabaseKind => databases.some((name) => name === each));
+  const asked = positionals.length === 0 || positionals.includes('all') ? databaseKinds : positionals;
+  const known = asked.filter((each): each is DatabaseKind => databaseKinds.some((name) => name === each));
   if (values.help || known.length < asked.length) {
     say(usage);
     return values.help ? 0 : 2;
@@ -59,7 +57,7 @@ async function main(argv: readonly string[]): Promise<number> {
   } finally {
     await close();
   }
-  say(`the logs of all runs: ${values.directory}`);
+  say(`logs of all runs: ${values.directory}`);
   return scores.every(({ bad, well, further, furtherWell }) => bad === well && further === furtherWell)
     ? 0
     : 1;

@@ -12,11 +12,11 @@ import { shorten } from './judge/look.ts';
 import { unguardedRows } from './unguarded.ts';
 
 export interface BedChoice {
-  /** Parts of the names of rows, by commas. */
+  /** Parts of the names of rows, separated by commas. */
   only: string;
-  /** In place of updates: see `unguarded.ts`. */
+  /** See `unguarded.ts`. */
   isUnguarded: boolean;
-  /** Where the logs of runs are put. */
+  /** For the logs of runs. */
   directory: string;
   say: (line: string) => void;
 }
@@ -28,13 +28,13 @@ export interface Score {
   furtherWell: number;
 }
 
-/** One row: from an instance that works to one that works, as before. @throws Lost */
+/** From a healthy instance to a healthy instance, as before. @throws Lost */
 export interface BedRow {
   name: string;
   play(instance: BedInstance, note: (result: UpdateResult) => void): Promise<void>;
 }
 
-/** All bad releases one after the other on one instance, then the further rows; a lost one costs the instance. */
+/** All bad releases one after the other on one instance, then the further rows. After a lost one, a new instance is started. */
 export async function runBed(host: TestHost, database: DatabaseKind, choice: BedChoice): Promise<Score> {
   const score: Score = { bad: 0, well: 0, further: 0, furtherWell: 0 };
   const bad = badReleases.map(({ name, patience }, at) => badRow(name, at % 2 === 1, patience));
@@ -82,7 +82,7 @@ async function runRow(instance: BedInstance, row: BedRow, { directory, say }: Be
   }
 }
 
-/** @param isPaused nobody writes when the update begins, and every byte is compared: see `judge/look.ts` */
+/** @param isPaused see `judge/look.ts` */
 function badRow(name: string, isPaused: boolean, patience = 25): BedRow {
   return {
     name,
@@ -92,9 +92,9 @@ function badRow(name: string, isPaused: boolean, patience = 25): BedRow {
       const wait = ['--wait-timeout', `${patience}`];
       const result = await instance.run('update', '--restore-point', '--target', badTag(name), ...wait);
       note(result);
-      expectThat(result.exitCode === 4, `the run ended with ${result.exitCode}: ${lastLine(result)}`);
-      const told = /v1\.0\.0 runs again with its data of .*; what v2\.0\.\d+ did in .* is kept as/;
-      expectThat(told.test(lastLine(result)), `the last line says: ${lastLine(result)}`);
+      expectThat(result.exitCode === 4, `exit code ${result.exitCode}: ${lastLine(result)}`);
+      const told = /rolled-back\): v1\.0\.0 is running again with the data saved at \d\d:\d\d:\d\d/;
+      expectThat(told.test(lastLine(result)), `the last line: ${lastLine(result)}`);
       await expectBack(instance, before, isPaused, known);
     },
   };

@@ -1,6 +1,6 @@
-"""Fills a directory with something of everything that a way back could lose: seed-files.py DIRECTORY COUNT.
+"""Fills a directory with all kinds of files, owners, modes and attributes: seed-files.py DIRECTORY COUNT.
 
-In Python, as Node knows neither extended attributes nor access lists."""
+In Python, because Node cannot set extended attributes."""
 import os
 import struct
 import sys
@@ -62,6 +62,8 @@ put(at("shared", "within"), b"inherits\n")
 put(at("program"), b"#!/bin/sh\n", 0o755)
 os.setxattr(at("program"), "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0))
 put(at("leaf"), b"a leaf\n")
+os.setxattr(root, "user.root", b"good")
+os.setxattr(root, "system.posix_acl_default", acl(*entries))
 for name in ("tree", "shared", "live"):
     age(at(name), 1_450_000_000, 5)
 os.chmod(root, 0o3775)

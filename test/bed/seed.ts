@@ -1,6 +1,6 @@
 import type { DatabaseKind } from './app/database.ts';
 
-/** What the databases hold before the first release: something of everything that a way back could forget. */
+/** The data before the first update, in the language of each database. */
 export const seeds: Record<DatabaseKind, string> = {
   postgres: `
 CREATE ROLE readers;
@@ -78,4 +78,39 @@ WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 500) I
 CREATE INDEX orders_customer ON orders (customer);
 CREATE VIEW debts AS SELECT c.name, sum(o.amount) AS owed FROM customers c JOIN orders o ON o.customer = c.id GROUP BY c.id;
 `,
+  redis: `EVAL "for n=1,2000 do redis.call('HSET','customer:'..n,'name','customer '..n,'note',string.rep('x',n%200)) end" 0
+EVAL "for n=1,20000 do redis.call('ZADD','orders',n/7,'order '..n) end" 0
+EVAL "for n=1,500 do redis.call('SADD','papers',redis.sha1hex(n)) end" 0
+EVAL "for n=1,500 do redis.call('XADD','events','1-'..n,'n',n) end" 0
+SET later soon PXAT 4102444800000
+SELECT 3
+SET elsewhere kept
+FUNCTION LOAD "#!lua name=tools\\nredis.register_function('one', function() return 1 end)"
+ACL SETUSER reporter on >secret ~customer:* +@read
+CONFIG SET maxmemory-policy noeviction
+CONFIG REWRITE
+BGREWRITEAOF
+`,
+  openldap: `dn: dc=svc
+objectClass: dcObject
+objectClass: organization
+o: svc
+dc: svc
+
+dn: ou=live,dc=svc
+objectClass: organizationalUnit
+
+dn: ou=people,dc=svc
+objectClass: organizationalUnit
+
+${Array.from(
+  { length: 400 },
+  (_, at) => `dn: cn=customer ${at + 1},ou=people,dc=svc
+objectClass: inetOrgPerson
+sn: ${at + 1}
+mail: ${at + 1}@example.org
+userPassword: secret
+description: ${'x'.repeat(at % 300)}y
+`,
+).join('\n')}`,
 };

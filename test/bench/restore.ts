@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
@@ -8,48 +8,48 @@ import type { Instance } from '../rig/instance.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import { watchOutage } from '../rig/outage.ts';
 import type { TestHost } from '../rig/test-host.ts';
-import { onTestHost, runUpdater, setVariables, startBenchInstance } from './bench-instance.ts';
+import { onTestHost, startBenchInstance } from './bench-instance.ts';
 import { type Comparison, describeMachine, report } from './compare.ts';
-import { type DiskKind, diskKinds, mountDisk } from './loop-disk.ts';
+import { mountDisk } from './loop-disk.ts';
 
-/** What scripts/bench runs for `restore`: how long the app is away for a restore point, beside a dump by hand. */
+/**
+ * Section `restore` of scripts/bench: the additional downtime of the app for a restore point, compared with stop, tar, sync and
+ * start by hand in the same run; and the downtime that `plan` expects, compared with what happened, also on a slow disk.
+ */
 
 const turns = Number(process.env.PAIRS ?? 3);
 const megabytes = Number(process.env.MEGABYTES ?? 1_000);
-const smallFiles = 50 * megabytes;
-const diskBytes = 16e9;
+const diskBytes = 8e9;
+/** Of the slow disk. */
+const slowBytesPerSecond = 60_000_000;
+const mostFactor = 2;
+const updatesPerSecond = 20;
+/** In each of four tables. */
+const rows = Math.round(megabytes * 1_000);
+
+const psql = ['exec', '-T', 'db', 'psql', '-XqAtU', 'svc', 'svc', '-c'];
 
 interface Profile {
   name: string;
   database: boolean;
   fill(instance: Instance): Promise<void>;
-  /** What a person types once app and worker have stopped. */
-  keep: string;
 }
 
-const tar = 'tar --create --file=by-hand.tar data';
-
 const profiles: Profile[] = [
-  {
-    name: `${megabytes} MB of PostgreSQL`,
-    database: true,
-    fill: fillDatabase,
-    keep: 'docker compose exec -T db pg_dump -U svc svc | zstd -q -1 -f -o by-hand.sql.zst',
-  },
-  { name: `${megabytes} MB in files of 10 MB`, database: false, fill: fillLarge, keep: tar },
-  { name: `${smallFiles} files of 4 KB`, database: false, fill: fillSmall, keep: tar },
+  { name: `${megabytes} MB of PostgreSQL`, database: true, fill: fillDatabase },
+  { name: `${megabytes} MB of files`, database: false, fill: fillFiles },
 ];
 
 await onTestHost(async (host) => {
   console.log(`${turns} turns; ${describeMachine()}`);
   const all: Comparison[] = [];
   const only = process.env.ONLY ?? '';
-  for (const kind of diskKinds) {
-    const unmount = await mountDisk(kind, join(host.directory, kind), diskBytes);
+  for (const [at, profile] of profiles.entries()) {
+    if (!profile.name.includes(only)) continue;
+    const directory = join(host.directory, `disk${at}`);
+    const unmount = await mountDisk('ext4', directory, diskBytes);
     try {
-      for (const profile of profiles) {
-        if (`${profile.name}, ${kind}`.includes(only)) all.push(...(await measure(host, kind, profile)));
-      }
+      all.push(await measure(host, `disk${at}`, profile));
     } finally {
       await unmount();
     }
@@ -59,72 +59,124 @@ await onTestHost(async (host) => {
 
 async function measure(
   host: TestHost,
-  kind: DiskKind,
-  { name, database, fill, keep }: Profile,
-): Promise<Comparison[]> {
+  folder: string,
+  { name, database, fill }: Profile,
+): Promise<Comparison> {
   const image = database ? await postgresImage(17) : null;
-  const { instance, next } = await startBenchInstance(host, 4 * turns, {
-    folder: kind,
+  const { instance, next } = await startBenchInstance(host, 2 * turns + 2, {
+    folder,
     layout: (context) => ({
       files: { 'compose.yaml': composeFile(context, image), '.env': `SVC_VERSION=${context.tag}\n` },
       flags: [],
     }),
   });
-  const byHand = async (to: string, commands: string) => {
-    await setVariables(instance, { SVC_VERSION: to });
-    const script = `docker compose pull app worker\n${commands}\ndocker compose up -d --no-deps --wait app worker`;
-    await execa('bash', ['-euo', 'pipefail', '-c', script], { cwd: instance.directory, stdin: 'ignore' });
+  const update = async (...flags: string[]) => {
+    const result = await instance.update(['--target', next(), ...flags]);
+    if (result.exitCode !== 0) throw new Error(result.log);
+    return result.log;
   };
-  const stopped = `docker compose stop worker app\n${keep}`;
-  const ways = {
-    kept: (to: string) => runUpdater(instance, ['--target', to, '--restore-point'], 'updated'),
-    plain: (to: string) => runUpdater(instance, ['--target', to], 'updated'),
-    byHand: (to: string) => byHand(to, stopped),
-    byHandSynced: (to: string) => byHand(to, `${stopped}\nsync by-hand.*`),
+  const byHand = async () => {
+    const { stdout } = await execa(
+      'docker',
+      ['compose', 'ps', '-aq', 'worker', 'app', ...(database ? ['db'] : [])],
+      {
+        cwd: instance.directory,
+      },
+    );
+    const ids = stdout.split('\n').join(' ');
+    const data = database ? 'db' : 'data';
+    const script = `docker stop -t 60 ${ids}; tar -cf by-hand.tar ${data}; sync -f by-hand.tar; docker start ${ids}`;
+    await execa('bash', ['-euc', script], { cwd: instance.directory, stdin: 'ignore' });
   };
-  const away: Record<keyof typeof ways, number[]> = { kept: [], plain: [], byHand: [], byHandSynced: [] };
+  const load = database ? startLoad(instance) : { stop: async () => {} };
+  const additional: number[] = [];
+  const hand: number[] = [];
+  const factors: number[] = [];
   try {
     await fill(instance);
     for (let turn = 0; turn < turns; turn++) {
-      for (const [way, work] of Object.entries(ways)) {
-        // What the one has left to be written is not for the next to wait for.
-        await execa('sync', ['-f', instance.directory]);
-        const took = await awayIn(instance, next(), work);
-        away[way as keyof typeof ways].push(took);
-        console.log(`  ${name}, ${kind}: ${way} ${(took / 1000).toFixed(1)} s`);
-      }
+      const plain = await downtime(instance, () => update());
+      const saved = await downtime(instance, () => update('--restore-point'));
+      const own = await downtime(instance, byHand);
+      additional.push(saved.ms - plain.ms);
+      hand.push(own.ms);
+      factors.push(factorOf(saved.result, saved.ms));
+      console.log(
+        `  ${name}: saved ${seconds(saved.ms)}, plain ${seconds(plain.ms)}, by hand ${seconds(own.ms)}; ${planOf(saved.result)}`,
+      );
     }
+    await judgeSlow(instance, name, update);
   } finally {
+    await load.stop();
     await instance.dispose();
   }
-  const figure = `${name}, ${kind}: app away`;
-  const base = { unit: 'ms' as const, ours: away.kept };
-  return [
-    {
-      ...base,
-      figure,
-      against: `stop, ${database ? 'pg_dump' : 'tar'}, up`,
-      reach: 1.1,
-      theirs: away.byHand,
-    },
-    { ...base, figure, against: 'the same, and sync', reach: null, theirs: away.byHandSynced },
-    { ...base, figure, against: 'an update without', reach: null, theirs: away.plain },
-  ];
+  const factor = Math.max(...factors);
+  console.log(
+    `${name}: plan's estimate is off by a factor of ${factor.toFixed(1)} at most: ${reached(factor <= mostFactor)}`,
+  );
+  return {
+    ...{ figure: `${name}: additional downtime`, against: 'stop, tar, sync, start', unit: 'ms', reach: 0.5 },
+    ...{ ours: additional, theirs: hand },
+  };
 }
 
-/** Milliseconds in which the app did not answer. */
-async function awayIn(
+/** Reads of containers are throttled, and nothing is cached when the services stop. Buffered writes cannot be throttled here. */
+async function judgeSlow(
   instance: Instance,
-  to: string,
-  work: (to: string) => Promise<unknown>,
-): Promise<number> {
+  name: string,
+  update: (...flags: string[]) => Promise<string>,
+): Promise<void> {
+  const file = '/sys/fs/cgroup/blkio/docker/blkio.throttle.read_bps_device';
+  const { dev } = await stat(instance.directory);
+  const device = `${dev >> 8}:${dev & 0xff}`;
+  try {
+    await writeFile(file, `${device} ${slowBytesPerSecond}`);
+  } catch (error) {
+    console.log(`${name}: no slow disk on this machine: ${(error as Error).message}`);
+    return;
+  }
+  const timer = setInterval(() => {
+    writeFile('/proc/sys/vm/drop_caches', '1').catch(() => {});
+  }, 1000);
+  try {
+    const { ms, result } = await downtime(instance, () => update('--restore-point'));
+    const factor = factorOf(result, ms);
+    console.log(
+      `${name}, reads at ${slowBytesPerSecond / 1e6} MB/s: away ${seconds(ms)}; ${planOf(result)}; factor ${factor.toFixed(1)}: ${reached(factor <= mostFactor)}`,
+    );
+  } finally {
+    clearInterval(timer);
+    await writeFile(file, `${device} 0`);
+  }
+}
+
+function reached(is: boolean): string {
+  return is ? 'REACHED' : 'NOT REACHED';
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+function planOf(log: string): string {
+  return /unavailable for [^"\n]* s/.exec(log)?.[0] ?? 'no estimate';
+}
+
+/** 1 inside of the range that was expected. */
+function factorOf(log: string, ms: number): number {
+  const [, first, last = first] = /unavailable for (?:about )?(\d+)(?: to (\d+))? s/.exec(log) ?? [];
+  if (first === undefined) throw new Error(`the plan has no estimate:\n${log}`);
+  return Math.max(1, (Number(first) * 1000) / ms, ms / (Number(last) * 1000));
+}
+
+async function downtime<T>(instance: Instance, work: () => Promise<T>): Promise<{ ms: number; result: T }> {
+  await execa('sync', ['-f', instance.directory]);
   const watch = watchOutage(`http://127.0.0.1:${instance.port}/version`);
-  await work(to).finally(() => watch.stop());
-  const { awayMs, gaps, back } = await watch.stop();
-  if (gaps === 0 || !back)
-    throw new Error(`the app was away ${gaps} times, and is ${back ? '' : 'not '}back`);
-  if ((await instance.version()) !== to) throw new Error(`the app does not run ${to}`);
-  return awayMs;
+  const result = await work().finally(() => watch.stop());
+  // After a start by hand, until the app answers.
+  for (let tries = 0; (await instance.version()) === null && tries < 200; tries++) await sleep(20);
+  const { awayMs } = await watch.stop();
+  return { ms: awayMs, result };
 }
 
 function composeFile({ image, port }: LayoutContext, database: string | null): string {
@@ -132,8 +184,7 @@ function composeFile({ image, port }: LayoutContext, database: string | null): s
     image: ${image}:\${SVC_VERSION}
     command: ${command}
     restart: always
-    volumes: ['./data:/data']
-    labels: { svc.data: ${database === null ? 'files' : 'none'} }
+    ${database === null ? "volumes: ['./data:/data']" : 'depends_on: [db]'}
     healthcheck: { test: [CMD, ${test}], timeout: 3s, retries: 3 }
 ${more}`;
   return `services:
@@ -143,45 +194,60 @@ ${service('app', '/bin/wget, -qO-, "http://127.0.0.1:8080/version"', `    ports:
     : `  db:
     image: ${database}
     restart: always
+    command: [postgres, -c, max_wal_size=256MB]
     volumes: ['./db:/var/lib/postgresql/data']
-    labels: { svc.data: postgres }
     environment: { POSTGRES_USER: svc, POSTGRES_PASSWORD: secret }
 `
 }`;
 }
 
+/** Random updates, as of `pgbench --rate=20`. */
+function startLoad(instance: Instance): { stop(): Promise<void> } {
+  let isOver = false;
+  const work = async () => {
+    while (!isOver) {
+      const batch = Array.from({ length: updatesPerSecond }, () => {
+        const id = 1 + Math.floor(Math.random() * rows);
+        return `UPDATE items_${id % 4} SET name = md5(random()::text) WHERE id = ${id}`;
+      });
+      await instance.compose(...psql, batch.join(';')).catch(() => {});
+      await sleep(1000);
+    }
+  };
+  const done = work();
+  return {
+    stop: () => {
+      isOver = true;
+      return done;
+    },
+  };
+}
+
 /** Rows of some 190 bytes in four tables with an index each. */
 async function fillDatabase(instance: Instance): Promise<void> {
-  const sql = (statements: string) =>
-    instance.compose('exec', '-T', 'db', 'psql', '-XqAtU', 'svc', '-c', statements, 'svc');
-  // The first server, which makes the database, does not listen on TCP.
   for (let tries = 0; ; tries++) {
     const ready = await instance.compose('exec', '-T', 'db', 'pg_isready', '-h', '127.0.0.1').catch(() => '');
     if (ready.includes('accepting')) break;
-    if (tries === 120) throw new Error('the database does not begin');
+    if (tries === 120) throw new Error('the database does not start');
     await sleep(500);
   }
-  const rows = Math.round(megabytes * 1_320);
   for (let table = 0; table < 4; table++) {
-    await sql(`CREATE TABLE items_${table} AS SELECT n AS id, md5(n::text) AS name, md5(n::text || 'a') || md5(n::text || 'b')
+    await instance.compose(
+      ...psql,
+      `CREATE TABLE items_${table} AS SELECT n AS id, md5(n::text) AS name, md5(n::text || 'a') || md5(n::text || 'b')
       || md5(n::text || 'c') AS body, now() + n * interval '1 second' AS made FROM generate_series(1, ${rows}) n;
-      ALTER TABLE items_${table} ADD PRIMARY KEY (id)`);
+      ALTER TABLE items_${table} ADD PRIMARY KEY (id)`,
+    );
   }
-  console.log(`  ${await sql("SELECT pg_size_pretty(pg_database_size('svc'))")} of PostgreSQL`);
+  await instance.compose(...psql, 'CHECKPOINT');
+  const { stdout } = await execa('du', ['-sh', join(instance.directory, 'db')]);
+  console.log(`  ${stdout.split('\t')[0]} of PostgreSQL`);
 }
 
-async function fillLarge({ directory }: Instance): Promise<void> {
-  await mkdir(join(directory, 'data/files'));
-  for (let each = 0; each < megabytes / 10; each++) {
-    await writeFile(join(directory, `data/files/${each}`), randomBytes(10_000_000));
-  }
-}
-
-async function fillSmall({ directory }: Instance): Promise<void> {
-  for (let folder = 0; folder < smallFiles / 100; folder++) {
-    await mkdir(join(directory, `data/files/${folder}`), { recursive: true });
-    for (let each = 0; each < 100; each++) {
-      await writeFile(join(directory, `data/files/${folder}/${each}`), randomBytes(4_096));
-    }
-  }
+async function fillFiles({ directory }: Instance): Promise<void> {
+  const files = join(directory, 'data/files');
+  await mkdir(files, { recursive: true });
+  for (let each = 0; each < megabytes; each++)
+    await writeFile(join(files, `${each}`), randomBytes(1_000_000));
+  console.log(`  ${(await readdir(files)).length} files of 1 MB`);
 }

@@ -21,7 +21,7 @@ const buildServers = [
     name: 'build-2',
     version: 'v1.4.0',
     behind: true,
-    command: 'svc update --program /usr/local/bin/svc-worker',
+    command: 'apt upgrade svc-worker',
   },
 ];
 const newest = {

@@ -146,7 +146,7 @@ describe.concurrent('Ctrl-C', () => {
     });
     expect(said.exitCode).toBe(130);
     expect(said.out).toMatch(
-      /\nThe update goes on\. Follow it: svc instance follow\. It can no longer be stopped\.\n$/,
+      /\nThe update continues\. Follow it: svc instance follow\. It can no longer be cancelled\.\n$/,
     );
   });
 
@@ -159,7 +159,7 @@ describe.concurrent('Ctrl-C', () => {
     isFollowed = false;
     expect(said.exitCode).toBe(130);
     expect(said.out).toMatch(
-      /\nThe update goes on\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
+      /\nThe update continues\. Follow it: svc instance follow\. Cancel it: svc instance cancel\.\n$/,
     );
     // By itself; who asks while svc is away gets no answer.
     await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);
@@ -178,7 +178,7 @@ describe.concurrent('Ctrl-C', () => {
     isFollowed = false;
     expect(said.exitCode).toBe(code);
     expect(said.out).toMatch(
-      /\nThe update goes on\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
+      /\nThe update continues\. Follow it: svc instance follow\. Cancel it: svc instance cancel\.\n$/,
     );
     // By itself; who asks while svc is away gets no answer.
     await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);

@@ -45,17 +45,17 @@ it.each<[View, number, string[]]>([
   [
     viewOf('recreate', nothing),
     61,
-    ['svc has not come back for 1 min. On the machine: docker logs svc-updater'],
+    ['svc has been unavailable for 1 min. On the server: docker logs svc-updater'],
   ],
   [
     viewOf('verify', nothing, { log: 'docker logs other' }),
     190,
-    ['svc has not come back for 3 min. On the machine: docker logs other'],
+    ['svc has been unavailable for 3 min. On the server: docker logs other'],
   ],
   [
     viewOf('pull', nothing),
     12,
-    ['svc does not answer, for 12 s. It may be your connection; the update goes on by itself.'],
+    ['No answer from svc for 12 s. Check your connection; the update continues on the server.'],
   ],
   [
     viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: null }),
@@ -100,10 +100,10 @@ it.each<[string, View, number, string[]]>([
     viewOf('recreate', nothing),
     75,
     [
-      ...[10, 20, 30, 40, 50].map((s) => `replacing, ${s} s: svc is away`),
-      'replacing, 1 min: svc is away',
-      'svc has not come back for 1 min. On the machine: docker logs svc-updater',
-      'replacing, 1 min 10 s: svc is away',
+      ...[10, 20, 30, 40, 50].map((s) => `replacing, ${s} s: svc is unavailable`),
+      'replacing, 1 min: svc is unavailable',
+      'svc has been unavailable for 1 min. On the server: docker logs svc-updater',
+      'replacing, 1 min 10 s: svc is unavailable',
     ],
   ],
   [
@@ -111,7 +111,7 @@ it.each<[string, View, number, string[]]>([
     viewOf('pull', nothing),
     25,
     [10, 20].map(
-      (s) => `svc does not answer, for ${s} s. It may be your connection; the update goes on by itself.`,
+      (s) => `No answer from svc for ${s} s. Check your connection; the update continues on the server.`,
     ),
   ],
   [
@@ -145,7 +145,7 @@ it('programs are told once why nothing comes, beside their events', () => {
   for (const second of everySecond(130)) printer.show(viewOf('recreate', nothing), second * 1000);
   printer.news({ kind: 'line', line: { message: 'a\u009bb\u202e' } });
   expect(events).toEqual(['{"event":"line","data":{"message":"a\\u009bb\\u202e"}}\n']);
-  expect(sentences).toEqual(['svc has not come back for 1 min. On the machine: docker logs svc-updater\n']);
+  expect(sentences).toEqual(['svc has been unavailable for 1 min. On the server: docker logs svc-updater\n']);
 });
 
 it('a list is written only where something has changed, and over all of what a narrower terminal has broken', () => {

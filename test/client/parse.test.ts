@@ -45,6 +45,6 @@ describe('what was mistyped', () => {
 it('help is where it is looked for, and -- alone is nothing', () => {
   for (const line of ['instance help', 'help instance', 'instance -h', 'instance help status'])
     expect(parse(line)).toEqual({ kind: 'help', command: null, group: 'instance' });
-  expect(parse('instance status --')).toMatchObject({ kind: 'run', args: { commandLine: [] } });
+  expect(parse('instance status --')).toMatchObject({ kind: 'run', args: { words: [] } });
   expect(() => parse('instance status -- x')).toThrow('Nothing may stand behind --.');
 });

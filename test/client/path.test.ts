@@ -270,7 +270,7 @@ describe.concurrent('between two updates of a path', () => {
     });
     expect(said.exitCode).toBe(1);
     expect(said.out).toMatch(
-      /\nsvc does not answer, for \d+ s\. It may be your connection; the update goes on by itself\.\n(?:.*\n)*svc has not answered for 3 s/,
+      /\nNo answer from svc for \d+ s\. Check your connection; the update continues on the server\.\n(?:.*\n)*svc has not answered for 3 s/,
     );
   });
 });

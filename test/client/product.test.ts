@@ -68,8 +68,7 @@ describe("another product's client", () => {
     expect((await larder('instance status --help')).said).toContain(
       'Where larder is: LARDER_URL and LARDER_TOKEN',
     );
-    for (const shell of ['bash', 'zsh', 'fish'])
-      expect((await larder(`completion ${shell}`)).said).toContain('larder');
+    expect((await larder('completion bash')).said).toContain('larder');
   });
 
   it('has it where something is wrong', async () => {
@@ -82,9 +81,9 @@ describe("another product's client", () => {
     });
     const away = await larder('instance status', { LARDER_URL: 'http://127.0.0.1:1' });
     expect(away.said).toMatch(/(?:Is larder up\? Else see|See) LARDER_URL\.$/);
-    expect((await larder('update')).said).toContain('LARDER_FEED has to name the address');
+    expect((await larder('update')).said).toContain('set LARDER_FEED to the address');
     const feed = await larder('update', { LARDER_FEED: 'http://127.0.0.1:1/releases' });
-    expect(feed.said).toContain('(LARDER_FEED names another)');
+    expect(feed.said).toContain('that LARDER_FEED has its login');
   });
 
   it('has it in an update from its start to its end, and in a bad one', async () => {
@@ -114,11 +113,11 @@ describe("another product's client", () => {
     const { url } = await play({ speed: 20, product: { name: 'larder' }, runs });
     const command = [process.execPath, program];
     const onScreen = (screen: string) => {
-      isSeen ||= screen.includes('larder is away');
+      isSeen ||= screen.includes('larder is unavailable');
     };
     const env = { LARDER_URL: url };
     const session = await sit('', 'instance update', { columns: 80, command, env, onScreen });
-    expect(session.screens.some((screen) => screen.includes('larder is away'))).toBe(true);
+    expect(session.screens.some((screen) => screen.includes('larder is unavailable'))).toBe(true);
     expect(session.screens.filter((screen) => /svc/i.test(screen))).toEqual([]);
     expect(session.exitCode).toBe(0);
   });
@@ -149,7 +148,7 @@ describe("another product's client", () => {
         file,
       );
       expect([exitCode, stderr]).toEqual([0, '']);
-      expect(stdout).toBe('✓ larder v1.5.0 is in place of v1.4.2.');
+      expect(stdout).toBe('✓ larder was updated: v1.4.2 → v1.5.0');
       expect(readFileSync(file, 'utf8')).toBe(fresh);
     } finally {
       await rig.close();
@@ -170,7 +169,7 @@ describe("another product's client", () => {
     };
     try {
       expect(await publish(publisher())).toMatchObject({ exitCode: 3, stdout: '' });
-      expect(await publish(anna)).toMatchObject({ stdout: '✓ larder v1.5.0 is in place of v1.4.2.' });
+      expect(await publish(anna)).toMatchObject({ stdout: '✓ larder was updated: v1.4.2 → v1.5.0' });
     } finally {
       await rig.close();
     }

@@ -26,7 +26,7 @@ function follow(timeout: number, asleep = () => 0) {
   const session: Session = {
     reader: new Reader({ address: 'http://svc', fetch }),
     config,
-    args: { options: {}, words: [], commandLine: [] },
+    args: { options: {}, words: [] },
     env: {},
     stdout: output,
     stderr: output,
@@ -67,10 +67,10 @@ it.each([
 it('where svc stays away for minutes, it is said where to look, once', async () => {
   const { said } = follow(900);
   await vi.advanceTimersByTimeAsync(200_000);
-  expect(said().match(/svc has not come back for .*/g)).toEqual([
-    'svc has not come back for 1 min. On the machine: docker logs svc-updater',
+  expect(said().match(/svc has been unavailable for .*/g)).toEqual([
+    'svc has been unavailable for 1 min. On the server: docker logs svc-updater',
   ]);
-  expect(said().match(/^replacing, .*: svc is away$/gm)).toHaveLength(20);
+  expect(said().match(/^replacing, .*: svc is unavailable$/gm)).toHaveLength(20);
 });
 
 it('a sleep in which nobody asked is no silence: svc is asked for as long as ever after it', async () => {

@@ -15,7 +15,11 @@ function storyFor(seen: (text: string) => boolean): Script {
   const said = steps.flatMap((step): ScriptedStep[] => {
     if (step.state !== 'pull')
       return [
-        { ...step, says: [step.state], lasts: () => step.state === 'recreate' && !seen('svc is away') },
+        {
+          ...step,
+          says: [step.state],
+          lasts: () => step.state === 'recreate' && !seen('svc is unavail'),
+        },
       ];
     const says = { message: '51 of 120 MB', percent: 42 };
     return [
@@ -35,7 +39,7 @@ const buildServer = {
   name: 'build-1',
   version: 'v1.4.2',
   behind: true,
-  command: 'svc update --program /usr/local/bin/svc-worker',
+  command: 'apt upgrade svc-worker',
 };
 
 const job = (kind: ScriptedJob['kind'], title: string, more: Partial<ScriptedJob> = {}): ScriptedJob => ({
@@ -64,10 +68,11 @@ describe.concurrent('on a terminal', () => {
     const checked = row('✓ checked', '', 'N s');
     const pulled = row('✓ pulled', '120 MB', 'N s');
     const pulling = columns === 80 ? '42 % 51 of 120 MB' : '42 % 51 of 120…';
+    const unavailable = columns === 80 ? 'svc is unavailable' : 'svc is unavaila…';
     for (const screen of [
       list(row('● preparing', 'pg_dump', 'N s'), '  checking', '  pulling', '  replacing', '  verifying'),
       list(prepared, checked, row('● pulling', pulling, 'N s'), '  replacing', '  verifying'),
-      list(prepared, checked, pulled, row('● replacing', 'svc is away', 'N s'), '  verifying'),
+      list(prepared, checked, pulled, row('● replacing', unavailable, 'N s'), '  verifying'),
     ]) {
       expect(plain).toContain(screen);
     }

@@ -1,16 +1,18 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { files } from '../../src/agent/data/files.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { judgeGoodLog, judgeOutcome } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { startInstance } from '../rig/instance.ts';
 import { mountLoop } from '../rig/loop-disk.ts';
-import { docker, judged, makeTree, sh, spoil, stage } from './support/file-stage.ts';
+import { expectWords } from './support/attempt.ts';
 import { alone } from './support/instance.ts';
+import { createWithData, during } from './support/own-data.ts';
 
 // Disks as a NAS has them: xfs, and btrfs, whose subvolumes are other devices without being mounts.
+
+const sh = (script: string, ...args: string[]) => execa('bash', ['-euc', script, 'bash', ...args]);
 
 async function mounted(kind: 'btrfs' | 'xfs', name: string): Promise<string> {
   const disk = await mountLoop(kind, join(inject('host').directory, name));
@@ -46,48 +48,40 @@ test.each(['btrfs', 'xfs'] as const)(
   },
 );
 
-test('a subvolume is kept and put back as any directory; one in it is refused, and never left out in silence', {
+test('a subvolume is saved and restored as any directory; one inside it is refused', {
   timeout: 300_000,
 }, async () => {
-  const { directory, work, place, run } = await stage(await mounted('btrfs', 'subvolumes'));
-  const data = join(directory, 'data');
+  await mounted('btrfs', 'subvolumes');
+  const instance = await createWithData({
+    folder: 'subvolumes',
+    publish: ['v1.1.1'],
+    impatient: true,
+    up: ['--no-deps', '--no-start', 'app', 'worker', 'db'],
+  });
+  const data = join(instance.directory, 'data');
   await sh(
-    'btrfs -q subvolume create "$1"; mkdir "$1/small"; setfattr -n btrfs.compression -v zstd "$1/small"',
+    `mv "$1" "$1.old"; btrfs -q subvolume create "$1"; cp -a "$1.old/." "$1"; mkdir "$1/small"
+    setfattr -n btrfs.compression -v zstd "$1/small"`,
     data,
   );
-  await makeTree(data);
-  await docker('stop', await run('app', ['-v', `${data}:/data`]));
-  const before = await judged(data);
-  const { source, refusals } = await files.survey(['app'], place, work);
-  expect(refusals).toEqual([]);
-  const part = await files.save(source, place, work);
-  await spoil(data);
-  await files.restore(source, part, { archives: [] }, place, work);
-  expect(await judged(data)).toBe(before);
+  await instance.compose('up', '-d', '--no-deps', 'app', 'worker', 'db');
+  await instance.waitUntilHealthy();
+  const bad = ['--target', 'v1.1.1', '--restore-point'];
+  const result = await during(instance, { args: bad, verb: 'restore' }, () =>
+    sh('echo new >"$1/note"; rm -r "$1/small"', data),
+  );
+  expectWords(result, { exitCode: 4, says: [], ends: [/^failed \(rolled-back\): /] });
+  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
+  const { stdout } = await sh(
+    'getfattr --absolute-names --only-values -n btrfs.compression "$1/small"',
+    data,
+  );
+  expect(stdout).toBe('zstd');
 
-  // Since it was looked at, and before it is kept.
-  const nested = join(data, 'nested');
-  await sh('btrfs -q subvolume create "$1"', nested);
-  await writeFile(join(nested, 'file'), 'text');
-  const all = await judged(data);
-  expect((await files.survey(['app'], place, work)).refusals).toEqual([
-    `app:/data has another file system or subvolume at "/nested", which is not kept with it: move that one out of ${data}, and mount it into the service by itself`,
-  ]);
-  const elsewhere = join(directory, 'elsewhere');
-  await mkdir(elsewhere, { mode: 0o700 });
-  const other = { ...place, here: elsewhere, host: elsewhere };
-  await expect(files.save(source, other, work)).rejects.toMatchObject({ code: 'save-failed' });
-  await expect(files.restore(source, part, { archives: [] }, place, work)).rejects.toMatchObject({
-    code: 'data-not-back',
-    message: expect.stringContaining('another file system or subvolume is at /nested'),
+  await sh('btrfs -q subvolume create "$1/nested"; touch "$1/nested/file"', data);
+  expectWords(await instance.update(bad), {
+    exitCode: 3,
+    says: ['app:/data contains another file system or subvolume at "/nested"'],
+    ends: [/^refused \(data-unsupported\): nothing was changed, v1\.0\.0 runs on/],
   });
-  expect(await judged(data)).toBe(all);
-
-  // The way out that the refusal names.
-  await sh('mv "$1" "$2/moved"', nested, directory);
-  const both = ['-v', `${data}:/data`, '-v', `${directory}/moved:/data/nested`];
-  await docker('stop', await run('worker', both));
-  const found = await files.survey(['worker'], place, work);
-  expect(found.refusals).toEqual([]);
-  expect(found.source.mounts.map(({ where }) => where)).toEqual(['worker:/data', 'worker:/data/nested']);
 });

@@ -8,9 +8,9 @@ import type { Json } from '../../src/engine/json.ts';
 import { leastRights, type UpdaterOptions } from '../rig/updater-run.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
-import { ownData } from './support/own-data.ts';
+import { createWithData, ownData, restoreOf } from './support/own-data.ts';
 
-// SECURITY.md, "Who is trusted with what": what the owner of a compose directory makes of restore points.
+// SECURITY.md, "Who is trusted with what": restore points that the owner of a compose directory has forged.
 
 const owner = 1000;
 const toNext = ['--target', 'v1.1.0', '--restore-point'];
@@ -29,7 +29,10 @@ async function updatedInstance(options: UpdaterOptions = {}): Promise<Instance> 
   return instance;
 }
 
-const restoreOf = ({ directory }: Instance) => join(directory, '.svc-updater', 'restore');
+/** A restore point as a journal has it. */
+const savedIn = (directory: string, services: readonly string[] = []): NonNullable<JournalData['point']> => ({
+  ...{ directory, state: 'saved', services, inMemory: [], riders: [], ports: [], policies: [] },
+});
 
 async function pointOf(instance: Instance): Promise<{ directory: string; record: string }> {
   const [run = ''] = await readdir(restoreOf(instance));
@@ -64,7 +67,7 @@ async function forgePoint(instance: Instance, victim: string): Promise<string> {
   return directory;
 }
 
-test('the owner of the directory has nothing put anywhere by a point of his own', async () => {
+test('a restore point of the owner of the directory restores nothing', async () => {
   const instance = await updatedInstance();
   const victim = await makeVictim(instance);
   const directory = await forgePoint(instance, victim);
@@ -73,15 +76,15 @@ test('the owner of the directory has nothing put anywhere by a point of his own'
     says: [`${restoreOf(instance)} belongs to user ${owner}, not to root`],
     ends: ['refused (foreign-state): nothing was changed', `chown -R 0:0 ${restoreOf(instance)}`],
   };
-  for (const args of [['back'], ['back', '--yes'], ['restore-point', 'rm'], toNext])
+  for (const args of [['rollback'], ['rollback', '--yes'], ['restore-point', 'rm'], toNext])
     expectWords(await instance.update(args), refused);
 
   // By a journal, too, which he may write.
-  const { back } = JSON.parse(await readFile(join(directory, 'point.json'), 'utf8'));
+  const { back } = JSON.parse(await readFile(join(directory, 'point.json'), 'utf8')).point;
   const journal: JournalData = {
     ...back,
     ...{ phase: 'restore', outcome: null, goingBack: { ending: null } },
-    point: { directory, kept: directory, isBack: false },
+    point: savedIn(directory),
   };
   await instance.write('.svc-updater/journal.json', JSON.stringify(journal));
   await chown(join(instance.directory, '.svc-updater', 'journal.json'), owner, owner);
@@ -89,7 +92,7 @@ test('the owner of the directory has nothing put anywhere by a point of his own'
   // Where he keeps it somewhere else.
   const elsewhere = join(instance.directory, 'data', 'x');
   await rename(restoreOf(instance), elsewhere);
-  const point = { directory: directory.replace(restoreOf(instance), elsewhere), kept: null, isBack: false };
+  const point = savedIn(directory.replace(restoreOf(instance), elsewhere));
   await instance.write('.svc-updater/journal.json', JSON.stringify({ ...journal, point }));
   expectWords(await instance.update(toNext), {
     exitCode: 3,
@@ -99,43 +102,43 @@ test('the owner of the directory has nothing put anywhere by a point of his own'
   await expectUnharmed(victim);
 });
 
-test('nothing is put where a link leads that came since', async () => {
+test('nothing is restored to the target of a link that has replaced a directory', async () => {
   const instance = await updatedInstance();
   const victim = await makeVictim(instance);
   const data = join(instance.directory, 'data');
   await rename(data, `${data}-away`);
   await symlink(victim, data);
-  for (const args of [['back'], ['back', '--yes']])
+  for (const args of [['rollback'], ['rollback', '--yes']])
     expectWords(await instance.update(args), {
       exitCode: 3,
-      says: [`what was ${data}`, ` is ${victim}`],
-      ends: ['refused (point-damaged): nothing was changed'],
+      says: [`${data}: `, ` is ${victim} now, and no longer ${data}`],
+      ends: ['refused (not-as-left): nothing was changed'],
     });
   await expectUnharmed(victim);
   await rm(data);
   await rename(`${data}-away`, data);
-  const { exitCode, log } = await instance.update(['back', '--yes']);
+  const { exitCode, log } = await instance.update(['rollback', '--yes']);
   expect(exitCode, log).toBe(0);
   expect(await instance.read('data/note')).toBe('of v1.0.0\n');
 });
 
-test('a journal cannot make a container that may do more a part of a point', async () => {
-  const instance = await updatedInstance();
+test('a journal gives a data service that is created again no more rights', async () => {
+  const instance = await createWithData();
+  const updated = await instance.update(toNext);
+  expect(updated.exitCode, updated.log).toBe(0);
   const { directory } = await pointOf(instance);
   const journal: JournalData = JSON.parse(await instance.read('.svc-updater/journal.json'));
-  const app = `${instance.project}-app-1`;
-  const { stdout } = await execa('docker', ['inspect', app]);
+  const { changeover } = journal;
+  const db = changeover?.containers.find(({ service }) => service === 'db');
+  if (!changeover || !db) throw new Error('the journal has no database');
+  const { stdout } = await execa('docker', ['inspect', db.name]);
   const [raw] = JSON.parse(stdout) as Json[];
-  const {
-    id = '',
-    imageId = '',
-    reference = '',
-  } = journal.changeover?.containers.find(({ name }) => name === app) ?? {};
+  const { id, imageId, reference } = db;
   const blueprint = blueprintOf(raw as Json);
-  const forged = {
+  const forged: JournalData = {
     ...journal,
     ...{ phase: 'save', outcome: null, started: false, goingBack: null },
-    point: { directory, kept: null, isBack: false },
+    point: { ...savedIn(directory, ['db']), state: 'saving' },
     blueprints: [
       {
         ...{ ...blueprint, id, imageId, imageManifest: null, imageReference: reference },
@@ -143,18 +146,19 @@ test('a journal cannot make a container that may do more a part of a point', asy
       },
     ],
   };
+  await execa('docker', ['rm', '--force', db.name]);
   await instance.write('.svc-updater/journal.json', JSON.stringify(forged));
-  const result = await instance.update(toNext);
-  expect(result.log).toContain(`${app} is not made again: the journal would give it privileged: true`);
-  expect(result.exitCode, result.log).not.toBe(0);
-  expect((await pointOf(instance).catch(() => ({ record: '' }))).record).not.toContain('"Privileged": true');
+  const result = await instance.update(['--target', 'v1.2.0', '--restore-point']);
+  expect(result.log).toContain(`${db.name} is not made again: the journal would give it privileged: true`);
+  expect(result.exitCode, result.log).toBe(5);
+  expect(Object.keys(await instance.containers())).not.toContain(db.name);
 });
 
-test('a point is kept, and gone back to, with the least rights', async () => {
+test('data is saved and restored with the least rights', async () => {
   const options = { docker: leastRights };
   const instance = await updatedInstance(options);
   await instance.write('data/note', 'of v1.1.0\n');
-  const { exitCode, log } = await instance.update(['back', '--yes'], options);
+  const { exitCode, log } = await instance.update(['rollback', '--yes'], options);
   expect(exitCode, log).toBe(0);
   expect(await instance.read('data/note')).toBe('of v1.0.0\n');
 });

@@ -47,7 +47,7 @@ test('plan says so as well, and what it says to do gives the way back', async ({
 
   await execa('docker', ['pull', '--quiet', `${image}@${id}`]);
   const failed = await instance().update(['--target', 'v1.1.3']);
-  expect(failed.log).toMatch(/-app-1 is made again from the old image/);
+  expect(failed.log).toMatch(/-app-1 is created again from the old image/);
   expect(failed.exitCode, failed.log).toBe(4);
   expect(warnings(failed).filter((sentence) => gone.test(sentence))).toEqual([]);
   await instance().waitUntilHealthy();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import type { BackOffer, Run, Status } from '../../src/wire/status.ts';
+import type { RollbackOffer, Run, Status } from '../../src/wire/status.ts';
 import { type Forge, slowPace, startForge } from '../platform/forge/forge.ts';
 import { bridgeAddress } from '../platform/rig/bridge-address.ts';
 import { type Platform, startPlatform } from '../platform/rig/platform.ts';
@@ -98,7 +98,7 @@ it('is refused while a job runs, until it has ended', async () => {
   await anna.press('Check again');
   await anna.sees('is available');
   await anna.sees('who made each row');
-  await anna.sees('Your data are kept first');
+  await anna.sees('Data is saved first.');
   await anna.picture('03-available');
 });
 
@@ -200,7 +200,7 @@ it('fails where the image is nowhere, and changes nothing', async () => {
   await anna.seesButton('Update to v1.2.0');
 });
 
-it('goes back by itself, with the data, where the app does not start', async () => {
+it('rolls back automatically, with the data, if the app does not start', async () => {
   await published('v1.3.0');
   forge.slow(null);
   await anna.press('Update to v1.2.0');
@@ -208,12 +208,16 @@ it('goes back by itself, with the data, where the app does not start', async () 
   await anna.press('Update now');
   await anna.sees('svc is restarting');
   await updaterEnded();
-  await anna.sees('v1.1.0 runs again', { picture: '15-app-went-back' });
-  expect(await lastRun()).toMatchObject({ outcome: 'failed', to: 'v1.3.0', wentBack: { version: 'v1.1.0' } });
+  await anna.sees('Rolled back to v1.1.0 with the data saved at', { picture: '15-app-rolled-back' });
+  expect(await lastRun()).toMatchObject({
+    outcome: 'failed',
+    to: 'v1.3.0',
+    rolledBack: { version: 'v1.1.0' },
+  });
   await anna.close();
 });
 
-it('goes back where the worker does not start, and on once somebody has mended that', async () => {
+it('rolls back if the worker does not start, and updates once that is fixed', async () => {
   await published('v1.3.1');
   await platform.addSetting('MAIL_FROM', 'yes');
   await anna.page.reload();
@@ -221,7 +225,7 @@ it('goes back where the worker does not start, and on once somebody has mended t
   await anna.press('Update now');
   await anna.sees('svc is restarting');
   await updaterEnded();
-  await anna.sees('v1.1.0 runs again', { picture: '16-worker-went-back' });
+  await anna.sees('Rolled back to v1.1.0 with the data saved at', { picture: '16-worker-rolled-back' });
   await anna.close();
   await platform.addSetting('WORKER_SLOTS', 'yes');
   await anna.press('Update to v1.3.1');
@@ -231,14 +235,13 @@ it('goes back where the worker does not start, and on once somebody has mended t
   await anna.close('notice');
 });
 
-it('goes back because somebody wants it, to the data of then', async () => {
+it('rolls back on request, to the data saved before the update', async () => {
   await anna.page.goto(`${platform.url}/data`);
   await anna.page.getByLabel('Name').fill('salt');
   await anna.press('Add a row');
   await anna.sees('salt');
-  const offer = await ask<BackOffer>(`${update}/back`);
+  const offer = await ask<RollbackOffer>(`${update}/rollback`);
   expect(offer).toMatchObject({ from: 'v1.3.1', to: 'v1.1.0' });
-  expect(offer.words.join()).toContain('item');
   const answer = await fetch(`${platform.url}${update}/back`, {
     method: 'POST',
     headers: { authorization: `Bearer ${platform.apiToken}`, 'content-type': 'application/json' },
@@ -247,12 +250,12 @@ it('goes back because somebody wants it, to the data of then', async () => {
   expect(answer.status).toBe(202);
   const ended = async () => (await lastRun().catch(() => null))?.outcome ?? null;
   await expect.poll(ended, { timeout: 120_000 }).toBe('updated');
-  expect(await lastRun()).toMatchObject({ kind: 'back', from: 'v1.3.1', to: 'v1.1.0' });
+  expect(await lastRun()).toMatchObject({ kind: 'rollback', from: 'v1.3.1', to: 'v1.1.0' });
   expect((await ask<Status>(update)).version).toBe('v1.1.0');
   await expect.poll(isHeld, { timeout: 60_000 }).toBe(false);
-  // The store went back as well: of the update that was taken back it had no end.
+  // The store was restored, too: it has no end of the update that was rolled back.
   expect((await ask<Run[]>(`${update}/history`)).map(({ outcome, kind }) => `${kind} ${outcome}`)).toEqual([
-    ...['back updated', 'update updated', 'update failed', 'update failed', 'update failed'],
+    ...['rollback updated', 'update updated', 'update failed', 'update failed', 'update failed'],
     ...['update updated', 'update cancelled'],
   ]);
 });

@@ -115,7 +115,7 @@ test('a journal of a kill makes the containers again that the files still say', 
   await forge(instance, { ...journal, ...back, blueprints });
   const { exitCode, log } = await instance.update(['--target', 'v1.2.0']);
   expect(exitCode, log).toBe(0);
-  expect(log).toContain(`${instance.project}-app-1 is made again from the old image`);
+  expect(log).toContain(`${instance.project}-app-1 is created again from the old image`);
   expect(log).toContain('what it had changed is put back: v1.0.0 runs');
 });
 

@@ -276,7 +276,7 @@ describe.concurrent('a dialog', () => {
         name: 'build-2',
         version: 'v1.4.0',
         behind: true,
-        command: 'svc update --program /usr/local/bin/svc-worker -- systemctl --user restart svc-worker',
+        command: 'curl -fLO https://example.org/svc-worker && systemctl --user restart svc-worker',
       },
     ];
     await visit(browser, { ...standing, status: { latest, buildServers } }, {}, async ({ page }) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { openBrowser, visit } from '../rig/web/browser.ts';
 import {
-  afterKept,
+  afterSaved,
   anna,
   history,
   latest,
@@ -37,9 +37,9 @@ const focused = (page: Page): Promise<string> =>
   })()`);
 const standing = { status: { latest }, releases, history, authorize: () => anna };
 
-describe.concurrent('a way back', () => {
+describe.concurrent('a rollback', () => {
   it('is asked for by keyboard, twice, begun once, and never called an update', async ({ expect }) => {
-    await visit(browser, afterKept({ speed: 4 }), {}, async ({ page, server, complaints }) => {
+    await visit(browser, afterSaved({ speed: 4 }), {}, async ({ page, server, complaints }) => {
       await page.evaluate(`(() => {
         window.titles = [document.title];
         new MutationObserver(() => { if (titles.at(-1) !== document.title) titles.push(document.title); sessionStorage.titles = titles.join(' | '); })
@@ -47,18 +47,18 @@ describe.concurrent('a way back', () => {
       })()`);
       await notice(page).getByRole('button').first().press('Enter');
       await dialog(page).locator('summary').press('Enter');
-      await button(page, 'Go back to v1.4.1…').press('Enter');
+      await button(page, 'Roll back to v1.4.1…').press('Enter');
       // The button is gone, and nobody presses what has come in its place by mistake.
-      await button(page, 'Go back…').waitFor();
-      expect(await focused(page)).toBe('h2 Go back, with the data');
-      await button(page, 'Go back…').press('Enter');
-      expect(await focused(page)).toBe('h2 Go back, with the data');
+      await button(page, 'Roll back…').waitFor();
+      expect(await focused(page)).toBe('h2 Roll back svc');
+      await button(page, 'Roll back…').press('Enter');
+      expect(await focused(page)).toBe('h2 Roll back svc');
       await button(page, 'Cancel').press('Enter');
-      await button(page, 'Go back…').press('Enter');
-      await button(page, 'Go back to v1.4.1').dblclick();
+      await button(page, 'Roll back…').press('Enter');
+      await button(page, 'Roll back to v1.4.1').dblclick();
       await heading(page, 'v1.4.2 → v1.4.1').waitFor();
-      expect(await dialog(page).locator('h2').innerText()).toBe('svc goes back');
-      expect(await notice(page).locator('.pill').innerText()).toMatch(/^Going back…/);
+      expect(await dialog(page).locator('h2').innerText()).toBe('Rolling back svc');
+      expect(await notice(page).locator('.pill').innerText()).toMatch(/^Rolling back…/);
       await heading(page, 'v1.4.1 runs').waitFor();
       server.attributes = 'admin version="v1.4.1"';
       await page.waitForEvent('load');
@@ -71,9 +71,9 @@ describe.concurrent('a way back', () => {
   });
 
   it('that was closed while svc looks is forgotten', async ({ expect }) => {
-    const slow = afterKept({
+    const slow = afterSaved({
       intercept: async ({ url }) => {
-        if (url.endsWith('/back')) await new Promise((resolve) => setTimeout(resolve, 1_500));
+        if (url.endsWith('/rollback')) await new Promise((resolve) => setTimeout(resolve, 1_500));
         return undefined;
       },
     });
@@ -81,13 +81,13 @@ describe.concurrent('a way back', () => {
       const open = () => notice(page).getByRole('button').first().click();
       await open();
       await dialog(page).locator('summary').click();
-      await button(page, 'Go back to v1.4.1…').click();
+      await button(page, 'Roll back to v1.4.1…').click();
       await button(page, 'Close').last().click();
       await open();
       await heading(page, 'v1.4.2 runs').waitFor();
       await page.waitForTimeout(2_500);
       expect(await heading(page, 'v1.4.2 runs').isVisible()).toBe(true);
-      expect(server.asked.some(({ path }) => path.endsWith('/back'))).toBe(true);
+      expect(server.asked.some(({ path }) => path.endsWith('/rollback'))).toBe(true);
     });
   });
 });
@@ -123,7 +123,7 @@ describe.concurrent('an update', () => {
       const titles = () => page.evaluate<string[]>('titles');
       await expect.poll(titles, patient).toContain('100 % – svc');
       held.delete('pull');
-      await heading(page, 'svc is restarting').waitFor();
+      await heading(page, 'svc is restarting…').waitFor();
       const away = expect.stringMatching(/^away \d+ s – svc$/);
       await expect.poll(titles, patient).toContainEqual(away);
       held.delete('recreate');
@@ -671,7 +671,7 @@ describe.concurrent('a newer server', () => {
       async ({ page, server }) => {
         await button(page, 'Update to v1.5.0').click();
         await button(page, 'Update now').click();
-        await page.getByText('Can no longer be cancelled').waitFor();
+        await page.getByText('The update can no longer be cancelled.').waitFor();
         isAway = true;
         const last = {
           ...standing,
@@ -681,7 +681,7 @@ describe.concurrent('a newer server', () => {
           ],
         };
         await server.play({ ...last, intercept });
-        await heading(page, 'svc is restarting').waitFor();
+        await heading(page, 'svc is restarting…').waitFor();
         isAway = false;
         await heading(page, 'v1.5.0 runs').waitFor();
         expect(await dialog(page).isVisible()).toBe(true);

@@ -81,7 +81,7 @@ async function stall(question: Question, at: number, hit?: RegExp): Promise<Ende
 /** What it comes to where nothing goes wrong: a value, or the engine's own refusal. Each engine has its own ids and times. */
 const wholeOf = ({ value, fault }: Ended): string =>
   (fault ? `${fault.status} ${fault.message}` : inspect(value, { depth: null }))
-    .replaceAll(/\b[0-9a-f]{64}\b/g, '<id>')
+    .replaceAll(/\b[0-9a-f]{12}(?:[0-9a-f]{52})?\b/g, '<id>')
     .replaceAll(/\b\d{4}-\d\d-\d\dT[\d:.]{18}Z/g, '<now>');
 
 /** What is not whole is a fault, also where nothing is to be read from it; and what was told before is a true beginning. */

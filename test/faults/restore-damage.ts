@@ -1,4 +1,5 @@
-import { appendFile, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { chown, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { endingOf } from '../judge/log.ts';
@@ -7,11 +8,11 @@ import { expectThat, Lost } from './fault.ts';
 import { SmallDisk } from './full-disk.ts';
 import { atMoment, type Moment, onLine } from './kill.ts';
 import { judgeBoots, judgeWhole } from './restore-judge.ts';
-import { onRecord } from './restore-moments.ts';
+import { updateSteps } from './restore-moments.ts';
 import type { RestoreStage } from './restore-stage.ts';
 import { begin, lastLine, wordsOf } from './restore-tries.ts';
 
-// Restore points that were changed or cut, records that were forged, and disks that fill.
+// Restore points that were changed or forged, and full disks.
 
 export interface Damage {
   name: string;
@@ -24,11 +25,13 @@ const placesOf = async ({ instance }: RestoreStage): Promise<string[]> => {
   return (await readdir(directory)).sort().map((name) => join(directory, name));
 };
 
-const kept = async (stage: RestoreStage): Promise<string> => {
+/** A saved file. */
+const savedFile = async (stage: RestoreStage): Promise<string> => {
   const [place = ''] = (await placesOf(stage)).reverse();
-  const names = (await readdir(place)).filter((name) => !['point.json', 'reserve'].includes(name)).sort();
-  if (names[0] === undefined) throw new Error('nothing was kept as a file');
-  return join(place, names[0]);
+  const { stdout } = await execa('find', [place, '-name', 'large', '-type', 'f']);
+  const [path] = stdout.split('\n');
+  if (!path) throw new Error(`there is no saved file in ${place}`);
+  return path;
 };
 
 const flip = async (path: string): Promise<void> => {
@@ -39,26 +42,32 @@ const flip = async (path: string): Promise<void> => {
 };
 
 const spoiled: Record<string, (stage: RestoreStage) => Promise<unknown>> = {
-  'a bit of what was kept is another': async (stage) => flip(await kept(stage)),
-  'what was kept is cut': async (stage) => truncate(await kept(stage), 1_000),
-  'what was kept is longer': async (stage) => appendFile(await kept(stage), 'more'),
-  'the record is cut': async (stage) => {
-    for (const place of await placesOf(stage)) await truncate(join(place, 'point.json'), 300);
+  'a bit of a saved file differs': async (stage) => flip(await savedFile(stage)),
+  'a saved file is cut': async (stage) => truncate(await savedFile(stage), 1_000),
+  'a saved file has another owner': async (stage) => chown(await savedFile(stage), 77, 77),
+  'a saved file is missing': async (stage) => rm(await savedFile(stage)),
+  'a bit of the record differs': async (stage) => {
+    for (const place of await placesOf(stage)) await flip(join(place, 'point.json'));
   },
   'the record names a directory of the machine': (stage) => forge(stage),
 };
 
-/** As the owner of the compose directory could, who puts a copy of his own there: a bind that neither containers nor files have. */
+/** The owner of the compose directory could do it: a record, with a correct checksum, that has another bind mount. */
 async function forge(stage: RestoreStage): Promise<void> {
   for (const place of await placesOf(stage)) {
     const path = join(place, 'point.json');
-    const text = await readFile(path, 'utf8');
-    await writeFile(path, text.replaceAll(`"${stage.trees.data}"`, `"${await victim(stage)}"`));
+    const text = (await readFile(path, 'utf8')).replaceAll(
+      `"${stage.trees.data}"`,
+      `"${await victim(stage)}"`,
+    );
+    const { point } = JSON.parse(text);
+    const sha256 = createHash('sha256').update(JSON.stringify(point)).digest('hex');
+    await writeFile(path, JSON.stringify({ sha256, point }));
     await execa('chown', ['-R', '1000:1000', place]);
   }
 }
 
-/** Somebody else's, where a point that was forged leads. */
+/** The directory to which the forged record leads. */
 const victim = async ({ instance }: RestoreStage): Promise<string> => {
   const path = join(instance.directory, '..', `${instance.name}-victim`);
   if ((await mkdir(path, { recursive: true })) !== undefined) await writeFile(join(path, 'passwd'), 'root\n');
@@ -71,14 +80,14 @@ async function expectUnharmed(stage: RestoreStage): Promise<void> {
   expectThat(text === 'root\n', `a directory of the machine was written: ${path} holds ${text}`);
 }
 
-/** `back` refuses, and touches nothing. */
-const refusedBack = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
-  name: `back, where ${name}`,
+/** `rollback` refuses, and touches nothing. */
+const refusedRollback = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
+  name: `rollback: ${name}`,
   async play(stage) {
-    const { good, boots } = await begin(stage, 'back');
+    const { good, boots } = await begin(stage, 'rollback');
     if (good === null) throw new Error('there is no good release');
     await spoil(stage);
-    const result = await stage.instance.update(wordsOf.back);
+    const result = await stage.instance.update(wordsOf.rollback);
     const facts = [
       ...(await judgeWhole(stage, good)),
       ...judgeBoots((await stage.boots()).slice(boots)),
@@ -90,9 +99,9 @@ const refusedBack = (name: string, spoil: (stage: RestoreStage) => Promise<unkno
   },
 });
 
-/** After a bad release the run ends broken, and the new version stays on its data. */
+/** The run ends broken, and nothing is restored. */
 const broken = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
-  name: `a bad release, where ${name}`,
+  name: `bad release: ${name}`,
   async play(stage) {
     const { boots } = await begin(stage, 'bad');
     const { run } = await atMoment(
@@ -110,13 +119,13 @@ const broken = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>):
   },
 });
 
-/** Killed on the way back, and its records forged before the next run. */
+/** The updater is killed during a rollback, and its record forged before the next run. */
 const forgedOnTheWay: Damage = {
-  name: 'killed on the way back, where the record names a directory of the machine',
+  name: 'killed during a rollback: the record names a directory of the machine',
   async play(stage) {
     await begin(stage, 'bad');
     const { run } = await atMoment(
-      onLine(/putting the data/),
+      onLine(/restoring the data of/),
       stage.instance,
       () => stage.instance.startUpdate(wordsOf.bad),
       (struck) => struck.kill(),
@@ -129,7 +138,7 @@ const forgedOnTheWay: Damage = {
   },
 };
 
-/** The disk of the restore point is full from a moment on; with room again the same words end well. */
+/** The disk of the restore point is full from a moment on. With free space, the same command succeeds. */
 const full = (moment: Moment): Damage => ({
   name: `the disk of the restore point is full ${moment.name}`,
   async play(stage) {
@@ -168,12 +177,9 @@ const full = (moment: Moment): Damage => ({
 });
 
 export const damages: readonly Damage[] = [
-  ...Object.entries(spoiled).map(([name, spoil]) => refusedBack(name, spoil)),
+  ...Object.entries(spoiled).map(([name, spoil]) => refusedRollback(name, spoil)),
   ...Object.entries(spoiled).map(([name, spoil]) => broken(name, spoil)),
   forgedOnTheWay,
   full(onLine('plan')),
-  ...[/then keeping the data/, /kept /, /going back to/, /putting the data/].map((line) =>
-    full(onLine(line)),
-  ),
-  ...[2, 4, 6].map((k) => full(onRecord(k))),
+  ...[0, 3, 7, 11, 12, 13].flatMap((at) => updateSteps[at] ?? []).map(full),
 ];

@@ -2,24 +2,24 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { differs } from '../judge/differs.ts';
-import { askEngine, type ContainerInspection, findContainers, listContainers } from '../rig/engine-api.ts';
+import { type ContainerInspection, findContainers, listContainers } from '../rig/engine-api.ts';
 import { fileStates } from '../rig/snapshot.ts';
 import type { RestoreStage } from './restore-stage.ts';
 import { versions } from './restore-stage.ts';
 
-// Whether an instance is wholly of one time, by programs that are none of the updater's.
+// Whether an instance is wholly of one time; uses nothing of the updater.
 
 export interface Whole {
-  /** By what they tell of. */
+  /** Dumps and lists, by name. */
   data: Record<string, string>;
   files: object;
-  /** App and worker, which may be other containers than before. */
+  /** App, worker and database, which may have been replaced by equal containers. */
   moved: Record<string, object>;
-  /** The very same runs of the very same containers. */
+  /** The same containers, never stopped. */
   others: Record<string, object>;
 }
 
-const movedServices = ['app', 'worker'];
+const movedServices = ['app', 'worker', 'db'];
 
 export async function lookWhole(stage: RestoreStage): Promise<Whole> {
   const { directory, project } = stage.instance;
@@ -59,33 +59,10 @@ async function walk(directory: string): Promise<string> {
   return (await execa('bash', ['-euc', script, 'walk', directory], { maxBuffer: 1e9 })).stdout;
 }
 
-/** Copies that lie beside the databases. */
-const copies = /svc_(?:point|kept)_/;
-
 async function lookAtDatabase(stage: RestoreStage): Promise<Record<string, string>> {
-  if (stage.kind === 'mariadb') {
-    const dump = `export MYSQL_PWD="$MARIADB_ROOT_PASSWORD"; exec mariadb-dump -uroot --routines --triggers --events --skip-dump-date --order-by-primary --hex-blob --databases svc`;
-    return {
-      schemas: await stage.sql('SHOW DATABASES'),
-      accounts: await stage.sql('SELECT Host, User, Priv FROM mysql.global_priv ORDER BY 1, 2'),
-      settings: await stage.sql('SELECT @@event_scheduler, @@read_only, @@max_connections'),
-      rows: await stage.inDatabase(['sh', '-c', dump]),
-    };
-  }
   if (stage.kind === 'postgres') {
-    const databases = await stage.sql(
-      'SELECT datname, pg_get_userbyid(datdba), datacl, datconnlimit, datallowconn, datistemplate FROM pg_database ORDER BY 1',
-    );
-    const dump = await stage.inDatabase(['pg_dump', '-U', 'svc', '--create', 'svc']);
+    const dump = await stage.inDatabase(['pg_dumpall', '-h', '127.0.0.1', '-U', 'svc']);
     return {
-      databases: databases
-        .split('\n')
-        .filter((line) => !copies.test(line))
-        .join('\n'),
-      roles: (await stage.inDatabase(['pg_dumpall', '-U', 'svc', '--roles-only'])).replace(
-        /^\\(un)?restrict .*\n/gm,
-        '',
-      ),
       rows: dump
         .replace(/^\\(un)?restrict .*\n/gm, '')
         .split('\n')
@@ -93,10 +70,15 @@ async function lookAtDatabase(stage: RestoreStage): Promise<Record<string, strin
         .join('\n'),
     };
   }
+  if (stage.kind === 'redis') {
+    const keys = (await stage.ask('KEYS *')).split('\n').sort();
+    const digests = await stage.ask(keys.map((key) => `DEBUG DIGEST-VALUE ${key}\n`).join(''));
+    return { rows: keys.map((key, at) => `${key} ${digests.split('\n')[at]}`).join('\n') };
+  }
   return {};
 }
 
-/** Everything is as it was then, and nothing is half. @param struck services that were killed on purpose */
+/** Everything is as it was then. @param struck services that were killed or replaced on purpose */
 export async function judgeWhole(
   stage: RestoreStage,
   then: Whole,
@@ -105,11 +87,7 @@ export async function judgeWhole(
   const now = await lookWhole(stage);
   const same = (others: Whole['others']) =>
     Object.fromEntries(
-      Object.entries(others).map(([name, each]) =>
-        struck.some((service) => name.includes(`-${service}-`))
-          ? [name, { ...each, started: '' }]
-          : [name, each],
-      ),
+      Object.entries(others).filter(([name]) => !struck.some((service) => name.includes(`-${service}-`))),
     );
   return [
     ...Object.keys({ ...then.data, ...now.data }).flatMap((what) =>
@@ -137,33 +115,37 @@ function differingLines(what: string, then = '', now = ''): string[] {
   return [`${what} differ in ${lines.length} lines: ${shown.join(' ; ')}`];
 }
 
-/** What a kill may leave: containers, copies, holders of images, a journal that is not at its end. */
+/** What a kill may leave behind: containers, image tags, restore points, a journal that is not finished. */
 export async function judgeRemains(stage: RestoreStage): Promise<string[]> {
   const { project, directory } = stage.instance;
-  const places = await readdir(stage.points).catch(() => []);
+  const places = (await readdir(stage.points).catch(() => [])).map((name) => name.toLowerCase());
   const scratch = await listContainers({ label: [`svc-updater.scratch=${project}`] });
-  const all = await askEngine(
-    'GET',
-    `/containers/json?all=1&filters=${encodeURIComponent(JSON.stringify({ label: ['svc-updater.restore-point'] }))}`,
-  );
-  const held = (JSON.parse(all.body) as { Labels: Record<string, string> }[])
-    .map(({ Labels }) => Labels['svc-updater.restore-point'] ?? '')
-    .filter((owner) => owner.startsWith(`${project}/`))
-    .filter((owner) => !places.some((place) => owner.endsWith(`/${place.toLowerCase()}`)));
-  const beside =
-    stage.kind === 'postgres'
-      ? (await stage.sql('SELECT datname FROM pg_database')).split('\n').filter((name) => copies.test(name))
-      : [];
-  const strays = beside.filter((name) => !places.some((place) => name.includes(place.toLowerCase())));
+  const { stdout } = await execa('docker', [
+    'image',
+    'ls',
+    '--format',
+    '{{.Tag}}',
+    'svc-updater-restore-point',
+  ]);
+  const tags = stdout
+    .split('\n')
+    .filter((tag) => tag.startsWith(`${project}-`) && !places.some((place) => tag.includes(place)));
   const text = await readFile(join(directory, '.svc-updater', 'journal.json'), 'utf8').catch(() => '{}');
   const { phase, outcome } = JSON.parse(text) as { phase?: string; outcome?: unknown };
   return [
-    ...scratch.map((name) => `left over: scratch container ${name}`),
-    ...held.map((owner) => `left over: a holder of images of ${owner}`),
-    ...strays.map((name) => `left over: database ${name}`),
-    ...(places.length > 1 ? [`${places.length} restore points are kept: ${places.join(', ')}`] : []),
-    ...(outcome === null ? [`the journal is not at its end, but in ${phase}`] : []),
+    ...scratch.map((name) => `left behind: scratch container ${name}`),
+    ...tags.map((tag) => `left behind: the tag ${tag}`),
+    ...(places.length > 2 ? [`${places.length} restore points: ${places.join(', ')}`] : []),
+    ...(outcome === null ? [`the journal is not finished, but in ${phase}`] : []),
   ];
+}
+
+/** Files and rows are of the version that is running. */
+export async function judgeVersion(stage: RestoreStage, version: string): Promise<string[]> {
+  const found = await stage.schemas();
+  return found.every((each) => each === version)
+    ? []
+    : [`${version} is running, and the data is of ${found.join(', ')}`];
 }
 
 /** No start of the old version on data that a newer one has touched. */
@@ -178,10 +160,11 @@ export const judgeBoots = (boots: readonly string[]): string[] =>
     )
     .map((boot) => `the old version was started on newer data: ${boot}`);
 
-/** The operator's own `up` makes nothing anew. */
-export async function judgeUp(stage: RestoreStage): Promise<string[]> {
+/** The operator's own `up` replaces nothing. */
+export async function judgeUp(stage: RestoreStage, struck: readonly string[] = []): Promise<string[]> {
   const ids = async () =>
     (await findContainers(stage.instance.project))
+      .filter(({ Name }) => !struck.some((service) => Name.includes(`-${service}-`)))
       .map(({ Name, Id, State }) => `${Name} ${Id} ${State.StartedAt}`)
       .sort();
   const before = await ids();

@@ -5,41 +5,50 @@ import { parseArgs } from 'node:util';
 import { engineSocket } from '../rig/engine-api.ts';
 import { openTestHost } from '../rig/test-host.ts';
 import { Lost } from './fault.ts';
-import { afterMs, onLine } from './kill.ts';
+import { afterMs, type Moment, onLine } from './kill.ts';
 import { loadImage } from './own-engine.ts';
 import { openOwnHost, outerEngineOf, runInOwnHost } from './own-host.ts';
 import { type Random, seeded } from './random.ts';
 import { type Damage, damages } from './restore-damage.ts';
-import { onRecord } from './restore-moments.ts';
+import { rollbackSteps, updateSteps } from './restore-moments.ts';
 import { type DataKind, dataKinds, prepareStage, RestoreStage, versions } from './restore-stage.ts';
-import { type Story, type Tried, type Try, tryOnce } from './restore-tries.ts';
+import { people, type Story, type Strike, type Tried, type Try, tryOnce } from './restore-tries.ts';
 
-/** What scripts/restore-kills runs once everything is set up. */
+/** The program behind scripts/restore-kills. */
 
-const usage = `usage: scripts/restore-kills [--count N] [--seed S] [--kind files|mariadb|postgres] [--steps] [--engine] [--database] [--up] [--damage] [--only PATTERN]
+const strikes = [
+  'updater',
+  'database',
+  'tools',
+  'engine',
+  'power',
+  'engine restart',
+  'unit',
+  ...Object.keys(people),
+];
+const usage = `usage: scripts/restore-kills [--count N] [--seed S] [--each STRIKE] [--kind ${dataKinds.join('|')}] [--engine] [--damage] [--only PATTERN]
 
-Kills the updater, its reader or the database while data are kept and put back, runs the same words again until they end,
-and judges whether the instance is wholly of one time.
+Kills the updater, its tools container, the database or the engine while data is saved and restored, or types a command of a second
+person, repeats the updater's command until it has ended, and checks that everything is wholly of one version.
 
-  --count N   so many tries at random moments; 200 by default
-  --seed S    where chance begins
-  --kind K    of which data; all of them in turn by default
-  --steps     one kill at each thing that journal and restore point record, in place of random ones
-  --engine    kills of the engine, and of everything at once as when the power fails, on an engine of their own
-  --database  with --steps: kills of the database in place of the updater
-  --up        somebody's docker compose up -d after each kill
-  --damage    restore points that were changed or forged, and full disks, in place of kills
-  --only P    only those whose name fits the pattern
+  --count N   tries at random moments; 200 by default
+  --seed S    of the random numbers
+  --each S    one try at each step instead, all with this strike; several are separated by commas:
+              ${strikes.join(', ')}
+  --kind K    of the data; all kinds in turn by default
+  --engine    random kills of the engine, and of everything at once, on an engine of their own
+  --up        a person's docker compose up -d after each kill
+  --damage    restore points that were changed or forged, and full disks, instead of kills
+  --only P    only tries whose name matches the pattern
 `;
 
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '200' },
     seed: { type: 'string', default: `${Date.now() % 1_000_000}` },
+    each: { type: 'string' },
     kind: { type: 'string' },
-    steps: { type: 'boolean', default: false },
     engine: { type: 'boolean', default: false },
-    database: { type: 'boolean', default: false },
     images: { type: 'string' },
     up: { type: 'boolean', default: false },
     damage: { type: 'boolean', default: false },
@@ -47,17 +56,18 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
+const isOnOwnEngine = values.engine || /engine|power/.test(values.each ?? '');
 
 async function main(): Promise<number> {
   const seed = Number(values.seed);
   const kinds = dataKinds.filter((kind) => values.kind === undefined || kind === values.kind);
-  if (values.engine && values.images === undefined) {
+  if (isOnOwnEngine && values.images === undefined) {
     const images = (await Promise.all(kinds.map(prepareStage))).filter((image) => image !== null);
     const args = [...process.argv.slice(2), '--seed', `${seed}`, '--images', images.join()];
     return runInOwnHost(import.meta.filename, args);
   }
   const logs = join(tmpdir(), `restore-kills-${seed}`);
-  const { host, close } = values.engine ? await openOwnHost() : await openTestHost();
+  const { host, close } = isOnOwnEngine ? await openOwnHost() : await openTestHost();
   for (const image of values.images?.split(',').filter(Boolean) ?? []) {
     await loadImage(image, outerEngineOf(), `unix://${engineSocket}`);
   }
@@ -78,11 +88,9 @@ async function main(): Promise<number> {
         for (const fact of facts) say(`       ${fact.slice(0, 1500)}`);
         sum.tries++;
         if (told.startsWith(tooLate)) sum.late++;
-        if (facts.length > 0) {
-          sum.lost++;
-          await mkdir(logs, { recursive: true });
-          await writeFile(join(logs, `${kind}-${at}.log`), log);
-        }
+        if (facts.length > 0) sum.lost++;
+        await mkdir(logs, { recursive: true });
+        await writeFile(join(logs, `${kind}-${at}.log`), log);
         if (isReusable) continue;
         await stage.dispose();
         stage = null;
@@ -95,7 +103,7 @@ async function main(): Promise<number> {
     await close();
   }
   say(`${sum.tries} tries, ${sum.lost} lost, ${sum.late} struck after the end; seed ${seed}`);
-  if (sum.lost > 0) say(`the logs of what was lost: ${logs}`);
+  say(`logs: ${logs}`);
   return sum.lost > 0 ? 1 : 0;
 }
 
@@ -110,7 +118,9 @@ const tooLate = 'too late';
 
 function playsOf(kind: DataKind, seed: number): Play[] {
   if (values.damage) return damages.map(playOfDamage);
-  return (values.steps ? steps() : chances(kind, seed)).map(playOfTry);
+  return (values.each === undefined ? chances(kind, seed) : steps(kind, values.each.split(','))).map(
+    playOfTry,
+  );
 }
 
 const playOfTry = (next: Try): Play => ({
@@ -148,42 +158,56 @@ async function tryAndTell(
 const factsOf = (error: unknown): readonly string[] =>
   error instanceof Lost ? error.facts : [(error as Error).stack ?? String(error)];
 
-/** A bad release records 12 things of files, and going back by command 5; databases a few more. */
-function steps(): Try[] {
-  const all = (story: Story, most: number): Try[] =>
-    Array.from({ length: most }, (_, at) => ({
-      story,
-      strike: values.engine ? (at % 2 === 0 ? 'power' : 'engine') : values.database ? 'database' : 'updater',
-      moment: onRecord(at + 1),
-      isMeddled: values.up,
-    }));
-  return [...all('bad', 14), ...all('back', 7)];
+function steps(kind: DataKind, asked: readonly string[]): Try[] {
+  const known = asked.filter((each): each is Strike => strikes.includes(each));
+  if (known.length < asked.length) throw new Error(`--each takes ${strikes.join(', ')}`);
+  const all: [Story, readonly Moment[]][] = [
+    ['bad', updateSteps],
+    ['good', updateSteps.slice(0, 12)],
+    ['rollback', rollbackSteps],
+  ];
+  return known.flatMap((strike) =>
+    all.flatMap(([story, moments]) =>
+      moments
+        .filter(({ name }) => kind !== 'files' || !/-db-1/.test(name))
+        .filter((_, at) => strike !== 'unit' || at === 0)
+        .map((moment) => ({ story, strike, moment, isMeddled: values.up })),
+    ),
+  );
 }
 
-/** A third each while data are kept, on the way back of a bad release, and on the way back by command. */
+/** A third each while data is saved, while a bad release is rolled back, and during a rollback by command. */
 function chances(kind: DataKind, seed: number): Try[] {
   const random = seeded(seed);
-  const longest = kind === 'files' ? 4_000 : 9_000;
-  return Array.from({ length: Number(values.count) }, () => chance(random, kind, longest));
+  return Array.from({ length: Number(values.count) }, () => chance(random, kind));
 }
 
-function chance(random: Random, kind: DataKind, longest: number): Try {
-  const where = random.pick(['save', 'going back', 'back'] as const);
-  const ms = random.below(longest);
+function chance(random: Random, kind: DataKind): Try {
+  const where = random.pick(['save', 'rolling back', 'rollback'] as const);
+  const ms = random.below(6_000);
   const moment =
     where === 'save'
-      ? onLine(/then keeping the data/, Math.floor(ms / 2))
-      : where === 'going back'
-        ? onLine(/did not come up: going back/, ms)
+      ? onLine(/copying the data, /, ms)
+      : where === 'rolling back'
+        ? onLine(/: rolling back to /, ms)
         : afterMs(ms);
   const dice = random.below(10);
-  if (values.engine) {
-    return { story: where === 'back' ? 'back' : 'bad', strike: dice < 5 ? 'engine' : 'power', moment };
-  }
-  const strike =
-    dice < 7 ? 'updater' : dice === 7 ? 'up' : dice === 8 || kind === 'files' ? 'reader' : 'database';
+  const story =
+    where === 'rollback' ? 'rollback' : where === 'save' && random.below(2) === 0 ? 'good' : 'bad';
+  if (isOnOwnEngine)
+    return { story, strike: random.pick(['engine', 'power', 'engine restart'] as const), moment };
+  const strike: Strike =
+    dice < 6
+      ? 'updater'
+      : dice === 6
+        ? 'up'
+        : dice === 7 || kind === 'files'
+          ? 'tools'
+          : dice === 8
+            ? 'database'
+            : 'down';
   const isMeddled = (random.below(6) === 0 || values.up) && strike === 'updater';
-  return { story: where === 'back' ? 'back' : 'bad', strike, moment, isMeddled };
+  return { story, strike, moment, isMeddled };
 }
 
 function say(line: string): void {

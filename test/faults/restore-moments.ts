@@ -1,20 +1,78 @@
 import { type FSWatcher, readFileSync, watch } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
-import type { Moment } from './kill.ts';
+import { askEngine, type ContainerInspection, engineSocket } from '../rig/engine-api.ts';
+import { type Moment, onFileChange, onLine } from './kill.ts';
 
-interface Steps {
-  phase?: string;
-  started?: boolean;
-  outcome?: { outcome: string } | null;
-  point?: { isBack: boolean } | null;
-  at?: string | null;
-  entries?: { part: unknown; isLost?: true }[];
+/** The start of the tools container that does this, the k-th time. */
+export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports', k = 1): Moment {
+  const name = `at the start of ${verb}${k > 1 ? ` ${k}` : ''}`;
+  return {
+    name,
+    watch: async ({ project }, now) => {
+      let count = 0;
+      const filters = { event: ['start'], label: [`svc-updater.scratch=${project}`] };
+      const path = `/events?filters=${encodeURIComponent(JSON.stringify(filters))}`;
+      const asked = request({ socketPath: engineSocket, path, agent: false });
+      const heard = async (id: string) => {
+        const { status, body } = await askEngine('GET', `/containers/${id}/json`);
+        if (status !== 200) return;
+        const { Config } = JSON.parse(body) as ContainerInspection;
+        if (Config.Cmd?.[0] === verb && ++count === k) now(name);
+      };
+      await new Promise<void>((resolve, reject) => {
+        asked.once('error', reject);
+        asked.once('response', (answer) => {
+          let rest = '';
+          answer.setEncoding('utf8').on('data', (text: string) => {
+            const lines = (rest + text).split('\n');
+            rest = lines.pop() ?? '';
+            for (const line of lines.filter((each) => each !== ''))
+              heard(JSON.parse(line).Actor.ID).catch(() => {});
+          });
+          answer.on('error', () => {});
+          resolve();
+        });
+        asked.end();
+      });
+      asked.on('error', () => {});
+      return { stop: () => asked.destroy() };
+    },
+  };
 }
 
-/**
- * The k-th time, counted from 1, that journal or record of a restore point say something new from `save` on: in the same
- * turn in which the file has come to its name.
- */
+/** Every step of an update that is rolled back, in its order. */
+export const updateSteps: readonly Moment[] = [
+  onLine(/copying the data, /),
+  onTools('warm'),
+  onLine(/; only what changes from now on/),
+  onLine(/then copying what has changed/),
+  onTools('cold'),
+  onLine(/-db-1 is starting/),
+  onTools('hash'),
+  onLine(/everything was stopped for/),
+  onLine('write'),
+  onFileChange(/^\.\.env\.svc-updater-/),
+  onLine('recreate'),
+  onLine('verify'),
+  onLine(/: rolling back to /),
+  onLine(/restoring the data of /),
+  onTools('restore'),
+  onLine(/it equals the restore point/),
+];
+
+/** Every step of a rollback by command. */
+export const rollbackSteps: readonly Moment[] = [
+  onLine(/copying the data, /),
+  onLine(/then copying what has changed/),
+  onTools('cold'),
+  onLine(/for manual recovery/),
+  onLine(/restoring the data of /),
+  onTools('restore'),
+  onLine(/it equals the restore point/),
+];
+
+/** The k-th change, counted from 1, of the journal from `save` on, or of the record of a restore point. */
 export function onRecord(k: number): Moment {
   return {
     name: `at record ${k}`,
@@ -35,15 +93,13 @@ export function onRecord(k: number): Moment {
           const watcher = watch(path, (_, file) => {
             if (file === null) return;
             if (file === 'journal.json' || file === 'point.json') return changed(path, file);
-            if (file === '.svc-updater' || file === 'restore' || /^\d{8}T\d{6}Z$/i.test(file))
-              look(join(path, file));
+            if (file === '.svc-updater' || file === 'restore' || isRun.test(file)) look(join(path, file));
           });
           watcher.on('error', () => {});
           watchers.set(path, watcher);
-          // What was there before it was watched.
-          if (/Z$/i.test(path)) changed(path, 'point.json');
+          if (isRun.test(path)) changed(path, 'point.json');
         } catch {
-          // Not there yet, or gone again.
+          // It is not there yet, or gone again.
         }
       };
       const state = join(directory, '.svc-updater');
@@ -58,21 +114,18 @@ export function onRecord(k: number): Moment {
   };
 }
 
-/** What a record says of how far it is; null for one that is gone, or before `save`. */
+const isRun = /\d{8}T\d{6}Z$/i;
+
+/** How far a record says that the run is; null before `save`. */
 function read(path: string): string | null {
   try {
-    const { phase, started, outcome, point, at, entries } = JSON.parse(readFileSync(path, 'utf8')) as Steps;
-    if (entries !== undefined) {
-      const kept = entries.filter(({ part, isLost }) => part !== null || isLost).length;
-      return `${at ? 'begun' : 'planned'}, ${kept} of ${entries.length} kept`;
-    }
-    if (phase === 'pull' || phase === 'write') return null;
-    const more = [
-      started && 'started',
-      point && (point.isBack ? 'is back' : 'with a point'),
-      outcome?.outcome,
-    ];
-    return [phase, ...more].filter(Boolean).join(', ');
+    const { point, phase, started, outcome } = JSON.parse(readFileSync(path, 'utf8'));
+    if (path.endsWith('point.json'))
+      return [point.at && 'complete', point.hashes && 'hashed', point.back && 'with the run']
+        .filter(Boolean)
+        .join();
+    if (phase === 'pull' || phase === 'plan') return null;
+    return [phase, point?.state, started && 'started', outcome?.outcome].filter(Boolean).join(', ');
   } catch {
     return null;
   }

@@ -5,76 +5,86 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { debianLayer } from '../platform/rig/debian.ts';
 import { postgres } from '../platform/rig/stand-ins.ts';
-import { mariadbImage } from '../rig/databases/mariadb.ts';
 import { postgresImage } from '../rig/databases/postgres.ts';
+import { redisImage } from '../rig/databases/redis.ts';
 import { findContainers } from '../rig/engine-api.ts';
+import type { Layer } from '../rig/image.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import type { TestHost } from '../rig/test-host.ts';
 
-// An instance with data of each kind, whose app writes only when a version first starts: between two starts the data are
-// known to the last byte.
+// An instance whose app writes only when a version first starts: between two starts the data is known to the last byte.
 
-export const dataKinds = ['files', 'mariadb', 'postgres'] as const;
+export const dataKinds = ['files', 'postgres', 'redis'] as const;
 export type DataKind = (typeof dataKinds)[number];
 
 export const versions = { old: 'v1.0.0', good: 'v1.1.0', bad: 'v1.1.2' } as const;
-
-const mariadbClient = {
-  name: 'restore-mariadb-client',
-  package: 'mariadb-client-core',
-  paths: ['usr/bin/mariadb'],
-};
 
 interface Server {
   image(): Promise<string>;
   /** The lines of its service. */
   lines: string;
-  /** The owner's client, who reads SQL from its input. */
+  /** The owner's client, which reads from its input. */
   client: readonly string[];
-  layer(): ReturnType<typeof debianLayer>;
+  /** The client in the app's image. */
+  layers(): Promise<Layer[]>;
+  question: string;
   seed: string;
+  /** Changes the data to something that no try before has had. */
+  touch: (word: string) => string;
 }
 
-const seed = (rows: string) => `CREATE TABLE schema_of (version varchar(20));
-INSERT INTO schema_of VALUES ('${versions.old}');
-CREATE TABLE things (id integer PRIMARY KEY, name varchar(200));
-${rows};
-CREATE VIEW few AS SELECT * FROM things WHERE id < 10;`;
-
 const servers: Record<Exclude<DataKind, 'files'>, Server> = {
-  mariadb: {
-    image: mariadbImage,
-    lines: `restart: always
-    labels: { svc.data: mariadb }
-    environment: [MARIADB_USER=svc, MARIADB_DATABASE=svc, 'MARIADB_PASSWORD=\${DB_PASSWORD:?}', MARIADB_ROOT_PASSWORD=of the owner]
-    volumes: ['db:/var/lib/mysql']`,
-    client: ['sh', '-c', 'MYSQL_PWD="$MARIADB_ROOT_PASSWORD" exec mariadb -uroot -BN svc'],
-    layer: () => debianLayer(mariadbClient),
-    seed: seed(
-      "INSERT INTO things SELECT seq, concat('thing ', repeat(md5(seq), 3)) FROM seq_1_to_20000; GRANT SELECT ON svc.* TO clerk@'%' IDENTIFIED BY 'clerk'",
-    ),
-  },
   postgres: {
     image: () => postgresImage(15),
-    lines: `restart: always
-    labels: { svc.data: postgres }
-    environment: [POSTGRES_USER=svc, POSTGRES_DB=svc, 'POSTGRES_PASSWORD=\${DB_PASSWORD:?}']
+    lines: `environment: [POSTGRES_USER=svc, POSTGRES_DB=svc, 'POSTGRES_PASSWORD=\${DB_PASSWORD:?}']
     volumes: ['db:/var/lib/postgresql/data']`,
-    client: ['psql', '-U', 'svc', '-d', 'svc', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1'],
-    layer: () => debianLayer(postgres),
-    seed: seed(
-      "INSERT INTO things SELECT n, 'thing ' || repeat(md5(n::text), 3) FROM generate_series(1, 20000) n; CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT SELECT ON things TO clerk; CREATE SEQUENCE numbers START 7",
-    ),
+    client: [
+      'psql',
+      '-h',
+      '127.0.0.1',
+      '-U',
+      'svc',
+      '-d',
+      'svc',
+      '-X',
+      '-q',
+      '-A',
+      '-t',
+      '-v',
+      'ON_ERROR_STOP=1',
+    ],
+    layers: async () => [await debianLayer(postgres)],
+    question: 'SELECT 1',
+    seed: `CREATE TABLE schema_of (version varchar(20));
+INSERT INTO schema_of VALUES ('${versions.old}');
+CREATE TABLE things (id integer PRIMARY KEY, name varchar(200));
+INSERT INTO things SELECT n, 'thing ' || repeat(md5(n::text), 3) FROM generate_series(1, 20000) n;
+CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT SELECT ON things TO clerk; CREATE SEQUENCE numbers START 7`,
+    touch: (word) => `UPDATE things SET name = '${word}' WHERE id = 1`,
+  },
+  redis: {
+    image: redisImage,
+    lines: `environment: ['REDIS_PASSWORD=\${DB_PASSWORD:?}']
+    volumes: ['db:/data']`,
+    client: ['redis-cli', '-e'],
+    // Busybox has nc.
+    layers: async () => [],
+    question: 'PING',
+    seed: `EVAL "for n=1,5000 do redis.call('SET','thing:'..n,string.rep('x',n%200)) end" 0\nSET schema ${versions.old}\n`,
+    touch: (word) => `SET thing:1 ${word}\n`,
   },
 };
+
+const password = 'correct horse battery';
 
 const compose = (kind: DataKind, parts: string, image: string) => `services:
   app:
     image: \${SVC_IMAGE:?}:\${SVC_VERSION:?}
     command: app
     restart: always
+    ${kind === 'files' ? '' : 'depends_on: [db]'}
     ports: ['127.0.0.1:\${SVC_PORT:?}:8080']
     environment: ['DB_PASSWORD=\${DB_PASSWORD:?}']
     volumes: ['./data:/data', 'uploads:/uploads', '\${WITNESS:?}:/witness']
@@ -83,28 +93,29 @@ const compose = (kind: DataKind, parts: string, image: string) => `services:
     image: \${SVC_IMAGE:?}:\${SVC_VERSION:?}
     command: worker
     restart: on-failure:5
+    ${kind === 'files' ? '' : 'depends_on: [db]'}
     environment: ['DB_PASSWORD=\${DB_PASSWORD:?}']
     volumes: ['./data:/data', 'uploads:/uploads', '\${WITNESS:?}:/witness']
     healthcheck: { test: [CMD, /bin/test, -e, /tmp/alive], timeout: 3s, retries: 3 }
   proxy: { image: '${parts}/proxy:1', command: proxy, restart: always }
-${kind === 'files' ? '' : `  db:\n    image: ${image}\n    ${servers[kind].lines}\n`}volumes:
+${kind === 'files' ? '' : `  db:\n    image: ${image}\n    restart: always\n    ${servers[kind].lines}\n`}volumes:
   uploads:
 ${kind === 'files' ? '' : '  db:'}
 `;
 
-/** Makes what a stage takes from the network, and gives the image of its database's server; null for files. */
+/** Fetches what a stage needs from the network. Gives the image of its database; null for files. */
 export async function prepareStage(kind: DataKind): Promise<string | null> {
   if (kind === 'files') return null;
-  await servers[kind].layer();
+  await servers[kind].layers();
   return servers[kind].image();
 }
 
 export class RestoreStage {
   readonly kind: DataKind;
   readonly instance: Instance;
-  /** Each directory that the app keeps data in, by what it is called here. */
+  /** The app's directories of data, by name. */
   readonly trees: Readonly<Record<string, string>>;
-  /** Where its restore points lie. */
+  /** The directory of its restore points. */
   points: string;
   readonly #witness: string;
 
@@ -125,10 +136,10 @@ export class RestoreStage {
       files: { 'app.sh': text },
       entrypoint: ['/bin/sh', '/usr/share/svc/release/app.sh'],
       env: { PATH: '/bin:/usr/bin', ...(server && { DB_KIND: kind }), ...env },
-      layers: server === null ? [] : [await server.layer()],
+      layers: (await server?.layers()) ?? [],
     });
     const settings = ({ image, port, tag }: LayoutContext) =>
-      `DB_PASSWORD='correct horse battery'\nSVC_IMAGE=${image}\nSVC_PORT=${port}\nSVC_VERSION=${tag}\nWITNESS=${witnessOf(name)}\n`;
+      `DB_PASSWORD='${password}'\nSVC_IMAGE=${image}\nSVC_PORT=${port}\nSVC_VERSION=${tag}\nWITNESS=${witnessOf(name)}\n`;
     await mkdir(witnessOf(name), { recursive: true });
     const instance = await startInstance(host, {
       name,
@@ -151,12 +162,12 @@ export class RestoreStage {
       if (server !== null) {
         await instance.compose('up', '-d', 'db');
         for (let tries = 0; ; tries++) {
-          const ready = await stage.sql('SELECT 1').catch(() => null);
+          const ready = await stage.ask(server.question).catch(() => null);
           if (ready !== null) break;
           if (tries === 240) throw new Error(await instance.compose('logs', 'db'));
           await sleep(500);
         }
-        await stage.sql(server.seed);
+        await stage.ask(server.seed);
       }
       await instance.compose('up', '-d');
       await instance.waitUntilHealthy(120);
@@ -167,7 +178,7 @@ export class RestoreStage {
     }
   }
 
-  /** Something that no try before has had. */
+  /** Changes the data to something that no try before has had. */
   async touch(): Promise<void> {
     const word = randomBytes(8).toString('hex');
     for (const tree of Object.values(this.trees)) {
@@ -179,18 +190,29 @@ export class RestoreStage {
         word,
       ]);
     }
-    if (this.kind !== 'files') await this.sql(`UPDATE things SET name = '${word}' WHERE id = 1;`);
+    if (this.kind !== 'files') await this.ask(servers[this.kind].touch(word));
   }
 
-  /** What the database's owner is told. */
-  sql(statements: string): Promise<string> {
+  /** As the database's owner. */
+  ask(text: string): Promise<string> {
     if (this.kind === 'files') throw new Error('there is no database');
-    return this.inDatabase(servers[this.kind].client, statements);
+    return this.inDatabase(servers[this.kind].client, text);
   }
 
   async inDatabase(command: readonly string[], input = ''): Promise<string> {
-    const args = ['exec', '-i', await this.databaseId(), ...command];
+    const secrets = ['-e', `REDISCLI_AUTH=${password}`, '-e', `PGPASSWORD=${password}`];
+    const args = ['exec', '-i', ...secrets, await this.databaseId(), ...command];
     return (await execa('docker', args, { input, timeout: 120_000, maxBuffer: 1e9 })).stdout;
+  }
+
+  /** The versions that have migrated the data: of each tree, and of the database. */
+  async schemas(): Promise<string[]> {
+    const files = Object.values(this.trees).map(async (tree) =>
+      (await readFile(join(tree, 'schema'), 'utf8')).trim(),
+    );
+    const asked = { postgres: 'SELECT max(version) FROM schema_of', redis: 'GET schema' };
+    const rows = this.kind === 'files' ? [] : [(await this.ask(asked[this.kind])).trim()];
+    return [...(await Promise.all(files)), ...rows];
   }
 
   async databaseId(): Promise<string> {
@@ -211,7 +233,7 @@ export class RestoreStage {
   }
 }
 
-/** Of the machine's own directories: no restore point holds it. */
+/** Inside a directory of the system, which is never saved. */
 const witnessOf = (name: string) => `/dev/shm/${name}`;
 
 const makeTree = `cd "$1"; umask 022; echo ${versions.old} >schema; echo kept >kept; echo gone >gone; echo stamp >stamp

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { spawn } from 'node:child_process';
 import { endingOf } from '../judge/log.ts';
 import { askEngine, type ContainerInspection, listContainers } from '../rig/engine-api.ts';
 import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
@@ -6,31 +6,56 @@ import { awaitComeback, launched } from './comeback.ts';
 import { Lost } from './fault.ts';
 import { atMoment, killAt, type Moment } from './kill.ts';
 import { ownHost } from './own-host.ts';
-import { judgeBoots, judgeRemains, judgeUp, judgeWhole, lookWhole, type Whole } from './restore-judge.ts';
+import {
+  judgeBoots,
+  judgeRemains,
+  judgeUp,
+  judgeVersion,
+  judgeWhole,
+  lookWhole,
+  type Whole,
+} from './restore-judge.ts';
 import { type RestoreStage, versions } from './restore-stage.ts';
 
-/** What is killed, `power` being all at once; or somebody's `docker compose up -d` beside the run. */
-export type Strike = 'updater' | 'database' | 'reader' | 'up' | EngineStrike;
-/** These need an engine of the tests' own. */
-type EngineStrike = 'engine' | 'power';
+/** What a person types beside the run. */
+export const people = {
+  up: ['up', '-d'],
+  recreate: ['up', '-d', '--force-recreate', 'db'],
+  restart: ['restart', 'db'],
+  run: ['run', '--rm', '-T', '--entrypoint', '/bin/test', 'app', '-e', '/'],
+  down: ['down'],
+} as const;
+type Person = keyof typeof people;
 
-/** `bad` goes back by itself, `back` by command after a good release. */
-export type Story = 'bad' | 'back';
+/** What is killed, `power` being everything at once; or a person. `unit` is a unit of systemd with an attached `up`. */
+export type Strike =
+  | 'updater'
+  | 'database'
+  | 'tools'
+  | 'engine'
+  | 'power'
+  | 'engine restart'
+  | 'unit'
+  | Person;
+/** These need an engine of the tests' own. */
+const ofEngine: readonly Strike[] = ['engine', 'power', 'engine restart'];
+
+/** `bad` is rolled back automatically, `rollback` by command after a good release. */
+export type Story = 'bad' | 'good' | 'rollback';
 
 export interface Try {
   story: Story;
   strike: Strike;
   moment: Moment;
-  /** Somebody's `docker compose up -d` between the kill and the next run. */
+  /** A person's `docker compose up -d` between the kill and the next run. */
   isMeddled?: boolean;
 }
 
-/** How a try went. */
 export interface Tried {
-  /** What made the moment; null where it came too late. */
+  /** What made the moment; null if it came too late. */
   why: string | null;
   runs: string[];
-  /** What answers in the end. */
+  /** The app's answer in the end. */
   version: string;
   log: string;
 }
@@ -39,10 +64,11 @@ const mostRuns = 4;
 
 export const wordsOf: Record<Story, string[]> = {
   bad: ['--target', versions.bad, '--restore-point', '--wait-timeout', '4'],
-  back: ['back', '--yes'],
+  good: ['--target', versions.good, '--restore-point', '--wait-timeout', '30'],
+  rollback: ['rollback', '--yes'],
 };
 
-/** What was before the story, and what a good release has made of it where there is one. */
+/** The state before the story, and after the good release that is rolled back. */
 export interface Begun {
   old: Whole;
   good: Whole | null;
@@ -54,76 +80,54 @@ export async function begin(stage: RestoreStage, story: Story): Promise<Begun> {
   await stage.touch();
   const old = await lookWhole(stage);
   const { length } = await stage.boots();
-  if (story === 'bad') return { old, good: null, boots: length };
-  const updated = await stage.instance.update(['--target', versions.good, '--restore-point']);
-  if (updated.exitCode !== 0) throw new Lost(['the update that is gone back from failed', updated.log]);
+  if (story !== 'rollback') return { old, good: null, boots: length };
+  const updated = await stage.instance.update(wordsOf.good);
+  if (updated.exitCode !== 0) throw new Lost(['the update before the rollback failed', updated.log]);
   await stage.instance.waitUntilHealthy(60);
   return { old, good: await lookWhole(stage), boots: length };
 }
 
-/** Strikes once, runs the same words until they end, and judges. @throws Lost */
-export async function tryOnce(
-  stage: RestoreStage,
-  { story, strike, moment, isMeddled }: Try,
-): Promise<Tried> {
+/** Strikes once, repeats the command until it has ended, and judges. @throws Lost */
+export async function tryOnce(stage: RestoreStage, given: Try): Promise<Tried> {
+  const { story, strike, isMeddled } = given;
   const begun = await begin(stage, story);
   const { instance } = stage;
-  const start = () => instance.startUpdate(wordsOf[story], { patience: 400 });
   const tried: Tried = { why: null, runs: [], version: '', log: '' };
+  const unit = strike === 'unit' ? startUnit(instance.directory) : null;
   try {
-    let result = await struckRun(stage, tried, { story, strike, moment });
+    let result = await struckRun(stage, tried, given);
     if (isMeddled && result.exitCode === 137) {
-      await instance.compose('up', '-d').catch((error) => {
-        tried.log += `up: ${error}\n`;
-      });
-      // Time for what has started to do what it does.
-      await sleep(2_500);
+      await type(stage, tried, 'up');
       tried.runs.push('up');
     }
-    for (let runs = 1; !isOver(story, result) && runs < mostRuns; runs++) result = await note(tried, start());
-    if ((isMeddled || strike === 'up') && isForward(result)) {
-      const facts = [...(await judgeRemains(stage)), ...judgeBoots((await stage.boots()).slice(begun.boots))];
-      if (facts.length > 0) throw new Lost(facts);
-      tried.version = versions.bad;
-      return tried;
-    }
-    // A run that never began has no end either.
-    if (!isOver(story, result) || endingOf(result) === 'broken') {
-      throw new Lost([`it is not over after ${mostRuns} runs: ${lastLine(result)}`]);
-    }
-    await instance.waitUntilHealthy(60).catch((error: Error) => {
-      throw new Lost([`not healthy: ${error.message.split('\n')[0]}`]);
-    });
-    tried.version = (await instance.version()) ?? 'nothing';
-    await judge(stage, begun, tried, { result, struck: struckBy[strike] ?? [] });
+    for (let runs = 1; !isOver(story, result) && runs < mostRuns; runs++)
+      result = await note(tried, instance.startUpdate(wordsOf[story], { patience: 400 }));
+    unit?.kill();
+    await judge(stage, begun, tried, { result, given });
     return tried;
   } catch (error) {
     const facts = error instanceof Lost ? error.facts : [(error as Error).stack ?? String(error)];
     throw Object.assign(new Lost(facts), { tried });
+  } finally {
+    unit?.kill();
   }
 }
 
-const struckBy: Partial<Record<Strike, string[]>> = {
-  database: ['db'],
-  engine: ['db', 'proxy'],
-  power: ['db', 'proxy'],
-};
-
-/** The run that something strikes, to its end, which an engine that was struck has to bring it to by itself. */
+/** The run that is struck, to its end. An engine that was killed has to restart it. */
 async function struckRun(
   stage: RestoreStage,
   tried: Tried,
   { story, strike, moment }: Try,
 ): Promise<UpdateResult> {
   const { instance } = stage;
-  const isEngine = strike === 'engine' || strike === 'power';
+  const isEngine = ofEngine.includes(strike);
   const options = { patience: 400, ...(isEngine && launched) };
   const start = () => instance.startUpdate(wordsOf[story], options);
   const { run, why } =
     strike === 'updater'
       ? await killAt(moment, instance, start)
-      : await atMoment(moment, instance, start, () => act(stage, strike));
-  tried.why = why;
+      : await atMoment(moment, instance, start, (run) => act(stage, tried, strike, run));
+  tried.why = strike === 'unit' ? 'all the time' : why;
   if (!isEngine) return note(tried, run);
   const result = await awaitComeback({ runs: [] }, run);
   tell(tried, run, result);
@@ -131,47 +135,98 @@ async function struckRun(
   return result;
 }
 
-async function act(stage: RestoreStage, strike: Exclude<Strike, 'updater'>): Promise<void> {
-  if (strike === 'up') await stage.instance.compose('up', '-d').catch(() => {});
-  else if (strike === 'database' || strike === 'reader') await strikeContainer(stage, strike);
-  else {
-    const { engine } = ownHost();
-    await (strike === 'engine' ? engine.kill() : engine.cut());
-    await engine.start();
+async function act(stage: RestoreStage, tried: Tried, strike: Strike, run: UpdaterRun): Promise<void> {
+  if (strike === 'updater' || strike === 'unit') return;
+  if (strike === 'database' || strike === 'tools') return strikeContainer(stage, strike);
+  if (strike in people) {
+    // The updater is held until the command has ended: the moment is the same on every machine.
+    const names = [
+      run.name,
+      ...(await listContainers({ label: [`svc-updater.scratch=${stage.instance.project}`] })),
+    ];
+    for (const name of names) await askEngine('POST', `/containers/${name}/pause`);
+    await type(stage, tried, strike as Person);
+    for (const name of names) await askEngine('POST', `/containers/${name}/unpause`);
+    return;
   }
+  const { engine } = ownHost();
+  await (strike === 'power' ? engine.cut() : strike === 'engine' ? engine.kill() : engine.stop());
+  await engine.start();
 }
+
+async function type({ instance }: RestoreStage, tried: Tried, who: Person): Promise<void> {
+  const said = await instance.compose(...people[who]).catch(String);
+  tried.log += `$ docker compose ${people[who].join(' ')}\n${said}\n`;
+}
+
+/** As `/work/shared/reports/22-systemd-attached-up/unit.sh`. It is killed without a signal to its containers. */
+function startUnit(cwd: string): { kill(): void } {
+  const loop = 'while :; do docker compose up; sleep 1; done';
+  const { pid } = spawn('sh', ['-c', loop], { cwd, detached: true, stdio: 'ignore' });
+  return {
+    kill() {
+      try {
+        if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+      } catch {}
+    },
+  };
+}
+
+/** Services whose containers may have been stopped or replaced by the strike. */
+const struckBy: Partial<Record<Strike, readonly string[]>> = {
+  down: ['proxy'],
+  recreate: ['proxy'],
+  unit: ['proxy'],
+  engine: ['proxy'],
+  power: ['proxy'],
+  'engine restart': ['proxy'],
+};
 
 async function judge(
   stage: RestoreStage,
   { old, good, boots }: Begun,
-  { version }: Tried,
-  { result, struck }: { result: UpdateResult; struck: readonly string[] },
+  tried: Tried,
+  { result, given: { story, strike } }: { result: UpdateResult; given: Try },
 ): Promise<void> {
-  const then = version === versions.old ? old : version === versions.good ? good : null;
-  if (then === null) throw new Lost([`the app answers ${version}`]);
-  const facts = [
-    ...(await judgeWhole(stage, then, struck)),
-    ...judgeBoots((await stage.boots()).slice(boots)),
-    ...judgeLastLine(result, version),
-    ...(await judgeUp(stage)),
-  ];
-  if (facts.length > 0) throw new Lost(facts);
-}
-
-/** The last line names what runs. */
-function judgeLastLine(result: UpdateResult, version: string): string[] {
   const line = lastLine(result);
-  const told = /(v[\d.]+) runs again|updated \S+ → (v[\d.]+)|(v[\d.]+) runs|still runs (v[\d.]+)/.exec(line);
-  const named = told?.slice(1).find((each) => each !== undefined);
-  return named === undefined || named === version ? [] : [`${version} runs, and the last line says: ${line}`];
+  const fresh = judgeBoots((await stage.boots()).slice(boots));
+  const lost = (facts: readonly string[]) => {
+    if (facts.length > 0) throw new Lost([...facts, `last line: ${line}`]);
+  };
+  if (!isOver(story, result)) lost([`it is not over after ${mostRuns} runs`]);
+  if (isForward(result)) {
+    // A person has started the bad version before the data was saved, and the run says so.
+    tried.version = versions.bad;
+    return lost([...(await judgeRemains(stage)), ...fresh]);
+  }
+  await stage.instance.waitUntilHealthy(60).catch((error: Error) => {
+    lost([`not healthy: ${error.message.split('\n')[0]}`, ...fresh]);
+  });
+  tried.version = (await stage.instance.version()) ?? 'nothing';
+  const { version } = tried;
+  const then = version === versions.old ? old : version === versions.good ? good : null;
+  const named =
+    /(v[\d.]+) is running again|updated \S+ → (v[\d.]+)|(v[\d.]+) (?:is still )?run(?:s|ning)/.exec(line);
+  const told = named?.slice(1).find((each) => each !== undefined) ?? version;
+  lost([
+    ...(then === null ? await judgeRemains(stage) : await judgeWhole(stage, then, struckBy[strike])),
+    ...(await judgeVersion(stage, version)),
+    ...fresh,
+    ...(told === version ? [] : [`${version} is running`]),
+    ...(await judgeUp(stage, struckBy[strike])),
+  ]);
 }
 
-const isOver = (story: Story, result: UpdateResult): boolean =>
-  story === 'back' ? result.exitCode === 0 : endingOf(result) === 'failed' || isForward(result);
+const isOver = (story: Story, result: UpdateResult): boolean => {
+  const ending = endingOf(result);
+  if (isForward(result)) return true;
+  if (story === 'bad') return ending === 'failed';
+  return result.exitCode === 0 || ending === 'failed' || (story === 'rollback' && ending === 'refused');
+};
 
-/** Somebody has started the new version before anything was kept: there is no way back, and the run says so. */
+/** The new version was started by someone before the data was saved: no rollback is possible. */
 const isForward = (result: UpdateResult): boolean =>
-  endingOf(result) === 'broken' && !/going back to|putting the data/.test(result.log);
+  endingOf(result) === 'broken' && /continues without a restore point|is not started again/.test(result.log);
 
 async function note(tried: Tried, run: UpdaterRun): Promise<UpdateResult> {
   const result = await run.done;
@@ -180,16 +235,16 @@ async function note(tried: Tried, run: UpdaterRun): Promise<UpdateResult> {
 }
 
 function tell(tried: Tried, run: UpdaterRun, result: UpdateResult): void {
-  tried.runs.push(result.exitCode === 137 ? 'killed' : (lastLine(result).split(': ')[0] ?? ''));
+  tried.runs.push(result.exitCode === 137 ? 'killed' : (lastLine(result).split(':')[0] ?? ''));
   tried.log += `$ ${run.name}\n${result.log}\nexit code ${result.exitCode}\n`;
 }
 
 export const lastLine = ({ lines }: UpdateResult): string => lines.at(-1)?.message ?? '';
 
-/** As the kernel does: the engine is not asked to, and starts it again by its policy. */
-async function strikeContainer(stage: RestoreStage, which: 'database' | 'reader'): Promise<void> {
-  const [reader] = await listContainers({ label: [`svc-updater.scratch=${stage.instance.project}`] });
-  const id = which === 'database' ? await stage.databaseId() : reader;
+/** By the kernel, not by the engine, which then acts by the container's policy. */
+async function strikeContainer(stage: RestoreStage, which: 'database' | 'tools'): Promise<void> {
+  const [tools] = await listContainers({ label: [`svc-updater.scratch=${stage.instance.project}`] });
+  const id = which === 'database' ? await stage.databaseId() : tools;
   if (id === undefined) return;
   const { status, body } = await askEngine('GET', `/containers/${id}/json`);
   if (status !== 200) return;

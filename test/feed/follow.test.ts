@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { download, sumsLimits } from '../../src/client/self-update/download.ts';
+import { download, proofLimits } from '../../src/client/self-update/download.ts';
 import { follow } from '../../src/feed/follow.ts';
 import { isInner } from '../../src/feed/inner-host.ts';
 
@@ -57,8 +57,8 @@ describe('a feed out in the world', () => {
     await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it leads to 127.0.0.1:9, which');
     const asset = { name: 'file', url: 'http://169.254.169.254/latest/meta-data' };
     const { signal } = new AbortController();
-    const wanted = { asset, feed: 'http://93.184.215.14/releases.json', limits: sumsLimits, signal };
-    await expect(download(wanted).next()).rejects.toThrow('in a private network');
+    const wanted = { asset, feed: 'http://93.184.215.14/releases.json', limits: proofLimits, signal };
+    await expect(download(wanted)).rejects.toThrow('in a private network');
     expect(asked).toEqual([]);
   });
 

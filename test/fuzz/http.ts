@@ -4,15 +4,15 @@ import { Reader } from '../../src/wire/reader.ts';
 import { EndlessEvent, readEvents } from '../../src/wire/reader-events.ts';
 import { readHistory, readProblem, readStatus, readToldRun } from '../../src/wire/reader-shapes.ts';
 import {
-  backOfferShape,
   problemShape,
+  rollbackOfferShape,
   runShape,
   statusShape,
   toldRunShape,
   versionShape,
 } from '../../src/wire/status.ts';
 import { door, check as expectDescribed, origin, path } from '../instance/http/ask.ts';
-import { backOffer, MemoryService, record } from '../instance/http/memory-service.ts';
+import { MemoryService, record, rollbackOffer } from '../instance/http/memory-service.ts';
 import { cuts, jsonWords, mutatedBytes, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 
@@ -22,7 +22,7 @@ import { expectPlain, type Target } from './target.ts';
 const orders = fc.constantFrom<[where: string, method: string, body: object]>(
   ['', 'POST', { target: 'v1.5.0', when: 'idle' }],
   ['', 'POST', { force: true }],
-  ['/back', 'POST', { confirm: 'v1.4.1', force: true }],
+  ['/rollback', 'POST', { confirm: 'v1.4.1', force: true }],
   ['/skip', 'PUT', { version: null }],
   ['/channel', 'PUT', { channel: 'canary' }],
   ['/progress', 'DELETE', {}],
@@ -31,7 +31,7 @@ const orders = fc.constantFrom<[where: string, method: string, body: object]>(
     'PUT',
     { on: true, days: ['mon'], from: '02:00', to: '05:00', zone: 'Europe/Berlin', age: 72 },
   ],
-  ...['', '/progress', '/history', '/back'].map((where): [string, string, object] => [where, 'GET', {}]),
+  ...['', '/progress', '/history', '/rollback'].map((where): [string, string, object] => [where, 'GET', {}]),
 );
 const bodyOf = (sample: unknown) =>
   fc.oneof(
@@ -128,7 +128,7 @@ const told = { ...record().run, now: '2026-11-21T10:42:09.000Z' };
 const sample: Record<string, unknown> = { ...(await new MemoryService().status()), ...told, updating: true };
 const answers: readonly unknown[] = [
   { version: 'v1.4.2', updating: true },
-  ...[await new MemoryService().status(), told, [told], backOffer],
+  ...[await new MemoryService().status(), told, [told], rollbackOffer],
   { title: 'Conflict', status: 409, detail: 'no', reason: { code: 'jobs', message: 'x', jobs: [] } },
 ];
 const sent = fc.record({
@@ -169,7 +169,7 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
       await reader.status(),
       await reader.progress(),
       await reader.history(),
-      await reader.backOffer(),
+      await reader.rollbackOffer(),
     ];
     for (const answer of [state, run, runs, offer]) {
       assert.ok(['ok', 'problem', 'logged-out', 'none'].includes(answer.kind));
@@ -179,7 +179,7 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
     if (state.kind === 'ok' && 'channel' in state.value) isSame(statusShape, state.value);
     if (run.kind === 'ok') isSame(toldRunShape, run.value);
     if (runs.kind === 'ok') for (const one of runs.value) isSame(runShape, one);
-    if (offer.kind === 'ok') isSame(backOfferShape, offer.value);
+    if (offer.kind === 'ok') isSame(rollbackOfferShape, offer.value);
   },
 };
 

@@ -73,7 +73,7 @@ const jsonLine = mutatedJson(
     ...rest,
     msg: message,
     restorePoint: { at: '2026-11-21T10:42:15.000Z', version: 'v1.4.2', bytes: 12 },
-    wentBack: { to: 'v1.4.2' },
+    rolledBack: { to: 'v1.4.2' },
   })),
 ).map((value) => JSON.stringify(value));
 const words = [

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -34,7 +35,12 @@ const journal = journalData({
     }),
   ],
   goingBack: { ending: ending('failed') },
-  point: { directory: `${half}/${run}`, kept: null, isBack: false },
+  point: {
+    ...{ directory: `${half}/${run}`, state: 'restored', services: ['db'], inMemory: ['cache'] },
+    riders: [{ id: 'aa', name: 'svc-vpn-1' }],
+    ports: [{ service: 'db', ports: [5432] }],
+    policies: [{ id: 'bb', policy: 'on-failure:3' }],
+  },
   leftAlone: { paths: ['compose.yaml'], next: null },
   files: [
     {
@@ -52,22 +58,24 @@ const journal = journalData({
     },
   ],
 });
-const mount = { volume: 'data', path: '/var/lib/app', isFile: false, root: '/mnt', where: 'app' };
+const mount: Point['mounts'][number] = {
+  ...{ service: 'db', where: 'db:/var/lib/postgresql/data', volume: 'svc_data', subpath: 'pg' },
+  ...{ path: '/var/lib/docker/volumes/svc_data/_data', isFile: false, root: '/mnt', device: '8:1' },
+  ...{ excluded: ['cache/tmp'], bytes: 3_000_000, files: 2 },
+};
 const point: Point = {
   ...{
-    format: 1,
+    format: 2,
+    kind: 'update',
+    images: ['sha256:ab'],
+    fileHashes: [{ path: '/opt/svc/compose.yaml', sha256: 'ab' }],
+    project: 'svc',
+    directory: '/opt/svc',
+    run,
     at: '2026-11-21T10:42:15.000Z',
-    version: 'v1.4.2',
-    next: 'v1.5.0',
-    left: ['cache'],
-    back: journal,
   },
-  entries: [
-    {
-      ...{ kind: 'files', words: 'uploads (files, 3 MB)', bytes: 3_000_000, source: { mounts: [mount] } },
-      part: { archives: [{ bytes: 1, files: 2, seal: '0'.repeat(64), tree: '1'.repeat(64) }] },
-    },
-  ],
+  ...{ version: 'v1.4.2', next: 'v1.5.0', services: ['db'], inMemory: ['cache'], mounts: [mount] },
+  ...{ hashes: ['0'.repeat(64)], excluded: ['files:/data'], bytes: 3_000_000, seconds: 4.2, back: journal },
 };
 const textOf = (...samples: object[]) =>
   fc
@@ -111,6 +119,9 @@ function expectJournal(data: JournalData): void {
   for (const path of [...paths, ...files.flatMap(({ backup }) => backup ?? [])])
     assert.ok(isAbsolute(path) && !path.includes('\0'));
   if (point) assert.match(point.directory, /^\/.*\d{8}T\d{6}Z$/s);
+  for (const name of [...(point?.services ?? []), ...(point?.riders ?? []).flatMap(({ id }) => id || [])])
+    assert.match(name, /^[^-/\0][^/\0]*$/);
+  for (const { policy } of point?.policies ?? []) assert.match(policy, /^[a-z-]+(?::\d+)?$/);
   assert.match(data.run, runForm);
   // Whoever tells of it reads all that it says.
   isHalfDone(data);
@@ -135,30 +146,44 @@ export const journals: Target<string> = {
   },
 };
 
+/** As the file of a record: half of them with a checksum that fits, as whoever writes them can compute it. */
+function recordOf(text: string, isSealed: boolean): string {
+  if (!isSealed) return text;
+  try {
+    const value: unknown = JSON.parse(text);
+    const sha256 = createHash('sha256').update(JSON.stringify(value)).digest('hex');
+    return JSON.stringify({ sha256, point: value });
+  } catch {
+    return text;
+  }
+}
+
 export const points: Target<string> = {
   name: 'points',
   share: 100,
-  cases: textOf(point, {
-    ...point,
-    back: null,
-    entries: point.entries.map((one) => ({ ...one, part: null })),
-  }),
+  cases: fc
+    .tuple(textOf(point, { ...point, at: null, hashes: null, seconds: null, back: null }), fc.boolean())
+    .map(([text, isSealed]) => recordOf(text, isSealed)),
   end,
   async check(text) {
     const home = await directory();
     const place = placeOf(join(home, '.svc-updater', 'restore', run), { directory: home });
-    await writeFile(join(place.here, 'point.json'), text, { mode: 0o600 });
+    await writeFile(join(place.directory, 'point.json'), text, { mode: 0o600 });
     const read = await readPoint(place).catch((error) => {
       if (error instanceof UpdateError && error.code === 'point-damaged') return null;
       throw error;
     });
     if (read === null) return;
-    assert.deepEqual(read, JSON.parse(text));
+    assert.deepEqual(read, JSON.parse(text).point);
     expectPlain(read);
     if (read.back) expectJournal(read.back);
-    for (const { source } of read.entries as readonly { source: { mounts?: (typeof mount)[] } }[])
-      for (const { path } of source.mounts ?? [])
-        assert.ok(path.startsWith('/') && !path.split('/').includes('..'), path);
+    assert.match(read.run, runForm);
+    for (const { path, subpath, volume, excluded } of read.mounts) {
+      for (const each of [path, subpath, ...excluded])
+        assert.ok(!each.split('/').includes('..') && !each.includes('\0'), each);
+      assert.ok(path.startsWith('/') && path.length > 1 && !subpath.startsWith('/'), path);
+      assert.match(volume, /^(?![-./])[^/\0]*$/);
+    }
   },
 };
 

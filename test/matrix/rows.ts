@@ -86,10 +86,10 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   points: async ({ host, subjects }) => {
     const stage = await RestoreStage.start(host, 'files');
     subjects.push({ instance: stage.instance, runs: [] });
-    const moments = { bad: onLine(/going back to v\S+ with its data/), back: onLine('save') };
-    for (const story of ['bad', 'back'] as const) {
+    const moments = { bad: onLine(/: rolling back to v\S+ with the data/), rollback: onLine('save') };
+    for (const story of ['bad', 'rollback'] as const) {
       const { why } = await tryOnce(stage, { story, strike: 'updater', moment: moments[story] });
-      survive(why === null ? [`${story} has put nothing back`] : []);
+      survive(why === null ? [`${story}: nothing was killed`] : []);
     }
     await stage.dispose();
   },

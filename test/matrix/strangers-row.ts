@@ -57,7 +57,7 @@ export async function tryStrangers(subject: Subject): Promise<void> {
     ...judgeWords(unkept, {
       exitCode: 3,
       says: [`/${strange}", whose owner or group`],
-      ends: [/^refused \(data-unfit\)/],
+      ends: [/^refused \(data-unsupported\)/],
     }),
     ...judgeUntouched(asItWas, await look(instance)),
   ]);

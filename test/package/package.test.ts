@@ -137,7 +137,7 @@ await createClient({ name: 'larder' }, ${JSON.stringify({ version, trust: anna.k
     };
     try {
       expect((await publish(publisher())).stderr).toContain('signed by none of the keys that are trusted');
-      expect(await publish(anna)).toMatchObject({ stdout: '✓ larder v1.5.0 is in place of v1.4.2.' });
+      expect(await publish(anna)).toMatchObject({ stdout: '✓ larder was updated: v1.4.2 → v1.5.0' });
     } finally {
       await rig.close();
     }

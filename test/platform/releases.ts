@@ -51,13 +51,13 @@ const later: readonly PlatformRelease[] = [
   {
     version: 'v1.3.0',
     notes:
-      'svc sends mail. (Its app does not start before `MAIL_FROM` stands in `.env`, and nobody says so: an update goes back by itself.)',
+      'svc sends mail. (Its app does not start before `MAIL_FROM` stands in `.env`, and nobody says so: an update is rolled back automatically.)',
     needs: 'app:MAIL_FROM',
   },
   {
     version: 'v1.3.1',
     notes:
-      'More jobs. (Its worker does not start before `WORKER_SLOTS` stands in `.env`: an update goes back.)',
+      'More jobs. (Its worker does not start before `WORKER_SLOTS` stands in `.env`: an update is rolled back.)',
     needs: 'worker:WORKER_SLOTS',
   },
   {

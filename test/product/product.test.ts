@@ -43,7 +43,7 @@ describe('a product', () => {
       containerName: 'larder_update',
       labelPrefix: 'org.example.larder',
       feed: 'https://forge.example.org/releases',
-      data: { db: 'postgres', cache: 'none' },
+      data: { db: 'save', cache: 'none' },
     } as const;
     expect(productOf(given)).toEqual(given);
     expect(productOf(productOf(given))).toEqual(given);
@@ -56,9 +56,9 @@ describe('a product', () => {
     [{ '../db': 'none' }, '{"../db":"none"}'],
     ['postgres', '"postgres"'],
     [null, 'null'],
-  ])('says of the data of a service one of four words, not %j', (data, shown) => {
+  ])('saves or excludes the data of a service, and does not take %j', (data, shown) => {
     expect(() => productOf({ name: 'larder', data } as never)).toThrow(
-      `wrong product: data should say of services postgres, mariadb, files or none, such as { db: 'postgres' }, not ${shown}`,
+      `wrong product: data should be save or none for each service, such as { db: 'save' }, not ${shown}`,
     );
   });
 

@@ -25,20 +25,20 @@ function tagOf({ releases: { old } }: Product, { name, pin }: Form): string {
   return `\`${ofRelease({ floating: '{word}', 'in parts': '{part}', pinned: '{tag}', 'no version': '{tag}' }[name], old)}\``;
 }
 
-/** What a restore point keeps of the product, once what is proposed is said, and what it does not. */
+/** What a restore point saves of the product, once the proposed settings are made, and what it does not. */
 export function pointRowOf(product: Product): string[] {
-  const { undecided } = judged(product, []);
-  const said = undecided.map(({ service, proposal }) => ({ service, word: proposal, where: 'proposed' }));
-  const { kept, left } = judged(product, said);
-  const named = (services: readonly string[]) => services.map((name) => `\`${name}\``).join(', ');
-  const words = undecided.map(({ service, proposal }) => `${service}: ${proposal}`).join(', ');
+  const { undecided, line } = judged(product, []);
+  const said = undecided.map(({ key, proposal }) => ({ key, word: proposal, where: 'proposed' }));
+  const { covered, excluded, uncovered, inMemory } = judged(product, said);
+  const listed = (names: readonly string[]) => names.map((name) => `\`${name}\``);
   return [
     product.title,
-    words === '' ? '' : `\`data: {${words}}\``,
-    kept
-      .map(({ kind, services }) => `${kind === 'files' ? 'files' : 'databases'} of ${named(services)}`)
-      .join('; '),
-    named(left),
+    undecided.length === 0 ? '' : `\`${line}\``,
+    listed(covered).join(', '),
+    [
+      ...listed([...excluded.map(({ service }) => service), ...uncovered]),
+      ...listed(inMemory).map((name) => `${name} (in memory)`),
+    ].join(', '),
   ];
 }
 
@@ -57,13 +57,18 @@ const judged = (
       ),
     },
     containers: [],
-    moved,
+    updated: moved,
     said,
     product: svc,
+    files: [],
   });
 
-const modelOf = ({ repository = '', mounts = [] }: Service): ModelService => ({
+const modelOf = ({ repository = '', mounts = [], needs = [], needsHealthy = [] }: Service): ModelService => ({
   image: repository,
+  depends_on: {
+    ...Object.fromEntries(needs.map((name) => [name, { condition: 'service_started' }])),
+    ...Object.fromEntries(needsHealthy.map((name) => [name, { condition: 'service_healthy' }])),
+  },
   volumes: mounts.map((mount) => {
     const [source = '', target = '', mode] = mount.split(':');
     return {

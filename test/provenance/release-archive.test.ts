@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { archiveHeader } from '../../src/provenance/archive-header.ts';
-import { headOfArchive, openArchive } from '../../src/provenance/release-archive.ts';
+import { openArchive } from '../../src/provenance/release-archive.ts';
 import { archiveOf } from './archive.ts';
 
 const blob = (digit: string) => `blobs/sha256/${digit.repeat(64)}`;
@@ -150,19 +150,4 @@ test('what would be larger than 8 GiB is none, nor is a directory', async () => 
   await expect(openArchive(tmpdir())).rejects.toThrow('it is no file');
   await symlink('nowhere', `${path}.link`);
   await expect(openArchive(`${path}.link`)).rejects.toThrow('ENOENT');
-});
-
-test('what one begins with is told as soon as it is there', async () => {
-  const bytes = archiveOf(whole);
-  const end = bytes.indexOf(archiveHeader('files/compose.yaml', 16));
-  for (const length of [0, 1, 511, 512, 513, 1024, 1536, end - 1])
-    expect(await headOfArchive(await fileOf(bytes.subarray(0, length)))).toBeNull();
-  for (const length of [end, end + 1, bytes.length])
-    expect((await headOfArchive(await fileOf(bytes.subarray(0, length))))?.bundle).toBe('{}');
-  for (const other of [
-    without('release.json'),
-    Buffer.alloc(1024),
-    archiveOf([['release.json', 'x'.repeat(300_000)]]),
-  ])
-    await expect(headOfArchive(await fileOf(other))).rejects.toThrow();
 });

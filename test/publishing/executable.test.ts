@@ -72,11 +72,7 @@ describe.skipIf(process.platform !== 'linux')('the client as a single executable
     await symlink(svc, link);
     expect(await run(['update'], link)).toEqual({
       exitCode: 0,
-      stdout: expect.stringMatching(
-        new RegExp(
-          `^Downloading ${asset} v1\\.5\\.0 .*checked.*\\n✓ svc v1\\.5\\.0 is in place of v1\\.4\\.2\\.$`,
-        ),
-      ),
+      stdout: expect.stringMatching(/^Downloading .*\n✓ svc was updated: v1\.4\.2 → v1\.5\.0$/s),
       stderr: '',
     });
     expect((await readFile(svc)).equals(bytes)).toBe(true);
@@ -90,11 +86,11 @@ describe.skipIf(process.platform !== 'linux')('the client as a single executable
     const publish = (files: Record<string, string | Buffer>, by = anna) =>
       rig.publish('v1.5.0', { ...files, ...proofOf({ files, by }) });
     publish({ 'svc.mjs': 'the other client' });
-    expect((await run(['update'])).stderr).toContain(`v1.5.0 has no file ${asset}, but 4 other files`);
+    expect((await run(['update'])).stderr).toContain(`v1.5.0 has no file ${asset}.`);
     publish({ [asset]: bytes }, publisher());
     expect((await run(['update'])).stderr).toContain('signed by none of the keys that are trusted');
     publish({ [asset]: '#!/bin/sh\necho svc v1.4.9\n' });
-    expect((await run(['update'])).stderr).toContain('it says that it is v1.4.9');
+    expect((await run(['update'])).stderr).toContain('--version printed "svc v1.4.9"');
     expect((await readFile(svc)).equals(await readFile(old))).toBe(true);
   });
 

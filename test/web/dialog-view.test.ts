@@ -34,15 +34,11 @@ const offer = {
   from: 'v1.5.0',
   to: 'v1.4.2',
   at: begin,
-  rows: 1,
-  tables: 1,
-  files: 0,
   seconds: 9,
-  words: [],
 };
-const asking: Action = { kind: 'back', back: { kind: 'asking', to: 'v1.4.2', since: 2000 } };
-const offered: Action = { kind: 'back', back: { kind: 'offer', offer } };
-const backRefused: Action = { kind: 'back', back: { kind: 'refused', to: 'v1.4.2', problem } };
+const asking: Action = { kind: 'rollback', rollback: { kind: 'asking', to: 'v1.4.2', since: 2000 } };
+const offered: Action = { kind: 'rollback', rollback: { kind: 'offer', offer } };
+const rollbackRefused: Action = { kind: 'rollback', rollback: { kind: 'refused', to: 'v1.4.2', problem } };
 
 describe('what a dialog shows first', () => {
   it.each<[DialogView['kind'], Action[], number?]>([
@@ -78,11 +74,11 @@ describe('what a dialog shows first', () => {
     ['not-started', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'not-started', problem }]],
     ['jobs', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'in-the-way', reason: { ...jobReason } }]],
     ['available', [status(), { kind: 'not-started', problem }, { kind: 'acknowledged' }]],
-    // The way back, which the person has asked for, comes before an end that nobody has closed.
-    ['back-asking', [status({ run: endedRun('broken') }), asking]],
-    ['back', [status({ run: endedRun('broken') }), offered]],
-    ['back', [status(), offered, status()]],
-    ['back-refused', [status(), { kind: 'pressed', to: 'v1.4.2' }, backRefused]],
+    // The rollback that the person has asked for comes before an end that nobody has closed.
+    ['rollback-asking', [status({ run: endedRun('broken') }), asking]],
+    ['rollback', [status({ run: endedRun('broken') }), offered]],
+    ['rollback', [status(), offered, status()]],
+    ['rollback-refused', [status(), { kind: 'pressed', to: 'v1.4.2' }, rollbackRefused]],
     ['starting', [status(), offered, { kind: 'pressed', to: 'v1.4.2' }]],
     ['updating', [status(), offered, open]],
     ['failed', [status(), offered, open, run(endedRun('failed'))]],
@@ -152,10 +148,11 @@ describe('what a dialog shows first', () => {
 
   it('has a view for each state, outcome and reason', () => {
     const kinds = runStates.map((state) => viewAfter([status(), run(runOf({ state, outcome: null }))]).kind);
-    expect(kinds.slice(0, 9)).toEqual([
+    expect(kinds.slice(0, 10)).toEqual([
       'waiting',
       'preparing',
       'preparing',
+      'updating',
       'updating',
       'updating',
       'updating',
@@ -164,10 +161,10 @@ describe('what a dialog shows first', () => {
       'late',
     ]);
     expect(viewAfter([status(), run(runOf({ state: 'tea' as never }))]).kind).toBe('other-state');
-    const back = (state: Run['state']) => run(runOf({ kind: 'back', state }));
-    expect(viewAfter([status(), back('waiting')]).kind).toBe('waiting');
-    // Nobody cancels a way back once it was launched.
-    expect(viewAfter([status(), back('inspect')]).kind).toBe('late');
+    const rollback = (state: Run['state']) => run(runOf({ kind: 'rollback', state }));
+    expect(viewAfter([status(), rollback('waiting')]).kind).toBe('waiting');
+    // A rollback cannot be cancelled once it was launched.
+    expect(viewAfter([status(), rollback('inspect')]).kind).toBe('late');
     expect(viewAfter([status(), run(runOf({ cancelAskedBy: 'ben' }))]).kind).toBe('cancelling');
     expect(viewAfter([status(), run(runOf({ state: 'verify', cancelAskedBy: 'ben' }))]).kind).toBe('late');
     const ends = [...endStates, 'tea' as never].map(
@@ -213,21 +210,36 @@ describe('what a dialog shows first', () => {
     });
   });
 
-  it('says of a way back since when it loses, and which jobs it would meet', () => {
+  it('lists the jobs that a rollback would interrupt', () => {
     const told = [status({ reason: jobReason }), offered];
-    expect(viewAfter(told, 61_000)).toMatchObject({ lost: 60_000, jobs: [{ kind: 'backup' }] });
-    const since = { ...offer, since: '2026-11-20T09:58:00.000Z' };
-    const later: Action = { kind: 'back', back: { kind: 'offer', offer: since } };
-    expect(viewAfter([status(), later], 1000)).toMatchObject({ lost: 120_000, jobs: [] });
+    expect(viewAfter(told, 61_000)).toMatchObject({ offer, jobs: [{ kind: 'backup' }] });
     expect(viewAfter([status(), asking], 9000)).toMatchObject({ asked: 7000 });
     const refused = { kind: 'refused', to: 'v1.4.2', problem: { ...problem, reason: jobReason } } as const;
-    expect(viewAfter([status(), { kind: 'back', back: refused }])).toMatchObject({
+    expect(viewAfter([status(), { kind: 'rollback', rollback: refused }])).toMatchObject({
       jobs: [{ kind: 'backup' }],
     });
   });
 
-  it('reckons with the absence of updates, not of ways back', () => {
-    const runs = [endedRun('updated', { kind: 'back', away: 90 }), endedRun('updated', { away: 2 })];
+  it('knows from which phase on svc may be unavailable', () => {
+    const kindIn = (...states: Run['state'][]) => {
+      const steps = states.map((state) => ({ state, startedAt: begin, endedAt: null, message: '' }));
+      const state = states.at(-1) ?? 'pull';
+      return viewAfter([status(), run(runOf({ state, steps })), nothing], 6000).kind;
+    };
+    expect(kindIn('pull')).toBe('no-answer');
+    expect(kindIn('pull', 'write')).toBe('no-answer');
+    expect(kindIn('pull', 'save')).toBe('restarting');
+    expect(kindIn('pull', 'save', 'write')).toBe('restarting');
+    expect(kindIn('pull', 'write', 'recreate')).toBe('restarting');
+  });
+
+  it('has the downtime of the last restore point while data is copied', () => {
+    const told = [status({ restorePoint: { seconds: 12 } }), run(runOf({ state: 'save' }))];
+    expect(viewAfter(told)).toMatchObject({ kind: 'updating', saved: 12 });
+  });
+
+  it('goes by the downtime of updates, not of rollbacks', () => {
+    const runs = [endedRun('updated', { kind: 'rollback', away: 90 }), endedRun('updated', { away: 2 })];
     expect(viewAfter([status(), { kind: 'history', runs }])).toMatchObject({ lastAway: 2 });
   });
 
@@ -291,7 +303,7 @@ describe('what a dialog shows first', () => {
     });
     expect(again(status({ run: endedRun('failed') }))).toMatchObject({ again: { target: 'v1.5.0' } });
     expect(again(status({ run: endedRun('failed', { to: 'v1.4.9' }) }))).toMatchObject({ again: null });
-    // What going back costs by then has to be asked first.
-    expect(again(status({ run: endedRun('broken', { kind: 'back' }) }))).toMatchObject({ again: null });
+    // The restore point has to be checked again first.
+    expect(again(status({ run: endedRun('broken', { kind: 'rollback' }) }))).toMatchObject({ again: null });
   });
 });

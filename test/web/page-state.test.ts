@@ -131,10 +131,10 @@ describe('the title of the tab', () => {
     [[status(), run(runOf({ state: 'verify', percent: null })), nothing], 'away 3 s – svc'],
     [[status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })], '✓ v1.5.0 – svc'],
     [[status(), run(runOf()), run(endedRun('broken'))], 'Update failed – svc'],
-    [[status(), run(runOf({ kind: 'back', percent: null }))], 'Going back – svc'],
+    [[status(), run(runOf({ kind: 'rollback', percent: null }))], 'Rolling back – svc'],
     [
-      [status(), run(runOf({ kind: 'back' })), run(endedRun('failed', { kind: 'back' }))],
-      'Going back failed – svc',
+      [status(), run(runOf({ kind: 'rollback' })), run(endedRun('failed', { kind: 'rollback' }))],
+      'Rollback failed – svc',
     ],
     [[status(), run(runOf()), run(endedRun('cancelled'))], null],
     [[status(), run(runOf({ path })), halfway()], 'Updating – svc'],

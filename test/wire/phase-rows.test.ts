@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { launchStates, phaseWords, type RunState } from '../../src/wire/codes.ts';
-import { phaseRows, rowsOf } from '../../src/wire/phase-rows.ts';
+import { isTooLate, mayBeAway, phaseRows, rowsOf } from '../../src/wire/phase-rows.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 import type { Run } from '../../src/wire/status.ts';
 
@@ -102,7 +102,7 @@ describe('the phases of a run', () => {
         'done verified 1 s',
       ],
     ],
-    // The files are written before the data are kept.
+    // Without a restore point.
     [
       ['pull', 'write'],
       2,
@@ -110,21 +110,21 @@ describe('the phases of a run', () => {
       ['done pulled pull said 1 s', 'now replacing write said 1 s', 'ahead verifying'],
     ],
     [
-      ['pull', 'write', 'save'],
+      ['pull', 'save'],
       4,
       { percent: 30 },
-      ['done pulled pull said 1 s', 'now saving save said 2 s', 'ahead replacing', 'ahead verifying'],
+      ['done pulled pull said 1 s', 'now saving save said 3 s', 'ahead replacing', 'ahead verifying'],
     ],
     [
-      ['pull', 'write', 'save', 'recreate'],
+      ['pull', 'save', 'write', 'recreate'],
       6,
       {},
       ['done pulled pull said 1 s', 'done saved 1 s', 'now replacing recreate said 4 s', 'ahead verifying'],
     ],
     [
-      ['pull', 'write', 'save'],
+      ['pull', 'save'],
       60,
-      { state: 'failed', outcome: 'failed', endedAt: at(3) },
+      { state: 'failed', outcome: 'failed', endedAt: at(2) },
       ['done pulled pull said 1 s', 'failed saving save said 1 s'],
     ],
     // Nothing had to be replaced.
@@ -150,5 +150,24 @@ describe('the phases of a run', () => {
     const run = runIn(['pull']);
     expect(rowsOf({ ...run, steps: [] }, Number.NaN)[0]).toMatchObject({ mark: 'now', took: null });
     expect(rowsOf(run, Number.NaN)[0]?.took).toBeNull();
+  });
+});
+
+describe('a run', () => {
+  it.each<[string[], Partial<Run>, boolean, boolean]>([
+    [['waiting'], {}, false, false],
+    [['pull'], {}, false, false],
+    [['pull', 'write'], {}, false, false],
+    [['pull', 'save'], {}, true, false],
+    [['pull', 'save', 'write'], {}, true, false],
+    [['write', 'recreate'], {}, true, true],
+    [['recreate', 'verify'], {}, true, true],
+    [['dancing'], {}, false, false],
+    [['launching'], { kind: 'rollback' }, false, false],
+    [['inspect'], { kind: 'rollback' }, false, true],
+    [['inspect', 'save'], { kind: 'rollback' }, true, true],
+  ])('in %j %j: svc may be unavailable %j, too late to cancel %j', (states, more, isAway, isLate) => {
+    const run = runIn(states, more);
+    expect([mayBeAway(run), isTooLate(run)]).toEqual([isAway, isLate]);
   });
 });

@@ -28,15 +28,15 @@ const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
 const feedError = { message: 'no answer', nextCheckAt: at };
 const step = { state: 'pull', startedAt: at, endedAt: at, message: 'pulling' };
 const buildServer = { name: 'b1', version: 'v1.4.2', behind: true, command: 'svc-builder update' };
-const point = { at, version: 'v1.4.2', bytes: 325_000_000 };
-const wentBack = { version: 'v1.4.2', at, kept: '20261121t104207z' };
+const point = { at, version: 'v1.4.2', bytes: 325_000_000, seconds: 12.5 };
+const rolledBack = { version: 'v1.4.2', at };
 const back = {
   ...{ from: 'v1.5.0', to: 'v1.4.2', at, since: at },
-  ...{ rows: 214, tables: 6, files: 12, seconds: 40, words: ['orders: 214 rows more'] },
+  seconds: 40,
 };
 const run = {
   id: 'run1',
-  kind: 'back',
+  kind: 'rollback',
   state: 'failed',
   phase: 'pull',
   percent: 42,
@@ -60,7 +60,7 @@ const run = {
   by: 'ben',
   path: ['v1.5.0', 'v2.0.0'],
   point,
-  wentBack,
+  rolledBack,
 };
 const status = {
   version: 'v1.4.2',
@@ -119,16 +119,16 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
   FeedError: [feedError, { message: needed, nextCheckAt: '' }],
   Step: [step, { state: needed, startedAt: needed, endedAt: null, message: '' }],
   BuildServer: [buildServer, { name: needed, version: needed, behind: false, command: '' }],
-  RestorePoint: [point, { at: needed, version: needed, bytes: null }],
-  WentBack: [wentBack, { version: needed, at: needed, kept: null }],
-  BackOffer: [
+  RestorePoint: [point, { at: needed, version: needed, bytes: null, seconds: null }],
+  RolledBack: [rolledBack, { version: needed, at: needed }],
+  RollbackOffer: [
     back,
     {
       ...{ from: null, to: needed, at: needed, since: undefined },
-      ...{ rows: null, tables: null, files: null, seconds: null, words: [] },
+      seconds: null,
     },
   ],
-  Keeping: [{ seconds: 12.5 }, { seconds: null }],
+  Saving: [{ seconds: 12.5 }, { seconds: null }],
   Run: [run, ofRun()],
   ToldRun: [
     { ...run, now: at },
@@ -159,10 +159,6 @@ const table: Record<string, [whole: object, filledIn: Record<string, unknown>]> 
       now: '',
       releases: undefined,
     },
-  ],
-  Archive: [
-    { version: 'v1.5.0', size: 12, received: 12, ready: true },
-    { version: null, size: needed, received: needed, ready: false },
   ],
   Version: [
     { version: 'v1.4.2', updating: true },
@@ -200,7 +196,7 @@ function ofRun() {
     by: null,
     path: [],
     point: null,
-    wentBack: null,
+    rolledBack: null,
   };
 }
 const shapeOf = (name: string) => answers.find((one) => one.name === name) as Shape<never> | undefined;

@@ -1,179 +1,224 @@
-// Which mounts of an app hold what it keeps, and what keeps them from being kept.
+// Which mounts of the covered services are saved, and what makes saving them impossible.
 
-import { normalize } from 'node:path';
-import { type Json, list, object } from '../../engine/json.ts';
+import { join, normalize, relative } from 'node:path';
+import { type Container, isUp, type Mount, type StorageMount, serviceOf } from '../../engine/container.ts';
+import { type Json, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { isWithin } from '../../files/host-paths.ts';
+import { settingsName, stateName } from '../../progress/state-name.ts';
+import type { Declared, SavedMount } from './data-doors.ts';
 
-/** A mount that is kept. */
-export interface FileMount {
-  /** The volume's name; empty for a bind. */
-  volume: string;
-  /** On the host; a volume's, too. */
-  path: string;
-  isFile: boolean;
-  /** Where it begins in its file system once all links are followed, as the kernel has it: `/opt/svc/data`. */
-  root: string;
-  /** For people: `app:/data`. */
-  where: string;
-}
-
-/** A mount that nobody has looked into yet. */
-type Unseen = Omit<FileMount, 'isFile' | 'root'>;
-
-interface HolderMount {
-  type: string;
-  volume: string;
-  path: string;
-  destination: string;
-  driver: string;
-  writable: boolean;
-}
-
-/** What counts of a container here. */
-export interface Holder {
-  name: string;
-  service: string;
-  /** Of its own project, and no one-off container. */
+export interface Surroundings {
   project: string;
-  isOneOff: boolean;
-  isUp: boolean;
-  imageId: string;
-  mounts: readonly HolderMount[];
-  /** Where it writes to memory. */
-  tmpfs: readonly string[];
-  /** The compose directory, the compose and the env files that it was made from. */
+  /** The compose directory, its compose and env files, and the directory of the restore points, on the host. */
   directory: string;
   files: readonly string[];
-}
-
-/** @param raw the engine's inspection */
-export function readHolder(raw: Json): Holder {
-  const [config, host, state] = [object(raw.Config), object(raw.HostConfig), object(raw.State)];
-  const labels = object(config.Labels) as Record<string, string>;
-  const mounts = list<Json>(raw.Mounts).map((mount) => ({
-    type: String(mount.Type),
-    volume: mount.Type === 'volume' ? String(mount.Name) : '',
-    path: String(mount.Source ?? ''),
-    destination: String(mount.Destination),
-    driver: String(mount.Driver ?? ''),
-    writable: mount.RW === true,
-  }));
-  const paths = [composeLabels.files, composeLabels.envFiles].flatMap((label) =>
-    (labels[label] ?? '').split(','),
-  );
-  return {
-    name: String(raw.Name).replace(/^\//, ''),
-    service: labels[composeLabels.service] ?? '',
-    project: labels[composeLabels.project] ?? '',
-    isOneOff: labels[composeLabels.oneOff] === 'True',
-    isUp: ['running', 'restarting', 'paused'].includes(String(state.Status)),
-    imageId: String(raw.Image),
-    mounts,
-    tmpfs: [
-      ...Object.entries(object(host.Tmpfs)).flatMap(([path, how]) =>
-        /\bro\b/.test(String(how)) ? [] : [path],
-      ),
-      ...mounts.flatMap(({ type, destination, writable }) =>
-        type === 'tmpfs' && writable ? [destination] : [],
-      ),
-    ],
-    directory: labels[composeLabels.directory] ?? '',
-    files: paths.filter((path) => path.startsWith('/')),
-  };
-}
-
-/** The machine's own, which no update changes: its sockets, clocks, devices, names, programs. */
-const ofSystem =
-  /\.sock$|^\/(?:(?:var\/)?run(?!\/desktop\/mnt\/)|dev|proc|sys|boot|lib|usr|etc\/(?:localtime|timezone|hosts|hostname|resolv\.conf|machine-id|passwd|group|ssl|ca-certificates))(?:\/|$)/;
-/** A volume may lie anywhere. */
-export const isOfSystem = ({ volume, path }: Pick<FileMount, 'volume' | 'path'>): boolean =>
-  volume === '' && ofSystem.test(path);
-
-/** What an app writes there, it does not expect to find again. */
-const isPassing = (path: string): boolean => /\/\.?(?:te?mp|run|shm|caches?)(?:\/|$)/i.test(path);
-
-interface Surroundings {
-  /** The directory of the restore points on the host. */
-  point: string;
+  points: string;
+  /** The engine's; empty if it does not report it. */
+  dataRoot: string;
   /** Options of volumes, by name. */
   options: ReadonlyMap<string, Json>;
 }
 
-/** @param holders the containers of the services whose files are kept @returns mounts of which nobody knows yet whether they are files */
+/** A saved mount that nothing has looked into yet. */
+export type Unseen = Pick<SavedMount, 'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'>;
+
+export interface Chosen {
+  mounts: readonly Unseen[];
+  /** Writable mounts that are not data, with the reason: `app:/tmp (in memory)`. */
+  notSaved: readonly string[];
+  refusals: readonly string[];
+  warnings: readonly string[];
+}
+
+/** A container of one of the project's services, other than those of `docker compose run`. */
+export const isOfService = ({ labels }: Container, project: string): boolean =>
+  labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
+
+/** Of the machine, and the same after every update. An exact list: `/usr/local/svc/data` is data. */
+const systemPaths = new Set([
+  ...[
+    'localtime',
+    'timezone',
+    'hosts',
+    'hostname',
+    'resolv.conf',
+    'machine-id',
+    'passwd',
+    'group',
+    'ssl/certs',
+  ].map((name) => `/etc/${name}`),
+  ...['/run', '/var/run'].flatMap((run) => [
+    run,
+    ...['docker.sock', 'udev', 'dbus', 'systemd', 'containerd/containerd.sock'].map(
+      (name) => `${run}/${name}`,
+    ),
+  ]),
+  ...['/lib/modules', '/usr/share/zoneinfo'],
+]);
+const isOfSystem = (path: string): boolean =>
+  systemPaths.has(path) || ['/dev', '/proc', '/sys'].some((root) => isWithin(path, root));
+
+const inMemory = 'in memory';
+const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
+
+/** It, or a directory above it, is mounted by tools that administrate the engine. */
+const volumesOf = ({ dataRoot }: Surroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
+
+/** Why the engine's view of a mount shows that it is not data; null if it is data. */
+function noDataReason(type: string, path: string, files: readonly string[]): string | null {
+  if (type === 'tmpfs') return inMemory;
+  if (type !== 'bind') return null;
+  if (files.includes(path)) return 'a compose or env file, which the update restores itself';
+  return isOfSystem(path) ? 'a path of the system' : null;
+}
+
+/** At first sight, before its options and its content are known. */
+export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
+  writable &&
+  savedTypes.includes(type) &&
+  noDataReason(type, cleaned(source), files) === null &&
+  !(type === 'bind' && source.endsWith('.sock'));
+
+const cleaned = (path: string): string => normalize(path).replace(/(?<=.)\/$/, '');
+
+/** Where a mount begins on the host: a local volume with `o=bind` is a bind mount. Empty if it has no path there. */
+function placed(mount: StorageMount, around: Surroundings): { path: string; volume: string } {
+  const { o, device } = optionsOf(mount, around);
+  const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
+  const source = isBind ? String(device) : mount.path;
+  return {
+    path: source === '' ? '' : cleaned(join(source, mount.subpath)),
+    // As a volume, if it is a folder of one: the engine then follows no link out of it.
+    volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
+  };
+}
+
+const optionsOf = ({ type, source }: Mount, { options }: Surroundings): Json =>
+  object(type === 'volume' ? options.get(source) : {});
+
+/** @param containers at least those of the project */
 export function chooseMounts(
-  holders: readonly Holder[],
-  { point, options }: Surroundings,
-): { mounts: Unseen[]; refusals: string[] } {
+  containers: readonly Container[],
+  declared: Declared,
+  around: Surroundings,
+): Chosen {
+  const own = containers.filter((each) => isOfService(each, around.project));
+  const isExcluded = (service: string, at: string | null) =>
+    declared.excluded.some((each) => each.service === service && each.path === at);
   const found: Unseen[] = [];
-  const refusals = new Set<string>();
-  for (const { service, mounts, tmpfs, directory, files } of holders) {
-    for (const path of tmpfs.filter((each) => !isPassing(each))) {
-      refusals.add(
-        `${service}:${path} is in memory (tmpfs), and is gone with its container: give it a volume, or a path of /tmp`,
-      );
+  const [notSaved, refusals, warnings] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const service of declared.covered) {
+    const mounts = own.filter((each) => serviceOf(each) === service).flatMap(({ storage }) => storage);
+    for (const mount of mounts.toSorted((a, b) => (a.destination < b.destination ? -1 : 1))) {
+      if (!mount.writable || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
+        continue;
+      const where = `${service}:${mount.destination}`;
+      const { volume, path } = placed(mount, around);
+      const reason =
+        optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReason(mount.type, path, around.files);
+      const refusal = refusalOf(where, mount, path, around);
+      if (reason !== null) notSaved.add(`${where} (${reason})`);
+      else if (path !== '' && isWithin(volumesOf(around), path))
+        warnings.add(`${where} is not saved: ${JSON.stringify(path)} contains the data of all containers`);
+      else if (refusal !== null) refusals.add(refusal);
+      else {
+        const subpath = volume === '' ? '' : mount.subpath;
+        found.push({ service, where, volume, path, subpath, excluded: [] });
+      }
     }
-    for (const { type, volume, path, destination, driver, writable } of mounts) {
-      const where = `${service}:${destination}`;
-      if (
-        !writable ||
-        (type !== 'volume' && type !== 'bind' && type !== 'cluster') ||
-        isOfSystem({ volume, path })
+  }
+  const excluded = own.flatMap((each) => {
+    const service = serviceOf(each);
+    return each.storage
+      .filter(
+        ({ destination, writable }) =>
+          isExcluded(service, destination) || (writable && isExcluded(service, null)),
       )
-        continue;
-      if (type === 'cluster' || (driver !== '' && driver !== 'local')) {
+      .map((mount) => ({ service, mount, path: placed(mount, around).path }));
+  });
+  for (const { service, mount, path } of excluded) {
+    const same = found.find((each) => each.path === path);
+    if (same && isExcluded(service, mount.destination))
+      refusals.add(
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source, ${JSON.stringify(path)}: set both to none in ${settingsName}, or neither`,
+      );
+  }
+  const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
+  const mounts = found.map((mount) => {
+    const below = [...hidden].filter((path) => path !== mount.path && isWithin(path, mount.path));
+    return { ...mount, excluded: below.map((path) => relative(mount.path, path)) };
+  });
+  return {
+    ...{ mounts: outermost(mounts), notSaved: [...notSaved] },
+    ...{ refusals: [...refusals], warnings: [...warnings] },
+  };
+}
+
+const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
+
+/** Why the engine's view of a mount rules out a restore point; null if it does not. */
+function refusalOf(where: string, mount: StorageMount, path: string, around: Surroundings): string | null {
+  const { type, driver } = mount;
+  const { type: options, o } = optionsOf(mount, around);
+  const exclude = `exclude it with ${where}: none under data in ${settingsName}`;
+  if (type === 'cluster' || (type === 'volume' && driver !== '' && driver !== 'local'))
+    return `${where} is a volume of the driver ${driver || type}, which is not local: move its data to a local volume, or ${exclude}`;
+  if (networkTypes.test(String(options)) || /(?:^|,)addr=/.test(String(o)))
+    return `${where} is a volume on a network file system (${options}): move its data to a local disk, or ${exclude}`;
+  if (!path.startsWith('/'))
+    return `${where} is ${JSON.stringify(path)}, which no restore point can hold: ${exclude}`;
+  const state = join(around.directory, stateName);
+  const contained = [state, around.points].find((each) => isWithin(each, path));
+  const within = isWithin(path, state) ? state : undefined;
+  return contained === undefined && within === undefined
+    ? null
+    : `${where} is ${JSON.stringify(path)}, ${contained ? 'which contains' : 'inside'} ${contained ?? within}, a directory of the updater: mount a directory that contains only data, or ${exclude}`;
+}
+
+interface Nested {
+  path: string;
+  excluded: readonly string[];
+}
+
+/** Without mounts that lie in another one, and are saved with it. The first of two with the same source stays. */
+export const outermost = <M extends Nested>(mounts: readonly M[]): M[] =>
+  mounts.filter(
+    (mount, at) =>
+      !mounts.some(
+        (other, before) => reaches(other, mount.path) && (other.path !== mount.path || before < at),
+      ),
+  );
+
+/** Whether a saved mount contains a path, and does not exclude it. */
+const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
+  isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
+
+/**
+ * Running containers that have a saved source mounted read-write, and are not stopped for the restore point; those of
+ * administration tools only deserve a warning.
+ */
+export function writersOf(
+  mounts: readonly Unseen[],
+  containers: readonly Container[],
+  around: Surroundings,
+  isStopped: (container: Container) => boolean,
+): { refusals: string[]; warnings: string[] } {
+  const [refusals, warnings] = [new Set<string>(), new Set<string>()];
+  for (const container of containers.filter((each) => isUp(each) && !isStopped(each))) {
+    for (const mount of container.storage.filter(({ writable }) => writable)) {
+      const { path } = placed(mount, around);
+      const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
+      if (!shared || noDataReason(mount.type, path, []) !== null) continue;
+      const sentence = `the running container ${container.name} can write to ${shared.where}: it has ${JSON.stringify(path)} mounted read-write`;
+      const save = `set ${serviceOf(container)}: save under data in ${settingsName}`;
+      if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
+        warnings.add(`${sentence}; it must not write there while data is copied or restored`);
+      else
         refusals.add(
-          `${where} is a volume of the driver ${driver || type}, whose files are somewhere else: move them to a volume of the driver local, or keep them by its own means`,
+          `${sentence}, and the update does not stop it: stop it, mount it read-only there${isOfService(container, around.project) ? `, or ${save}` : ''}`,
         );
-        continue;
-      }
-      const option = Object.keys(options.get(volume) ?? {});
-      if (volume !== '' && option.length > 0) {
-        refusals.add(
-          `${where} is a volume with options (${option.sort().join(', ')}), whose files are somewhere else: mount the directory itself`,
-        );
-        continue;
-      }
-      const own = [directory, ...files, point].find((each) => each !== '' && isWithin(each, path));
-      if (own !== undefined) {
-        refusals.add(
-          `${where} is ${path} with ${own}, which is the update's own: mount a directory that holds nothing but data`,
-        );
-        continue;
-      }
-      found.push({ volume, path: normalize(path), where });
     }
   }
-  return { mounts: outermost(found), refusals: [...refusals] };
-}
-
-/** Each path once, and none that lies in another one: what is kept with that one is not kept twice. */
-function outermost<M extends { path: string; where: string }>(mounts: readonly M[]): M[] {
-  const kept: M[] = [];
-  for (const mount of mounts.toSorted((a, b) => a.path.length - b.path.length)) {
-    if (!kept.some(({ path }) => isWithin(mount.path, path))) kept.push(mount);
-  }
-  return kept.toSorted((a, b) => (a.where < b.where ? -1 : 1));
-}
-
-/** A container that may write into one of the mounts while they are read, as `container backup has app:/data open for writing`. */
-export function writersOf(
-  mounts: readonly FileMount[],
-  holders: readonly Holder[],
-  isAllowed: (holder: Holder) => boolean,
-): string[] {
-  return holders
-    .filter((holder) => holder.isUp && !isAllowed(holder))
-    .flatMap(({ name, mounts: theirs }) => {
-      const shared = mounts.find(({ volume, path }) =>
-        theirs.some(
-          (their) =>
-            their.writable &&
-            !isOfSystem(their) &&
-            ((volume !== '' && their.volume === volume) ||
-              (their.path !== '' && (isWithin(their.path, path) || isWithin(path, their.path)))),
-        ),
-      );
-      return shared ? [`container ${name} has ${shared.where} open for writing`] : [];
-    });
+  return { refusals: [...refusals], warnings: [...warnings] };
 }

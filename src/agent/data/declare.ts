@@ -1,128 +1,182 @@
-import { type DatabaseKind, databaseOf, isHelper, parseReference } from '../../compose/reference.ts';
+// Which services a restore point covers, decided before anything stops.
+
+import { type StoreKind, storeOf } from '../../compose/reference.ts';
 import type { Model, ModelMount } from '../../engine/cli/compose.ts';
 import { type Container, type Mount, serviceOf } from '../../engine/container.ts';
-import { type DataWord, dataLabelOf, isDataWord, type Product } from '../../progress/product.ts';
+import { dataLabelOf, isDataWord, type Product } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { and } from '../log/wording.ts';
 import type { DataSaid } from '../process/options.ts';
-import type { KindName } from './kinds.ts';
-import type { Declared } from './survey-point.ts';
-
-/** In the order in which they are kept. */
-const kindNames = ['postgres', 'mariadb', 'files'] as const satisfies readonly KindName[];
+import { looksSaved } from './choose-mounts.ts';
+import type { Declared } from './data-doors.ts';
+import { outsideDatabases } from './outside-databases.ts';
 
 export interface DataFacts {
   model: Model;
-  /** Of the project; what they have mounted counts more than what the files say. */
+  /** Of the project; their mounts count rather than those in the files. */
   containers: readonly Container[];
-  /** The services whose containers the run replaces. */
-  moved: readonly string[];
-  /** What the settings file says. */
+  /** Services whose containers the run replaces. */
+  updated: readonly string[];
+  /** From the settings file. */
   said: readonly DataSaid[];
   product: Product;
+  /** Compose and env files, which the update itself restores. */
+  files: readonly string[];
 }
 
-/** A service whose data nobody has kept in mind yet. */
+/** A service or a database host that has to be declared. */
 export interface Undecided {
-  service: string;
-  image: string;
-  /** What it looks like; `none` where no restore point can keep it. */
-  proposal: DataWord;
+  /** For the settings file: the service or the host. */
+  key: string;
+  /** Its image, or the variable with the host: `postgres:16`, `DATABASE_URL of app`. */
+  source: string;
+  sentence: string;
+  /** `none` if no restore point can save it. */
+  proposal: 'save' | 'none';
 }
 
-/** What that comes to: the data that a restore point is to hold, and what is in the way. */
 export interface Judged extends Declared {
-  /** They look like databases, and nobody has said what they are. */
   undecided: readonly Undecided[];
-  /** What is said and cannot be, a sentence each. */
+  /** The line of the settings file that decides them, with the entries that are there already: `data: {db: save}`. */
+  line: string;
+  /** Mistakes in the settings, a sentence each. */
   mistakes: readonly string[];
 }
 
-/** What becomes of the data of one service; null where it has none. */
-type Verdict = DataWord | { image: string; proposal: DataWord } | { mistake: string } | null;
-
-/** What a restore point is to hold. @throws UpdateError data-unfit, data-unsaid */
+/** @throws UpdateError data-unsupported for mistakes, data-undeclared */
 export function declareData(facts: DataFacts): Declared {
-  const { kept, left, undecided, mistakes } = judgeData(facts);
+  const { undecided, mistakes, line, ...declared } = judgeData(facts);
   if (mistakes.length > 0)
-    throw new UpdateError('data-unfit', mistakes.at(-1) ?? '', {
+    throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
       detail: mistakes.slice(0, -1),
-      advice: `Mend it in ${settingsName}, or by the label.`,
+      advice: `Correct data in ${settingsName}, or the label, then run the update again.`,
     });
-  if (undecided.length === 0) return { kept, left };
-  const names = undecided.map(({ service, image }) => `${service} (${image})`);
-  const what = names.length > 1 ? 'look like databases' : 'looks like a database';
-  throw new UpdateError('data-unsaid', `${and(names)} ${what}, and nothing says what a restore point keeps`, {
-    advice: `Write ${proposalOf(undecided)} in ${settingsName}; none is for what may be left out.`,
+  if (undecided.length === 0) return declared;
+  const sentences = undecided.map(({ sentence }) => sentence);
+  throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
+    detail: sentences.slice(0, -1),
+    advice: `Set ${line} in ${settingsName} (save includes data in restore points, none excludes it), then run the update again.`,
   });
 }
 
-/** Decides what a restore point keeps: the settings file is believed first, then labels, then the product's record. */
+/** The settings file decides before labels, and labels before the product's record. */
 export function judgeData(facts: DataFacts): Judged {
-  const { model, said } = facts;
-  const verdicts = Object.keys(model.services).map((service) => ({
-    service,
-    verdict: verdictOf(service, facts),
-  }));
-  const those = (word: DataWord) =>
-    verdicts.flatMap(({ service, verdict }) => (verdict === word ? [service] : []));
+  const { model, containers, updated, said } = facts;
+  const services = Object.keys(model.services);
+  const keys = said.map(({ key }) => key);
+  const found = outsideDatabases(updated, services, containers);
+  const accepted = said.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
+  const outside = found.map(({ host }) => host).filter((host) => accepted.includes(host));
+  const reached = startOrder(model, updated);
+  const excluded: Declared['excluded'][number][] = [];
+  const [uncovered, inMemory] = [new Set<string>(), new Set<string>()];
+  const undecided: Undecided[] = [];
+  const mistakes = said.flatMap((each) => mistakeIn(each, facts, outside) ?? []);
+  const covered = new Set<string>();
+  for (const service of services) {
+    const { image = '' } = model.services[service] ?? {};
+    const own = containers.filter((each) => serviceOf(each) === service);
+    // A service of a profile that is not in use.
+    const isAbsent = own.length === 0 && containers.length > 0;
+    const mounts = mountsOf(service, facts);
+    const saved = mounts.filter((mount) => looksSaved(mount, facts.files));
+    const without = new Set(
+      mounts.flatMap(({ destination: path }) => (keys.includes(`${service}:${path}`) ? [path] : [])),
+    );
+    const hasSaved = saved.some(({ destination }) => !without.has(destination));
+    const { word, where } = wordFor(service, facts);
+    const isUpdated = updated.includes(service);
+    const looks = storeOf(
+      image,
+      saved.map(({ destination }) => destination),
+    );
+    for (const path of without) excluded.push({ service, path });
+    if (word !== null && !isDataWord(word))
+      mistakes.push(`${where} is ${JSON.stringify(word)}: it should be save or none`);
+    else if (word === 'none') excluded.push({ service, path: null });
+    else if (isAbsent) {
+      if (word === 'save' && keys.includes(service))
+        mistakes.push(`${where} is save, but ${service} has no container: start it, or remove the line`);
+    } else if (hasSaved && (word === 'save' || reached.includes(service))) covered.add(service);
+    else if (word === 'save' && !isUpdated)
+      mistakes.push(`${where} is save, but ${service} has no writable volume or bind mount to save`);
+    else if (hasSaved && looks !== null)
+      undecided.push({
+        ...{ key: service, source: image, proposal: 'save' },
+        sentence: `${service} (${image}) looks like ${named[looks]}, but no updated service depends on it, and it is neither saved nor excluded`,
+      });
+    else if (hasSaved)
+      for (const { destination } of saved.filter((each) => !without.has(each.destination)))
+        uncovered.add(`${service}:${destination}`);
+    else if (reached.includes(service) && !isUpdated && without.size === 0 && looks !== null) {
+      if (looks === 'cache' || looks === 'queue') inMemory.add(service);
+      else
+        undecided.push({
+          ...{ key: service, source: image, proposal: 'none' },
+          sentence: `${service} (${image}) looks like ${named[looks]} and has no volume: its data is in its container, and no restore point can save it`,
+        });
+    }
+  }
+  for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
+    undecided.push({
+      ...{ key: host, source: `${variable} of ${service}`, proposal: 'none' },
+      sentence: `${service} uses a database on ${host} (${variable}), which is outside the project: no restore point can save it`,
+    });
   return {
-    kept: kindNames
-      .map((kind) => ({ kind, services: those(kind) }))
-      .filter(({ services }) => services.length > 0),
-    left: those('none'),
-    undecided: verdicts.flatMap(({ service, verdict }) =>
-      isObject(verdict) && 'proposal' in verdict ? [{ service, ...verdict }] : [],
-    ),
-    mistakes: [
-      ...said
-        .filter(({ service }) => !Object.hasOwn(model.services, service))
-        .map(({ where }) => `${where} is said, and the project has no such service`),
-      ...verdicts.flatMap(({ verdict }) =>
-        isObject(verdict) && 'mistake' in verdict ? [verdict.mistake] : [],
-      ),
-    ],
+    covered: startOrder(model, services).filter((service) => covered.has(service)),
+    ...{ excluded, uncovered: [...uncovered], inMemory: [...inMemory], outside },
+    ...{ undecided, line: lineOf(said, undecided), mistakes },
   };
 }
 
-const isObject = (verdict: Verdict): verdict is Exclude<Verdict, DataWord | null> =>
-  typeof verdict === 'object' && verdict !== null;
+const named: Record<StoreKind, string> = {
+  database: 'a database',
+  queue: 'a queue',
+  'search index': 'a search index',
+  cache: 'a cache',
+};
 
-function verdictOf(service: string, facts: DataFacts): Verdict {
-  const { model, containers, moved } = facts;
-  const { image = '', volumes } = model.services[service] ?? {};
-  const own = containers.filter((each) => serviceOf(each) === service);
-  const mounts = own.length > 0 ? own.flatMap((each) => each.mounts) : (volumes ?? []).map(asMount);
-  const hasData = mounts.some(isData);
-  const isMoved = moved.includes(service);
-  const { word, where } = wordFor(service, facts);
-  if (word !== null && !isDataWord(word))
-    return { mistake: `${where} is "${word}": it should be postgres, mariadb, files or none` };
-  if (isMoved) {
-    // A database is kept while it runs, and this one is stopped.
-    if (word === 'postgres' || word === 'mariadb')
-      return {
-        mistake: `${where} is ${word}, and the update replaces ${service}: it should be files or none`,
-      };
-    return hasData ? (word ?? 'files') : null;
-  }
-  if (word === 'files')
-    return { mistake: `${where} is files, and ${service} is not stopped by the update: it should be none` };
-  if (word !== null) return word;
-  // One of a profile that is not used.
-  if (own.length === 0 && containers.length > 0) return null;
-  const looks = looksLike(image, mounts);
-  if (looks === null || looks === 'cache') return hasData || looks !== null ? 'none' : null;
-  return { image, proposal: looks === 'other' ? 'none' : looks };
+/** These services and all that they depend on, dependencies first. */
+function startOrder(model: Model, from: readonly string[]): string[] {
+  const order = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (service: string): void => {
+    if (seen.has(service) || !Object.hasOwn(model.services, service)) return;
+    seen.add(service);
+    for (const other of Object.keys(model.services[service]?.depends_on ?? {})) visit(other);
+    order.add(service);
+  };
+  for (const service of from) visit(service);
+  return [...order];
 }
 
-/** What is said of a service, and where; null where nobody says anything. */
+/** A sentence about an entry of the settings file; null if it is right. */
+function mistakeIn(
+  { key, word, where }: DataSaid,
+  facts: DataFacts,
+  outside: readonly string[],
+): string | null {
+  const { services } = facts.model;
+  if (Object.hasOwn(services, key) || outside.includes(key.toLowerCase())) return null;
+  const at = key.indexOf(':/');
+  const [service, path] = [key.slice(0, Math.max(at, 0)), key.slice(at + 1)];
+  if (at > 0 && Object.hasOwn(services, service)) {
+    if (!mountsOf(service, facts).some(({ destination }) => destination === path))
+      return `${where} is set, but ${service} has no mount at ${path}`;
+    return word === 'none' ? null : `${where} is save: a single mount can only be none, and a service save`;
+  }
+  return word === 'save' || at > 0
+    ? `${where} is set, but the project has no service ${at > 0 ? service : key}`
+    : `${where} is set, but ${key} is neither a service of the project nor the host of a database that an updated service uses`;
+}
+
+/** The setting of a service, and its place; null if there is none. */
 function wordFor(
   service: string,
   { model, said, product }: DataFacts,
 ): { word: string | null; where: string } {
-  const inFile = said.find((each) => each.service === service);
+  const inFile = said.find(({ key }) => key === service);
   if (inFile !== undefined) return inFile;
   const label = dataLabelOf(product);
   const written = model.services[service]?.labels?.[label];
@@ -131,30 +185,11 @@ function wordFor(
   return { word: recorded ?? null, where: `data of ${service} in the record of ${product.name}` };
 }
 
-/** By its image, and by what it has mounted where a database has its data. */
-function looksLike(image: string, mounts: readonly Mount[]): DatabaseKind | null {
-  const repository = parseReference(image)?.repository ?? '';
-  const known = databaseOf(repository);
-  if (known !== null || isHelper(repository)) return known;
-  const isAt = (places: RegExp) => mounts.some((mount) => isData(mount) && places.test(mount.destination));
-  return databasePlaces.find(([, places]) => isAt(places))?.[0] ?? null;
+function mountsOf(service: string, { model, containers }: DataFacts): Mount[] {
+  const own = containers.filter((each) => serviceOf(each) === service);
+  if (containers.length > 0) return own.flatMap(({ mounts }) => mounts);
+  return (model.services[service]?.volumes ?? []).map(asMount);
 }
-
-const databasePlaces: readonly (readonly [DatabaseKind, RegExp])[] = [
-  ['postgres', /^\/(?:var\/lib|bitnami)\/(?:postgresql|pgsql)(?:\/|$)/],
-  ['mariadb', /^\/(?:var\/lib|bitnami)\/(?:mysql|mariadb)(?:\/|$)/],
-  [
-    'other',
-    /^\/(?:data\/db|bitnami\/mongodb|opt\/couchdb|cockroach|var\/opt\/mssql|var\/lib\/(?:mongodb|clickhouse|couchdb|influxdb2?|cassandra|scylla))(?:\/|$)/,
-  ],
-];
-
-/** What of the machine itself is mounted is nobody's data. */
-const ofMachine =
-  /^\/(?:etc\/(?:localtime|timezone|machine-id|hosts|resolv\.conf)|(?:dev|proc|sys)(?:\/.*)?|(?:var\/)?run)$|\.sock$/;
-
-const isData = ({ type, source, writable }: Mount): boolean =>
-  writable && (type === 'volume' || (type === 'bind' && !ofMachine.test(source)));
 
 const asMount = ({ type, source = '', target, read_only }: ModelMount): Mount => ({
   type,
@@ -163,16 +198,19 @@ const asMount = ({ type, source = '', target, read_only }: ModelMount): Mount =>
   writable: read_only !== true,
 });
 
-/** `data: {db: postgres}` */
-const proposalOf = (undecided: readonly Undecided[]): string =>
-  `data: {${undecided.map(({ service, proposal }) => `${service}: ${proposal}`).join(', ')}}`;
+function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): string {
+  const entries = [
+    ...said.map(({ key, word }) => [key, word]),
+    ...undecided.map(({ key, proposal }) => [key, proposal]),
+  ];
+  const quoted = (key = '') => (/^[\w.-]+(?::\/[\w./-]*)?$/.test(key) ? key : JSON.stringify(key));
+  return `data: {${entries.map(([key, word]) => `${quoted(key)}: ${word}`).join(', ')}}`;
+}
 
-/** A line for `plan` where something could be kept and nobody has said so; else null. */
-export function proposalLine({ undecided }: Judged): string | null {
+/** A line for `plan` if the settings have to be completed for restore points; otherwise null. */
+export function proposalLine({ undecided, line }: Judged): string | null {
   if (undecided.length === 0) return null;
-  const [able, unable] = [true, false].map((isAble) =>
-    undecided.flatMap(({ service, proposal }) => ((proposal !== 'none') === isAble ? [service] : [])),
-  );
-  const not = unable?.length ? `, without ${and(unable)}` : '';
-  return `${proposalOf(undecided)} in ${settingsName} would let --restore-point keep ${and(able ?? []) || 'the rest'}${not}`;
+  const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
+  const without = not.length > 0 ? `; they cannot contain the data of ${and(not)}` : '';
+  return `restore points (--restore-point) need ${line} in ${settingsName}${without}`;
 }

@@ -1,28 +1,31 @@
 import { createScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { PointPlace } from './kind.ts';
+import type { PointPlace } from './data-doors.ts';
+import { nameOf } from './point.ts';
 
-/** Of a container that is never started: what it holds is an image. */
+/** Of a container that is never started: the image of a container is not pruned. */
 const holderLabel = 'svc-updater.restore-point';
 
-const ownerOf = (project: string, { name }: PointPlace): string => `${project}/${name}`;
+const ownerOf = (project: string, place: PointPlace): string => `${project}/${nameOf(place)}`;
 
-/** A tag of our own: without one, an image whose tag has moved goes in any clean-up that takes the container. */
-const tagOf = (project: string, { name }: PointPlace, imageId: string): string =>
-  `svc-updater-restore-point:${project}-${name}-${imageId.replace('sha256:', '').slice(0, 12)}`;
+/** Without a tag of our own, an image whose tag has moved goes in any clean-up that removes the container. */
+const tagOf = (project: string, place: PointPlace, imageId: string): string => {
+  const run = nameOf(place).slice(-16);
+  return `svc-updater-restore-point:${project}-${run}-${imageId.replace('sha256:', '').slice(0, 12)}`;
+};
 
-/** Keeps images from being pruned as long as somebody may go back to them; an image that is gone is told elsewhere. */
+/** Protects images while a rollback may need them; an image that is gone is reported elsewhere. */
 export async function holdImages(
   engine: Engine,
   project: string,
   place: PointPlace,
   imageIds: readonly string[],
 ): Promise<void> {
-  await releaseImages(engine, project, place, imageIds);
-  for (const id of new Set(imageIds)) {
-    const holder = await createScratch(engine, id, ownerOf(project, place), { label: holderLabel });
-    if (holder !== null) await engine.call(['tag', id, tagOf(project, place, id)]);
-  }
+  // Tags stay: such a tag may be the last name of its image, which would go with it.
+  for (const id of new Set(imageIds)) await engine.call(['tag', id, tagOf(project, place, id)]);
+  await removeScratches(engine, ownerOf(project, place), holderLabel);
+  for (const id of new Set(imageIds))
+    await createScratch(engine, id, ownerOf(project, place), { label: holderLabel });
 }
 
 export async function releaseImages(
@@ -33,7 +36,7 @@ export async function releaseImages(
 ): Promise<void> {
   await removeScratches(engine, ownerOf(project, place), holderLabel);
   for (const id of new Set(imageIds)) {
-    // Removes the name alone, where the image has another or a container is of it.
+    // Removes only the name if the image has another one, or a container uses it.
     await engine.call(['image', 'rm', '--no-prune', tagOf(project, place, id)]);
   }
 }

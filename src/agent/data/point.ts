@@ -1,55 +1,84 @@
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
+import { mkdir, open, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { disk, isGone, writeWhole } from '../../files/file-system.ts';
+import * as z from 'zod/mini';
+import { runCommand } from '../../engine/cli/command.ts';
+import { disk, exists, isGone, writeWhole } from '../../files/file-system.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
 import { mountFlags } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { isJournal, type JournalData } from '../state/journal-shape.ts';
-import { runForm } from '../state/kept-runs.ts';
+import { runForm, runStamp } from '../state/kept-runs.ts';
 import { pointsOf, refuseUnlessRoots } from '../state/state-directory.ts';
-import type { PointPlace } from './kind.ts';
-import { isKindName, type KindName, kindOf } from './kinds.ts';
+import type { PointPlace } from './data-doors.ts';
 
-/** Data of one kind in a restore point. */
-export interface PointEntry {
-  kind: KindName;
-  /** As the survey found it. */
-  source: unknown;
-  /** What was kept; null as long as it was not. */
-  part: unknown;
-  /** There was no room to keep it. */
-  isLost?: true;
-  /** For people: `db (postgres, 325 MB)`. */
-  words: string;
-  /** Of the data, when they were looked at. */
-  bytes: number;
-}
+const text = z.string();
+const relative = text.check(z.refine((path) => !/(?:^|\/)\.\.?(?:\/|$)|^\/|\0/.test(path)));
+const absolute = text.check(z.regex(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s));
+const list = <T extends z.core.$ZodType>(of: T) => z.readonly(z.array(of));
+const count = z.int().check(z.nonnegative());
 
-/** A restore point: the data of one moment, and what it takes to have its version run on them again. Plain JSON. */
-export interface Point {
-  format: 1;
-  /** When nobody wrote any more, ISO 8601; null as long as somebody may. */
-  at: string | null;
-  /** What ran on them, `v1.4.2`. */
-  version: string;
-  /** What came after it, `v1.5.0`. */
-  next: string;
-  entries: readonly PointEntry[];
-  /** Services whose data are in no point. */
-  left: readonly string[];
-  /**
-   * The run after which it is gone back, as its journal would say: files and containers of then, by which they come again.
-   * Null as long as the run goes on, whose journal says it.
-   */
-  back: JournalData | null;
-}
+const savedMount = z.strictObject({
+  service: text,
+  where: text,
+  volume: text.check(z.regex(/^(?:[a-zA-Z0-9][\w.-]*)?$/)),
+  path: absolute,
+  subpath: relative,
+  isFile: z.boolean(),
+  root: text,
+  device: text,
+  excluded: list(relative),
+  bytes: count,
+  files: count,
+});
+
+const pointSchema = z.strictObject({
+  format: z.literal(2),
+  /** `current`: the data that a rollback replaced, saved for manual recovery. No command rolls back to it. */
+  kind: z.enum(['update', 'current']),
+  project: text,
+  /** The compose directory. */
+  directory: text,
+  run: text.check(z.regex(runForm)),
+  /** When the copy was complete and nothing had written since, ISO 8601; null until then. */
+  at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
+  /** The version that ran on the data, `v1.4.2`, and the version that came after it. */
+  version: text,
+  next: text,
+  /** Covered services that the update does not replace, in the order in which they start. */
+  services: list(text),
+  /** Dependencies that keep a queue or cache only in memory: restarted after a rollback. */
+  inMemory: list(text),
+  mounts: list(savedMount),
+  /** Of each mount's copy; null until they are computed. */
+  hashes: z.nullable(list(text.check(z.regex(/^[0-9a-f]{64}$/)))),
+  /** Of the covered services: protected by a tag while the restore point exists. */
+  images: list(text.check(z.regex(/^(?:sha256:)?[0-9a-f]+$/))),
+  /** Compose and env files as the update left them; empty until it has written them. */
+  fileHashes: list(z.strictObject({ path: text, sha256: z.nullable(text) })),
+  /** For people: services, mounts and hosts whose data is not in it. */
+  excluded: list(text),
+  bytes: count,
+  /** How long covered services were stopped for it. */
+  seconds: z.nullable(z.number().check(z.nonnegative())),
+  /** The run that a rollback undoes, as its journal would say; null while that run goes on. */
+  back: z.nullable(z.custom<JournalData>(isJournal)),
+});
+
+/** A restore point: a copy of the data of one moment, and what it takes to run its version on it again. */
+export type Point = z.infer<typeof pointSchema>;
 
 const recordName = 'point.json';
+/** Beside the record, which never changes once it is complete: a rollback has used this point. */
+const usedName = 'used';
+/** Deleted before a rollback, so that its journal can be written on a disk that a bad release has filled. */
+const reserveName = 'reserve';
+const reserveBytes = 2_000_000;
 
 /**
- * Where the points of a project lie, as the host has it.
- * @param restoreDir where somebody wants them, as it is mounted here
+ * The directory of a project's restore points, as the host has it.
+ * @param restoreDir as it is mounted here; null for the default
  * @throws UpdateError outside-mounts
  */
 export function pointsDirectory(
@@ -64,126 +93,171 @@ export function pointsDirectory(
   throw new UpdateError('outside-mounts', message, { advice: `Add ${mountFlags(restoreDir)}.` });
 }
 
-/** @param host the directory as the engine mounts it, and as it was given to this container */
-export const placeOf = (host: string, project: { directory: string }): PointPlace => ({
-  name: basename(host).toLowerCase(),
-  here: host,
-  host,
-  isElsewhere: !isWithin(host, pointsOf(project.directory)),
-});
-
-/** Makes the directory, for root alone. @throws UpdateError save-failed, foreign-state */
-export async function openPlace(place: PointPlace): Promise<void> {
-  const { here } = place;
-  try {
-    for (const path of [dirname(here), here]) {
-      await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error;
-      });
-    }
-    await refuseForeignPlace(place);
-    await disk.sync(dirname(here));
-  } catch (cause) {
-    if (cause instanceof UpdateError) throw cause;
-    throw new UpdateError('save-failed', `${here} cannot be made: ${(cause as Error).message}`, { cause });
-  }
+interface Owner {
+  name: string;
+  directory: string;
 }
 
-/** On the disk when it resolves. @throws UpdateError save-failed */
-export async function writePoint({ here }: PointPlace, point: Point): Promise<Point> {
+/** In a directory that several projects may share, a folder is named after project, directory and run. */
+function prefixIn(directory: string, project: Owner): string {
+  if (directory === pointsOf(project.directory)) return '';
+  const hash = createHash('sha256').update(project.directory).digest('hex').slice(0, 12);
+  return `${project.name}-${hash}-`;
+}
+
+export const placeOf = (directory: string, project: { directory: string }): PointPlace => ({
+  directory,
+  isElsewhere: !isWithin(directory, pointsOf(project.directory)),
+});
+
+/** A new folder for a restore point, for root alone. @throws UpdateError save-failed, foreign-state */
+export async function makePlace(directory: string, project: Owner, at: number): Promise<PointPlace> {
   try {
-    await writeWhole(disk, join(here, recordName), `${JSON.stringify(point, null, 1)}\n`, { mode: 0o600 });
-    return point;
+    await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
+    // Two runs in one second do not share a folder.
+    for (let second = 0; ; second++) {
+      const name = `${prefixIn(directory, project)}${runStamp(at + second * 1000)}`;
+      const place = placeOf(join(directory, name), project);
+      const isNew = await mkdir(place.directory, { mode: 0o700 }).then(() => true, unlessThere);
+      if (!isNew) continue;
+      await refuseForeignPlace(place);
+      await disk.sync(directory);
+      return place;
+    }
   } catch (cause) {
-    const message = `${here}/${recordName} cannot be written: ${(cause as Error).message}`;
+    if (cause instanceof UpdateError) throw cause;
+    const message = `no restore point can be created in ${directory}: ${(cause as Error).message}`;
     throw new UpdateError('save-failed', message, { cause });
   }
 }
 
-/** Whether somebody else may have put it there; whose a directory is that was named for it is not asked. */
-async function refuseForeignPlace({ here, isElsewhere }: PointPlace): Promise<void> {
-  if (!isElsewhere) await refuseUnlessRoots(dirname(here));
-  await refuseUnlessRoots(here);
+function unlessThere(error: NodeJS.ErrnoException): false {
+  if (error.code !== 'EEXIST') throw error;
+  return false;
 }
 
-/** Null where there is none. @throws UpdateError point-damaged, foreign-state */
+/** On the disk when it resolves. @throws UpdateError save-failed */
+export async function writePoint({ directory }: PointPlace, point: Point): Promise<Point> {
+  const path = join(directory, recordName);
+  try {
+    const record = JSON.stringify({ sha256: checksumOf(point), point }, null, 1);
+    await writeWhole(disk, path, `${record}\n`, { mode: 0o600 });
+    return point;
+  } catch (cause) {
+    throw new UpdateError('save-failed', `${path} cannot be written: ${(cause as Error).message}`, { cause });
+  }
+}
+
+const checksumOf = (point: unknown): string =>
+  createHash('sha256').update(JSON.stringify(point)).digest('hex');
+
+async function refuseForeignPlace({ directory, isElsewhere }: PointPlace): Promise<void> {
+  if (!isElsewhere) await refuseUnlessRoots(dirname(directory));
+  await refuseUnlessRoots(directory);
+}
+
+/** Null if there is none. @throws UpdateError point-damaged, point-unreadable, foreign-state */
 export async function readPoint(place: PointPlace): Promise<Point | null> {
-  const { here } = place;
+  const path = join(place.directory, recordName);
+  const record = await textOf(place, path).catch((cause) => {
+    if (cause instanceof UpdateError) throw cause;
+    const message = `${path} cannot be read: ${(cause as Error).message}`;
+    throw new UpdateError('point-unreadable', message, { cause });
+  });
+  if (record === null) return null;
+  const point = parsed(record);
+  if (point !== null) return point;
+  throw new UpdateError(
+    'point-damaged',
+    `${path} is not as the updater wrote it: its checksum does not match`,
+  );
+}
+
+async function textOf(place: PointPlace, path: string): Promise<string | null> {
   await refuseForeignPlace(place);
-  const path = join(here, recordName);
   await refuseUnlessRoots(path);
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error) => {
     if (isGone(error)) return null;
     throw error;
   });
   if (file === null) return null;
-  // Whatever was put in its place since it was looked at: what is read is root's.
-  const read = async () => {
+  try {
+    // The open file itself, whatever has taken its place since.
     await refuseUnlessRoots(path, await file.stat());
-    return file.readFile('utf8');
-  };
-  const point = parsed(await read().finally(() => file.close()));
-  if (point !== null) return point;
-  throw new UpdateError('point-damaged', `${here}/${recordName} is not what the updater has written there`);
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
 }
 
-function parsed(text: string): Point | null {
+function parsed(record: string): Point | null {
   try {
-    const value: unknown = JSON.parse(text);
-    return isPoint(value) ? value : null;
+    const { sha256, point } = JSON.parse(record);
+    return sha256 === checksumOf(point) ? (pointSchema.parse(point) as Point) : null;
   } catch {
     return null;
   }
 }
 
-function isPoint(value: unknown): value is Point {
-  const { format, at, version, next, entries, left, back } = Object(value) as Record<string, unknown>;
-  return (
-    format === 1 &&
-    (at === null || (typeof at === 'string' && !Number.isNaN(Date.parse(at)))) &&
-    [version, next].every((each) => typeof each === 'string') &&
-    Array.isArray(entries) &&
-    entries.every(isEntry) &&
-    Array.isArray(left) &&
-    left.every((each) => typeof each === 'string') &&
-    (back === null || isJournal(back))
-  );
-}
+/** A complete copy, whether or not its hashes are computed yet. */
+export const isComplete = (point: Point): point is Point & { at: string } => point.at !== null;
 
-function isEntry(value: unknown): value is PointEntry {
-  const { kind: name, source, part, isLost, words, bytes } = Object(value) as Record<string, unknown>;
-  if (!isKindName(name) || typeof words !== 'string' || typeof bytes !== 'number') return false;
-  if (isLost !== undefined && isLost !== true) return false;
-  const kind = kindOf(name);
-  return kind.isSource(source) && (part === null || kind.isPart(part));
-}
-
-/** Every part of it was kept. */
-export const isWhole = ({ at, entries }: Point): boolean =>
-  at !== null && entries.every(({ part }) => part !== null);
-
-/** The places of all points below a directory, the newest first. A folder of another name is somebody's. */
-export async function placesIn(directory: string, project: { directory: string }): Promise<PointPlace[]> {
+/**
+ * The folders of the project's restore points, the newest first. Another project may have points in the same directory:
+ * those are left alone.
+ */
+export async function placesIn(directory: string, project: Owner): Promise<PointPlace[]> {
+  const prefix = prefixIn(directory, project);
   const names: string[] = await readdir(directory).catch((error) => {
     if (isGone(error)) return [];
     throw error;
   });
-  return names
-    .filter((name) => runForm.test(name))
+  const places = names
+    .filter((name) => name.startsWith(prefix) && runForm.test(name.slice(prefix.length)))
     .toSorted()
     .toReversed()
     .map((name) => placeOf(join(directory, name), project));
+  const own = await Promise.all(places.map((place) => isOf(place, project)));
+  return places.filter((_, at) => own[at]);
 }
 
-export const removePlace = ({ here }: PointPlace): Promise<void> =>
-  rm(here, { recursive: true, force: true });
+/** Two projects may share a compose directory. A record that cannot be read counts as the project's own. */
+async function isOf(place: PointPlace, project: Owner): Promise<boolean> {
+  const point = await readPoint(place).catch(() => null);
+  return point === null || (point.project === project.name && point.directory === project.directory);
+}
 
-/** Of all data that it holds, as they were looked at. */
-export const bytesOf = ({ entries }: Pick<Point, 'entries'>): number =>
-  entries.reduce((sum, { bytes }) => sum + bytes, 0);
+/** By a command: Node's own removal misses names that are not UTF-8. @throws UpdateError write-failed */
+export async function removePlace({ directory }: PointPlace): Promise<void> {
+  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin' };
+  const how = { env, deadlineMs: Number.POSITIVE_INFINITY };
+  const { exitCode, stderr } = await runCommand('rm', ['-rf', '--', directory], how);
+  if (exitCode === 0) return;
+  throw new UpdateError(
+    'write-failed',
+    `${directory} cannot be removed: ${stderr.trim().split('\n').at(-1)}`,
+  );
+}
 
-/** What the log tells programs of it. */
-export const toldOf = (point: Point) => ({ at: point.at, version: point.version, bytes: bytesOf(point) });
+export const markUsed = ({ directory }: PointPlace): Promise<void> =>
+  writeWhole(disk, join(directory, usedName), '', { mode: 0o600 });
+export const isUsed = ({ directory }: PointPlace): Promise<boolean> => exists(join(directory, usedName));
 
-/** As people write it, in UTC: `10:42:15`. */
+/** A full disk is no reason to fail: the reserve is only a help. */
+export async function putReserve({ directory }: PointPlace): Promise<void> {
+  await writeWhole(disk, join(directory, reserveName), Buffer.alloc(reserveBytes), { mode: 0o600 }).catch(
+    () => {},
+  );
+}
+export async function giveReserve({ directory }: PointPlace): Promise<void> {
+  await disk.remove(join(directory, reserveName)).catch(() => {});
+}
+
+/** A restore point as the log reports it to programs. */
+export const toldOf = ({ at, version, bytes, seconds }: Point) => ({ at, version, bytes, seconds });
+
+/** In UTC: `10:42:15`. */
 export const clockTime = (at: string): string => at.slice(11, 19);
+
+/** The name of a restore point's folder, as labels and tags have it. */
+export const nameOf = ({ directory }: PointPlace): string => basename(directory).toLowerCase();

@@ -1,89 +1,224 @@
+// What a restore point will contain, cost and need, seen before anything stops.
+
+import { type Container, serviceOf } from '../../engine/container.ts';
+import { mappedBy } from '../../engine/mapped-users.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { and, seconds } from '../log/wording.ts';
-import type { DataWork, PointPlace, Room } from './kind.ts';
-import { type KindName, kindOf } from './kinds.ts';
-import type { PointEntry } from './point.ts';
+import { and, size } from '../log/wording.ts';
+import {
+  chooseMounts,
+  isOfService,
+  outermost,
+  type Surroundings,
+  type Unseen,
+  writersOf,
+} from './choose-mounts.ts';
+import { toolsMount } from './copies.ts';
+import type { DataDoors, Declared, SavedMount } from './data-doors.ts';
+import { runTools } from './tools-container.ts';
+import { type Look, type Probe, pointPath } from './tools-protocol.ts';
 
-/** What a restore point is to hold: by kind the services whose data it is, and the services that it leaves out. */
-export interface Declared {
-  kept: readonly { kind: KindName; services: readonly string[] }[];
-  left: readonly string[];
-}
-
-/** The restore point that a run is to make. */
+/** The restore point that a run is to make; plain JSON. */
 export interface PlannedPoint {
   declared: Declared;
-  /** Where the project's points lie, as the host has it. */
+  /** The directory of the project's restore points, on the host. */
   directory: string;
+  mounts: readonly SavedMount[];
+  bytes: number;
+  /** The expected downtime of covered services. */
+  seconds: Estimate;
+  /** Covered services that the update does not replace, in the order in which they start. */
+  services: readonly string[];
 }
 
-/** What was found of it. */
+/** Seconds. Equal if the last restore point tells. */
+export type Estimate = readonly [least: number, most: number];
+
+export interface PointFacts {
+  doors: DataDoors;
+  around: Surroundings;
+  updated: readonly string[];
+  /** All of the project, and all running ones of the engine. */
+  containers: readonly Container[];
+  /** An existing directory of the host, on the disk that will hold restore points. */
+  above: string;
+  /** Bytes per second of the last restore point; null if there is none. */
+  last: LastTime | null;
+}
+
 export interface SurveyedPoint {
-  entries: readonly PointEntry[];
-  left: readonly string[];
-  /** How much longer the product is away for it, about. */
-  seconds: number;
-  rooms: readonly Room[];
+  point: PlannedPoint;
+  notSaved: readonly string[];
+  warnings: readonly string[];
+  /** Bytes on the disk of the restore points. */
+  needed: number;
+  free: number;
 }
 
-/** More than it takes: sizes are of a moment, and a full disk is nobody's friend. */
-const spare = 1.2;
+const bytesPerFile = 4_096;
+/** Of the disk of the restore points. */
+const freeShare = 0.05;
 
-/**
- * Looks at what a restore point is to hold, and touches nothing.
- * @throws UpdateError data-unfit, no-space: what cannot be kept, with all reasons
- */
-export async function surveyPoint(
-  declared: Declared,
-  place: PointPlace,
-  work: DataWork,
-): Promise<SurveyedPoint> {
-  const surveys = [];
-  for (const { kind, services } of declared.kept) {
-    surveys.push({ kind, ...(await kindOf(kind).survey(services, place, work)) });
-  }
-  const refusals = surveys.flatMap((each) => each.refusals);
-  if (refusals.length > 0) {
-    throw new UpdateError('data-unfit', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
-  }
-  const rooms = addedUp(surveys.flatMap((each) => each.rooms));
-  const short = rooms.find(({ needed, free }) => free < needed * spare);
-  if (short) {
-    const message = `a restore point takes about ${size(short.needed)} in ${short.where}, and ${size(short.free)} are free there: it should be ${size(short.needed * spare)}`;
-    throw new UpdateError('no-space', message);
-  }
+/** By the kernel's numbers: NFS, SMB, CIFS, 9p, AFS, Ceph, Coda, GFS2, OCFS2, Lustre, GPFS, folders of VirtualBox and VMware. */
+const networkFileSystems = new Set([
+  0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x5346414f, 0x6b414653, 0x00c36400, 0x73757245,
+  0x01161970, 0x7461636f, 0x0bd00bd0, 0x47504653, 0x786f4256, 0xbacbacbc,
+]);
+
+/** Looks at everything and changes nothing. @throws UpdateError data-unsupported with all reasons, no-space */
+export async function surveyPoint(declared: Declared, facts: PointFacts): Promise<SurveyedPoint> {
+  const { doors, around, updated, containers, above, last } = facts;
+  const chosen = chooseMounts(containers, declared, around);
+  const services = declared.covered.filter((service) => !updated.includes(service));
+  const looks = await lookAtEach(doors, chosen.mounts);
+  const probe = (await runTools(doors, {
+    ...{ verb: 'probe', code: 'data-unsupported', asked: { mounts: [] } },
+    mounts: [{ Type: 'bind', Source: above, Target: pointPath, ReadOnly: false }],
+  })) as Probe;
+  const seen = chosen.mounts.map((mount, at) => ({ mount, look: looks[at] as Look }));
+  const data = seen.filter(({ look }) => look.type !== 'other');
+  const stopped = [...updated, ...services];
+  const writers = writersOf(
+    data.map(({ mount }) => mount),
+    containers,
+    around,
+    (each) =>
+      each.imageId === doors.toolsImage ||
+      (isOfService(each, doors.project) && stopped.includes(serviceOf(each))),
+  );
+  const refusals = [
+    ...chosen.refusals,
+    ...data.flatMap(({ mount, look }) => lookRefusals(mount, look)),
+    ...(probe.missing.length > 0
+      ? [
+          `the file system of ${around.points} cannot store ${and(probe.missing)}: save restore points elsewhere with --restore-dir`,
+        ]
+      : []),
+    ...writers.refusals,
+  ];
+  if (refusals.length > 0)
+    throw new UpdateError('data-unsupported', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
+  const mounts = withoutAliases(
+    data.map(({ mount, look: { type, root, device, bytes, files } }) => ({
+      ...mount,
+      ...{ isFile: type === 'file', root, device, bytes, files },
+    })),
+  );
+  const bytes = sum(mounts.map((mount) => mount.bytes));
+  const needed = bytes + bytesPerFile * sum(mounts.map(({ files }) => files));
+  refuseUnlessRoom(needed, probe, around.points);
   return {
-    entries: surveys.map(({ kind, source, words, bytes }) => ({ kind, source, part: null, words, bytes })),
-    left: declared.left,
-    seconds: Math.ceil(surveys.reduce((sum, each) => sum + each.seconds, 0)),
-    rooms,
+    point: { declared, directory: around.points, mounts, bytes, seconds: estimate(bytes, last), services },
+    notSaved: [
+      ...chosen.notSaved,
+      ...seen.flatMap(({ mount, look }) =>
+        look.type === 'other' ? [`${mount.where} (a socket or device)`] : [],
+      ),
+      ...declared.uncovered.map((where) => `${where} (neither saved nor excluded)`),
+    ],
+    warnings: [...chosen.warnings, ...writers.warnings],
+    ...{ needed, free: probe.free },
   };
 }
 
-/** Of one file system what all need there; it has as much free as whoever looked last has seen. */
-export function addedUp(rooms: readonly Room[]): Room[] {
-  const byDevice = new Map<string, Room>();
-  for (const room of rooms) {
-    const before = byDevice.get(room.device);
-    byDevice.set(room.device, {
-      ...room,
-      where: before && before.where !== room.where ? `${before.where} and ${room.where}` : room.where,
-      needed: room.needed + (before?.needed ?? 0),
-      free: Math.min(room.free, before?.free ?? room.free),
+/** One tools container for each service, with its mounts alone. */
+async function lookAtEach(doors: DataDoors, mounts: readonly Unseen[]): Promise<Look[]> {
+  const looks = new Map<Unseen, Look>();
+  for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
+    const found = await runTools(doors, {
+      ...{ verb: 'look', code: 'data-unsupported' },
+      asked: {
+        mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
+      },
+      // Only in a writable mount does the kernel show which owners are not mapped.
+      mounts: own.map((mount, at) => toolsMount(mount, at, mappedBy() === null)),
+    }).catch((error) => {
+      throw missingSource(own, error) ?? error;
     });
+    for (const [at, mount] of own.entries()) looks.set(mount, (found as Look[])[at] as Look);
   }
-  return [...byDevice.values()];
+  return mounts.map((mount) => looks.get(mount) as Look);
 }
 
-/** The lines of `plan`, and of a run before it begins. */
-export function describePoint({ entries, left, seconds: longer, rooms }: SurveyedPoint): string[] {
-  const room = rooms.map(({ needed, free, where }) => `${size(needed)} of ${size(free)} free in ${where}`);
+/** The engine's own words: it mounts no source that is missing. Null for any other failure. */
+function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError | null {
+  if (!(error instanceof UpdateError) || error.code !== 'engine-away') return null;
+  const text = [error.message, ...error.detail].join('\n');
+  if (!/does not exist|no such file|not a directory/i.test(text)) return null;
+  const named = mounts
+    .toSorted((a, b) => b.path.length - a.path.length)
+    .find(({ path }) => text.includes(path));
+  const message = named
+    ? `the source of ${named.where} is missing: ${JSON.stringify(named.path)}`
+    : `a source of ${and(mounts.map(({ where }) => where))} is missing`;
+  return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
+}
+
+/** Why the content of a mount cannot be saved, a sentence each. */
+export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, look: Look): string[] {
+  const isFar = networkFileSystems.has(look.fileSystem);
+  const quoted = JSON.stringify(path);
   return [
-    `restore point: ${and(entries.map(({ words }) => words)) || 'nothing to keep'}; away for about ${seconds(longer * 1000)} longer, takes ${and(room) || 'no room'}`,
-    ...(left.length > 0 ? [`in no restore point: what ${and(left)} keep${left.length > 1 ? '' : 's'}`] : []),
+    ...(isFar
+      ? [`${where} is on a network file system (${quoted}): move it to a local disk, or exclude it`]
+      : []),
+    ...look.inside.map(
+      (name) =>
+        `${where} contains another file system or subvolume at ${JSON.stringify(name)}: mount that one into the service separately, outside ${quoted}`,
+    ),
+    ...look.strange.map(
+      (name) =>
+        `${where} contains ${JSON.stringify(name)}, whose owner or group the engine does not map into containers: change its owner, or move it out of ${quoted}`,
+    ),
+    ...look.tooLong.map(
+      (name) =>
+        `${where} contains a path that is too long to copy, below ${JSON.stringify(name)}: remove it, or move it out of ${quoted}`,
+    ),
   ];
 }
 
-/** `325 MB`, `1.2 GB` */
-export const size = (bytes: number): string =>
-  bytes < 999_500_000 ? `${Math.ceil(bytes / 1_000_000)} MB` : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
+/** Two paths may lead to the same place, through a symbolic link or another mount. */
+export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
+  const real = mounts.map((mount) => ({
+    mount,
+    path: `/${mount.device}${mount.root}`,
+    excluded: mount.excluded,
+  }));
+  return outermost(real).map(({ mount }) => mount);
+};
+
+/** @throws UpdateError no-space */
+export function refuseUnlessRoom(
+  needed: number,
+  { size: all, free }: Pick<Probe, 'size' | 'free'>,
+  where: string,
+): void {
+  const reserve = all * freeShare;
+  if (free - needed >= reserve) return;
+  throw new UpdateError(
+    'no-space',
+    `a restore point needs ${size(needed)} in ${where}, and only ${size(Math.max(free - reserve, 0))} can be used: ${size(free)} are free, and 5 % of the disk (${size(reserve)}) must stay free`,
+  );
+}
+
+/** What the newest restore point took. */
+export interface LastTime {
+  bytes: number;
+  seconds: number;
+}
+
+/** Seconds that stops and starts take, whatever the size of the data. */
+const fixedSeconds = 2;
+/** Of less data than this, the seconds say little about a disk. */
+const tellingBytes = 50_000_000;
+
+/** From the last time if that tells; otherwise from 1 GB/s at best and 100 MB/s on a slow disk. */
+export function estimate(bytes: number, last: LastTime | null): Estimate {
+  if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
+    const fixed = Math.min(last.seconds, fixedSeconds);
+    const seconds = fixed + (last.seconds - fixed) * (last.bytes > tellingBytes ? bytes / last.bytes : 1);
+    return [seconds, seconds];
+  }
+  return [bytes / 1_000_000_000 + fixedSeconds, bytes / 100_000_000 + 2 * fixedSeconds];
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);

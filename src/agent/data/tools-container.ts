@@ -1,108 +1,149 @@
-// A container of the updater's own image that reads and writes what other containers have mounted. It has no network, its
-// root is read-only, and of root's rights only those over files.
+// A container of the updater's own image that runs `tools.ts` on the mounts of other containers. It has no network, its root is
+// read-only, and of root's capabilities it only has those over files. It exits when its standard input closes, which the updater holds.
 
+import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { askApi, notDone, readApi, streamApi } from '../../engine/api/api.ts';
-import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
+import { notDone, readApi } from '../../engine/api/api.ts';
+import { createScratch, removeScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { linesOf, logText } from '../../engine/http/lines.ts';
+import { lastLine } from '../../engine/cli/unreachable.ts';
 import { type Json, object } from '../../engine/json.ts';
-import { UpdateError } from '../../progress/update-error.ts';
-import type { DataWork } from './kind.ts';
+import { type ErrorCode, UpdateError } from '../../progress/update-error.ts';
+import type { DataDoors } from './data-doors.ts';
+import { type Asked, type Progress, program, type Told, type Verb } from './tools-protocol.ts';
 
-interface ToolsCall {
-  /** Program and arguments, never a shell's text. */
-  command: readonly string[];
+export interface ToolsCall {
+  verb: Verb;
+  asked: Asked;
   /** In the engine's own form. */
   mounts: readonly Json[];
-  /** Told each line of its standard output as it comes; some may be missed. */
-  onLine?: (line: string) => void;
+  /** For `ports`: the container whose network namespace is joined. */
+  networkOf?: string;
+  onProgress?: (bytes: number) => void;
+  /** Ends the container. */
+  signal?: AbortSignal;
+  /** Of every failure of the program but missing space. */
+  code: ErrorCode;
 }
 
-export interface ToolsResult {
-  exitCode: number;
-  /** The last line of its standard output, and the last ones of its errors. */
-  last: string;
-  errors: string[];
-}
-
-const hostConfig = {
-  CapDrop: ['ALL'],
-  CapAdd: ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'],
-  SecurityOpt: ['no-new-privileges', 'label=disable'],
-  ReadonlyRootfs: true,
-  // Owners are the machine's, also where the engine gives its containers others.
-  UsernsMode: 'host',
-  // What it prints is read from its log, wherever the machine's logs go.
-  LogConfig: { Type: 'json-file' },
-};
-const pauseMs = 250;
-const keptErrors = 20;
+const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
+const memory = 1024 ** 3;
+const pauseMs = 100;
 
 /**
- * Runs a program to its end, which may take hours. Whoever is killed meanwhile leaves it running: `removeScratches` ends it.
- * @throws UpdateError engine-away where the engine, or somebody else, has ended it; Cancelled
+ * Runs the program to its end, which may take hours, and gives its result.
+ * @throws UpdateError no-space; the code of the call if the program fails; engine-away if it was ended from outside. The signal's reason. Cancelled
  */
-export async function runTools(
-  { engine, project, toolsImage }: DataWork,
-  call: ToolsCall,
-): Promise<ToolsResult> {
-  const [program = '', ...args] = call.command;
-  const config = { Entrypoint: [program], Cmd: args, User: '0:0', StopSignal: 'SIGKILL' };
-  const id = await createScratch(engine, toolsImage, project, { mounts: call.mounts, config, hostConfig });
-  if (id === null) throw new UpdateError('engine-away', `the updater's own image ${toolsImage} is gone`);
+export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unknown> {
+  const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
+  const id = await create(doors, call);
   try {
-    const started = await askApi(engine, { method: 'POST', path: `/containers/${id}/start` });
-    if (started.status >= 400) throw notDone('start a container that reads files', started);
-    for (;;) {
-      await follow(engine, id, call.onLine ?? (() => {}));
-      const state = await stateOf(engine, id);
-      if (state.Running !== true) return await endOf(engine, id, state);
-      await sleep(pauseMs, undefined, { signal: engine.aborted }).catch(() => {});
-    }
+    return await run(engine, id, call);
+  } catch (error) {
+    call.signal?.throwIfAborted();
+    throw error;
   } finally {
-    await removeScratch(engine.uncancellable(), id).catch(() => {});
+    await remove(doors.engine.uncancellable(), id);
   }
 }
 
-async function stateOf(engine: Engine, id: string): Promise<Json> {
-  const answer = await readApi(engine, `/containers/${id}/json`);
-  if (answer.status === 404)
-    throw new UpdateError('engine-away', 'somebody has removed the container that reads files');
-  if (answer.status !== 200) throw notDone(`tell of ${id.slice(0, 12)}`, answer);
-  return object(JSON.parse(answer.body.toString()).State);
+/** Removes the containers that a killed updater has left, and waits until they are gone. @throws UpdateError engine-away */
+export async function removeTools({ engine, project }: DataDoors): Promise<void> {
+  while ((await removeScratches(engine, project)) > 0) await sleep(pauseMs);
 }
 
-/** Until it ends, or the engine goes away: then it is looked after by its state. */
-async function follow(engine: Engine, id: string, onLine: (line: string) => void): Promise<void> {
+async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall): Promise<string> {
+  const { verb, asked, mounts, networkOf } = call;
+  const id = await createScratch(engine, toolsImage, project, {
+    mounts,
+    ...(networkOf !== undefined && { networkMode: `container:${networkOf}` }),
+    config: {
+      Entrypoint: program,
+      Cmd: [verb, JSON.stringify(asked)],
+      User: '0:0',
+      StopSignal: 'SIGKILL',
+      OpenStdin: true,
+      StdinOnce: true,
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+    },
+    hostConfig: {
+      CapDrop: ['ALL'],
+      CapAdd: networkOf === undefined ? rights : [],
+      SecurityOpt: ['no-new-privileges', 'label=disable'],
+      ReadonlyRootfs: true,
+      // Owners are the host's, also if the engine gives its containers others.
+      UsernsMode: 'host',
+      Memory: memory,
+      MemorySwap: memory,
+      PidsLimit: 256,
+      // Its output is read while it runs.
+      LogConfig: { Type: 'none' },
+    },
+  });
+  if (id === null) throw new UpdateError('engine-away', `the updater's own image ${toolsImage} is gone`);
+  return id;
+}
+
+async function run(engine: Engine, id: string, { onProgress, code, mounts }: ToolsCall): Promise<unknown> {
+  let last: Told | null = null;
+  const output = byLine((line) => {
+    const told = JSON.parse(line) as Told | Progress;
+    if ('bytes' in told) onProgress?.(told.bytes);
+    else last = told;
+  });
+  const input = new PassThrough();
+  const options = { deadlineMs: Number.POSITIVE_INFINITY, repeatable: false, input, output };
+  const { stderr } = await engine.call(['start', '--attach', '--interactive', id], options);
+  input.destroy();
+  const state = await endOf(engine, id);
+  const told = last as Told | null;
+  const exitCode = Number(state.ExitCode);
+  // The program exits with 0 or 1; other codes are the engine's, or a signal's.
+  if (told === null || exitCode > 1 || state.OOMKilled === true) {
+    const why = state.OOMKilled === true ? 'it ran out of memory' : `exit code ${exitCode}`;
+    const detail = stderr.trim() === '' ? [] : [lastLine(stderr)];
+    throw new UpdateError('engine-away', `the container that reads and writes files failed: ${why}`, {
+      detail,
+    });
+  }
+  if ('result' in told) return told.result;
+  const [sentence = '', ...detail] = told.error.split('\n');
+  const source = mounts.find(({ Target }) => Target === told.at)?.Source;
+  const message = source === undefined ? sentence : `${source}: ${sentence}`;
+  throw new UpdateError(told.code === 'no-space' ? 'no-space' : code, message, { detail });
+}
+
+/** If the connection to it was lost, it ends, too, but later. */
+async function endOf(engine: Engine, id: string): Promise<Json> {
+  for (;;) {
+    const answer = await readApi(engine, `/containers/${id}/json`);
+    if (answer.status === 404)
+      throw new UpdateError('engine-away', 'the container that reads and writes files was removed');
+    if (answer.status !== 200) throw notDone(`inspect ${id.slice(0, 12)}`, answer);
+    const state = object(JSON.parse(answer.body.toString()).State);
+    if (state.Running !== true) return state;
+    await sleep(pauseMs);
+  }
+}
+
+/** What it does to files has ended when this returns. If the engine does not answer, it ends with the connection. */
+async function remove(engine: Engine, id: string): Promise<void> {
   try {
-    const path = `/containers/${id}/logs?follow=1&stdout=1`;
-    const { chunks } = await streamApi(engine, path, engine.aborted);
-    for await (const line of linesOf(logText(chunks))) onLine(line);
+    await removeScratch(engine, id);
+    while ((await readApi(engine, `/containers/${id}/json`)).status === 200) await sleep(pauseMs);
   } catch {}
 }
 
-async function endOf(engine: Engine, id: string, state: Json): Promise<ToolsResult> {
-  const exitCode = Number(state.ExitCode);
-  // The program ends with 0 or 1; others are the engine's, or of a signal.
-  if (exitCode > 1 || state.OOMKilled === true) {
-    const why = state.OOMKilled === true ? 'it took more memory than there is' : `exit code ${exitCode}`;
-    throw new UpdateError('engine-away', `the container that reads files was ended from outside (${why})`);
-  }
-  const [output, errors] = await Promise.all(
-    ['stdout', 'stderr'].map((which) => lastLines(engine, id, which)),
-  );
-  return { exitCode, last: output?.at(-1) ?? '', errors: errors ?? [] };
-}
-
-async function lastLines(engine: Engine, id: string, which: string): Promise<string[]> {
-  const answer = await readApi(engine, `/containers/${id}/logs?${which}=1&tail=${keptErrors}`);
-  if (answer.status !== 200) throw notDone(`give the log of ${id.slice(0, 12)}`, answer);
-  const lines: string[] = [];
-  for await (const line of linesOf(logText(piecesOf(answer.body)))) lines.push(line);
-  return lines;
-}
-
-async function* piecesOf(body: Buffer): AsyncGenerator<Buffer> {
-  yield body;
+function byLine(onLine: (line: string) => void): Writable {
+  let rest = '';
+  return new Writable({
+    write(chunk: Buffer, _, done) {
+      const lines = (rest + chunk.toString('latin1')).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) onLine(Buffer.from(line, 'latin1').toString());
+      done();
+    },
+  });
 }

@@ -1,39 +1,71 @@
-// What the updater and `tools.ts`, which it runs in a container, say to each other.
+// The messages between the updater and `tools.ts`, which it runs in a container. Each container gets the mounts of one service
+// at `/data/<n>`, and the folder of that service in the restore point at `/point`, with one copy each at `/point/<n>`.
 
-/** What is asked for. */
+/** In the updater's image. */
+export const program = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
+
+export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports';
+
+/** The only argument after the verb, as JSON. */
 export interface Asked {
-  /** `root` is null where it is looked for. */
-  mounts: { isFile: boolean; root: string | null }[];
-  /** The user whose the restore point is, which alone is put back. */
-  owner: number | null;
+  mounts: readonly AskedMount[];
+  /** `ports` waits until all these are listened on. */
+  awaits?: readonly number[];
 }
 
-/** What one mount is. */
+export interface AskedMount {
+  isFile: boolean;
+  /** Both as an earlier look found them: a mount that differs by now is refused. Null if not known yet. */
+  root: string | null;
+  device: string | null;
+  /** Paths below the mount, relative: they are neither copied nor removed. */
+  excluded: readonly string[];
+}
+
+/** The result of `look`, for each mount. */
 export interface Look {
-  /** As in `FileMount`. */
-  root: string;
   /** Sockets and devices are `other`. */
   type: 'directory' | 'file' | 'other';
-  /** The number that the kernel has for its file system's type. */
+  /** Where the mount begins in its file system (`/opt/svc/data`), and that file system's `major:minor`, as the kernel lists them. */
+  root: string;
+  device: string;
+  /** The kernel's number for the type of the file system. */
   fileSystem: number;
-  /** On the disk: a hole has none. */
+  /** Bytes on the disk; a hole has none. */
   bytes: number;
   files: number;
-  /** Where other file systems, or subvolumes of btrfs, are in it, a few. */
-  inside: string[];
-  /** What belongs to somebody whom the engine does not map, a few: unpacked, it would be somebody else's. */
-  strange: string[];
+  /** Bytes of the largest file. */
+  largest: number;
+  /** Of the file system, in bytes. */
+  size: number;
+  free: number;
+  /** Up to five paths each: other file systems or subvolumes, owners that are not mapped, paths that are too long to copy. */
+  inside: readonly string[];
+  strange: readonly string[];
+  tooLong: readonly string[];
 }
 
-/** What is said meanwhile: bytes of that mount so far. */
+/** The result of `probe`: `/point` is a directory of the disk that is to hold restore points. */
+export interface Probe {
+  /** What its file system cannot hold, in words: `owners`, `modes`, `access-control lists`, `extended attributes`, `holes`. */
+  missing: readonly string[];
+  fileSystem: number;
+  device: string;
+  size: number;
+  free: number;
+}
+
+/** A line in between: bytes handled so far of all mounts together. */
 export interface Progress {
-  at: number;
   bytes: number;
 }
 
-/** Where the mount of that number is, and the directory of the restore point. */
+/** The last line. `warm` and `cold` result in nothing, `hash` in a hash a mount, `restore` in what still differs a mount (empty: nothing), `ports` in the TCP ports that are listened on. */
+export type Told =
+  | { result: unknown }
+  /** The first line of the error is a sentence, the others are details. `at` is the path in the container whose mount it is about. */
+  | { error: string; code: 'no-space' | 'changed' | 'failed'; at?: string };
+
 export const dataPath = (at: number): string => `/data/${at}`;
 export const pointPath = '/point';
-export const archiveName = (at: number): string => `files-${at}.tar`;
-
-export type Verb = 'look' | 'save' | 'restore' | 'compare';
+export const copyPath = (at: number): string => `${pointPath}/${at}`;

@@ -1,307 +1,328 @@
-// A program of its own, `tools.mjs` in the image: it runs in a container that has mounted what an app keeps, and reads and
-// writes there. `tools.mjs look '{"mounts":[{"isFile":false,"root":null}],"owner":null}'`; prints an object of JSON a line, the last one the result.
+// A program of its own, `tools.mjs` in the image. It runs in a container that has the mounts of one service, and looks at
+// them, copies and restores them: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object a line; the last one is `Told`.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { lstatSync, readdirSync, readFileSync, rmdirSync, statfsSync, unlinkSync } from 'node:fs';
-import { chmod, type FileHandle, open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
-import { buffer, text } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { disk } from '../../files/file-system.ts';
+import { mountOf } from '../../files/mount-table.ts';
+import { removeTree } from '../../files/remove-tree.ts';
 import { strangerOf } from '../../files/strangers.ts';
-import { type Archive, readArchive } from './archive.ts';
+import { unlessGone, walk } from '../../files/walk.ts';
+import { type Ended, type Ends, failureOf, isFull, killAll, rsync, run, update } from './rsync.ts';
 import {
   type Asked,
-  archiveName,
+  type AskedMount,
+  copyPath,
   dataPath,
   type Look,
+  type Probe,
   type Progress,
   pointPath,
+  type Told,
   type Verb,
 } from './tools-protocol.ts';
-import { countDifferences, type TreeDifference } from './tree-difference.ts';
 
-const verbs = { look, save, restore, compare } satisfies Record<Verb, unknown>;
+const verbs = { look, probe, warm, cold, hash, restore, ports } satisfies Record<Verb, unknown>;
 
-/** Of the same tree the same tar, but for what `readArchive` sees through. Other times than of change nobody can set. */
-const makeTar = [
-  ...['--create', '--sort=name', '--format=posix', '--sparse', '--numeric-owner', '--one-file-system'],
+/** Longer ones in a destination are removed before rsync sees them: it cannot delete what is too deep. */
+const longestRemoved = 3_000;
+const mostNames = 5;
+const shownLength = 300;
+const everyMs = 500;
+const lowestShare = 0.05;
+const awaitMs = 100;
+
+/** The release that is rolled back may have written the files: xxHash, rsync's default, is easy to deceive. */
+const untrusted = '--checksum-choice=md5';
+/** The same tree always makes the same archive. Contents are packed without looking for holes. */
+const tarArgs = [
+  ...'--create --sort=name --format=posix --numeric-owner --acls --xattrs --xattrs-include=* --file=-'.split(
+    ' ',
+  ),
   '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
 ];
-/** What lies on another file system, tar leaves out, and says so only where it lists all that it packs. */
-const tellAll = ['--verbose', '--index-file=/dev/null'];
-/** Tar gives them only to files that it makes itself: one that is mounted by itself keeps those that it has. */
-const attributesOf = (isFile: boolean): string[] =>
-  isFile ? [] : ['--acls', '--xattrs', '--xattrs-include=*'];
-const directoryOf = (at: number, isFile: boolean): string => `--directory=${isFile ? '/data' : dataPath(at)}`;
-const ofTree = (at: number, isFile: boolean): string[] => [
-  directoryOf(at, isFile),
-  '--',
-  isFile ? `${at}` : '.',
-];
 
-const say = (value: unknown) => process.stdout.write(`${JSON.stringify(value)}\n`);
+type FailureCode = Extract<Told, { error: string }>['code'];
 
-interface Streams {
-  input?: Readable;
-  /** What it writes goes into this one, and is read from there; it is synced when that ends. */
-  file?: FileHandle;
-  output?: (from: AsyncIterable<Buffer>) => Promise<void>;
-}
+class Failure extends Error {
+  readonly code: FailureCode;
+  readonly at: string | undefined;
 
-/** Runs it to its end. Gives its exit code, what it complains of goes to this one's errors. */
-async function run(
-  program: string,
-  args: readonly string[],
-  { input, file, output }: Streams = {},
-): Promise<{ code: number | null; said: string }> {
-  const child = spawn(program, args, {
-    stdio: [input ? 'pipe' : 'ignore', file?.fd ?? (output ? 'pipe' : 'ignore'), 'pipe'],
-  });
-  let said = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-20_000);
-    process.stderr.write(text);
-  });
-  const ended = once(child, 'close');
-  const from = file ? whileItGrows(file, () => child.exitCode ?? child.signalCode) : child.stdout;
-  await Promise.all([
-    // Where it ends before its input, its own words tell why.
-    input && child.stdin && pipeline(input, child.stdin).catch(() => {}),
-    // The program's own words come first: what it could not write, cannot be read.
-    output &&
-      from &&
-      output(from).catch(async (error) => {
-        child.kill();
-        await ended;
-        throw error;
-      }),
-    ended,
-  ]);
-  return { code: child.exitCode, said };
-}
-
-const pieceBytes = 1 << 20;
-const syncBytes = 64 * pieceBytes;
-const growMs = 5;
-
-/** Beside the program that writes it, which needs not wait for the reader; the disk writes meanwhile, too. */
-async function* whileItGrows(file: FileHandle, end: () => unknown): AsyncGenerator<Buffer> {
-  let synced = Promise.resolve();
-  for (let at = 0, syncedTo = 0; ; ) {
-    const isWhole = end() !== null;
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, at);
-    if (bytesRead === 0 && isWhole) break;
-    if (bytesRead < pieceBytes && !isWhole) await sleep(growMs);
-    if (bytesRead > 0) yield buffer.subarray(0, bytesRead);
-    at += bytesRead;
-    if (at - syncedTo < syncBytes) continue;
-    syncedTo = at;
-    synced = synced.then(() => file.datasync());
-    synced.catch(() => {});
+  /** @param at the path in this container whose mount has failed */
+  constructor(code: FailureCode, message: string, at?: string) {
+    super(message);
+    this.code = code;
+    this.at = at;
   }
-  await synced;
-  await file.sync();
 }
 
-function look({ mounts }: Asked): Look[] {
-  return mounts.map((_, at) => {
-    const path = dataPath(at);
-    const root = lstatSync(path);
-    const type = root.isDirectory() ? 'directory' : root.isFile() ? 'file' : 'other';
-    const { type: fileSystem } = statfsSync(path);
-    const found: Look = { type, fileSystem, root: rootOf(path), bytes: 0, files: 0, inside: [], strange: [] };
-    const tell = (names: string[], each: Buffer) =>
-      names.length < 5 && names.push(each.toString().slice(path.length) || '/');
-    const seen = new Set<number>();
-    const walk = (each: Buffer) => {
-      const is = unlessGone(() => lstatSync(each));
-      if (is === null) return;
-      if (is.dev !== root.dev) {
-        tell(found.inside, each);
-        return;
-      }
+const say = (value: Told | Progress, then?: () => void) =>
+  process.stdout.write(`${JSON.stringify(value)}\n`, then);
+
+async function look({ mounts }: Asked): Promise<Look[]> {
+  const looks: Look[] = [];
+  for (const [at, mount] of mounts.entries()) looks.push(await lookAt(at, mount));
+  return looks;
+}
+
+async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
+  const path = dataPath(at);
+  const own = fs.lstatSync(path);
+  const type = own.isDirectory() ? 'directory' : own.isFile() ? 'file' : 'other';
+  const { root, device, below } = mountOf(path);
+  const found = { bytes: 0, files: 0, largest: 0 };
+  const names = { inside: [] as string[], strange: [] as string[], tooLong: [] as string[] };
+  const add = (list: string[], name: string) =>
+    list.length < mostNames && !list.includes(name) && list.push(name);
+  const isExcluded = (name: string) => excluded.some((each) => `${name}/`.startsWith(`/${each}/`));
+  for (const name of below) if (!isExcluded(name)) add(names.inside, name);
+  const linked = new Set<number>();
+  for await (const { name, full, status } of type === 'other' ? [] : walk(path, excluded)) {
+    if (status === null) add(names.tooLong, shown(name));
+    else if (status.dev !== own.dev) add(names.inside, shown(name));
+    else {
       found.files++;
-      if (strangerOf(each, is) !== null) tell(found.strange, each);
-      if (!seen.has(is.ino)) found.bytes += is.blocks * 512;
-      if (is.isDirectory()) for (const name of unlessGone(() => namesIn(each)) ?? []) walk(name);
-      else if (is.nlink > 1) seen.add(is.ino);
-    };
-    if (type !== 'other') walk(Buffer.from(path));
-    return found;
-  });
+      if (strangerOf(full, status) !== null) add(names.strange, shown(name));
+      const bytes = status.blocks * 512;
+      if (status.isFile()) found.largest = Math.max(found.largest, bytes);
+      if (!linked.has(status.ino)) found.bytes += bytes;
+      if (!status.isDirectory() && status.nlink > 1) linked.add(status.ino);
+    }
+  }
+  return { type, root, device, ...found, ...disk(path), ...names };
 }
 
-/** Null where it is gone: before an app is stopped, it works on. */
-function unlessGone<T>(look: () => T): T | null {
+const shown = (name: Buffer): string => {
+  const text = name.toString() || '/';
+  return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
+};
+
+function disk(path: string): Pick<Look, 'fileSystem' | 'size' | 'free'> {
+  const { type, blocks, bavail, bsize } = fs.statfsSync(path);
+  return { fileSystem: type, size: blocks * bsize, free: bavail * bsize };
+}
+
+/** The engine follows links when it mounts a path; they may lead elsewhere since the last look. */
+function refuseChanged({ mounts }: Asked): void {
+  for (const [at, { root, device }] of mounts.entries()) {
+    const path = dataPath(at);
+    const now = mountOf(path);
+    if (root !== null && root !== now.root)
+      throw new Failure('changed', `mount ${at} is ${now.root} now, and no longer ${root}`, path);
+    if (device !== null && device !== now.device)
+      throw new Failure(
+        'changed',
+        `mount ${at} is on device ${now.device} now, and no longer on ${device}`,
+        path,
+      );
+  }
+}
+
+async function probe(): Promise<Probe> {
+  const folder = fs.mkdtempSync(`${pointPath}/.probe-`);
   try {
-    return look();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
-/** Where what is mounted there begins in its file system. The engine follows links, which may lead elsewhere by now. */
-function rootOf(path: string): string {
-  const mounts = readFileSync('/proc/self/mountinfo', 'latin1').split('\n');
-  const [, , , root = ''] = mounts.findLast((line) => line.split(' ')[4] === path)?.split(' ') ?? [];
-  return root;
-}
-
-function refuseOther({ mounts }: Asked): void {
-  for (const [at, { root }] of mounts.entries()) {
-    const now = rootOf(dataPath(at));
-    if (root !== null && root !== now)
-      throw new Error(`what was ${root} is ${now} by now: a link may be in its way`);
-  }
-}
-
-/** Names are bytes: nobody has to write them in UTF-8. */
-const namesIn = (directory: Buffer): Buffer[] =>
-  readdirSync(directory, { encoding: 'buffer' }).map((name) =>
-    Buffer.concat([directory, Buffer.from('/'), name]),
-  );
-
-async function save({ mounts }: Asked): Promise<Archive[]> {
-  const archives: Archive[] = [];
-  for (const [at, { isFile }] of mounts.entries()) {
-    const file = await open(`${pointPath}/${archiveName(at)}`, 'wx+', 0o600);
-    archives.push(await treeOf(at, isFile, file));
-    await file.close();
-  }
-  await disk.sync(pointPath);
-  return archives;
-}
-
-/** Makes a tar of it and reads that: in a file, while it is still growing. */
-async function treeOf(at: number, isFile: boolean, file?: FileHandle): Promise<Archive> {
-  let archive: Archive | undefined;
-  const { code, said } = await run(
-    'tar',
-    [...makeTar, ...tellAll, ...attributesOf(isFile), '--file=-', ...ofTree(at, isFile)],
-    {
-      ...(file && { file }),
-      output: async (from) => {
-        archive = await readArchive(from, file && progress(at));
+    const path = `${folder}/file`;
+    const fd = fs.openSync(path, 'wx', 0o600);
+    fs.writeSync(fd, 'x', 1 << 20);
+    fs.fsyncSync(fd);
+    fs.closeSync(fd);
+    const works = async (program: string, ...args: string[]) =>
+      (await run(program, [...args, path])).code === 0;
+    const tries: Record<string, () => boolean | Promise<boolean>> = {
+      holes: () => fs.statSync(path).blocks * 512 < fs.statSync(path).size,
+      owners: () => {
+        fs.chownSync(path, 12345, 12345);
+        return fs.statSync(path).uid === 12345 && fs.statSync(path).gid === 12345;
       },
-    },
-  );
-  if (code !== 0 || archive === undefined) throw new Error(`tar ended with ${code}`);
-  if (/file is on a different filesystem/.test(said))
-    throw new Error('another file system or subvolume is in it');
-  return archive;
+      modes: () => {
+        fs.chmodSync(path, 0o640);
+        return (fs.statSync(path).mode & 0o7777) === 0o640;
+      },
+      'extended attributes': async () =>
+        (await works('setfattr', '--name=user.probe', '--value=x')) &&
+        (await works('getfattr', '--absolute-names', '--name=user.probe')),
+      'access-control lists': async () =>
+        (await works('setfacl', '--modify=u:12345:r')) &&
+        (await works('getfattr', '--absolute-names', '--name=system.posix_acl_access')),
+    };
+    const missing: string[] = [];
+    for (const [word, holds] of Object.entries(tries)) {
+      const isHeld = await Promise.resolve()
+        .then(holds)
+        .catch(() => false);
+      if (!isHeld) missing.push(word);
+    }
+    return { missing, device: mountOf(pointPath).device, ...disk(pointPath) };
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
 }
 
-/** Empties each mount in its place and unpacks into it; gives what it then holds. */
-async function restore({ mounts, owner }: Asked): Promise<Archive[]> {
-  const archives: Archive[] = [];
-  // Before the first file is gone.
-  const looks = look({ mounts, owner });
-  const [other] = looks.flatMap(({ inside }) => inside);
-  if (other !== undefined) throw new Error(`another file system or subvolume is at ${other}`);
-  const [strange] = looks.flatMap((each) => each.strange);
-  if (strange !== undefined) throw new Error(`owner or group of ${strange} is not mapped into containers`);
-  for (const [at, { isFile }] of mounts.entries()) {
-    const file = await open(`${pointPath}/${archiveName(at)}`);
-    // Somebody may have exchanged the directory since it was looked at.
-    if ((await file.stat()).uid !== owner) throw new Error(`${archiveName(at)} belongs to somebody else`);
-    if (!isFile) await makeBare(dataPath(at));
-    const tell = progress(at);
-    const input = file.createReadStream({ highWaterMark: pieceBytes });
-    input.on('data', (bytes) => tell(bytes.length));
-    const how = ['--extract', '--same-owner', '--same-permissions', '--numeric-owner'];
-    // What it could not set, as a label that the kernel makes by itself, is no failure where the tree is the same.
-    await run(
-      'tar',
-      [...how, ...(isFile ? ['--overwrite'] : attributesOf(isFile)), '--file=-', directoryOf(at, isFile)],
-      { input },
-    );
-  }
-  const paths = mounts.map((_, at) => dataPath(at));
-  // Where it cannot sync these file systems alone, it syncs all.
-  if ((await run('sync', ['-f', ...paths])).code !== 0) await run('sync', []);
-  for (const [at, { isFile }] of mounts.entries()) archives.push(await treeOf(at, isFile));
-  return archives;
-}
-
-/** A directory's default list and its set-group-id bit would be handed down to what is unpacked in it. */
-async function makeBare(path: string): Promise<void> {
-  await run('setfacl', ['-bk', path]);
-  await chmod(path, 0o700);
-  let names = '';
-  await run('getfattr', ['--absolute-names', '--match=^user\\.', path], {
-    output: async (from) => {
-      names = await text(from);
-    },
-  });
-  for (const name of names.split('\n')) {
-    if (name.startsWith('user.')) await run('setfattr', ['--remove', name, path]);
-  }
-  const { dev } = lstatSync(path);
-  const empty = (directory: Buffer) => {
-    for (const name of namesIn(directory)) {
-      const found = lstatSync(name);
-      if (found.dev !== dev) throw new Error(`another file system or subvolume is at ${name}`);
-      if (!found.isDirectory()) unlinkSync(name);
-      else {
-        empty(name);
-        rmdirSync(name);
-      }
+async function warm({ mounts }: Asked): Promise<null> {
+  // The kernel derives the priority on the disk from it.
+  setPriority(19);
+  const full = new AbortController();
+  const watch = () => {
+    for (const path of [pointPath, ...mounts.map((_, at) => dataPath(at))]) {
+      const { size, free } = disk(path);
+      if (free < size * lowestShare) full.abort(noSpace(path, 'less than 5 % of the disk are free'));
     }
   };
-  empty(Buffer.from(path));
+  watch();
+  const timer = setInterval(watch, everyMs);
+  const more = progress();
+  try {
+    for (const [at, mount] of mounts.entries()) {
+      full.signal.throwIfAborted();
+      const ended = await rsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
+      full.signal.throwIfAborted();
+      if (isFull(ended)) throw noSpace(pointPath, 'the disk or a quota is full');
+      // Files that change or disappear while the app runs: the cold copy gets them.
+      judge('rsync', ended, [0, 23, 24]);
+    }
+  } finally {
+    clearInterval(timer);
+  }
+  // The cold copy then has little to write.
+  await sync([pointPath]);
+  return null;
 }
 
-async function compare({ mounts }: Asked): Promise<TreeDifference[]> {
-  const found: TreeDifference[] = [];
-  // Into this device tar writes, and reads, no contents.
-  const isBy = ['--verbose', '--verbose', '--full-time', '--numeric-owner', '--quoting-style=escape'];
-  for (const [at, { isFile }] of mounts.entries()) {
-    const lists: string[][] = [[], []];
-    const calls = [
-      ['--list', ...isBy, `--file=${pointPath}/${archiveName(at)}`],
-      [...makeTar, ...isBy, '--file=/dev/null', ...ofTree(at, isFile)],
-    ];
-    for (const [which, args] of calls.entries()) {
-      const { code } = await run('tar', args, {
-        output: async (from) => {
-          lists[which] = (await buffer(from)).toString('latin1').split('\n');
-        },
-      });
-      // Who works on goes on meanwhile: of what is there now, 1 says that some of it was changed as it was read.
-      if (code !== 0 && (code !== 1 || which === 0)) throw new Error(`tar ended with ${code}`);
-    }
-    found.push(countDifferences(lists[0] ?? [], lists[1] ?? []));
+async function cold({ mounts }: Asked): Promise<null> {
+  const more = progress();
+  for (const [at, mount] of mounts.entries()) {
+    const ends = [dataPath(at), copyPath(at)] as const;
+    const ended = await update(mount, ends, [], more);
+    if (isFull(ended)) throw noSpace(pointPath, 'the disk or a quota is full');
+    judge('rsync', ended);
+    const [difference] = await differences(mount, ends, []);
+    if (difference !== undefined)
+      throw new Failure('failed', `the copy differs from the data: ${difference}`, dataPath(at));
   }
+  await sync([pointPath]);
+  return null;
+}
+
+/** Up to five files in which the trees differ, as rsync lists them. */
+async function differences(mount: AskedMount, ends: Ends, args: readonly string[]): Promise<string[]> {
+  const lines: string[] = [];
+  const onLine = (line: string) => lines.length < mostNames && lines.push(line.slice(0, shownLength));
+  const all = ['--dry-run', '--itemize-changes', '--checksum', ...args];
+  judge('rsync', await rsync(mount, ends, all, { onLine }));
+  return lines;
+}
+
+async function hash({ mounts }: Asked): Promise<string[]> {
+  const more = progress();
+  const hashes: string[] = [];
+  for (const [at, { isFile }] of mounts.entries()) {
+    const sum = createHash('sha256');
+    const onOutput = (chunk: Buffer) => {
+      sum.update(chunk);
+      more(chunk.length);
+    };
+    const tree = isFile ? [`--directory=${pointPath}`, `${at}`] : [`--directory=${copyPath(at)}`, '.'];
+    judge('tar', await run('tar', [...tarArgs, ...tree], { onOutput }));
+    hashes.push(sum.digest('hex'));
+  }
+  return hashes;
+}
+
+/** Nothing is changed before all mounts have been looked at. Gives up to five differences for each mount. */
+async function restore({ mounts }: Asked): Promise<string[][]> {
+  for (const [at, mount] of mounts.entries()) {
+    const copy = fs.lstatSync(copyPath(at));
+    const { type, inside, strange } = await lookAt(at, mount);
+    const path = dataPath(at);
+    const wanted = mount.isFile ? 'file' : 'directory';
+    if (type !== wanted || (mount.isFile ? !copy.isFile() : !copy.isDirectory()))
+      throw new Failure('failed', `mount ${at} or its copy is not a ${wanted}`, path);
+    if (inside[0] !== undefined)
+      throw new Failure('failed', `another file system or subvolume is mounted at ${inside[0]}`, path);
+    if (strange[0] !== undefined)
+      throw new Failure('failed', `the owner or group of ${strange[0]} is not mapped into containers`, path);
+  }
+  const more = progress();
+  for (const [at, mount] of mounts.entries()) {
+    const path = dataPath(at);
+    if (!mount.isFile) await removeDeep(path, mount.excluded);
+    judge('rsync', await update(mount, [copyPath(at), path], [untrusted, '--delete-before'], more));
+  }
+  await sync(mounts.map((_, at) => dataPath(at)));
+  const found: string[][] = [];
+  for (const [at, mount] of mounts.entries())
+    found.push(await differences(mount, [copyPath(at), dataPath(at)], [untrusted]));
   return found;
 }
 
-const everyMs = 500;
+async function removeDeep(top: string, excluded: readonly string[]): Promise<void> {
+  for await (const { name, full, status } of walk(top, excluded)) {
+    const relative = name.subarray(1);
+    if (relative.length <= longestRemoved || status === null) continue;
+    if (excluded.some((each) => Buffer.from(each).indexOf(`${relative}/`) === 0)) continue;
+    if (status.isDirectory()) await removeTree(top, full);
+    else fs.unlinkSync(full);
+  }
+}
 
-/** Tells of the first piece at once, however quick the disk is. */
-function progress(at: number): (more: number) => void {
+/** In LISTEN state, once all those that are awaited are. */
+async function ports({ awaits = [] }: Asked): Promise<number[]> {
+  for (;;) {
+    const lines = ['tcp', 'tcp6'].flatMap(
+      (name) => unlessGone(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
+    );
+    const open = lines.flatMap((line) => {
+      const [, local = '', , state] = line.trim().split(/\s+/);
+      return state === '0A' ? [Number.parseInt(local.split(':').at(-1) ?? '', 16)] : [];
+    });
+    if (awaits.every((port) => open.includes(port))) return [...new Set(open)].sort((a, b) => a - b);
+    await sleep(awaitMs);
+  }
+}
+
+function noSpace(path: string, why: string): Failure {
+  const { size, free } = disk(path);
+  const megabytes = (bytes: number) => `${Math.floor(bytes / 1_000_000)} MB`;
+  return new Failure('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} are free`, path);
+}
+
+function judge(program: string, ended: Ended, accepted: readonly number[] = [0]): void {
+  const failure = failureOf(program, ended, accepted);
+  if (failure !== null) throw new Failure('failed', failure);
+}
+
+/** If their file systems cannot be synced alone, all are. */
+async function sync(paths: readonly string[]): Promise<void> {
+  if ((await run('sync', ['-f', ...paths])).code !== 0) await run('sync', []);
+}
+
+/** The first call is printed at once, the others at most twice a second. */
+function progress(): (more: number) => void {
   let bytes = 0;
-  let said = Number.NEGATIVE_INFINITY;
+  let saidAt = Number.NEGATIVE_INFINITY;
   return (more) => {
     bytes += more;
-    if (performance.now() - said < everyMs) return;
-    said = performance.now();
-    say({ at, bytes } satisfies Progress);
+    if (performance.now() - saidAt < everyMs) return;
+    saidAt = performance.now();
+    say({ bytes });
   };
 }
 
-const [verb, json] = process.argv.slice(2);
-if (verb !== undefined && verb in verbs) {
-  try {
-    const asked = JSON.parse(json ?? '') as Asked;
-    refuseOther(asked);
-    say(await verbs[verb as Verb](asked));
-  } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n`);
-    // Not by itself: a tar that nobody reads from any more would be waited for.
-    process.exit(1);
-  }
+/** The updater holds the other end: if it is killed, this ends at once, and with it all processes of the container. */
+function abandon(): void {
+  killAll();
+  process.exit(1);
+}
+
+const [verb = '', json = ''] = process.argv.slice(2);
+process.stdin.on('end', abandon).on('error', abandon).resume();
+try {
+  const asked = JSON.parse(json) as Asked;
+  refuseChanged(asked);
+  const result = (await verbs[verb as Verb](asked)) ?? null;
+  say({ result }, () => process.exit(0));
+} catch (error) {
+  const { message, code, at } = error instanceof Failure ? error : new Failure('failed', String(error));
+  say({ error: message, code, ...(at !== undefined && { at }) }, () => process.exit(1));
 }

@@ -1,16 +1,21 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { engineInfo, inspectContainers, listContainers, listVolumes } from '../../engine/api/query.ts';
+import { composeLabels } from '../../engine/labels.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type DataFacts, declareData } from '../data/declare.ts';
-import type { DataWork } from '../data/kind.ts';
-import { placeOf, pointsDirectory } from '../data/point.ts';
-import { describePoint, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
+import { placesIn, pointsDirectory, readPoint } from '../data/point.ts';
+import { type LastTime, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
 import type { UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
+import { describePoint, usersOf } from './describe-point.ts';
 
 /**
- * What the restore point of the run is to hold, held against what is there, and said; null where none was asked for.
- * Refusals: engine-version, data-unsaid, data-unfit, no-space, outside-mounts.
+ * Decides what the restore point of the run saves, checks that it can, and logs both; null if none was asked for.
+ * Refusals: engine-version, data-undeclared, data-unsupported, no-space, outside-mounts.
  */
 export async function planPoint(
   { engine, options, log }: RunContext,
@@ -19,26 +24,80 @@ export async function planPoint(
 ): Promise<PlannedPoint | null> {
   if (!options.restorePoint) return null;
   if (engine.isPodman) {
-    const message = 'restore points are not tried on podman';
-    const advice = 'Update without --restore-point, after a backup of your own.';
+    const message = 'restore points are not available on Podman';
+    const advice = 'Back up the data yourself, then update without --restore-point.';
     throw new UpdateError('engine-version', message, { advice });
   }
-  const { project } = installation;
-  const directory = pointsDirectory(options.restoreDir, paths, project);
+  const { project, model } = installation;
+  const points = pointsDirectory(options.restoreDir, paths, project);
   const facts = dataFacts(installation, options);
-  const { moved } = facts;
   const declared = declareData(facts);
-  const work: DataWork = { engine, log, project: project.name, moved, toolsImage: own.imageId };
-  // There is no directory for the point yet; the one above is on the same disk.
-  const above = options.restoreDir === null ? project.directory : directory;
-  const place = { ...placeOf(directory, project), name: 'survey', here: above, host: above };
-  for (const line of describePoint(await surveyPoint(declared, place, work))) log.info(line);
-  return { declared, directory };
+  const [running, ofProject, info] = await Promise.all([
+    listContainers(engine, { status: ['running', 'restarting', 'paused'] }),
+    listContainers(engine, { label: [`${composeLabels.project}=${project.name}`] }),
+    engineInfo(engine),
+  ]);
+  const ids = new Set([...ofProject, ...running].map(({ id }) => id));
+  const containers = await inspectContainers(engine, [...ids]);
+  const volumes = containers.flatMap(({ mounts }) =>
+    mounts.flatMap(({ type, source }) => (type === 'volume' ? [source] : [])),
+  );
+  const found = await listVolumes(engine, [...new Set(volumes)]);
+  const { updated, files } = facts;
+  const surveyed = await surveyPoint(declared, {
+    ...{ updated, containers, last: await lastTime(points, project) },
+    doors: { engine, log, project: project.name, toolsImage: own.imageId },
+    above: await existing(points, paths),
+    around: {
+      ...{ project: project.name, directory: project.directory, files, points },
+      dataRoot: String(info.DockerRootDir ?? ''),
+      options: new Map(found.map((volume) => [volume.name, volume.options])),
+    },
+  });
+  const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
+  for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
+  for (const warning of surveyed.warnings) log.warn(warning);
+  if (own.restartPolicy === 'no')
+    log.warn(
+      "the updater's container has no restart policy: if it crashes while services are stopped, they stay stopped until the next run; start it with --restart on-failure:3, without --rm",
+    );
+  return surveyed.point;
 }
 
-/** What is said of the data of an installation, and what there is. */
-export const dataFacts = (installation: Installation, { data }: UpdateOptions): DataFacts => ({
+/** How long services were stopped for the newest restore point, and for how much data; null if there is none. */
+async function lastTime(
+  directory: string,
+  project: { name: string; directory: string },
+): Promise<LastTime | null> {
+  for (const place of await placesIn(directory, project)) {
+    const point = await readPoint(place).catch(() => null);
+    if (point?.seconds != null) return { bytes: point.bytes, seconds: point.seconds };
+  }
+  return null;
+}
+
+/** The directory itself, or the nearest one above it that exists: it is on the same disk. */
+async function existing(host: string, paths: HostPaths): Promise<string> {
+  const isThere = (path: string) =>
+    stat(paths.fromHost(path) ?? path).then(
+      () => true,
+      () => false,
+    );
+  for (let path = host; path !== dirname(path); path = dirname(path)) if (await isThere(path)) return path;
+  return host;
+}
+
+/** The settings about the data of an installation, and the facts that they are compared with. */
+export const dataFacts = (installation: Installation, { data }: Pick<UpdateOptions, 'data'>): DataFacts => ({
   ...installation,
-  moved: replacedServices(installation).map(({ name }) => name),
+  updated: replacedServices(installation).map(({ name }) => name),
   said: data,
+  files: ownFiles(installation.project),
 });
+
+/** Compose and env files, which the update itself restores. */
+export const ownFiles = ({ directory, files, envFiles }: InspectedProject['project']): string[] => [
+  ...files,
+  ...envFiles,
+  join(directory, '.env'),
+];

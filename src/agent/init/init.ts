@@ -6,6 +6,7 @@ import { isWithin } from '../../files/host-paths.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { judgeData } from '../data/declare.ts';
+import { ownFiles } from '../facts/plan-point.ts';
 import { findInstance, refuseForeignContainers } from '../inspect/find-instance.ts';
 import { checkNamed } from '../inspect/services/check-named.ts';
 import {
@@ -47,7 +48,8 @@ export async function init(doors: Omit<RunContext, 'options'>, options: InitOpti
   const names = files.map((path) => (isWithin(path, directory) ? relative(directory, path) : path));
   const { undecided } = judgeData({
     ...{ model: survey.model, containers, product: options.product, said: [] },
-    moved: moved.map(({ name }) => name),
+    updated: moved.map(({ name }) => name),
+    files: ownFiles(survey.project),
   });
   const text = settingsText({ ...choice, others, undecided }, options, names);
   const shown = join(place.directory, settingsName);

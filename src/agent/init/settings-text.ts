@@ -49,18 +49,18 @@ export function settingsText(
   return lines.flatMap((line) => (line === false ? [] : `${line}\n`)).join('');
 }
 
-/** What databases look like; that one is left out is for a person to say. */
+/** Excluding data is a decision for a person: such entries are comments. */
 function dataLines(undecided: readonly Undecided[]): string[] {
-  const isAble = ({ proposal }: Undecided): boolean => proposal !== 'none';
+  const canSave = ({ proposal }: Undecided): boolean => proposal === 'save';
   if (undecided.length === 0) return [];
   return [
-    '# What a restore point (--restore-point) keeps beside the files of the services above.',
-    `${undecided.some(isAble) ? '' : '# '}data:`,
+    '# Restore points (--restore-point) save the data of the services above and of those that they depend on, and:',
+    `${undecided.some(canSave) ? '' : '# '}data:`,
     ...undecided
-      .toSorted((a, b) => Number(isAble(b)) - Number(isAble(a)))
+      .toSorted((a, b) => Number(canSave(b)) - Number(canSave(a)))
       .map((each) => {
-        const line = `  ${scalar(each.service)}: ${each.proposal}  # ${each.image}`;
-        return isAble(each) ? line : `# ${line}, which it cannot keep: without the first # that is accepted`;
+        const line = `  ${scalar(each.key)}: ${each.proposal}  # ${each.source}`;
+        return canSave(each) ? line : `# ${line}; cannot be saved: remove the first # to accept that`;
       }),
   ];
 }

@@ -10,6 +10,8 @@ export interface EndingFacts {
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
+  /** Covered by a restore point and not updated: stopped while data is restored. */
+  dataServices?: readonly string[];
   /** What an earlier run left, as long as it stands. */
   halfDone: string | null;
   /** Containers may have been replaced. */

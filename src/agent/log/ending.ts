@@ -136,8 +136,9 @@ const sentenceOfCause = (error: UpdateError): string => {
 function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
   if (state !== null) return `${state}${saved(facts)}`;
   if (code === 'files-not-back') return 'the files are not as they were';
-  if (code === 'data-not-back') {
-    return `${and(facts.services)} ${facts.services.length > 1 ? 'are' : 'is'} down, as the data of ${running(facts)} are not back yet`;
+  if (code === 'data-not-restored') {
+    const stopped = [...facts.services, ...(facts.dataServices ?? [])];
+    return `${and(stopped)} ${stopped.length > 1 ? 'are' : 'is'} stopped, because the data of ${running(facts)} is not restored yet`;
   }
   if (code === 'engine-lost') {
     return `the engine went away while containers were replaced; the files are the new ones, ${and(facts.services)} may be half replaced`;

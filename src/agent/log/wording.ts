@@ -4,6 +4,10 @@ export const and = (names: readonly string[]): string =>
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 export const seconds = (ms: number, digits = 0): string => `${(ms / 1000).toFixed(digits)} s`;
 
+/** `325 MB`, `1.2 GB` */
+export const size = (bytes: number): string =>
+  bytes < 999_500_000 ? `${Math.ceil(bytes / 1_000_000)} MB` : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
+
 /** Each line once, where it stands first, with how often it is there: what crashes at each start says the same each time. */
 export function eachOnce(lines: readonly string[]): string[] {
   const times = new Map<string, number>();

@@ -1,4 +1,4 @@
-import { settingsName } from '../../progress/state-name.ts';
+import { settingsName, stateName } from '../../progress/state-name.ts';
 import { parseTarget, targetForms } from '../../release/target.ts';
 
 /** An option, written down once: what it takes, where else it may be said, and what `--help` says of it. */
@@ -101,14 +101,14 @@ all containers of a service must agree`,
   'restore-point': {
     inFile: true,
     form: switchForm,
-    help: 'keep the data as they were before it, and put them back after a bad release []',
+    help: 'save the data first, and restore it if the update fails []',
   },
   'restore-dir': {
     value: 'DIR',
     form: [/^\//, 'an absolute path'],
-    help: 'where they are kept, as mounted [] (with what else the updater keeps)',
+    help: `directory for restore points, as mounted [] (${stateName}/restore)`,
   },
-  stay: { form: switchForm, help: 'after a bad release, leave data and new version as they are []' },
+  'no-rollback': { form: switchForm, help: 'after a failed update, do not roll back version and data []' },
   expect: {
     ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
     help: 'repeatable; what the image of a service or repository has to be, any of these []',
@@ -144,7 +144,7 @@ const {
   'accept-drift': drift,
   'restore-point': point,
   'restore-dir': pointDir,
-  stay,
+  'no-rollback': noRollback,
   expect,
   'expect-file': expectFile,
   release: releaseDir,
@@ -156,8 +156,9 @@ const ofProof = { expect, 'expect-file': expectFile, release: releaseDir, trust 
 const { 'pull-timeout': pull, ...ofWayBack } = ofInstance;
 const { project, dir } = ofInstance;
 
-export const backTable = {
-  yes: { help: 'do it; without it, only what would be done and lost is shown' },
+export const rollbackTable = {
+  yes: { help: 'roll back; without it, only print what would be replaced' },
+  'discard-current': { help: 'do not save the current data first' },
 } satisfies Record<string, OptionRow>;
 
 export const initTable = {
@@ -194,7 +195,7 @@ export const optionsOf = {
   plan: updateTable,
   // No data are looked at: without the lock that would end what an update has a database do.
   fetch: { ...ofInstance, ...ofProof, target, container, 'accept-drift': drift },
-  back: { ...ofWayBack, container, 'restore-dir': pointDir, ...backTable },
+  rollback: { ...ofWayBack, container, 'restore-dir': pointDir, ...rollbackTable },
   'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
   init: { ...ofInstance, ...initTable },
   bump: bumpTable,
@@ -203,7 +204,7 @@ export const optionsOf = {
 /** What an option is called in a settings file: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
 
-/** The environment variable of an option; those of `back`, `bump` and `init` alone have none. */
+/** The environment variable of an option; those of `rollback`, `bump` and `init` alone have none. */
 export const variableOf = (name: string): string | null =>
   name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
 

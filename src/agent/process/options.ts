@@ -31,14 +31,14 @@ export interface UpdateOptions {
   waitTimeoutMs: number;
   pullTimeoutMs: number;
   acceptDrift: boolean;
-  /** The data are kept before the new version starts. */
+  /** The data is saved before the new version starts. */
   restorePoint: boolean;
   /** Where restore points lie, as mounted; null: with what else the updater keeps. */
   restoreDir: string | null;
-  /** What a settings file says of the data of services. */
+  /** The entries of `data` in the settings file. */
   data: readonly DataSaid[];
-  /** After a bad release, data and new version are left as they are. */
-  stay: boolean;
+  /** After a failed update, nothing is rolled back. */
+  noRollback: boolean;
   /** `NAME=sha256:…` of images and of files that a release ships, any of which each has to be. */
   expect: readonly string[];
   expectFiles: readonly string[];
@@ -50,11 +50,13 @@ export interface UpdateOptions {
   log: LogFormat;
 }
 
-/** To the restore point, and what was kept from going back to it. */
-export interface BackOptions extends UpdateOptions {
-  command: 'back';
-  /** Else it is only shown. */
+/** Back to the version, files and data of the restore point. */
+export interface RollbackOptions extends UpdateOptions {
+  command: 'rollback';
+  /** Otherwise it is a dry run. */
   yes: boolean;
+  /** The current data is not saved first. */
+  discardCurrent: boolean;
 }
 
 /** Takes the restore point away: `rm` is all there is to do with one. */
@@ -88,13 +90,13 @@ export interface InitOptions extends UpdateOptions {
 export interface GivenValue {
   value: string;
   where: string;
-  /** Of which service it is said. */
-  service?: string;
+  /** In `data`: a service, a mount (`app:/library`) or a host. */
+  key?: string;
 }
 
-/** What is said of the data of a service. */
+/** Whether a restore point contains the data of a service, of a mount (`app:/library`) or of a database host outside the project. */
 export interface DataSaid {
-  service: string;
+  key: string;
   word: DataWord;
   where: string;
 }
@@ -104,7 +106,7 @@ export type FileValues = ReadonlyMap<string, readonly GivenValue[]>;
 
 export type Options =
   | (UpdateOptions & { command: 'update' | 'plan' | 'fetch' })
-  | BackOptions
+  | RollbackOptions
   | RestorePointOptions
   | InitOptions
   | BumpOptions
@@ -122,7 +124,7 @@ export class UsageError extends Error {
   }
 }
 
-const commands = ['update', 'plan', 'fetch', 'back', 'restore-point', 'init', 'bump'] as const;
+const commands = ['update', 'plan', 'fetch', 'rollback', 'restore-point', 'init', 'bump'] as const;
 
 /**
  * Reads a command line, the environment and a settings file; each wins over what follows it. Without a file, services that
@@ -143,7 +145,9 @@ export function parseOptions(
   const [first = ''] = argv;
   const command = commands.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
-    mistakes.push(`unknown command "${first}": use update, plan, fetch, back, restore-point, init or bump`);
+    mistakes.push(
+      `unknown command "${first}": use update, plan, fetch, rollback, restore-point, init or bump`,
+    );
   }
   const table: OptionTable = optionsOf[command];
   const args = first !== '' && !first.startsWith('-') ? argv.slice(1) : argv;
@@ -190,9 +194,9 @@ export function parseOptions(
 
   /** Only a file says it, and only an update asks for it. */
   const data = (): DataSaid[] =>
-    (file?.get('data') ?? []).flatMap(({ value: word, where, service = '' }) => {
-      if (isDataWord(word)) return [{ service, word, where }];
-      mistakes.push(`${where} is "${word}": it should be postgres, mariadb, files or none`);
+    (file?.get('data') ?? []).flatMap(({ value: word, where, key = '' }) => {
+      if (isDataWord(word)) return [{ key, word, where }];
+      mistakes.push(`${where} is "${word}": it should be save or none`);
       return [];
     });
 
@@ -222,8 +226,8 @@ export function parseOptions(
           log,
           ...(command === 'init'
             ? { command, dryRun: isOn('dry-run'), force: isOn('force') }
-            : command === 'back'
-              ? { command, yes: isOn('yes') }
+            : command === 'rollback'
+              ? { command, yes: isOn('yes'), discardCurrent: isOn('discard-current') }
               : { command }),
           product,
           target: target('target'),
@@ -244,7 +248,7 @@ export function parseOptions(
           restorePoint: isOn('restore-point'),
           restoreDir: one('restore-dir'),
           data: data(),
-          stay: isOn('stay'),
+          noRollback: isOn('no-rollback'),
           expect: all('expect'),
           expectFiles: all('expect-file'),
           release: one('release'),

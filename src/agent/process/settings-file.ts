@@ -91,10 +91,10 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
     return typeof value === 'boolean' ? [{ value: value ? '1' : '0', where }] : 'be true or false';
   },
   pairs: (node, { name, at, follow }) => {
-    if (!isMap(node)) return 'be a word for each service, such as {db: postgres}';
-    return node.items.map(({ key, value }) => {
-      const service = textOf(follow(key)) ?? '';
-      return { service, value: textOf(follow(value)) ?? '', where: `${at(key)}: ${name} of ${service}` };
+    if (!isMap(node)) return 'be save or none for each service, such as {db: save}';
+    return node.items.map(({ key: written, value }) => {
+      const key = textOf(follow(written)) ?? '';
+      return { key, value: textOf(follow(value)) ?? '', where: `${at(written)}: ${name} of ${key}` };
     });
   },
 };
@@ -102,8 +102,8 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
 /** As it was written. */
 const wordsOf =
   (flag: string) =>
-  ({ value, service }: GivenValue): string => {
-    if (service !== undefined) return `${service}: ${value}`;
+  ({ value, key }: GivenValue): string => {
+    if (key !== undefined) return `${key}: ${value}`;
     return settings.get(keyOf(flag))?.form === 'switch' ? String(value === '1') : value;
   };
 

@@ -1,10 +1,10 @@
 import { type Product, roleLabelOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import {
-  backTable,
   bumpTable,
   initTable,
   type OptionTable,
+  rollbackTable,
   updateTable,
   variableOf,
 } from './option-table.ts';
@@ -33,7 +33,7 @@ or leaves it exactly as it was.
   ${name}-updater [update] [options]   update the instance in the mounted directory (the default)
   ${name}-updater plan [options]       show what update would do; changes nothing
   ${name}-updater fetch [options]      pull what update would pull (not of a stack, nor with data); changes nothing that runs
-  ${name}-updater back [options]       go back to the restore point, with the data; changes nothing without --yes
+  ${name}-updater rollback [options]   restore version and data of the restore point; a dry run without --yes
   ${name}-updater restore-point rm     take the restore point away
   ${name}-updater init [options]       write the services to update into ${settingsName}, or list what to choose from
   ${name}-updater bump [options]       edit version pins in files only; needs no engine
@@ -41,12 +41,12 @@ or leaves it exactly as it was.
 
 update, plan and fetch${isSvc ? ' (environment variable in brackets)' : ''}:
 ${linesOf(updateTable)}
-back: --project, --dir, --container, --service, --leave, --version-var, --wait-timeout, --restore-dir, --log as above
-${linesOf(backTable)}
+rollback: --project, --dir, --container, --service, --leave, --version-var, --wait-timeout, --restore-dir, --log as above
+${linesOf(rollbackTable)}
 restore-point rm: --project, --dir, --container, --restore-dir, --log as above
 
 init: --project, --dir, --log as above; --service, --leave, --version-var, --wait-timeout and --pull-timeout are written down
-${linesOf(initTable)}update, plan, fetch, back and bump take from that file what no option and no variable says.
+${linesOf(initTable)}update, plan, fetch, rollback and bump take from that file what no option and no variable says.
 
 bump:
 ${linesOf(bumpTable)}

@@ -20,8 +20,10 @@ import { localImages, tagsBefore } from './tags.ts';
 interface Obtaining {
   /** Of all pulls of the run together, by `performance.now()`. */
   deadline: number;
-  /** Knows what tags named before, so that they can be moved back; null where no tag that names an image here may move. */
+  /** Knows what tags named before, so that they can be moved back; null for a fetch. */
   journal: Journal | null;
+  /** No tag that names an image here moves yet: such an image is pulled by its digest. */
+  keepTags: boolean;
   begun?: EarlyPull;
   /** What they have to be; null or left out where nothing is to be proven. */
   expected?: Expectations | null;
@@ -32,7 +34,7 @@ export async function pullMoves(
   context: RunContext,
   { compose, platform, model }: Installation,
   plan: UpdatePlan,
-  { deadline, journal, begun, expected = null }: Obtaining,
+  { deadline, journal, keepTags, begun, expected = null }: Obtaining,
 ): Promise<Map<string, Image>> {
   const { log, options } = context;
   const moves = movesOf(plan);
@@ -44,7 +46,7 @@ export async function pullMoves(
   }
   const named = new Map(moves.map(({ service, to }) => [service, to] as const));
   if (expected !== null) requireNamed(named, expected.images);
-  const forms = await formsFor(context, wanted.values(), journal);
+  const forms = keepTags && !isLoaded ? await formsFor(context, wanted.values()) : new Map<string, string>();
   if (isLoaded) await loadAll(context, wanted, { expected, platform, deadline });
   else if (wanted.size > 0 && !(await begun?.has(wanted, log)))
     await pullImages(context, compose, inForms(wanted, forms), { deadline, platform, model });
@@ -110,9 +112,7 @@ async function loadAll(
 async function formsFor(
   context: RunContext,
   references: Iterable<string>,
-  journal: Journal | null,
 ): Promise<ReadonlyMap<string, string>> {
-  if (journal !== null) return new Map();
   const local = await localImages(context.engine, references);
   const asked = [...local.keys()].map(async (reference): Promise<[string, string]> => {
     const { repository, tag, digest } = parseReference(reference) ?? { repository: reference };
@@ -145,11 +145,12 @@ export async function pullAdded(
   context: RunContext,
   { compose, platform }: Installation,
   added: ReadonlyMap<string, string>,
-  { journal, deadline, expected = null, moved }: Obtaining & { moved: ReadonlySet<string> },
+  { journal, keepTags, deadline, expected = null, moved }: Obtaining & { moved: ReadonlySet<string> },
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
   const { engine, options } = context;
-  const forms = await formsFor(context, added.values(), journal);
+  const forms =
+    keepTags && options.from === null ? await formsFor(context, added.values()) : new Map<string, string>();
   await journal?.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
   if (options.from !== null) {
     const local = await localImages(engine, added.values());

@@ -38,8 +38,10 @@ export async function pullAndPrepare(
   const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.pullTimeoutMs;
+  // Until all data is saved, nothing on the machine names the new version.
+  const keepTags = journal === null || options.restorePoint;
   const pulled = await pullMoves(context, installation, plan, {
-    ...{ deadline, journal, expected },
+    ...{ deadline, journal, keepTags, expected },
     ...(begun && { begun }),
   });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
@@ -54,7 +56,13 @@ export async function pullAndPrepare(
   const images = withUntagged(pulled, filePlan.references.values());
   const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
   const moved = new Set(movesOf(plan).map(({ service }) => service));
-  const more = await pullAdded(context, installation, added, { journal, deadline, expected, moved });
+  const more = await pullAdded(context, installation, added, {
+    journal,
+    keepTags,
+    deadline,
+    expected,
+    moved,
+  });
   const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
   await pullHookImages(context, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);

@@ -1,3 +1,4 @@
+import { parseReference } from '../../compose/reference.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectImages } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -18,6 +19,19 @@ export async function tagsBefore(
 ): Promise<{ reference: string; imageId: string }[]> {
   const images = [...(await localImages(engine, references))];
   return images.map(([reference, { id }]) => ({ reference, imageId: id }));
+}
+
+/** Moves the tags of an update that was pulled without moving any. */
+export async function moveTags(
+  { engine }: { engine: Engine },
+  images: ReadonlyMap<string, Pick<Image, 'id'>>,
+): Promise<void> {
+  const now = await localImages(engine, images.keys());
+  for (const [reference, { id }] of images) {
+    const named = parseReference(reference);
+    if (named === null || named.digest !== null || now.get(reference)?.id === id) continue;
+    await engine.callOrThrow(['tag', id, reference]);
+  }
 }
 
 /**

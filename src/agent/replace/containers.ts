@@ -21,29 +21,11 @@ export async function stopAll(
   await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
 }
 
-/** Of `docker update`: the engine does not start it again by itself. */
-export const noRestart = '--restart=no';
-
 /** The containers of what moves, in the order in which they are stopped. */
 export const workersFirst = ({ moved }: Changeover, containers: readonly Container[]): Container[] =>
   [false, true].flatMap((isApp) =>
     containers.filter((each) => moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
   );
-
-/** Stops containers, the workers before the app, so that no restart of the engine starts one again in the middle. */
-export async function stopForGood(
-  doors: Doors,
-  { moved }: Changeover,
-  containers: readonly Container[],
-): Promise<void> {
-  const isApp = (each: Container) => moved.some((one) => one.isApp && one.name === serviceOf(each));
-  await doors.engine.call(['update', noRestart, ...containers.map(({ id }) => id)]);
-  await stopAll(
-    doors,
-    containers.filter((each) => !isApp(each)),
-  );
-  await stopAll(doors, containers.filter(isApp));
-}
 
 /** Removes containers that would block the next `up` by holding its names. */
 export async function removeLeftovers(

@@ -2,26 +2,32 @@ import { dirname } from 'node:path';
 import { inspectImages, listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { composeCommand, upCommand } from '../../progress/compose-command.ts';
-import { discardOthers } from '../data/keep-point.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { discardPoints } from '../data/discard-point.ts';
+import type { PointRecord } from '../data/point-record.ts';
 import { type Ending, endWell } from '../log/ending.ts';
 import { savedMeanwhile } from '../log/ending-facts.ts';
+import { withHeartbeat } from '../log/heartbeat.ts';
 import { and, seconds } from '../log/wording.ts';
 import { type Changeover, recordsOf } from '../state/changeover.ts';
+import { dataDoors } from './data-services.ts';
 import { findSaved } from './find-saved.ts';
 import type { Replacement } from './replacement.ts';
-import { dataWork } from './save.ts';
+import { completePoint } from './way-back/restore-data.ts';
 
 /** The phase `done`: what is left to a person, and the last line. */
 export async function endUpdated(
   { engine, log, beganAt, journal, changeover: { words, moved } }: Replacement,
   freeing: Promise<Freeable | null>,
+  record: PointRecord | null,
 ): Promise<Ending> {
   const { project } = journal.data;
   const [saved, freed] = await Promise.all([
     findSaved(engine, journal.data).catch(() => null),
     freeing.catch(() => null),
   ]);
-  await dropOlderPoints({ engine, log, journal, moved });
+  await completeHashes({ engine, log, journal }, record);
+  await dropOlderPoints({ engine, log, journal });
   log.enter('done');
   for (const name of words.alsoMoved) {
     log.info(`${name} is pinned by the same text: ${upCommand(project, [name])} moves it, too`);
@@ -52,7 +58,7 @@ export async function endUpdated(
     : freed
       ? howToFree(freed)
       : journal.data.point
-        ? 'back undoes it, and takes the data back with it'
+        ? 'rollback restores the version and the data from before'
         : `docker compose -p ${project.name} ps shows it`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
   const took = seconds(performance.now() - beganAt);
@@ -63,17 +69,32 @@ export async function endUpdated(
   });
 }
 
-/** The newest restore point is kept; older ones are of no use once it is there and its run has ended well. */
+/** A restore point without hashes is of no use for a rollback. */
+async function completeHashes(
+  { engine, log, journal }: Pick<Replacement, 'engine' | 'log' | 'journal'>,
+  record: PointRecord | null,
+): Promise<void> {
+  try {
+    const hashed: Promise<unknown> = record
+      ? record.hashed(await dataDoors({ engine, log }, journal))
+      : completePoint({ engine, log }, journal);
+    await withHeartbeat(log, 'computing the hashes of the restore point', hashed);
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    log.warn(`the restore point is not complete: ${error.message}`);
+  }
+}
+
+/** Older restore points are of no use once an update with a restore point has succeeded. */
 async function dropOlderPoints({
   engine,
   log,
   journal,
-  moved,
-}: Pick<Replacement, 'engine' | 'log' | 'journal'> & Pick<Changeover, 'moved'>): Promise<void> {
+}: Pick<Replacement, 'engine' | 'log' | 'journal'>): Promise<void> {
   const { point, project } = journal.data;
   if (!point) return;
-  const doors = await dataWork({ engine, log }, journal, moved);
-  await discardOthers(dirname(point.directory), project, [point.directory], doors);
+  const doors = await dataDoors({ engine, log }, journal);
+  await discardPoints(doors, dirname(point.directory), project, { except: [point.directory] });
 }
 
 /** Images that can go, as `docker image rm` takes them. */

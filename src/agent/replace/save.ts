@@ -1,170 +1,367 @@
-import { join } from 'node:path';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../engine/api/query.ts';
-import { isUp, serviceOf } from '../../engine/container.ts';
-import { object } from '../../engine/json.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import { isUp } from '../../engine/container.ts';
+import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { holdImages } from '../data/hold-images.ts';
-import { discardPoint, imagesOf, keepPoint, openPoint } from '../data/keep-point.ts';
-import type { DataWork, PointPlace } from '../data/kind.ts';
-import { openPlace, type Point, placeOf, readPoint, toldOf, writePoint } from '../data/point.ts';
-import { type PlannedPoint, size, surveyPoint } from '../data/survey-point.ts';
-import { and, seconds } from '../log/wording.ts';
+import { coldCopy, warmCopy } from '../data/copies.ts';
+import type { DataDoors, PointPlace } from '../data/data-doors.ts';
+import { discardPoint, discardPoints } from '../data/discard-point.ts';
+import { holdImages, releaseImages } from '../data/hold-images.ts';
+import { makePlace, type Point, placeOf, putReserve, readPoint, toldOf } from '../data/point.ts';
+import { PointRecord } from '../data/point-record.ts';
+import type { PlannedPoint } from '../data/survey-point.ts';
+import { SomethingStarted, StartWatch } from '../data/watch-starts.ts';
+import { withHeartbeat } from '../log/heartbeat.ts';
+import { and, seconds, size } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
-import { type Changeover, isNew, newHasStarted } from '../state/changeover.ts';
-import type { Journal } from '../state/journal.ts';
-import { noRestart, stopForGood, workersFirst } from './containers.ts';
-import type { Replacement } from './replacement.ts';
-import { checkRights } from './way-back/check-rights.ts';
+import { type Changeover, newHasStarted, recordsOf } from '../state/changeover.ts';
+import type { Journal, JournalData } from '../state/journal.ts';
+import {
+  dataDoors,
+  portsOf,
+  ridersOf,
+  runningCovered,
+  startDataServices,
+  stopInOrder,
+  writePointState,
+} from './data-services.ts';
+import { blueprintsOf } from './way-back/keep-way-back.ts';
 
-/** What kinds of data work with, for the services that a run moves. */
-export async function dataWork(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
-  { data: { containerId, project } }: Pick<Journal, 'data'>,
-  moved: readonly { name: string }[],
-): Promise<DataWork> {
-  const [own] = await inspectContainers(engine, [containerId]);
-  if (!own) throw new UpdateError('own-container', 'the engine no longer knows the container of the updater');
-  return {
-    engine,
-    log,
-    project: project.name,
-    toolsImage: own.imageId,
-    moved: moved.map(({ name }) => name),
-  };
+/** How often the copy is repeated after something has started. */
+const repeats = 2;
+/** Whatever starts again so soon after a stop will go on doing so. */
+const restlessMs = 10_000;
+
+/** The project as its files describe it. */
+interface Described {
+  model: Model;
+  project: { name: string };
 }
 
-/** The point that the journal names; null where it names none, or none is there. @throws UpdateError point-damaged */
-export async function pointOf(
-  journal: Journal,
-  which: 'directory' | 'kept' = 'directory',
-): Promise<{ point: Point; place: PointPlace } | null> {
-  const host = journal.data.point?.[which] ?? null;
-  if (host === null) return null;
-  const place = placeOf(host, journal.data.project);
-  const point = await readPoint(place);
-  return point && { point, place };
+/** What is about to be saved, and by whom it is known. */
+interface SaveWork extends RunContext {
+  journal: Journal;
+  changeover: Changeover;
+  doors: DataDoors;
+  place: PointPlace;
+  planned: PlannedPoint;
+  record: PointRecord;
+}
+
+/** The data is saved. Until its containers are replaced, the old version must not run on it again. */
+export interface Saved {
+  record: PointRecord;
+  /** Saves once more if the old version has been started since. @throws UpdateError save-failed */
+  hold(): Promise<void>;
+  /** From here on `recreate` replaces the old version. */
+  endWatch(): void;
 }
 
 /**
- * The record of the point that the run is to make, on the disk before anything is written. All is looked at once more: since
- * it was planned, images were pulled for minutes.
- * @throws UpdateError data-unfit, no-space, save-failed
+ * The first half of the phase `save`: copies the data while everything runs.
+ * @throws UpdateError save-failed, no-space; Cancelled
  */
-export async function beginPoint(
+export async function saveWarm(
   context: RunContext,
   journal: Journal,
-  { moved, words }: Changeover,
-  { declared, directory }: PlannedPoint,
+  planned: PlannedPoint,
 ): Promise<PointPlace> {
-  const { project, run } = journal.data;
-  const place = placeOf(join(directory, run), project);
-  await openPlace(place);
-  const { entries, left } = await surveyPoint(declared, place, await dataWork(context, journal, moved));
-  await writePoint(place, {
-    format: 1,
-    at: null,
-    version: words.from,
-    next: words.goal,
-    entries,
-    left,
-    back: null,
+  const { log, startedAt, options } = context;
+  log.enter('save');
+  const doors = await dataDoors(context, journal);
+  const { project } = journal.data;
+  // The data of a point that a rollback has used is the current data.
+  await discardPoints(doors, planned.directory, project, { onlyUsed: true });
+  const place = await makePlace(planned.directory, project, startedAt);
+  await journal.write({
+    phase: 'save',
+    point: { ...emptyPoint, directory: place.directory, inMemory: planned.declared.inMemory },
   });
+  log.info(`copying the data, ${size(planned.bytes)}; ${options.product.name} is still available`);
+  const beganAt = performance.now();
+  await withHeartbeat(log, 'copying the data', warmCopy(doors, place, planned.mounts));
+  log.info(
+    `copied in ${seconds(performance.now() - beganAt, 1)}; only what changes from now on is left to copy`,
+  );
   return place;
 }
 
+export const emptyPoint = {
+  state: 'copying',
+  services: [],
+  riders: [],
+  ports: [],
+  policies: [],
+} as const satisfies Partial<JournalData['point']>;
+
 /**
- * The phase `save`, where a restore point was asked for: what moves is stopped, and its data are kept as they are then.
- * @throws UpdateError data-busy, save-failed, no-space
+ * The second half: stops the covered services, copies what has changed since, and starts the data services again. Gives null
+ * if another version was started meanwhile: then the update continues without a restore point.
+ * @throws UpdateError save-failed, no-space, not-brought-back; Cancelled
  */
-export async function save(work: Replacement): Promise<void> {
-  const { engine, log, journal, changeover } = work;
-  if (journal.data.phase !== 'save') return;
-  log.enter('save');
-  const found = await pointOf(journal);
-  if (found === null) throw new UpdateError('save-failed', 'the record of the restore point is gone');
-  const beganAt = performance.now();
-  if (journal.isInherited) await checkBlueprints(work);
-  const doors = await dataWork(work, journal, changeover.moved);
-  const point = { ...found.point, back: { ...journal.data, phase: 'done' as const } };
-  await holdImages(engine, doors.project, found.place, imagesOf(point));
-  if (await hasNewStarted(work)) return goOnWithoutPoint(work);
-  await standStill(work, changeover);
-  const kept = await keepPoint(point, found.place, doors);
-  if (await hasNewStarted(work)) return goOnWithoutPoint(work);
-  await openPoint(kept, doors);
-  await journal.write({ phase: 'recreate' });
-  const told = toldOf(kept);
-  const what = and(kept.entries.map(({ words }) => words)) || 'nothing';
-  log.info(
-    `kept ${what} as of ${kept.at}: ${size(told.bytes)} in ${seconds(performance.now() - beganAt, 1)}, in ${found.place.host}`,
-    { restorePoint: told },
+export async function saveCold(
+  context: RunContext,
+  journal: Journal,
+  planned: PlannedPoint,
+  changeover: Changeover,
+  installation: Described,
+): Promise<Saved | null> {
+  const { log, engine } = context;
+  const { project } = journal.data;
+  const work = await prepare(context, journal, planned, changeover, { installation, kind: 'update' });
+  const { record, doors } = work;
+  const watch = await startWatch(work);
+  try {
+    if (!(await stopAndCopy(work, watch))) {
+      watch.close();
+      return null;
+    }
+  } catch (error) {
+    watch.close();
+    throw error;
+  }
+  record.hash(doors);
+  return {
+    record,
+    async hold() {
+      const updated = new Set(changeover.moved.map(({ name }) => name));
+      const started = (await watch.started()).filter(({ service }) => updated.has(service));
+      const { containers } = await listProject(engine, project.name);
+      if (started.length === 0 || newHasStarted(changeover, containers)) return;
+      log.warn(
+        `${and(started.map(({ name }) => name))} was started after the data was saved: saving it again`,
+      );
+      await record.stopHashing();
+      if (!(await stopAndCopy(work, watch))) return;
+      record.hash(doors);
+    },
+    endWatch: () => watch.close(),
+  };
+}
+
+/**
+ * Saves the data that a rollback is about to replace, for manual recovery. Everything stays stopped.
+ * @throws UpdateError save-failed, no-space; Cancelled
+ */
+export async function saveCurrent(
+  context: RunContext,
+  journal: Journal,
+  planned: PlannedPoint,
+  present: Changeover,
+  installation: Described,
+): Promise<void> {
+  await saveWarm(context, journal, planned);
+  const work = await prepare(context, journal, planned, present, { installation, kind: 'current' });
+  const watch = await startWatch(work);
+  try {
+    await stopCovered(work);
+    if (!(await copyWhileStopped(work, watch)))
+      throw new UpdateError(
+        'save-failed',
+        'another version was started while the current data was being saved',
+      );
+    await work.record.update({ at: new Date().toISOString() });
+    context.log.info(`saved the current data in ${work.place.directory}, for manual recovery`);
+  } finally {
+    watch.close();
+  }
+}
+
+/** The record of the restore point, and all that it takes to start everything again, are on the disk before the first stop. */
+async function prepare(
+  context: RunContext,
+  journal: Journal,
+  planned: PlannedPoint,
+  changeover: Changeover,
+  { installation, kind }: { installation: Described; kind: Point['kind'] },
+): Promise<SaveWork> {
+  const { engine, cancellation } = context;
+  const doors = await dataDoors(context, journal);
+  const { point, project, run } = journal.data;
+  if (!point) throw new UpdateError('save-failed', 'the journal has lost the restore point');
+  const place = placeOf(point.directory, project);
+  await noteCovered(context, journal, { changeover, planned, doors, installation });
+  const old = journal.data.blueprints.map(({ imageId }) => imageId);
+  // The updater's own image, too: whoever pulls a newer one in between takes its name, and a restore could not run.
+  const images = [...new Set([...old, doors.toolsImage])];
+  await holdImages(engine, project.name, place, images);
+  const record = await PointRecord.create(place, {
+    ...{ format: 2, kind, project: project.name, directory: project.directory, run, at: null },
+    ...{ version: changeover.words.from, next: changeover.words.goal },
+    ...{ services: planned.services, inMemory: planned.declared.inMemory },
+    ...{
+      mounts: planned.mounts,
+      hashes: null,
+      fileHashes: [],
+      images,
+      bytes: planned.bytes,
+      seconds: null,
+      back: null,
+    },
+    excluded: planned.declared.excluded.map(
+      ({ service, path }) => service + (path === null ? '' : `:${path}`),
+    ),
+  });
+  if (cancellation.signal.aborted) throw new Cancelled();
+  return { ...context, journal, changeover, doors, place, planned, record };
+}
+
+/** What it takes to start everything again is in the journal before the first stop. */
+async function noteCovered(
+  { engine, log }: RunContext,
+  journal: Journal,
+  {
+    changeover,
+    planned,
+    doors,
+    installation,
+  }: Pick<SaveWork, 'changeover' | 'planned' | 'doors'> & {
+    installation: Described;
+  },
+): Promise<void> {
+  const names = [...changeover.moved.map(({ name }) => name), ...planned.services];
+  const records = names.flatMap((name) => recordsOf(changeover, name));
+  const blueprints = await blueprintsOf({ engine, log }, changeover, names, installation);
+  const services = planned.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
+  const running = await inspectContainers(
+    engine,
+    services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
   );
+  const covered = new Set(records.map(({ id }) => id));
+  const riders = (await ridersOf({ engine }, running)).filter(({ id }) => !covered.has(id));
+  const ports = [];
+  for (const { name, own } of services) {
+    const one = running.find(({ id }) => own.some((record) => record.id === id));
+    const blueprint = blueprints.find(({ id }) => id === one?.id);
+    const found = one ? await portsOf(doors, one, blueprint) : [];
+    if (found.length > 0) ports.push({ service: name, ports: found });
+  }
+  if (riders.length > 0)
+    log.info(
+      `${and(riders.map(({ name }) => name))} live in a namespace of a stopped container, and stop with it`,
+    );
+  await journal.write({ changeover, blueprints });
+  await writePointState(journal, {
+    services: planned.services,
+    riders: riders.map(({ id, name }) => ({ id, name })),
+    ports,
+  });
 }
 
-/** The files name the new version already: somebody's `up` starts it, on data that are the old one's no more. */
-async function hasNewStarted({ engine, journal, changeover }: Replacement): Promise<boolean> {
-  const { containers } = await listProject(engine, journal.data.project.name);
-  return newHasStarted(changeover, containers);
+const startWatch = ({ doors, journal, changeover, planned }: SaveWork): Promise<StartWatch> =>
+  StartWatch.open(doors, {
+    project: journal.data.project,
+    covered: [...changeover.moved.map(({ name }) => name), ...planned.services],
+    mounts: planned.mounts,
+  });
+
+/** False if another version was started. */
+async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
+  const { log, journal, planned, record } = work;
+  const stoppedAt = performance.now();
+  await stopCovered(work);
+  if (!(await copyWhileStopped(work, watch))) {
+    await forgo(work);
+    return false;
+  }
+  const at = new Date().toISOString();
+  await startDataServices(work);
+  const took = performance.now() - stoppedAt;
+  await record.update({ at, seconds: Math.round(took / 100) / 10 });
+  await writePointState(journal, { state: 'saved' });
+  await putReserve(work.place);
+  const what = and(planned.mounts.map(({ where }) => where)) || 'nothing';
+  log.info(
+    `saved ${what} as of ${at}: ${size(planned.bytes)}; everything was stopped for ${seconds(took, 1)}; restore point in ${work.place.directory}`,
+    { restorePoint: toldOf(record.point) },
+  );
+  return true;
 }
 
-async function goOnWithoutPoint(work: Replacement): Promise<void> {
-  const { goal } = work.changeover.words;
-  work.log.warn(`somebody has started ${goal} before the data were kept: there is no going back from it`);
-  await forgoPoint(work, work.journal, work.changeover);
-  await work.journal.write({ phase: 'recreate', started: true });
+/** Stops workers, the app and data services, each with its grace period. */
+async function stopCovered({ log, engine, journal, changeover }: SaveWork): Promise<void> {
+  await writePointState(journal, { state: 'saving' });
+  const groups = await runningCovered({ engine }, journal.data, changeover);
+  const names = groups.flat().map(({ name }) => name);
+  if (names.length > 0) log.info(`stopping ${and(names)}, then copying what has changed`);
+  const killed = await stopInOrder({ engine, log }, groups);
+  if (killed.length > 0)
+    log.warn(`${and(killed)} did not stop in time and had to be killed: the saved data is as after a crash`);
 }
 
-/** Lets in again who was kept out, and takes away what was kept. Can be repeated. */
-export async function forgoPoint(
+/** False if another version was started. @throws UpdateError save-failed if something starts again and again */
+async function copyWhileStopped(
+  { engine, log, doors, place, journal, changeover, planned }: SaveWork,
+  watch: StartWatch,
+): Promise<boolean> {
+  for (let starts = 0; ; ) {
+    const stoppedAt = performance.now();
+    const signal = await watch.begin();
+    const failure = await withHeartbeat(
+      log,
+      'copying what has changed',
+      coldCopy(doors, place, planned.mounts, signal),
+    ).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
+    const started = await watch.started();
+    const { containers } = await listProject(engine, journal.data.project.name);
+    if (newHasStarted(changeover, containers)) return false;
+    if (started.length === 0) {
+      if (failure !== null && !(failure instanceof SomethingStarted)) throw failure;
+      if (failure === null) return true;
+      continue;
+    }
+    starts++;
+    const names = and(started.map(({ name }) => name));
+    if (starts > repeats || (starts > 1 && performance.now() - stoppedAt < restlessMs)) {
+      throw new UpdateError(
+        'save-failed',
+        `${names} was started again and again while its data was being copied`,
+        {
+          advice: `Find out what starts ${names} (a unit of systemd, docker compose up in another terminal), stop it, then run the update again.`,
+        },
+      );
+    }
+    log.warn(`${names} was started while the data was being copied: stopping it and copying again`);
+    const running = await inspectContainers(
+      engine,
+      started.map(({ id }) => id),
+    );
+    await stopInOrder({ engine, log }, [running.filter(isUp)]);
+  }
+}
+
+/** The old version must not be started on data that another version may have changed, so nothing leads back. */
+async function forgo(work: SaveWork): Promise<void> {
+  const { log, journal, changeover } = work;
+  log.warn(
+    `another version of ${and(changeover.moved.map(({ name }) => name))} was started while the data was being saved: the update continues without a restore point`,
+  );
+  await journal.write({ started: true });
+  await startDataServices(work);
+  await dropPoint(work, journal);
+}
+
+/** Removes the restore point that the run has begun. Can be repeated. */
+export async function dropPoint(
   context: Pick<RunContext, 'engine' | 'log'>,
   journal: Journal,
-  { moved }: Pick<Changeover, 'moved'>,
 ): Promise<void> {
-  const found = await pointOf(journal);
-  if (found === null) return;
-  const doors = await dataWork(context, journal, moved);
-  await openPoint(found.point, doors);
-  await discardPoint(found.point, found.place, doors);
+  const { point, project, blueprints } = journal.data;
+  if (!point) return;
+  const place = placeOf(point.directory, project);
+  const doors = await dataDoors(context, journal);
+  const images = [...blueprints.map(({ imageId }) => imageId), doors.toolsImage];
+  await discardPoint(doors, place, { point: await readPoint(place).catch(() => null), images }).catch(
+    async (error: unknown) => {
+      if (!(error instanceof UpdateError)) throw error;
+      await releaseImages(doors.engine, project.name, place, images);
+      context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
+    },
+  );
   await journal.note({ point: null });
-}
-
-/**
- * What the point will make containers of is root's word from then on. Read from the disk, it is nobody's yet: it is held
- * against the containers themselves, which are still there.
- * @throws UpdateError not-brought-back
- */
-async function checkBlueprints({ engine, journal, changeover }: Replacement): Promise<void> {
-  const { project, containerId: ownId, blueprints } = journal.data;
-  const { containers } = await listProject(engine, project.name);
-  for (const record of changeover.containers) {
-    const blueprint = blueprints.find(({ id }) => id === record.id);
-    const siblings = containers.filter((each) => serviceOf(each) === record.service).map(({ id }) => id);
-    const known = { project, ownId, siblings, successors: new Map() };
-    if (blueprint) await checkRights(engine, record, blueprint, known);
-  }
-}
-
-/** Stops what moves, the workers first, and sees to it that no restart of the engine starts it in the middle. */
-async function standStill({ engine, log, journal }: Replacement, changeover: Changeover): Promise<void> {
-  const { containers } = await listProject(engine, journal.data.project.name);
-  // A new one that somebody has started is not kept out of its own data: see `goOnWithoutPoint`.
-  const up = workersFirst(changeover, containers).filter((each) => isUp(each) && !isNew(changeover, each));
-  if (up.length === 0) return;
-  log.info(`stopping ${and(up.map(({ name }) => name))}, then keeping the data`);
-  await stopForGood({ engine, log }, changeover, up);
-  // The engine cannot say it of a container between two crashes; it does once that one is stopped.
-  await engine.callOrThrow(['update', noRestart, ...up.map(({ id }) => id)]);
-}
-
-/** Before old containers are started again, whose data nobody has touched: there is no point to go back to. Can be repeated. */
-export async function unsave(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
-  if (!journal.data.point) return;
-  for (const { id, hostConfig } of journal.data.blueprints) {
-    const { Name = 'no', MaximumRetryCount: most = 0 } = object(hostConfig.RestartPolicy);
-    const policy = `${Name || 'no'}${Name === 'on-failure' && most ? `:${most}` : ''}`;
-    // One that compose has replaced already is gone, and is made again with its policy.
-    await context.engine.call(['update', `--restart=${policy}`, id]);
-  }
-  await forgoPoint(context, journal, changeover);
 }

@@ -64,9 +64,8 @@ export function checkPoints(
   mountedAt: string,
 ): void {
   const own = [pointsOf(directory), asked];
-  const named = [point?.directory, point?.kept].flatMap((path) => (path ? [join(path)] : []));
-  const odd = named.find((path) => isWithin(path, directory) && !own.includes(dirname(path)));
-  if (odd !== undefined) {
+  const odd = point && join(point.directory);
+  if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
     throw foreign(
       `would put back ${odd}, which is no place of restore points: name its directory with --restore-dir if it is yours`,
       mountedAt,

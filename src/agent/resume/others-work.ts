@@ -32,7 +32,8 @@ export function findOthersWork(data: JournalData, now: Remains): string | null {
   }
   const strange = now.containers.find((each) => !couldBeLeft(changeover, each, goingBack !== null));
   if (strange) return `${strange.name} was made by somebody else`;
-  if (goingBack !== null) return null;
+  // In `save` and `write` files may be either, and tags are not moved yet.
+  if (goingBack !== null || phase === 'save' || phase === 'write') return null;
   const old = now.files.find(({ state }) => state === 'before');
   if (old) return `${old.path} is as it was before`;
   const moved = changeover.moved.find(

@@ -43,9 +43,11 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   if (now.othersWork !== null) return { kind: 'leave-alone', because: now.othersWork };
   // The run ended 'broken' and told a person to look: nothing of it goes on by itself.
   if (!isHalfDone(data)) return { kind: 'begin-anew' };
-  const { changeover, goingBack, started } = data;
+  const { changeover, goingBack, started, phase } = data;
   const exhausted = now.attempt > maxAttempts;
-  if (changeover !== null && goingBack === null) {
+  // Before `recreate`, what was stopped to save data is started again, and the update begins again.
+  const isReplacing = phase === 'recreate' || phase === 'verify';
+  if (changeover !== null && goingBack === null && isReplacing) {
     if (now.sameRequest && !exhausted) return { kind: 'go-on', changeover };
     if (started || now.newHasStarted) {
       return exhausted ? { kind: 'give-up' } : { kind: 'bring-forward', changeover };
@@ -54,7 +56,9 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   return { kind: 'put-back', afterwards: afterPutBack(data, now.isOwn, exhausted) };
 }
 
-function afterPutBack({ goingBack }: JournalData, isOwn: boolean, exhausted: boolean): AfterPutBack {
-  if (isOwn && goingBack?.ending) return { kind: 'repeat', ending: goingBack.ending };
+function afterPutBack({ goingBack, phase }: JournalData, isOwn: boolean, exhausted: boolean): AfterPutBack {
+  // A release that was rolled back is not tried again, whoever finishes the rollback.
+  if ((isOwn || phase === 'restore') && goingBack?.ending)
+    return { kind: 'repeat', ending: goingBack.ending };
   return exhausted ? { kind: 'give-up' } : { kind: 'begin-anew' };
 }

@@ -62,6 +62,7 @@ export function endingFacts({ earlier, installation, journal }: RunSoFar): Endin
       services: movedServices(installation).map(({ name }) => name),
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
+      ...(journal?.data.point && { dataServices: journal.data.point.services }),
       ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
         isStopped: true,
       }),

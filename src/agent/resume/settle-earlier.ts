@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import { removeScratches } from '../../engine/api/scratch.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Ending } from '../log/ending.ts';
+import { type Ending, endingOf } from '../log/ending.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { recreate } from '../replace/recreate.ts';
 import { replacementOf } from '../replace/replacement.ts';
-import { markGoingBack, restoreInstance } from '../replace/way-back/go-back.ts';
-import { reopenData } from '../replace/way-back/restore-data.ts';
+import { dropPoint } from '../replace/save.ts';
+import { markGoingBack, restoreInstance, startAgain } from '../replace/way-back/go-back.ts';
+import { beginRollback, checkPoint, completePoint, savedAt } from '../replace/way-back/restore-data.ts';
 import type { Changeover } from '../state/changeover.ts';
 import {
+  endingFactsOf,
   isPending,
   Journal,
   type JournalData,
@@ -63,8 +65,13 @@ export async function settleEarlier(
     case 'begin-anew':
       return fresh;
     case 'leave-alone': {
-      // Whatever somebody has done: nobody stays locked out of data that this run has closed.
-      if (data.changeover !== null) await reopenData(context, journal, data.changeover);
+      // Services that this run has stopped to save their data are not left down.
+      if (data.phase === 'save' || data.phase === 'write') {
+        // Ports are asked about from a container of this updater's image; the one that wrote the journal may be gone.
+        await journal.note({ containerId: instance.own.id });
+        await startStopped(context, journal);
+        if (data.point?.state !== 'saved') await dropPoint(context, journal);
+      }
       const place = await setAside(lock.state, data);
       log.warn(
         `${step.because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
@@ -76,10 +83,15 @@ export async function settleEarlier(
       soFar.journal = journal;
       log.info('going on with it');
       return { kind: 'go-on', journal, changeover: step.changeover };
-    case 'put-back':
-      if (data.goingBack === null) await markGoingBack(journal, log, null);
-      await restoreInstance(context, journal, { wasKilled: true });
-      log.info(`what it had changed is put back: ${data.from} runs`);
+    case 'put-back': {
+      if (facts.newHasStarted) {
+        soFar.journal = journal;
+        await rollBackOvertaken(context, journal);
+        soFar.journal = null;
+      }
+      if (journal.data.goingBack === null) await markGoingBack(journal, log, null);
+      const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
+      if (!isOvertaken) log.info(`what it had changed is put back: ${data.from} runs`);
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
@@ -88,6 +100,7 @@ export async function settleEarlier(
       await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
       if (step.afterwards.kind === 'give-up') throw new UpdateError('killed-often', killedOften(data));
       return fresh;
+    }
     case 'bring-forward':
       await bringForward(context, journal, step.changeover);
       await journal.closeForLaterRun('broken', 'another update came before it was verified');
@@ -96,6 +109,31 @@ export async function settleEarlier(
     case 'give-up':
       throw new UpdateError('broken', killedOften(data));
   }
+}
+
+/** The new version was started, by files that were just written, after the data was saved: the data goes back with the files. */
+async function rollBackOvertaken(context: RunContext, journal: Journal): Promise<void> {
+  const { phase, goingBack } = journal.data;
+  const isBeforeRecreate = phase === 'save' || phase === 'write';
+  if (goingBack !== null || !isBeforeRecreate || context.options.noRollback) return;
+  const unusable = (cause: UpdateError) => {
+    throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
+  };
+  const found = await completePoint(context, journal).catch(unusable);
+  if (found === null) return;
+  const { point, place } = found.record;
+  await checkPoint(found.doors, found.record).catch(unusable);
+  const state = `${point.version} is running again with the data saved at ${savedAt(point)}`;
+  const error = new UpdateError('rolled-back', 'the update was interrupted', { state });
+  const ending = endingOf(error, { ...endingFactsOf(journal.data), product: context.options.product });
+  await beginRollback(context, journal, { place, point, back: journal.data }, ending);
+}
+
+async function startStopped(context: RunContext, journal: Journal): Promise<void> {
+  await startAgain(context, journal, { wasKilled: true }).catch((error: unknown) => {
+    if (!(error instanceof UpdateError)) throw error;
+    for (const line of [...error.detail, error.message]) context.log.warn(line);
+  });
 }
 
 /** The journal of an earlier run; a journal that this version cannot read is put aside. */

@@ -83,7 +83,7 @@ function refuseUnfit({ options, log }: RunContext): void {
     );
   if (restorePoint) {
     throw new UpdateError(
-      'data-unfit',
+      'data-unsupported',
       'of a stack no restore point can be made: its data may lie on any node',
       {
         advice: 'Dump the database yourself, then run the update without --restore-point.',

@@ -51,8 +51,7 @@ const imageId = like(/^(?:sha256:)?[0-9a-f]+$/);
 const reference = textWhere((value) => imageId(value) || parseReference(value) !== null);
 const path = textWhere((value) => isAbsolute(value) && !value.includes('\0'));
 
-/** Its name becomes a part of databases' names. */
-const pointPath = textWhere((value) => path(value) && runForm.test(basename(value)));
+const pointPath = textWhere((value) => path(value) && /(?:^|-)\d{8}T\d{6}Z$/.test(basename(value)));
 
 const project = shapeOf<ComposeProject>({
   name,
@@ -173,7 +172,7 @@ export const isJournal = shape({
   services: list(name),
   /** `v1.4.2` */
   from: text,
-  phase: oneOf('pull', 'write', 'save', 'recreate', 'verify', 'restore', 'done'),
+  phase: oneOf('pull', 'save', 'write', 'recreate', 'verify', 'restore', 'done'),
   /** The image id behind each reference before the pull. */
   tags: list(shape({ reference, imageId })),
   files: list(file),
@@ -187,16 +186,26 @@ export const isJournal = shape({
   started: flag,
   /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
   goingBack: orNull(shape({ ending: orNull(ending) })),
-  /** The restore point that the run makes, or goes back to. */
+  /** The restore point that the run makes, or rolls back to. */
   point: optional(
     orNull(
       shape({
         /** Its directory on the host. */
         directory: pointPath,
-        /** That of the point which the present becomes, once it is gone back. */
-        kept: orNull(pointPath),
-        /** The data are those of the point, and were proven to be. */
-        isBack: flag,
+        /**
+         * `copying` while everything runs, `saving` from the first stop on; `restored`: the data equals the restore point.
+         */
+        state: oneOf('copying', 'saving', 'saved', 'restored'),
+        /** Covered services that are not replaced, in the order in which they start. */
+        services: list(name),
+        /** Services that keep a queue or cache only in memory: restarted after a rollback. */
+        inMemory: list(name),
+        /** Containers that live in a namespace of a covered one: stopped and started with it. */
+        riders: list(shape({ id, name })),
+        /** TCP ports that services without a health check listened on. */
+        ports: list(shape({ service: name, ports: list(number) })),
+        /** Restart policies as they were before the rollback changed them. */
+        policies: list(shape({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
       }),
     ),
   ),

@@ -112,10 +112,14 @@ export const isHalfDone = (data: JournalData): boolean =>
   isPending(data) && (data.outcome?.outcome !== 'broken' || data.goingBack !== null);
 
 export function pendingSentence(data: JournalData): string {
-  const { run, target, phase, goingBack, outcome, changeover } = data;
+  const { run, target, phase, goingBack, outcome, changeover, point } = data;
   const what = `the update ${target === null ? '' : `to ${target} `}of ${spelledOut(run)}`;
   if (goingBack !== null) return `${what} was putting everything back when it was interrupted`;
   if (outcome !== null) return `${what} ended ${outcome.outcome}`;
+  if (phase === 'save' || phase === 'write') {
+    const services = [...(changeover?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
+    return `${what} was interrupted in ${phase}${services.length > 0 ? `: ${and(services)} may be stopped` : ''}`;
+  }
   if (changeover !== null) {
     const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
     return `${what} was interrupted in ${phase}: ${and(names)} may be half replaced`;
@@ -155,6 +159,7 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
   services: data.changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name) ?? data.services,
   halfDone,
   touched: data.changeover !== null,
+  ...(data.point && { dataServices: data.point.services }),
   ...(isAppStopped(data) && { isStopped: true }),
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });

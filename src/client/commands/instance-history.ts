@@ -29,8 +29,8 @@ async function run(context: Context): Promise<number> {
 }
 
 function cellsOf(run: Run): string[] {
-  const isGood = run.outcome === 'updated' && run.kind === 'back';
-  const end = isGood ? 'went back' : (run.outcome ?? `on (${run.state})`);
+  const isGood = run.outcome === 'updated' && run.kind === 'rollback';
+  const end = isGood ? 'rolled back' : (run.outcome ?? `on (${run.state})`);
   const facts = [...timesOf(run), ...(run.by === null ? [] : [startedBy(run.by)])];
   return [
     dateTime(run.startedAt),

@@ -1,5 +1,5 @@
-import { pointOf } from '../../wire/back-point.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
+import { pointOf } from '../../wire/rollback-point.ts';
 import type { Status } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
@@ -55,11 +55,11 @@ function statusLines(status: Status): string[] {
       `More of it: ${name} instance follow`,
     );
   }
-  // Of an earlier run that has kept something, the command itself tells.
+  // The command itself tells of the restore point of an earlier run.
   const point = last && pointOf([last])?.point;
   if (point)
     lines.push(
-      `Restore point: ${point.version}, with the data of ${dateTime(point.at)}: ${name} instance back`,
+      `Restore point: ${point.version}, with the data saved at ${dateTime(point.at)}. To roll back: ${name} instance rollback`,
     );
   const servers = buildServers.map(
     ({ name, version, behind }) => `${name} ${version}${behind ? ' (behind)' : ''}`,

@@ -1,4 +1,3 @@
-import { shellWord } from '../../progress/advice.ts';
 import { channelOf } from '../../release/channel.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
@@ -7,22 +6,19 @@ import { connect, type Session, statusForAdmins } from '../connect.ts';
 import { followPath } from '../follow/follow-path.ts';
 import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
-import { type ArchiveFile, readArchiveFile, sumOf } from '../send/archive-file.ts';
-import { sendArchive } from '../send/send-archive.ts';
 import { agree } from '../start/agree.ts';
 import { decide, type Stay, stayFor, type Wish } from '../start/decide.ts';
 import { startRun } from '../start/start-run.ts';
-import { pathLine } from '../status-lines.ts';
+import { pathLine, restorePointLine } from '../status-lines.ts';
 import { clean, cleanText, jsonLine, linesOf, sentence } from '../text.ts';
 
 export const instanceUpdate: Command = {
   name: 'instance update',
   summary: 'Updates svc, and shows how that goes until the new version answers.',
   usage:
-    '[--target VERSION | --from FILE] [--through] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
+    '[--target VERSION] [--through] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
     { name: 'target', value: 'VERSION', help: 'what to go to: v1.5.0, or canary (what is offered)' },
-    { name: 'from', value: 'FILE', help: 'to the release in this file, which is sent: no registry is asked' },
     { name: 'through', help: 'all the way, where other releases have to come before it' },
     { name: 'when-idle', help: 'wait for running jobs to end; new ones stay queued' },
     { name: 'force', help: 'cut running jobs short' },
@@ -33,16 +29,14 @@ export const instanceUpdate: Command = {
   ],
   examples: [
     ['svc instance update', 'go to what is offered, and watch'],
-    ['svc instance update --from svc-v1.5.0-linux-amd64.tar', 'to what is in a file, where no registry is'],
+    ['svc instance update --when-idle', 'the same, once running jobs have ended'],
   ],
   run,
 };
 
 async function run(context: Context): Promise<number> {
   const timeout = timeoutOf(context.args);
-  const { from } = context.args.options;
-  const archive = typeof from === 'string' ? await readArchiveFile(from) : null;
-  const wish = wishOf(context, archive);
+  const wish = wishOf(context);
   const session = connect(context);
   const { args, reader, signal, stdout, stderr } = session;
   const json = args.options.json === true;
@@ -63,38 +57,26 @@ async function run(context: Context): Promise<number> {
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.path.at(-1) ?? target;
   if (steps.length > 1) tell(clean(pathLine(steps)));
-  else if (!archive && !wish.through && target === status.next?.version && goal !== target)
+  else if (!wish.through && target === status.next?.version && goal !== target)
     tell(clean(`${target} has to come before ${goal}: --through goes on to that.`));
+  const saved = restorePointLine(status, steps[0] ?? target);
+  if (saved !== null) tell(clean(saved));
   if (!(await agree(context, clean(status), { ...wish, steps: clean(steps) }))) {
     tell('Nothing was started.');
     return 3;
   }
-  const command = `instance update${archive ? ` --from ${shellWord(archive.path)}` : ''}`;
-  let sum: string | null = null;
-  if (archive) {
-    const quiet = json ? { ...session, stdout: stderr, isTerminal: false } : session;
-    sum = await sumOf(archive, quiet);
-    const sending = { archive, sha256: sum, timeout, command };
-    const problem = await sendArchive(quiet, sending);
-    if (problem) return stay(await refusal(session, problem, status));
-    // Sending takes its time, and jobs may have begun meanwhile.
-    status = await ask(false);
-    const now = decide(status, wish);
-    if (typeof now !== 'string') return stay(now);
-  }
-  const shown = status;
   const order = {
-    ...(sum === null ? { target } : { from: sum }),
+    target,
     ...(wish.whenIdle && { when: 'idle' as const }),
     ...(wish.force && { force: true as const }),
     ...(wish.through && target !== status.next?.version && { through: true as const }),
   };
   const run = await startRun(session, {
     what: 'the update',
-    command,
-    before: shown.run?.id ?? null,
+    command: 'instance update',
+    before: status.run?.id ?? null,
     ask: () => reader.start(order, { signal }),
-    refusal: (problem) => refusal(session, problem, shown),
+    refusal: (problem) => refusal(session, problem, status),
   });
   if ('lines' in run) return stay(run);
   if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
@@ -105,15 +87,11 @@ async function run(context: Context): Promise<number> {
 }
 
 /** @throws UsageError */
-function wishOf({ args: { options } }: Context, archive: ArchiveFile | null): Wish {
+function wishOf({ args: { options } }: Context): Wish {
   const [whenIdle, force] = [options['when-idle'] === true, options.force === true];
   if (whenIdle && force)
     throw new UsageError('--when-idle waits for jobs, --force cuts them short: choose one.');
-  if (archive && (options.target || options.through))
-    throw new UsageError(
-      '--from goes to the release in the file, and nowhere else: leave --target and --through.',
-    );
-  const target = archive?.version ?? (typeof options.target === 'string' ? options.target : null);
+  const target = typeof options.target === 'string' ? options.target : null;
   if (target !== null && target !== 'canary' && channelOf(target) === null)
     throw new UsageError(`--target needs a version like v1.5.0, or canary, not "${target}".`);
   const through = options.through === true;

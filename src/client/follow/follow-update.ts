@@ -1,4 +1,4 @@
-import { mayBeAway } from '../../wire/phase-rows.ts';
+import { isTooLate, mayBeAway } from '../../wire/phase-rows.ts';
 import { followRun, type News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
@@ -207,10 +207,9 @@ function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
   if (next !== undefined)
     return `The update to ${next} comes next, by itself. Follow it: ${name} instance follow. Stop it: ${name} instance cancel.`;
-  const isBack = run.kind === 'back';
-  const following = `${isBack ? 'The way back' : 'The update'} goes on. Follow it: ${name} instance follow.`;
-  if (mayBeAway(run) || (isBack && run.state !== 'waiting'))
-    return `${following} It can no longer be stopped.`;
-  if (run.state !== 'waiting') return `${following} Stop it: ${name} instance cancel.`;
+  const what = nameOf(run).replace('t', 'T');
+  const following = `${what} continues. Follow it: ${name} instance follow.`;
+  if (isTooLate(run)) return `${following} It can no longer be cancelled.`;
+  if (run.state !== 'waiting') return `${following} Cancel it: ${name} instance cancel.`;
   return `It still waits for ${count(run.jobs.length, 'job')} and starts by itself. Stop it: ${name} instance cancel.`;
 }

@@ -49,7 +49,7 @@ export function rowsAt(view: View, now: number): ShownRow[] {
   if (view.between) return [];
   return rowsOf(run, Date.parse(run.now) + now - toldAt).map(({ mark, word, message, percent, took }) => {
     if (mark === 'now' && isAway(view))
-      return { mark, word, text: `${names().name} is away`, time: duration(now - heardAt) };
+      return { mark, word, text: `${names().name} is unavailable`, time: duration(now - heardAt) };
     const isWaiting = mark === 'now' && run.state === 'waiting';
     const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : message;
     const text = `${percent === null ? '' : `${percent} % `}${said}`.trim();
@@ -78,7 +78,7 @@ export function notesAt(view: View, now: number): string[] {
   if (refused !== null && !isAway(view)) notes.push(unheard(refused, nameOf(run), duration(silent)));
   if (isAway(view) && silent >= longAbsence)
     notes.push(
-      `${names().name} has not come back for ${duration(silent - (silent % 60_000))}. On the machine: ${logOf(run)}`,
+      `${names().name} has been unavailable for ${duration(silent - (silent % 60_000))}. On the server: ${logOf(run)}`,
     );
   return notes;
 }
@@ -86,7 +86,7 @@ export function notesAt(view: View, now: number): string[] {
 function unheard(refused: Refused, what: string, time: string): string {
   const { name } = names();
   if (refused.kind !== 'logged-out')
-    return `${name} does not answer, for ${time}. It may be your connection; ${what} goes on by itself.`;
+    return `No answer from ${name} for ${time}. Check your connection; ${what} continues on the server.`;
   const { status, inFront } = refused;
   const who =
     inFront === null
@@ -100,4 +100,4 @@ export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker l
 
 /** `Updating svc v1.4.2 → v1.5.0`, on a path with `1 of 2: ` before it. */
 export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'path'>): string =>
-  `${run.path.length > 1 ? `${run.path.indexOf(run.to ?? '') + 1} of ${run.path.length}: ` : ''}${run.kind === 'back' ? 'Going back:' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();
+  `${run.path.length > 1 ? `${run.path.indexOf(run.to ?? '') + 1} of ${run.path.length}: ` : ''}${run.kind === 'rollback' ? 'Rolling back' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();

@@ -21,10 +21,9 @@ export async function agree(
   if (force && !(await cutShort(context, status))) return false;
   const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
   if (majors.length === 0) return true;
-  const prepare = beforeUpdate(status, steps[0] ?? '').join(' ') || 'Take a database dump first.';
   const are = majors.length === 1 ? 'is a major version' : 'are major versions';
   const version = `${majors.join(', ')} ${are}; migrations only run forward.`;
-  return askYesNo(`${version} ${prepare} Go on?`, context);
+  return askYesNo([version, beforeUpdate(status), 'Go on?'].filter(Boolean).join(' '), context);
 }
 
 /** Whether jobs may be cut short, where there are any. */

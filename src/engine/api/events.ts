@@ -111,9 +111,24 @@ export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
   return { underWay: () => [...stopping], close };
 }
 
+/** Starts of containers, whoever asked for them, from the call on. Gives what ends the watch. */
+export const watchStarts = (
+  engine: Engine,
+  onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,
+): (() => void) =>
+  follow(
+    engine,
+    { type: ['container'], event: ['start'] },
+    {
+      onEvent: ({ Actor }) => {
+        if (typeof Actor?.ID === 'string') onStart(Actor.ID, Actor.Attributes ?? {});
+      },
+    },
+  );
+
 interface EngineEvent {
   Action?: string;
-  Actor?: { ID?: string };
+  Actor?: { ID?: string; Attributes?: Readonly<Record<string, string>> };
 }
 
 interface Listener {

@@ -186,13 +186,24 @@ async function get(
 
 /**
  * Stops containers, all at a time, and waits as long as their own grace periods ask: no deadline cuts a stop off. A
- * container that is gone counts as stopped. @throws UpdateError engine-away
+ * container that is gone counts as stopped.
+ * @param graces seconds by id, in place of a container's own grace period @throws UpdateError engine-away
  */
-export async function stopContainers(engine: Engine, ids: readonly string[]): Promise<void> {
+export async function stopContainers(
+  engine: Engine,
+  ids: readonly string[],
+  graces: ReadonlyMap<string, number> = new Map(),
+): Promise<void> {
   await Promise.all(
     ids.map(async (id) => {
       const deadlineMs = Number.POSITIVE_INFINITY;
-      const answer = await askApi(engine, { method: 'POST', path: `/containers/${id}/stop`, deadlineMs });
+      const grace = graces.get(id);
+      const answer = await askApi(
+        engine,
+        grace === undefined
+          ? { method: 'POST', path: `/containers/${id}/stop`, deadlineMs }
+          : { method: 'POST', path: `/containers/${id}/stop?t=${grace}`, deadlineMs },
+      );
       if (answer.status >= 400 && answer.status !== 404) throw notDone(`stop ${id.slice(0, 12)}`, answer);
     }),
   );

@@ -24,6 +24,8 @@ interface ScratchOptions {
   /** For one that is to be started: what of its configuration, and of the host's, is not as in all others. */
   config?: Readonly<Record<string, unknown>>;
   hostConfig?: Readonly<Record<string, unknown>>;
+  /** By default it has no network. */
+  networkMode?: string;
 }
 
 /** A container that nobody has started. Gives its id, or null where the image is gone. @throws UpdateError engine-away */
@@ -31,7 +33,14 @@ export async function createScratch(
   engine: Engine,
   image: string,
   madeFor: string,
-  { platform = null, mounts = [], label = scratchLabel, config = {}, hostConfig = {} }: ScratchOptions = {},
+  {
+    platform = null,
+    mounts = [],
+    label = scratchLabel,
+    config = {},
+    hostConfig = {},
+    networkMode = 'none',
+  }: ScratchOptions = {},
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
   const answer = await askApi(engine, {
@@ -43,7 +52,7 @@ export async function createScratch(
       Cmd: ['-'],
       ...config,
       Labels: { [label]: madeFor },
-      HostConfig: { ...hostConfig, NetworkMode: 'none', ...(mounts.length > 0 && { Mounts: mounts }) },
+      HostConfig: { ...hostConfig, NetworkMode: networkMode, ...(mounts.length > 0 && { Mounts: mounts }) },
     },
   });
   if (answer.status === 404) return null;
@@ -53,16 +62,21 @@ export async function createScratch(
   return String(JSON.parse(answer.body.toString()).Id);
 }
 
-/** Removes it with its anonymous volumes; a container that is gone counts as removed. @throws UpdateError engine-away */
+/** Removes it with its anonymous volumes; a container that is gone, or just being removed, counts as removed. @throws UpdateError engine-away */
 export async function removeScratch(engine: Engine, id: string): Promise<void> {
   const answer = await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=1` });
-  if (answer.status >= 400 && answer.status !== 404) throw notDone(`remove ${id}`, answer);
+  if (answer.status >= 400 && ![404, 409].includes(answer.status)) throw notDone(`remove ${id}`, answer);
 }
 
-/** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
-export async function removeScratches(engine: Engine, madeFor: string, label = scratchLabel): Promise<void> {
+/** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. Gives how many there were. */
+export async function removeScratches(
+  engine: Engine,
+  madeFor: string,
+  label = scratchLabel,
+): Promise<number> {
   const left = await listContainers(engine, { label: [`${label}=${madeFor}`] });
   for (const { id } of left) await removeScratch(engine, id);
+  return left.length;
 }
 
 /** Copies the files into a container, running or not, as compose did. @throws UpdateError engine-away */

@@ -1,6 +1,6 @@
 import type { ProgressEvent } from '../../progress/event.ts';
 import type { Channel } from '../../release/channel.ts';
-import type { BackOffer, CancelReason, NextRelease, Reason, Run, Status } from '../../wire/status.ts';
+import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
 import type { AutomaticChoice } from './automatic.ts';
 
 /** What the platform asks of an update that it starts itself. */
@@ -20,9 +20,9 @@ export interface UpdateOrder {
   by?: string;
 }
 
-/** What the platform asks of a way back. */
-export interface BackOrder extends Omit<UpdateOrder, 'target' | 'through'> {
-  /** The version to go back to, `to` of the offer: nobody is to go back who has not seen what is lost. */
+/** A rollback that the platform orders. */
+export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'through'> {
+  /** The version to roll back to, `to` of the offer: it confirms that the caller has read the offer. */
   confirm: string;
 }
 
@@ -30,11 +30,9 @@ export interface BackOrder extends Omit<UpdateOrder, 'target' | 'through'> {
 export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'through'>> & {
   target: string | null;
   through?: boolean;
-  /** The sum of an archive that was sent. */
-  from?: string;
 };
 
-export type BackStart = Required<BackOrder>;
+export type RollbackStart = Required<RollbackOrder>;
 
 /** The events, each with what its listeners are given. */
 export interface UpdateEvents {
@@ -64,10 +62,10 @@ export interface InstanceUpdates {
   update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
   /** Asks that the open run stop; `by` is who asks. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
-  /** What going back to the last restore point leads to; an updater looks, which may take minutes. */
-  backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }>;
-  /** Starts a way back, as a POST to `/back` does. */
-  goBack(order: BackOrder): Promise<{ run: Run } | { reason: Reason }>;
+  /** The effects of a rollback to the last restore point. An updater checks it, which may take minutes. */
+  rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
+  /** Starts a rollback, as a POST to `/rollback` does. */
+  rollback(order: RollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
   setChannel(channel: Channel): Promise<Status>;
   /** The newest release is not spoken of until there is a newer one; null: it is again. Null for another version. */
   skip(version: string | null): Promise<Status | null>;

@@ -56,7 +56,6 @@ export function optionsSchema() {
     ),
     updaterSocket: z.optional(absolute),
     registryCredentials: z.optional(absolute),
-    archives: z.optional(z.strictObject({ directory: absolute, trust: z.optional(trustSchema) })),
     directories: z.optional(z.array(absolute)),
     path: z.optional(
       text(/^(?:\/(?!\.\.?(?:\/|$))[A-Za-z0-9._~-]+)+$/, 'must be a path such as /api/v1/instance/update'),

@@ -51,8 +51,8 @@ export interface Store {
 export interface KnownBuildServer {
   name: string;
   version: string;
-  /** What updates it, typed there. Default `svc update`, by the product's name. */
-  command?: string;
+  /** The command that updates it, to be typed there. */
+  command: string;
 }
 
 /** What the platform does between the hold and the launch. */
@@ -110,8 +110,8 @@ export interface InstanceOptions {
   /** Seconds that an update waits for running jobs where it was asked to. Default 3600. */
   idleTimeout?: number;
   /**
-   * Each update keeps the data first, as of when the old version has stopped: where the new one does not come up it goes
-   * back with them, and admins can go back later. Default false (docs/server-library.md).
+   * Each update saves the data first, after the old version has stopped. If the new version fails, the updater rolls back
+   * and restores the data; admins can roll back later. Default false (docs/server-library.md).
    */
   restorePoint?: boolean;
   /**
@@ -146,11 +146,6 @@ export interface InstanceOptions {
   registryCredentials?: string;
   /** Further directories of the host that compose reads files from, beside those that the labels name. */
   directories?: readonly string[];
-  /**
-   * Where the archive of a release is kept that somebody hands over, 8 GiB at most: a directory of its own on a mount of the server's
-   * container. Whom it has to be signed by is said by `trust`, else by that of `feed`. Default: none is taken (docs/server-library.md).
-   */
-  archives?: { directory: string; trust?: Trust };
   /** Where the endpoints are. Default `/api/v1/instance/update`. */
   path?: string;
   /**
@@ -160,11 +155,6 @@ export interface InstanceOptions {
   onEnd?(run: Run): Awaitable<void>;
   /** Default: warnings and errors go to the console. */
   log?(entry: LogEntry): void;
-}
-
-export interface ArchiveSettings {
-  directory: string;
-  trust: Trust;
 }
 
 /** Options that are null where they are left out. */
@@ -177,13 +167,12 @@ type Nullable =
   | 'registryCredentials'
   | 'updaterSocket'
   | 'workers';
-type Renamed = 'archives' | 'product' | 'preparationTimeout' | 'idleTimeout' | 'automatic';
+type Renamed = 'product' | 'preparationTimeout' | 'idleTimeout' | 'automatic';
 
 /** The options with their defaults. */
 export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
   [Name in Nullable]: NonNullable<InstanceOptions[Name]> | null;
 } & {
-  archives: ArchiveSettings | null;
   product: Product;
   automatic: AutomaticSettings;
   preparationMs: number;
@@ -200,13 +189,8 @@ export function readOptions(given: InstanceOptions): Settings {
   // Given with the question, and not set for the process, where the host may use zod as well.
   const { error } = optionsSchema().safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(prettifyError(error));
-  const trust = options?.archives?.trust ?? options?.feed?.trust;
-  if (options?.archives && !trust)
-    mistakes.push(
-      '✖ needs a trust, its own or that of feed: what nobody has signed is not taken\n  → at archives',
-    );
   if (mistakes.length > 0) throw new TypeError(`${name}-updater: wrong options\n${mistakes.join('\n')}`);
-  const { preparationTimeout = 3600, idleTimeout = 3600, archives, ...rest } = options;
+  const { preparationTimeout = 3600, idleTimeout = 3600, ...rest } = options;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
     afterStep: null,
@@ -230,7 +214,6 @@ export function readOptions(given: InstanceOptions): Settings {
     workers: null,
     ...(said as typeof rest),
     product,
-    archives: archives && trust ? { directory: archives.directory, trust } : null,
     automatic: automaticSettings(options.automatic ?? {}),
     version: withV(options.version),
     preparationMs: preparationTimeout * 1000,

@@ -1,5 +1,4 @@
 import * as z from 'zod/mini';
-import { mostArchiveBytes } from '../../provenance/archive-header.ts';
 import { channels, isTarget } from '../../release/channel.ts';
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
@@ -21,13 +20,6 @@ const target = z.string().check(
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle`: once running jobs have ended');
 const force = about(z.optional(z.boolean()), 'Running jobs are cut short');
 
-const sum = z.string().check(z.regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits'));
-
-export const archiveSchema = z.strictObject({
-  size: about(z.int().check(z.gte(1), z.lt(mostArchiveBytes)), 'Of the archive, in bytes'),
-  sha256: about(sum, 'Of all its bytes, in hex'),
-});
-
 export const startSchema = z.strictObject({
   target: about(
     z.optional(target),
@@ -36,18 +28,14 @@ export const startSchema = z.strictObject({
   ),
   when,
   force,
-  from: about(
-    z.optional(sum),
-    'The `sha256` of an archive that was sent: it goes to what is in it. Not with a target',
-  ),
   through: about(
     z.optional(z.boolean()),
     'All the way: the releases that have to come before the target, or before `latest`, and then it',
   ),
 });
 
-export const backSchema = z.strictObject({
-  confirm: about(z.string(), 'The version to go back to, `to` of the offer', ['v1.4.2']),
+export const rollbackSchema = z.strictObject({
+  confirm: about(z.string(), 'The version to roll back to, `to` of the offer', ['v1.4.2']),
   when,
   force,
 });

@@ -16,8 +16,6 @@ export const usualTiming = {
   automatic: 15_000,
   /** Between two questions whether a path may go on. */
   path: 10_000,
-  /** How long no piece of an archive comes before another archive takes its place. */
-  archive: 60_000,
   /** Between two looks at the jobs that are waited for. */
   jobs: 2_000,
   /** How long a request waits until it is known whether a run was on as the server began. */
@@ -27,8 +25,8 @@ export const usualTiming = {
   /** Before a second try; each further one waits twice as long, up to `longestRetry`. */
   retry: 1_000,
   longestRetry: 60_000,
-  /** An updater looks at all data to tell how they differ from those of a restore point. */
-  compare: 300_000,
+  /** An updater checks a restore point against its hashes. */
+  check: 300_000,
   /** Between two looks at an updater's container. */
   follow: 250,
   /** The engine starts a container again within this time where it does at all. */

@@ -1,17 +1,16 @@
 import { targetFor } from '../../release/channel.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import {
-  archiveSchema,
   automaticSchema,
-  backSchema,
   channelSchema,
+  rollbackSchema,
   skipSchema,
   startSchema,
 } from '../contract/schemas.ts';
 import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
 import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
-import { readBody, readPiece } from './read-body.ts';
-import type { ArchiveReceiver, UpdateService } from './update-service.ts';
+import { readBody } from './read-body.ts';
+import type { UpdateService } from './update-service.ts';
 
 /** Event streams of one server at a time. */
 const mostStreams = 100;
@@ -39,29 +38,27 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const start: Endpoint = {
     answer: async (request, by) => {
       const said = (await readBody(request, startSchema)) ?? {};
-      const { when = 'now', force = false, from } = said;
+      const { when = 'now', force = false } = said;
       refuseBoth(when, force);
-      if (from !== undefined && (said.target !== undefined || said.through))
-        throw new Refusal(400, 'An archive goes to the release that is in it: `from` or a target.');
-      return begun(await service.start({ ...destinationOf(said), when, force, by, ...(from && { from }) }));
+      return begun(await service.start({ ...destinationOf(said), when, force, by }));
     },
   };
 
-  const offerBack: Endpoint = {
+  const offerRollback: Endpoint = {
     answer: async () => {
-      const asked = await service.backOffer();
+      const asked = await service.rollbackOffer();
       if ('reason' in asked) throw new Refusal(409, asked.reason.message, asked);
       return jsonResponse(200, asked.offer);
     },
   };
 
-  const goBack: Endpoint = {
+  const rollback: Endpoint = {
     answer: async (request, by) => {
-      const order = await readBody(request, backSchema);
-      if (!order) throw new Refusal(400, 'The body must confirm the version to go back to.');
+      const order = await readBody(request, rollbackSchema);
+      if (!order) throw new Refusal(400, 'The body must confirm the version to roll back to.');
       const { confirm, when = 'now', force = false } = order;
       refuseBoth(when, force);
-      return begun(await service.goBack({ confirm, when, force, by }));
+      return begun(await service.rollback({ confirm, when, force, by }));
     },
   };
 
@@ -134,62 +131,15 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
     },
   };
 
-  const takeArchives = (): ArchiveReceiver => {
-    if (service.archives !== null) return service.archives;
-    const reason = { code: 'no-archives' as const, message: 'the platform takes no archives' };
-    throw new Refusal(409, reason.message, { reason });
-  };
-
-  const beginArchive: Endpoint = {
-    answer: async (request) => {
-      const announced = await readBody(request, archiveSchema);
-      if (!announced) throw new Refusal(400, 'The body must say the size and the sum of the archive.');
-      return received(await takeArchives().begin(announced));
-    },
-  };
-
-  const sendPiece: Endpoint = {
-    answer: async (request) => {
-      const { searchParams } = new URL(request.url);
-      const [sha256, offset] = [searchParams.get('sha256') ?? '', searchParams.get('offset') ?? ''];
-      if (!/^[0-9a-f]{64}$/.test(sha256) || !/^\d{1,10}$/.test(offset))
-        throw new Refusal(
-          400,
-          'The address must say of which archive the piece is (sha256), and where it begins (offset).',
-        );
-      const archives = takeArchives();
-      const answer = await archives.receive(
-        { sha256, offset: Number(offset) },
-        readPiece(request, service.closing),
-      );
-      if (answer === null) throw new Refusal(404, 'Nothing of that archive is here: begin again.');
-      return received(answer);
-    },
-  };
-
-  const received = (answer: Awaited<ReturnType<ArchiveReceiver['begin']>>): Response => {
-    if ('reason' in answer) throw new Refusal(409, answer.reason.message, answer);
-    return jsonResponse(200, answer.archive);
-  };
-
-  const removeArchive: Endpoint = {
-    answer: async () => {
-      const refused = await takeArchives().remove();
-      if (refused) throw new Refusal(409, refused.reason.message, refused);
-      return new Response(null, { status: 204, headers: commonHeaders });
-    },
-  };
-
   const at = (methods: Record<string, Endpoint>) => new Map(Object.entries(methods));
   return new Map([
     [path, at({ GET: status, POST: start })],
     [`${path}/progress`, at({ GET: progress, DELETE: cancel })],
     [`${path}/history`, at({ GET: history })],
-    [`${path}/back`, at({ GET: offerBack, POST: goBack })],
+    [`${path}/rollback`, at({ GET: offerRollback, POST: rollback })],
     [`${path}/channel`, at({ PUT: channel })],
     [`${path}/skip`, at({ PUT: skip })],
     [`${path}/automatic`, at({ PUT: automatic })],
-    [`${path}/archive`, at({ POST: beginArchive, PUT: sendPiece, DELETE: removeArchive })],
   ]);
 }
 

@@ -4,10 +4,9 @@ import { optional, percent, shape, text, word } from '../../wire/fields.ts';
 import { answers } from '../../wire/status.ts';
 import {
   abouts,
-  archiveSchema,
   automaticSchema,
-  backSchema,
   channelSchema,
+  rollbackSchema,
   skipSchema,
   startSchema,
 } from '../contract/schemas.ts';
@@ -24,11 +23,10 @@ const lineShape = shape('Line', "One line of the updater's log", {
 export const componentSchemas = (): object => ({
   ...Object.fromEntries([...answers, lineShape].map(({ name, component }) => [name, component])),
   Start: requestSchema(startSchema),
-  Back: requestSchema(backSchema),
+  Rollback: requestSchema(rollbackSchema),
   ChannelChoice: requestSchema(channelSchema),
   Skip: requestSchema(skipSchema),
   AutomaticChoice: requestSchema(automaticSchema),
-  Announced: requestSchema(archiveSchema),
 });
 
 function requestSchema(schema: z.ZodMiniType): object {

@@ -1,5 +1,5 @@
 import { componentSchemas } from './openapi-schemas.ts';
-import { bodyLimit, pieceLimit } from './read-body.ts';
+import { bodyLimit } from './read-body.ts';
 
 /**
  * The endpoints as an OpenAPI 3.1 document; what they take and give comes from the schemas that the server itself goes
@@ -24,11 +24,10 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       [path]: { get: getStatus, head: headOf(getStatus), post: startUpdate },
       [`${path}/progress`]: { get: getProgress, head: headOf(getProgress), delete: cancelUpdate },
       [`${path}/history`]: { get: getHistory, head: headOf(getHistory) },
-      [`${path}/back`]: { get: getBack, head: headOf(getBack), post: goBack },
+      [`${path}/rollback`]: { get: getRollback, head: headOf(getRollback), post: rollback },
       [`${path}/channel`]: { put: chooseChannel },
       [`${path}/skip`]: { put: skipRelease },
       [`${path}/automatic`]: { put: setAutomatic },
-      [`${path}/archive`]: { post: beginArchive, put: sendPiece, delete: removeArchive },
     },
     components: {
       schemas: componentSchemas(),
@@ -170,27 +169,27 @@ const startUpdate = {
   },
 };
 
-const getBack = {
-  operationId: 'getBack',
-  summary: 'What going back to the last restore point leads to, and what is lost by it',
+const getRollback = {
+  operationId: 'getRollback',
+  summary: 'The effects of a rollback to the last restore point',
   responses: {
     '200': {
       description: 'An updater has looked, which may take minutes; the answer is remembered for one.',
       headers,
-      content: json('BackOffer'),
+      content: json('RollbackOffer'),
     },
     ...forAdmins,
-    '409': problem('There is nothing to go back to, or no way; `reason` (a Reason) says why.'),
+    '409': problem('There is no restore point, or it cannot be used; `reason` (a Reason) gives the cause.'),
   },
 };
 
-const goBack = {
-  operationId: 'goBack',
-  summary: 'Goes back to the version before the last update, with the data that it had then',
+const rollback = {
+  operationId: 'rollback',
+  summary: 'Rolls back to the version before the last update and restores the data saved then',
   requestBody: {
     required: true,
     description: '`when: "idle"` and `force: true` are not for one request.',
-    content: json('Back'),
+    content: json('Rollback'),
   },
   responses: startUpdate.responses,
 };
@@ -295,73 +294,5 @@ const setAutomatic = {
   responses: {
     '200': { description: 'The status, by what is set now.', headers, content: json('Status') },
     ...changeByBody,
-  },
-};
-
-const notTaken = problem('No archive is taken here, or this one is not; `reason` (a Reason) says why.');
-
-const beginArchive = {
-  operationId: 'beginArchive',
-  summary: 'Says which archive of a release is to be sent',
-  requestBody: { required: true, content: json('Announced') },
-  responses: {
-    '200': {
-      description: 'What is here of it by now: the next piece begins at `received`.',
-      headers,
-      content: json('Archive'),
-    },
-    ...changeByBody,
-    '409': notTaken,
-  },
-};
-
-const sendPiece = {
-  operationId: 'sendPiece',
-  summary: 'Sends the next piece of the archive',
-  parameters: [
-    {
-      name: 'sha256',
-      in: 'query',
-      required: true,
-      description: 'Of the whole archive, as it was announced',
-      schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
-    },
-    {
-      name: 'offset',
-      in: 'query',
-      required: true,
-      description: 'Where in the archive the piece begins',
-      schema: { type: 'integer', minimum: 0 },
-    },
-  ],
-  requestBody: {
-    required: true,
-    description: `${pieceLimit} bytes at most; what of it comes before a line breaks is kept.`,
-    content: { 'application/octet-stream': {} },
-  },
-  responses: {
-    '200': {
-      description:
-        'What is here, on the disk. Of a piece at another offset than what was here, nothing is taken: it goes on at `received`.',
-      headers,
-      content: json('Archive'),
-    },
-    ...change,
-    '400': problem('The address does not say what is sent, or the body ended too early.'),
-    '404': problem('Nothing of that archive is here, or at this server: begin again.'),
-    '408': problem('Nothing more came within 10 s, or it was not complete within 5 minutes.'),
-    '409': notTaken,
-    '413': problem(`The piece is larger than ${pieceLimit} bytes.`),
-    '415': problem('The body is not application/octet-stream.'),
-  },
-};
-
-const removeArchive = {
-  operationId: 'removeArchive',
-  summary: 'Removes the archive, or what is here of one',
-  responses: {
-    '204': { description: 'None is here.', headers },
-    ...change,
-    '409': problem('An update is on, which may need it; or no archive is taken here.'),
   },
 };

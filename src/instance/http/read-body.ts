@@ -1,6 +1,6 @@
 import type * as z from 'zod/mini';
 import { inTime } from '../host/ask-host.ts';
-import { comeBack, Refusal } from './problem.ts';
+import { Refusal } from './problem.ts';
 
 /** Bytes. */
 export const bodyLimit = 16 * 1024;
@@ -17,55 +17,6 @@ export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): P
   if (error)
     throw new Refusal(400, `The body is not as it must be: ${error.issues.map(describe).join('; ')}.`);
   return data;
-}
-
-/** Bytes. */
-export const pieceLimit = 8 * 1024 * 1024;
-/** Milliseconds that a piece has to come, whole. */
-const pieceMs = 300_000;
-
-/**
- * The bytes of a piece as they come: what came before a line broke is not lost.
- * @throws Refusal 400, 408, 413, 415; 503 where the server closes
- */
-export async function* readPiece(request: Request, closing: AbortSignal): AsyncGenerator<Uint8Array> {
-  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/octet-stream')
-    throw new Refusal(415, 'A piece must be application/octet-stream.');
-  if (request.bodyUsed)
-    throw new Error('the body of the request was read before it came to the update endpoints');
-  if (closing.aborted) throw comeBack('The server is closing.');
-  const reader = request.body?.getReader();
-  if (!reader) return;
-  const until = performance.now() + pieceMs;
-  const over = new AbortController();
-  const closed = new Promise<never>((_, reject) => {
-    const onClose = () => reject(comeBack('The server is closing.'));
-    closing.addEventListener('abort', onClose, { signal: over.signal });
-  });
-  closed.catch(() => {});
-  const late = () =>
-    new Refusal(
-      408,
-      `Nothing more of the piece came within ${bodyMs / 1000} s, or it was not complete within ${pieceMs / 1000} s.`,
-    );
-  try {
-    for (let length = 0; ; ) {
-      const next = reader.read().catch(() => {
-        throw new Refusal(400, 'The body ended too early.');
-      });
-      const wait = Math.max(0, Math.min(bodyMs, until - performance.now()));
-      const { done, value } = await Promise.race([inTime(next, wait, late), closed]);
-      if (done) return;
-      length += value.length;
-      if (length > pieceLimit) throw new Refusal(413, `A piece has ${pieceLimit} bytes at most.`);
-      yield value;
-    }
-  } finally {
-    over.abort();
-    // The cancelled body is not awaited: its sender may take its time.
-    reader.cancel().catch(() => {});
-  }
 }
 
 /** Counts the bytes itself: Content-Length may be absent, or a lie. */

@@ -14,7 +14,7 @@ export async function askBuildServers(
   try {
     const answer: unknown = await askHost('buildServers', () => settings.buildServers(), host);
     if (!Array.isArray(answer)) return [];
-    return answer.flatMap((one) => readBuildServer(one, version, settings.product.name));
+    return answer.flatMap((one) => readBuildServer(one, version));
   } catch (cause) {
     if (!(cause instanceof HostFailure)) throw cause;
     settings.log({ level: 'warn', message: 'the build servers cannot be told', cause });
@@ -33,10 +33,10 @@ export async function buildServersLeftBehind(
   return servers.filter(({ behind }) => behind).map(leftBehind);
 }
 
-/** None where it is no build server. */
-function readBuildServer(one: unknown, running: string, product: string): BuildServer[] {
+/** Empty without a name, a version and a command. */
+function readBuildServer(one: unknown, running: string): BuildServer[] {
   const { name, version: given, command } = Object(one) as Record<string, unknown>;
-  if (typeof name !== 'string' || typeof given !== 'string') return [];
+  if (typeof name !== 'string' || typeof given !== 'string' || typeof command !== 'string') return [];
   const version = /^\d/.test(given) ? `v${given}` : given;
   const isOfRelease = channelOf(version) !== null && channelOf(running) !== null;
   return [
@@ -45,7 +45,7 @@ function readBuildServer(one: unknown, running: string, product: string): BuildS
       version,
       // A build of no release is behind where it is another than what runs.
       behind: isOfRelease ? isAhead(running, version) : version !== running,
-      command: typeof command === 'string' && command !== '' ? command : `${product} update`,
+      command,
     },
   ];
 }

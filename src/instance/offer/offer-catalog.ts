@@ -120,6 +120,6 @@ export class OfferCatalog {
   }
 }
 
-/** Nobody knows what runs. A version that was gone back to is older, and no update leads there. */
+/** The running version is unknown. After a rollback an older version runs, which no update installs. */
 const isUnclear = (run: Run | null): run is Run =>
   run?.kind === 'update' && (run.outcome === 'broken' || run.outcome === 'crashed');

@@ -51,8 +51,6 @@ export interface Destination {
   path?: readonly string[] | undefined;
   /** What the updater has to find, where proof is asked for. */
   proof?: ReleaseFile | undefined;
-  /** The archive that it is loaded from, on the host. */
-  archive?: string | undefined;
 }
 
 /** What an instance is offered (docs/contract.md 8.5 and docs/contract.md 8.17). */

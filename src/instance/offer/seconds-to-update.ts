@@ -11,7 +11,9 @@ const telling = 3;
  */
 export function secondsToUpdate(past: readonly Run[], { isReady }: { isReady: boolean }): number | null {
   const took = past
-    .filter(({ kind, outcome, wentBack }) => kind === 'update' && outcome === 'updated' && wentBack === null)
+    .filter(
+      ({ kind, outcome, rolledBack }) => kind === 'update' && outcome === 'updated' && rolledBack === null,
+    )
     .slice(0, telling)
     .flatMap(({ steps }) => {
       const counted = steps.filter(({ state }) => state !== 'waiting' && !(isReady && state === 'pull'));

@@ -24,8 +24,6 @@ export interface Home {
   directories: readonly string[];
   /** The file with logins of registries on the host; null where the server has none. */
   credentials: string | null;
-  /** The directory for archives on the host; null where there is none, or it is on no mount. */
-  archives: string | null;
   /** What the server's container was created from, and the image that came to. */
   imageReference: string;
   imageId: string;
@@ -51,7 +49,7 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
   const listed = [composeLabels.files, composeLabels.envFiles].flatMap((label) =>
     (own.labels[label] ?? '').split(',').filter(isAbsolute).map(dirname),
   );
-  const { registryCredentials, archives } = settings;
+  const { registryCredentials } = settings;
   return {
     containerId: own.id,
     project,
@@ -61,7 +59,6 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
     socket: socketOnHost(paths, settings, realSocket, manual),
     directories: outermost([directory, ...listed, ...settings.directories]),
     credentials: registryCredentials === null ? null : paths.toHost(registryCredentials),
-    archives: archives === null ? null : paths.toHost(archives.directory),
     imageReference: own.imageReference,
     imageId: own.imageId,
     imageManifest: own.imageManifest,

@@ -34,17 +34,12 @@ export const maxRestarts = 3;
 
 /** What of an updater's container is different from run to run. */
 export interface UpdaterOrder {
-  /** `update`, `fetch` or `back`, with its own options. */
+  /** `update`, `fetch` or `rollback`, with its own options. */
   command: readonly [word: string, ...options: string[]];
   /** All of them, the app first; null leaves the choice to the updater. */
   services: readonly string[] | null;
   origin: RunOrigin;
-  /** The archive of a release, on the host, that it goes by. */
-  archive?: string | undefined;
 }
-
-/** Where the updater has it. */
-const archivePath = '/run/svc-updater/archive.tar';
 
 type UpdaterSettings = Pick<
   Settings,
@@ -55,7 +50,7 @@ type UpdaterSettings = Pick<
 export function updaterContainer(
   home: Home,
   { product, containerName, updaterImage, updaterEnvironment, restorePoint }: UpdaterSettings,
-  { command, services, origin, archive }: UpdaterOrder,
+  { command, services, origin }: UpdaterOrder,
 ): ContainerSpec {
   const environment = {
     // Nobody is there to say of each other service that it stays: the platform answers for its list.
@@ -67,13 +62,13 @@ export function updaterContainer(
     // By it the updater knows the instance: what other containers say of themselves anybody may have written.
     SVC_UPDATER_CONTAINER: home.containerId,
   };
-  // What was kept is told in fields, which only JSON has.
-  const log = restorePoint || command[0] === 'back' ? 'json' : 'line';
+  // Restore points and rollbacks are logged as fields, which only JSON has.
+  const log = restorePoint || command[0] === 'rollback' ? 'json' : 'line';
   return {
     name: containerName,
     Image: updaterImage,
     Cmd: [
-      ...[...command, ...(archive ? ['--from', archivePath] : [])],
+      ...command,
       ...['--project', home.project, '--dir', home.directory, '--log', log],
       ...(services ?? []).flatMap((name) => ['--service', name]),
     ],
@@ -93,7 +88,7 @@ export function updaterContainer(
       [labels.startedAt]: origin.startedAt,
     },
     HostConfig: {
-      Mounts: [...updaterMounts(home), ...(archive ? [bind(archive, archivePath, true)] : [])],
+      Mounts: updaterMounts(home),
       NetworkMode: 'none',
       CapDrop: ['ALL'],
       CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
@@ -109,14 +104,14 @@ export function updaterContainer(
 
 /** Of an updater beside that of the runs: instances that share an engine have one each. */
 export const asideName = (
-  word: 'back' | 'ahead',
+  word: 'rollback' | 'ahead',
   { containerName }: Pick<Settings, 'containerName'>,
   { project }: Pick<Home, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
 /** An updater of that name, which the engine never starts again. */
 export function asideContainer(
-  word: 'back' | 'ahead',
+  word: 'rollback' | 'ahead',
   home: Home,
   settings: UpdaterSettings,
   order: UpdaterOrder,
@@ -183,7 +178,7 @@ export function originOf(container: ContainerDetails): RunOrigin {
   const at = container.args.indexOf('--target');
   return {
     id: text('run') ?? container.id.slice(0, 12),
-    kind: container.args[0] === 'back' ? 'back' : 'update',
+    kind: container.args[0] === 'rollback' ? 'rollback' : 'update',
     from: text('from'),
     to: text('to') ?? (at < 0 ? null : (container.args[at + 1] ?? null)),
     startedAt: text('startedAt') ?? new Date(container.createdAt).toISOString(),

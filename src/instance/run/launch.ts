@@ -24,7 +24,7 @@ const pullLimitMs = 30 * 60_000;
  */
 export async function launch(
   record: RunRecord,
-  { home, target, proof, archive }: Pick<Destination, 'target' | 'proof' | 'archive'> & { home: Home },
+  { home, target, proof }: Pick<Destination, 'target' | 'proof'> & { home: Home },
   context: LaunchContext,
   mayLaunch: () => Promise<boolean>,
 ): Promise<string | null> {
@@ -36,11 +36,11 @@ export async function launch(
     await endAhead(engine, settings, home);
     record.prepare('launching', 'starting the updater');
     const command =
-      record.run.kind === 'back'
-        ? (['back', '--yes'] as const)
+      record.run.kind === 'rollback'
+        ? (['rollback', '--yes'] as const)
         : (['update', '--target', target, ...(await expectOptions(proof, engine))] as const);
     await clearName(engine, home, settings.containerName);
-    const spec = updaterContainer(home, settings, { command, services, origin: record.run, archive });
+    const spec = updaterContainer(home, settings, { command, services, origin: record.run });
     if (!(await mayLaunch())) return null;
     signal.throwIfAborted();
     return await startContainer(engine, spec, signal);

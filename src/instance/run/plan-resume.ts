@@ -24,7 +24,7 @@ export type ResumeStep =
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; containerId: string; isOver: boolean }
   /**
-   * The run was started by hand, or was over and has begun anew. `undone` is the run that it takes back: a store among
+   * The run was started by hand, or was over and has begun anew. `undone` is the run that it rolls back: a store among
    * the data has it as open again.
    */
   | { kind: 'adopt'; origin: RunOrigin; containerId: string; undone: OpenRun | null }
@@ -43,7 +43,7 @@ export function planResume({ open, updater, server }: ResumeFacts): ResumeStep {
   if (own !== null && own.state !== 'made') {
     return { kind: 'follow', open, containerId: own.id, isOver: own.state === 'ended' };
   }
-  if (open.updater !== null && updater?.origin.kind === 'back' && updater.state !== 'made') {
+  if (open.updater !== null && updater?.origin.kind === 'rollback' && updater.state !== 'made') {
     return { kind: 'adopt', origin: updater.origin, containerId: updater.id, undone: open };
   }
   if (open.updater !== null) return { kind: 'end', open, outcome: 'crashed', leftover: null };

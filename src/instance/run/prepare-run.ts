@@ -48,7 +48,7 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
   const until = new Date(Date.now() + settings.idleMs).toISOString();
   for (let isPrepared = false; ; isPrepared = true) {
     if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
-    // A way back keeps the present by itself.
+    // A rollback saves the current data itself.
     if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
     signal.throwIfAborted();
     const containerId = await launch(record, plan, context, () => mayLaunch(plan.order, context));

@@ -1,6 +1,6 @@
 import { formatEnd } from '../../progress/end-line.ts';
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
-import { mayBeAway } from '../../wire/phase-rows.ts';
+import { isTooLate } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import { buildServersLeftBehind } from '../offer/build-servers.ts';
 import type { Surroundings } from '../place/surroundings.ts';
@@ -13,7 +13,7 @@ import { findUpdater } from './find-updater.ts';
 import { adviceOnCrash } from './follow-run.ts';
 import { planResume, type ResumeStep } from './plan-resume.ts';
 import { admitRun, type RunPlan } from './prepare-run.ts';
-import { freshRun, isLaunchState, RunRecord, runAgain, type Why } from './run-record.ts';
+import { freshRun, RunRecord, runAgain, type Why } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -138,10 +138,10 @@ export class RunController {
     const record = this.#record;
     const session = this.#session;
     if (record === null || record.hasEnded) return { reason: notRunning };
-    const { id, kind, state } = record.run;
-    // What was begun to be put back is put back to its end.
-    if (mayBeAway(record.run) || (kind === 'back' && !isLaunchState(state))) {
-      const message = `${settings.product.name} is being replaced: the update can no longer be cancelled`;
+    const { id, kind } = record.run;
+    if (isTooLate(record.run)) {
+      const what = kind === 'rollback' ? 'rollback' : 'update';
+      const message = `${settings.product.name} is being replaced: the ${what} can no longer be cancelled`;
       return { reason: { code: 'too-late', message } };
     }
     await session?.cancel(by);
@@ -330,10 +330,10 @@ export class RunController {
 
 const ignored = () => {};
 
-/** Its end was in what was put aside; that it was gone back from says that it had changed the instance. */
+/** Its end was in the store that the rollback has restored. Only a run that changed the instance is rolled back. */
 function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
   const record = new RunRecord(run);
-  record.end('updated', `${run.from} → ${run.to}, which was taken back`, new Date(startedAt));
+  record.end('updated', `${run.from} → ${run.to}, which was rolled back`, new Date(startedAt));
   return record.run;
 }
 

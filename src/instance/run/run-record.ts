@@ -4,7 +4,7 @@ import type { LineFields } from '../../progress/line.ts';
 import { outcomeOf } from '../../progress/outcome.ts';
 import { type EndState, isGoodEnd, launchStates, type RunState } from '../../wire/codes.ts';
 import { runOf } from '../../wire/reader-shapes.ts';
-import { pointShape, type Run, type RunStep, wentBackShape } from '../../wire/status.ts';
+import { pointShape, type Run, type RunStep, rolledBackShape } from '../../wire/status.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 
 export type LaunchState = (typeof launchStates)[number];
@@ -111,7 +111,7 @@ export class RunRecord {
   }
 
   /** What is found out besides. */
-  note(what: Partial<Pick<Run, 'cancelAskedBy' | 'away' | 'log' | 'point' | 'wentBack'>>): void {
+  note(what: Partial<Pick<Run, 'cancelAskedBy' | 'away' | 'log' | 'point' | 'rolledBack'>>): void {
     this.#change(what);
   }
 
@@ -124,8 +124,8 @@ export class RunRecord {
       return;
     }
     const point = pointShape.read(fields.restorePoint);
-    const wentBack = wentBackShape.read(fields.wentBack);
-    if (point || wentBack) this.#change({ ...(point && { point }), ...(wentBack && { wentBack }) });
+    const rolledBack = rolledBackShape.read(fields.rolledBack);
+    if (point || rolledBack) this.#change({ ...(point && { point }), ...(rolledBack && { rolledBack }) });
     const { phase, percent, message, time, level } = event;
     const outcome = outcomeOf(event);
     if (outcome !== null) {

@@ -7,7 +7,7 @@ export {
   type ScriptedJob,
   type ScriptedRun,
   type ScriptedStep,
-  typicalBack,
+  typicalRollback,
   typicalRun,
 } from './script.ts';
 export { createScriptedUpdates } from './scripted-updates.ts';

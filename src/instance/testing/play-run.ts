@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { formatEnd } from '../../progress/end-line.ts';
 import type { ProgressEvent } from '../../progress/event.ts';
 import { isGoodEnd, type PhaseWord } from '../../wire/codes.ts';
-import { mayBeAway } from '../../wire/phase-rows.ts';
+import { isTooLate } from '../../wire/phase-rows.ts';
 import { isLaunchState, type RunRecord } from '../http/update-service.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
@@ -33,8 +33,8 @@ export async function playRun(
     await playStep(step, record, stage, signal);
     if (record.hasEnded) break;
     if (absent.includes(step.disturbed)) away += step.seconds;
-    // Before the containers are replaced, an updater that is asked to stop does so at its next step.
-    if (record.run.cancelAskedBy !== null && !mayBeAway(step)) {
+    // Until the containers are replaced, an updater that is asked to stop does so at its next step.
+    if (record.run.cancelAskedBy !== null && !isTooLate({ ...record.run, state: step.state })) {
       finish(
         { outcome: 'cancelled', message: `nothing was changed, ${record.run.from} runs on` },
         record,
@@ -45,8 +45,8 @@ export async function playRun(
   }
   stage.disturb(null);
   if (record.hasEnded) return;
-  const { point, wentBack } = end;
-  record.note({ ...(away > 0 && { away }), ...(point && { point }), ...(wentBack && { wentBack }) });
+  const { point, rolledBack } = end;
+  record.note({ ...(away > 0 && { away }), ...(point && { point }), ...(rolledBack && { rolledBack }) });
   finish(end, record, stage);
 }
 

@@ -1,15 +1,15 @@
 import type { ProductOptions } from '../../progress/product.ts';
 import { type EndState, type launchStates, type PhaseWord, phaseWords } from '../../wire/codes.ts';
 import type {
-  BackOffer,
   JobInTheWay,
   NextRelease,
   PublishedRelease,
   Reason,
   RestorePoint,
+  RollbackOffer,
+  RolledBack,
   Run,
   Status,
-  WentBack,
 } from '../../wire/status.ts';
 import type { Awaitable, Caller } from '../contract/options.ts';
 
@@ -41,10 +41,10 @@ export interface ScriptedEnd {
   cause?: string;
   code?: string;
   advice?: string;
-  /** What it has kept before it replaced anything. */
+  /** The restore point that it saved. */
   point?: RestorePoint;
-  /** What runs again, with its data. */
-  wentBack?: WentBack;
+  /** The version and the data that were restored. */
+  rolledBack?: RolledBack;
   /** What runs afterwards. Default: `to` where it was updated, else what ran before. */
   version?: string;
 }
@@ -99,10 +99,10 @@ export interface Script {
   runs?: readonly ScriptedRun[];
   /** One for each wait of a path, `next.path` of the status; the last one for all that follow. Default one second. */
   betweens?: readonly ScriptedBetween[];
-  /** What going back leads to, or why there is no way. Default: nothing was kept. */
-  back?: BackOffer | Reason;
-  /** One for each way back that is started; the last one for all that follow. Default `typicalBack()`. */
-  backs?: readonly ScriptedRun[];
+  /** The effects of a rollback, or why there is none. Default: there is no restore point. */
+  rollback?: RollbackOffer | Reason;
+  /** One for each rollback that is started; the last one for all that follow. Default `typicalRollback()`. */
+  rollbacks?: readonly ScriptedRun[];
   /** Earlier runs, newest first. */
   history?: readonly Run[];
   /** Default: everybody is an admin. */
@@ -142,19 +142,21 @@ const pulled = [10, 40, 70, 100].map((percent) => ({
   message: `pulling, ${percent * 1.2} of 120 MB`,
   percent,
 }));
-const kept = [30, 60, 100].map((percent) => ({ message: `keeping, ${percent * 3.2} of 320 MB`, percent }));
+const copied = (percent: number) => ({ message: `copying data, ${percent * 3.2} of 320 MB`, percent });
 const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
   inspect: { seconds: 1, says: ['the updater begins', 'the instance is found'] },
   plan: { seconds: 1, says: ['app and worker go to the release'] },
   pull: { seconds: 5, says: pulled },
+  save: { seconds: 1, says: [copied(30), copied(60)] },
   write: { seconds: 1, says: ['.env is written'] },
-  save: { seconds: 2, says: kept, disturbed: 'closed' },
   recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
   verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
 };
+/** The second half of `save`, after the first stop. */
+const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
 
 /**
- * A run as most are, of 14 seconds, two of them without a server; with a restore point two seconds more. One that ends
+ * A run as most are, of 14 seconds, two of them without a server; with a restore point 16 seconds, four of them without. One that ends
  * otherwise ends in the phase that is named, by default in the last one.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
@@ -164,11 +166,17 @@ export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'u
   return playedThrough(played, rest);
 }
 
-/** A way back: nothing is pulled or written, and the present is kept as well. */
-export const typicalBack = (end: ScriptedEnd = { outcome: 'updated' }): ScriptedRun =>
+/** A rollback: nothing is pulled, and the current data is saved first. */
+export const typicalRollback = (end: ScriptedEnd = { outcome: 'updated' }): ScriptedRun =>
   playedThrough(['inspect', 'plan', 'save', 'recreate', 'verify'], end);
 
 function playedThrough(states: readonly PhaseWord[], end: ScriptedEnd): ScriptedRun {
   const launching = { state: 'launching', seconds: 1, says: ['launching the updater'] } as const;
-  return { steps: [launching, ...states.map((state) => ({ state, ...typical[state] }))], end };
+  const isStopped = states.includes('save');
+  const steps = states.flatMap((state): ScriptedStep[] => {
+    if (state === 'save') return [{ state, ...typical.save }, stopped];
+    const isAway = state === 'write' && isStopped;
+    return [{ state, ...typical[state], ...(isAway && { disturbed: 'closed' }) }];
+  });
+  return { steps: [launching, ...steps], end };
 }

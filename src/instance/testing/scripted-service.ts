@@ -3,19 +3,19 @@ import type { ProgressEvent } from '../../progress/event.ts';
 import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
-import { mayBeAway } from '../../wire/phase-rows.ts';
+import { isTooLate } from '../../wire/phase-rows.ts';
 import type {
-  BackOffer,
   CancelReason,
   JobInTheWay,
   NextRelease,
   Reason,
+  RollbackOffer,
   Run,
   Status,
 } from '../../wire/status.ts';
 import { decide } from '../by-itself/decide.ts';
 import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
-import type { BackStart, StartOrder } from '../contract/instance-updates.ts';
+import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
 import { playRun } from './play-run.ts';
@@ -26,7 +26,7 @@ import {
   type ScriptedBetween,
   type ScriptedRun,
   type StatusPieces,
-  typicalBack,
+  typicalRollback,
   typicalRun,
 } from './script.ts';
 
@@ -154,23 +154,23 @@ export class ScriptedService implements UpdateService {
     this.#update({ to, by, path }, []);
   }
 
-  async backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }> {
-    const { back = noPoint } = this.#script;
-    return 'code' in back ? { reason: back } : { offer: back };
+  async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
+    const { rollback = noPoint } = this.#script;
+    return 'code' in rollback ? { reason: rollback } : { offer: rollback };
   }
 
-  async goBack({ confirm, when, force, by }: BackStart): Promise<{ run: Run } | { reason: Reason }> {
-    const asked = await this.backOffer();
+  async rollback({ confirm, when, force, by }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+    const asked = await this.rollbackOffer();
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
-    if (to !== confirm) return { reason: { code: 'no-point', message: `What is kept is of ${to}.` } };
+    if (to !== confirm) return { reason: { code: 'no-point', message: `The restore point is of ${to}.` } };
     const jobs = this.#jobs();
     const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
     const reason = this.#reason(force || waits ? [] : jobs);
     if (reason && reason.code !== 'up-to-date') return { reason };
-    const { backs = [typicalBack()] } = this.#script;
-    const played = backs[Math.min(this.#ways++, backs.length - 1)] ?? typicalBack();
-    return { run: this.#play(played, { kind: 'back', to, by }, waits ? jobs : []) };
+    const { rollbacks = [typicalRollback()] } = this.#script;
+    const played = rollbacks[Math.min(this.#ways++, rollbacks.length - 1)] ?? typicalRollback();
+    return { run: this.#play(played, { kind: 'rollback', to, by }, waits ? jobs : []) };
   }
 
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
@@ -183,13 +183,12 @@ export class ScriptedService implements UpdateService {
       return { run };
     }
     if (!open) return { reason: { code: 'not-running', message: 'No update is on.' } };
-    const { state, kind } = open.run;
-    if (mayBeAway(open.run) || (kind === 'back' && !isLaunchState(state))) {
+    if (isTooLate(open.run)) {
       const message = 'The containers are being replaced: it goes on to its end.';
       return { reason: { code: 'too-late', message } };
     }
     open.note({ cancelAskedBy: by });
-    if (isLaunchState(state))
+    if (isLaunchState(open.run.state))
       open.end('cancelled', `cancelled before anything was changed, ${this.version} runs on`);
     return { run: open.run };
   }
@@ -213,8 +212,6 @@ export class ScriptedService implements UpdateService {
     this.#change({ automatic: { ...settings, nextAt: at, keptBack: null } });
     return this.status();
   }
-
-  readonly archives = null;
 
   async record(): Promise<RunRecord | null> {
     const [past] = this.#script.history ?? [];
@@ -329,4 +326,4 @@ type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'path'>>;
 const whole = (next: StatusPieces['next']): NextRelease | null =>
   next && { ready: null, seconds: null, path: [next.version], ...next };
 
-const noPoint: Reason = { code: 'no-point', message: 'No update has kept the data.' };
+const noPoint: Reason = { code: 'no-point', message: 'The last update has saved no restore point.' };

@@ -32,9 +32,9 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     status: (options) => service.status(options),
     update: ({ target, when = 'now', force = false, through = false, by = name } = {}) =>
       service.start({ target: target ?? null, when, force, through, by }),
-    backOffer: () => service.backOffer(),
-    goBack: ({ confirm, when = 'now', force = false, by = name }) =>
-      service.goBack({ confirm, when, force, by }),
+    rollbackOffer: () => service.rollbackOffer(),
+    rollback: ({ confirm, when = 'now', force = false, by = name }) =>
+      service.rollback({ confirm, when, force, by }),
     cancel: ({ by = name } = {}) => service.cancel(by),
     setChannel: (channel) => service.setChannel(channel),
     skip: (version) => service.skip(version),

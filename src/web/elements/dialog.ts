@@ -3,7 +3,7 @@ import { serverTime } from '../model/ages.ts';
 import { type DialogView, dialogView } from '../model/dialog-view.ts';
 import type { PageState } from '../model/page-state.ts';
 import { reportText } from '../model/report.ts';
-import { betweenOf, isBack, newsUrl, openRun, reloadFor } from '../model/selectors.ts';
+import { betweenOf, isRollback, newsUrl, openRun, reloadFor } from '../model/selectors.ts';
 import { leaveHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import type { Content, DialogContext, LocalState } from '../views/components.ts';
@@ -185,8 +185,8 @@ export class SvcUpdateDialog extends UpdateElement {
       },
       check: () => void store.check(),
       skip: (version) => void store.skip(version),
-      askBack: (to) => void store.askBack(to),
-      goBack: (order) => void store.goBack(order),
+      askRollback: (to) => void store.askRollback(to),
+      rollback: (order) => void store.rollback(order),
       close: () => this.close(),
       dismiss: (run) => {
         this.close();
@@ -195,7 +195,7 @@ export class SvcUpdateDialog extends UpdateElement {
       tryAgain: (run, order) => {
         if (order !== null) return void store.start(order, run.id);
         store.dismiss(run.id);
-        if (isBack(run) && run.to !== null) void store.askBack(run.to);
+        if (isRollback(run) && run.to !== null) void store.askRollback(run.to);
         else void store.check();
       },
       reload: () => {
@@ -225,9 +225,9 @@ export class SvcUpdateDialog extends UpdateElement {
 }
 
 function closingLabel(state: PageState): string {
-  const { close, closeOn, closeBackOn } = texts();
+  const { close, closeOn, closeRollbackOn } = texts();
   if (!state.isUpdating && !betweenOf(state)) return close;
-  return isBack(openRun(state)) ? closeBackOn : closeOn;
+  return isRollback(openRun(state)) ? closeRollbackOn : closeOn;
 }
 
 /** Opens the dialog of an address: the page's own, else a new one with the attributes of its opener. */

@@ -58,8 +58,8 @@ export class SvcUpdateNotice extends UpdateElement {
       h('button', { key: pill.kind, type: 'button', class: look, onclick: press }, label);
     switch (pill.kind) {
       case 'updating': {
-        const [word, counted] = pill.isBack
-          ? [t.goingBack, t.goingBackPercent]
+        const [word, counted] = pill.isRollback
+          ? [t.rollingBack, t.rollingBackPercent]
           : [t.updating, t.updatingPercent];
         const { percent, place } = pill;
         const label = place
@@ -70,7 +70,7 @@ export class SvcUpdateNotice extends UpdateElement {
         return pill.isButton ? button(label, open) : h('span', { key: pill.kind, class: 'pill' }, label);
       }
       case 'failed':
-        return button(pill.isBack ? t.backFailed : t.updateFailed, open, 'pill bad');
+        return button(pill.isRollback ? t.rollbackFailed : t.updateFailed, open, 'pill bad');
       case 'reload':
         return button(t.reloadFor(pill.version), () => location.reload());
       case 'available':

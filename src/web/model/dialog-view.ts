@@ -1,24 +1,24 @@
 import { launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
-import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
+import { isTooLate, mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Order } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type {
-  BackOffer,
   Between,
   JobInTheWay,
   PublishedRelease,
   Reason,
+  RollbackOffer,
   Run,
   Status,
 } from '../../wire/status.ts';
 import { ageOf, serverTime } from './ages.ts';
-import { type Back, isOpen, type PageState } from './page-state.ts';
+import { isOpen, type PageState, type Rollback } from './page-state.ts';
 import {
   betweenOf,
   type EndKind,
   endKind,
-  isBack,
   isQuiet,
+  isRollback,
   isSame,
   known,
   offeredPath,
@@ -42,9 +42,9 @@ export type DialogView =
   /** svc is away without a reason that the page knows. */
   | { kind: 'no-answer'; absent: number; isOn: boolean }
   | { kind: 'starting'; to: string | null }
-  | { kind: 'back-asking'; to: string; asked: number }
-  | BackView
-  | { kind: 'back-refused'; to: string; problem: Problem | null; jobs: JobAge[] }
+  | { kind: 'rollback-asking'; to: string; asked: number }
+  | RollbackView
+  | { kind: 'rollback-refused'; to: string; problem: Problem | null; jobs: JobAge[] }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'run-unknown'; run: Run; version: string | null }
   | RunView
@@ -71,6 +71,8 @@ export interface RunView {
   cancelProblem: Problem | null;
   /** Where on a path it is. */
   place: PathPlace | null;
+  /** Seconds that svc and its data services were stopped for the last restore point. */
+  saved: number | null;
 }
 
 /** One update of a path has ended, and the next one is to begin. */
@@ -114,14 +116,12 @@ export interface OfferView {
   skipped: { age: number | null } | null;
 }
 
-/** The way back to the restore point, before it is gone. */
-export interface BackView {
-  kind: 'back';
-  offer: BackOffer;
+/** A rollback to the restore point, before it is confirmed. */
+export interface RollbackView {
+  kind: 'rollback';
+  offer: RollbackOffer;
   version: string | null;
-  /** How long ago that began which is lost. */
-  lost: number | null;
-  /** The jobs that it would meet. */
+  /** The jobs that it would interrupt. */
   jobs: JobAge[];
 }
 
@@ -153,7 +153,7 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   if (open) return runView(open, state, server);
   if (start?.kind === 'pressed') return { kind: 'starting', to: start.to };
   if (start?.kind === 'not-started') return { kind: 'not-started', problem: start.problem };
-  if (state.back) return backView(state.back, state, now, server);
+  if (state.rollback) return rollbackView(state.rollback, state, now, server);
   if (status === null)
     return state.version === null ? { kind: 'asking' } : { kind: 'users-only', version: state.version };
   const between = betweenOf(state);
@@ -163,24 +163,24 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   return idleView(status, state, server);
 }
 
-function backView(
-  back: Back,
+function rollbackView(
+  rollback: Rollback,
   { status, version }: PageState,
   now: number,
   server: number | null,
 ): DialogView {
-  switch (back.kind) {
+  switch (rollback.kind) {
     case 'asking':
-      return { kind: 'back-asking', to: back.to, asked: Math.max(0, now - back.since) };
+      return { kind: 'rollback-asking', to: rollback.to, asked: Math.max(0, now - rollback.since) };
     case 'refused': {
-      const { to, problem } = back;
+      const { to, problem } = rollback;
       const { jobs = [] } = (problem?.reason ?? {}) as Partial<Reason>;
-      return { kind: 'back-refused', to, problem, jobs: withAges(jobs, server) };
+      return { kind: 'rollback-refused', to, problem, jobs: withAges(jobs, server) };
     }
     case 'offer': {
-      const { offer } = back;
+      const { offer } = rollback;
       const jobs = withAges(status?.reason?.jobs ?? [], server);
-      return { kind: 'back', offer, version, lost: ageOf(offer.since ?? offer.at, server), jobs };
+      return { kind: 'rollback', offer, version, jobs };
     }
   }
 }
@@ -219,6 +219,7 @@ function runView(run: Run, state: PageState, server: number | null): RunView {
     jobs: withAges(run.jobs, server),
     cancelProblem: state.cancelProblem,
     place: placeOf(run),
+    saved: state.status?.restorePoint?.seconds ?? null,
   };
 }
 
@@ -232,8 +233,7 @@ const withAges = (jobs: readonly JobInTheWay[], server: number | null): JobAge[]
   jobs.map((job) => ({ ...job, age: ageOf(job.since, server) }));
 
 function runKind(run: Run): RunView['kind'] {
-  // A way back is not to be stopped once it is more than a wait.
-  if (mayBeAway(run) || (run.kind === 'back' && run.state !== 'waiting')) return 'late';
+  if (isTooLate(run)) return 'late';
   if (run.cancelAskedBy !== null) return 'cancelling';
   if (!([...launchStates, ...phaseWords] as string[]).includes(run.state)) return 'other-state';
   if (run.state === 'waiting') return 'waiting';
@@ -251,8 +251,8 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     version,
     lags: kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
     // An update to the same version looks at what may be half done, and finishes it.
-    // The way back is offered anew, with what it costs by then.
-    again: isBack(run)
+    // A rollback is offered again, by the restore point of that moment.
+    again: isRollback(run)
       ? null
       : kind === 'broken'
         ? orderTo(run.to ?? version)
@@ -284,10 +284,8 @@ const blocking: Record<ReasonCode, Blocking> = {
   'job-running': 'jobs',
   'up-to-date': 'none',
   unproven: 'none',
-  'no-archives': 'none',
-  'archive-refused': 'none',
   'no-point': 'none',
-  'back-refused': 'none',
+  'rollback-refused': 'none',
 };
 
 /** What a dialog shows where nothing has happened. */
@@ -322,7 +320,7 @@ function offerView(status: Status, { history }: PageState, server: number | null
   const goal = path.at(-1) ?? to;
   const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === goal);
   const last = history?.find(
-    ({ outcome, away, kind }) => outcome === 'updated' && away !== null && kind !== 'back',
+    ({ outcome, away, kind }) => outcome === 'updated' && away !== null && kind !== 'rollback',
   );
   return {
     kind: 'available',

@@ -4,8 +4,8 @@ import type { PageState } from './page-state.ts';
 import {
   betweenOf,
   endKind,
-  isBack,
   isQuiet,
+  isRollback,
   isSame,
   openRun,
   orderOf,
@@ -25,8 +25,14 @@ export interface NoticeView {
 }
 
 export type Pill =
-  | { kind: 'updating'; isBack: boolean; percent: number | null; place: PathPlace | null; isButton: boolean }
-  | { kind: 'failed'; isBack: boolean }
+  | {
+      kind: 'updating';
+      isRollback: boolean;
+      percent: number | null;
+      place: PathPlace | null;
+      isButton: boolean;
+    }
+  | { kind: 'failed'; isRollback: boolean }
   | { kind: 'reload'; version: string }
   | { kind: 'available'; to: string };
 
@@ -62,7 +68,7 @@ function pillOf(
   if (run !== null || state.isUpdating || between)
     return {
       kind: 'updating',
-      isBack: isBack(run),
+      isRollback: isRollback(run),
       percent: isAdmin ? (run?.percent ?? null) : null,
       place: isAdmin ? (between ? placeBetween(state, between) : placeOf(run)) : null,
       isButton: isAdmin,
@@ -79,7 +85,7 @@ function pillOf(
   const { run: last, next } = status;
   // An outcome of a newer server's own is shown in the dialog alone, in its words.
   if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
-    return { kind: 'failed', isBack: isBack(last) };
+    return { kind: 'failed', isRollback: isRollback(last) };
   return next && status.skipped === null ? { kind: 'available', to: orderOf(status).target } : null;
 }
 

@@ -1,7 +1,7 @@
 import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
-import type { BackOffer, JobInTheWay, Reason, Run, Status, ToldRun } from '../../wire/status.ts';
+import type { JobInTheWay, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { readClock, type ServerClock } from './ages.ts';
 
 /** In milliseconds of the page's counter, `performance.now()`. */
@@ -21,11 +21,11 @@ export type Start =
   /** It was not accepted; `problem` is null where its answer was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
-/** What the person at this page has asked about the way back to the restore point. */
-export type Back =
+/** The rollback to the restore point that the person at this page has asked for. */
+export type Rollback =
   | { kind: 'asking'; to: string; since: Moment }
-  | { kind: 'offer'; offer: BackOffer }
-  /** svc has said no, to the question or to the way itself; `problem` is null where an answer was lost. */
+  | { kind: 'offer'; offer: RollbackOffer }
+  /** svc has refused the question or the rollback; `problem` is null where an answer was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
 /** All that a page knows. It is never changed in place. */
@@ -48,7 +48,7 @@ export interface PageState {
   /** svc answers that it knows nothing of the watched run. */
   isWatchedUnknown: boolean;
   start: Start | null;
-  back: Back | null;
+  rollback: Rollback | null;
   /** The answer to a cancellation that is not possible. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
@@ -69,7 +69,7 @@ export const initialState: PageState = {
   watchedEndedAt: null,
   isWatchedUnknown: false,
   start: null,
-  back: null,
+  rollback: null,
   cancelProblem: null,
   history: null,
   queued: 0,
@@ -88,7 +88,7 @@ export type Action =
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
-  | { kind: 'back'; back: Back }
+  | { kind: 'rollback'; rollback: Rollback }
   /** The person has read what became of a start, a cancellation or a question. */
   | { kind: 'acknowledged' };
 
@@ -108,7 +108,7 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
     case 'history':
       return withHistory({ ...answered, history: clean(action.runs) }, at);
     case 'pressed':
-      return { ...state, start: action, back: null };
+      return { ...state, start: action, rollback: null };
     case 'in-the-way':
       return {
         ...state,
@@ -120,10 +120,10 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
       return { ...state, start: clean(action) };
     case 'cancel-refused':
       return { ...state, cancelProblem: clean(action.problem) };
-    case 'back':
-      return { ...state, start: null, back: clean(action.back) };
+    case 'rollback':
+      return { ...state, start: null, rollback: clean(action.rollback) };
     case 'acknowledged':
-      return { ...state, start: null, back: null, cancelProblem: null };
+      return { ...state, start: null, rollback: null, cancelProblem: null };
   }
 }
 
@@ -177,7 +177,7 @@ function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): Pag
     // A run has begun, so an answer to an earlier start or cancellation is out of date.
     const isOld = start?.kind === 'not-started';
     const watchedEndedAt = isOn ? null : at;
-    return { ...seen, watchedEndedAt, cancelProblem: null, back: null, start: isOld ? null : start };
+    return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
   // A server that has just begun may still be reading what came before; a run that was taken for crashed may go on.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;

@@ -15,7 +15,7 @@ export function lineText(line: unknown): string | null {
 /** Facts for an issue, in Markdown, and in English whatever the language of the page. */
 export function reportText(run: Run, version: string | null, lines: readonly string[]): string {
   const facts: [string, string | null][] = [
-    [run.kind === 'back' ? 'Way back' : 'Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
+    [run.kind === 'rollback' ? 'Rollback' : 'Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
     ['Runs now', version],
     ['Outcome', run.outcome],
     ['Code', run.code],

@@ -86,8 +86,8 @@ const endKinds: Record<EndState, EndKind> = {
 export const endKind = ({ outcome }: Run): EndKind => known(endKinds, outcome ?? '') ?? 'other-end';
 export const isGoodEnd = (run: Run): boolean => ['updated', 'unchanged', 'cancelled'].includes(endKind(run));
 
-/** A run to an older version, back to the data that were kept. */
-export const isBack = (run: Run | null): boolean => run?.kind === 'back';
+/** Whether the run restores an older version and its data. */
+export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';
 
 export const serversBehind = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ behind }) => behind) ?? [];

@@ -1,9 +1,9 @@
-import { type AutomaticChoice, type BackOrder, type Order, Reader } from '../../wire/reader.ts';
+import { type AutomaticChoice, type Order, Reader, type RollbackOrder } from '../../wire/reader.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import { followRun } from '../../wire/reader-follow.ts';
 import type { Problem, UserStatus } from '../../wire/reader-shapes.ts';
 import type { Status, ToldRun } from '../../wire/status.ts';
-import { type Action, type Back, initialState, type PageState, reduce } from '../model/page-state.ts';
+import { type Action, initialState, type PageState, type Rollback, reduce } from '../model/page-state.ts';
 import { closePause, schedule } from '../model/schedule.ts';
 import { betweenOf, openRun } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
@@ -12,9 +12,9 @@ import { LogLines } from './log-lines.ts';
 /** Milliseconds for which a new server may still look for the run that it was started by. */
 const unknownAfter = 5_000;
 
-const backRefused =
+const rollbackRefused =
   (to: string) =>
-  (problem: Problem | null): Action => ({ kind: 'back', back: { kind: 'refused', to, problem } });
+  (problem: Problem | null): Action => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
 
 /** The state of all elements of a page that ask the same address, and when what is asked for it. */
 export class Store {
@@ -110,24 +110,25 @@ export class Store {
     } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
   }
 
-  /** Asks what going back to a version means, until the person has read something else. */
-  async askBack(to: string): Promise<void> {
-    const asking: Back = { kind: 'asking', to, since: performance.now() };
-    this.#dispatch({ kind: 'back', back: asking });
-    const answer = await this.#reader.backOffer();
-    const { back } = this.#state;
-    if (back?.kind !== 'asking' || back.since !== asking.since) return;
-    if (answer.kind === 'ok') this.#dispatch({ kind: 'back', back: { kind: 'offer', offer: answer.value } });
+  /** Asks for the effects of a rollback, until the person has read something else. */
+  async askRollback(to: string): Promise<void> {
+    const asking: Rollback = { kind: 'asking', to, since: performance.now() };
+    this.#dispatch({ kind: 'rollback', rollback: asking });
+    const answer = await this.#reader.rollbackOffer();
+    const { rollback } = this.#state;
+    if (rollback?.kind !== 'asking' || rollback.since !== asking.since) return;
+    if (answer.kind === 'ok')
+      this.#dispatch({ kind: 'rollback', rollback: { kind: 'offer', offer: answer.value } });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
-    else this.#dispatch(backRefused(to)(answer.kind === 'problem' ? answer.problem : null));
+    else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
   }
 
-  /** Goes back, once however often it is called until that is answered. */
-  async goBack(order: BackOrder): Promise<void> {
+  /** Asks for a rollback, once however often it is called until that is answered. */
+  async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
     if (this.#state.start?.kind === 'pressed') return;
     this.#dispatch({ kind: 'pressed', to });
-    await this.#begun(await this.#reader.goBack(order), backRefused(to));
+    await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
   }
 
   /** What came of asking for a run; `refused` says that none did, of a problem or of an answer that was lost. */

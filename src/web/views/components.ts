@@ -1,5 +1,5 @@
 import type { RowOfRun } from '../../wire/phase-rows.ts';
-import type { BackOrder, Order } from '../../wire/reader.ts';
+import type { Order, RollbackOrder } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import { texts } from '../texts.ts';
@@ -26,8 +26,8 @@ export interface DialogContext {
   readonly cancel: () => void;
   readonly check: () => void;
   readonly skip: (version: string | null) => void;
-  readonly askBack: (to: string) => void;
-  readonly goBack: (order: BackOrder) => void;
+  readonly askRollback: (to: string) => void;
+  readonly rollback: (order: RollbackOrder) => void;
   readonly close: () => void;
   /** Closes the dialog, and never shows the end of the run again. */
   readonly dismiss: (run: string) => void;
@@ -49,7 +49,7 @@ export interface DialogContext {
 
 /** What a dialog knows by itself, until it is closed. */
 export interface LocalState {
-  /** The person is asked once more: whether jobs are to be cut short, whether data are to be lost. */
+  /** The person is asked once more: whether jobs are to be cut short, whether data is to be replaced. */
   isConfirming?: boolean;
   /** All of the notes are shown. */
   isUnfolded?: boolean;

@@ -1,10 +1,10 @@
 import { type Child, h } from '../elements/dom.ts';
 import type { DialogView, ViewOf } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';
-import { renderBack, renderBackAsking, renderBackRefused } from './back.ts';
 import { button, type Content, type DialogContext, lead, muted } from './components.ts';
 import { renderEnd, renderRunUnknown } from './end.ts';
 import { renderJobs, renderNothing, renderNotPossible, renderOffer, renderReason } from './offer.ts';
+import { renderRollback, renderRollbackAsking, renderRollbackRefused } from './rollback.ts';
 import {
   renderBetween,
   renderNoAnswer,
@@ -30,9 +30,9 @@ const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogC
   'no-answer': renderNoAnswer,
   starting: renderStarting,
   'not-started': renderNotStarted,
-  'back-asking': renderBackAsking,
-  back: renderBack,
-  'back-refused': renderBackRefused,
+  'rollback-asking': renderRollbackAsking,
+  rollback: renderRollback,
+  'rollback-refused': renderRollbackRefused,
   'run-unknown': renderRunUnknown,
   between: renderBetween,
   nothing: renderNothing,

@@ -1,7 +1,7 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import { type Child, h } from '../elements/dom.ts';
 import type { EndView, ViewOf } from '../model/dialog-view.ts';
-import { isBack, isGoodEnd } from '../model/selectors.ts';
+import { isGoodEnd, isRollback } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import {
   box,
@@ -25,9 +25,9 @@ export function renderEnd(view: EndView, context: DialogContext): Content {
   const look = kind === 'updated' ? 'ok' : kind === 'broken' ? 'bad' : null;
   const isGood = isGoodEnd(run);
   return {
-    ...(isBack(run) && { title: texts().headingBack }),
+    ...(isRollback(run) && { title: texts().headingRollback(texts().product) }),
     key: `end ${run.id} ${kind}`,
-    announcement: joined(heading, kind !== 'updated' && sentence(run.cause ?? run.message)),
+    announcement: joined(heading, announced(view, context)),
     isUrgent: !isGood,
     body: [
       lead(heading, aboutOf(view, context), look),
@@ -35,6 +35,13 @@ export function renderEnd(view: EndView, context: DialogContext): Content {
     ],
     actions: actionsOf(view, context),
   };
+}
+
+/** After the heading. */
+function announced(view: EndView, context: DialogContext): string | false {
+  const { kind, run } = view;
+  if (run.rolledBack !== null) return aboutOf(view, context);
+  return kind !== 'updated' && sentence(run.cause ?? run.message);
 }
 
 function headingOf({ kind, run, version }: EndView): string {
@@ -47,16 +54,17 @@ function headingOf({ kind, run, version }: EndView): string {
     case 'cancelled':
       return t.cancelled;
     case 'failed':
-      if (run.wentBack !== null && run.to !== null) return t.didNotComeUp(run.to);
-      if (run.outcome === 'refused') return isBack(run) ? t.backRefused : t.refused;
-      return isBack(run) ? t.backFailed : t.failed;
+      if (run.rolledBack !== null && run.to !== null)
+        return t.versionFailed(run.to, run.cause === null ? '' : run.cause.replace(/\.$/, ''));
+      if (run.outcome === 'refused') return isRollback(run) ? t.rollbackRefused : t.refused;
+      return isRollback(run) ? t.rollbackFailed : t.failed;
     case 'broken':
-      if (run.outcome === 'crashed') return isBack(run) ? t.backCrashed : t.crashed;
+      if (run.outcome === 'crashed') return isRollback(run) ? t.rollbackCrashed : t.crashed;
       if (run.code === 'broken' && run.to !== null) return t.broken(run.to);
       return run.code === 'not-well' && version !== null
         ? t.notWell(version)
-        : isBack(run)
-          ? t.backUnknown
+        : isRollback(run)
+          ? t.rollbackUnknown
           : t.brokenUnknown;
     case 'other-end':
       return sentence(run.message || (run.outcome ?? '')).replace(/\.$/, '');
@@ -75,9 +83,9 @@ function aboutOf({ kind, run, version }: EndView, { now }: DialogContext): strin
     case 'other-end':
       return version === null ? '' : t.runsNow(version);
     default:
-      return run.wentBack === null
+      return run.rolledBack === null
         ? sentence(run.message)
-        : t.runsAgain(run.wentBack.version, moment(run.wentBack.at, now));
+        : t.rolledBackTo(run.rolledBack.version, moment(run.rolledBack.at, now));
   }
 }
 
@@ -98,11 +106,13 @@ function badBody({ kind, run, rows, version }: EndView, context: DialogContext):
   const { cause, code, advice, log } = run;
   const { report } = context.local;
   const isDeep = run.steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
-  const why = cause ?? code;
+  // The heading of a rolled back update has the cause.
+  const isTold = run.rolledBack !== null && run.to !== null && cause !== null;
+  const why = isTold ? null : (cause ?? code);
   return [
     isDeep && phaseList(rows),
     why !== null && box('bad', sentence(why), cause !== null && code !== null && h('span.mono', code)),
-    run.wentBack !== null && run.wentBack.kept !== null && muted(t.keptAs(run.to ?? '', run.wentBack.kept)),
+    isTold && code !== null && h('p', h('span.mono', code)),
     warningBox(run.warnings),
     advice !== null && h('p', h('b', t.next), ' ', advice),
     log !== null && command(log, context),

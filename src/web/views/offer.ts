@@ -35,12 +35,13 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   const away =
     view.lastAway === null ? t.awayFew(t.product) : t.awayAsLast(t.product, seconds(view.lastAway));
   const whole = status.next?.seconds ?? null;
-  const takes =
-    whole !== null && whole < 60 && view.lastAway !== null
+  const takes = status.restorePoint
+    ? sentences(whole !== null && t.itTakes(seconds(whole)), unavailableText(status.restorePoint))
+    : whole !== null && whole < 60 && view.lastAway !== null
       ? t.itTakesAway(t.product, seconds(whole), Math.max(1, Math.round(view.lastAway)))
       : sentences(whole !== null && t.itTakes(seconds(whole)), away);
   const preparation = status.preparation === null ? null : sentence(status.preparation);
-  const kept = keptText(status, to);
+  const saved = savedText(status, to);
   const label = before === null && path.length === 0 ? t.updateNow : t.updateTo(goal);
   const byItself = byItselfText(status, context.now);
   const notes = externalLink(view.url, t.releaseNotes, 'end');
@@ -61,12 +62,12 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
         muted(`${t.pathOf(path.length)}. ${t.awayEach(t.product)}`),
       ],
       before !== null && box('warn', t.needsFirst(before, to), h('span', t.needsFirstAbout)),
-      major && box('warn', t.onlyForward, dumpNode(sentences(preparation, kept), context)),
+      major && box('warn', t.onlyForward, dumpNode(sentences(preparation, saved), context)),
       notesNodes(view.releases, context),
       muted(
         sentences(
           !major && preparation,
-          !major && kept,
+          !major && saved,
           fetchedText(status),
           !path.length && takes,
           t.jobsWait,
@@ -89,15 +90,16 @@ function fetchedText({ next, ahead }: Status): string | false {
   return next?.ready ? t.downloaded : ahead?.state === 'fetching' && t.beingDownloaded(ahead.percent);
 }
 
-/** What the server keeps before the update, and what that is good for. */
-function keptText({ restorePoint, version }: Status, to: string): string | null {
+/** That the update saves the data first. */
+function savedText({ restorePoint, version }: Status, to: string): string | null {
   const t = texts();
-  if (restorePoint === null) return null;
-  const { seconds: takes } = restorePoint;
-  return sentences(
-    t.dataKept(t.product, to, version),
-    takes !== null && t.keepingTakes(t.product, seconds(takes)),
-  );
+  return restorePoint && t.dataSaved(t.product, to, version);
+}
+
+/** That the data services are stopped, too, and for how long the last time. */
+function unavailableText({ seconds: last }: NonNullable<Status['restorePoint']>): string {
+  const t = texts();
+  return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, seconds(last));
 }
 
 function dumpNode(before: string, { dumpUrl }: DialogContext): VNode {

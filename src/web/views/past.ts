@@ -1,9 +1,9 @@
-import { pointOf } from '../../wire/back-point.ts';
 import { byItself } from '../../wire/codes.ts';
+import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import type { PageState } from '../model/page-state.ts';
-import { isBack, isGoodEnd, serversBehind } from '../model/selectors.ts';
+import { isGoodEnd, isRollback, serversBehind } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import { button, type DialogContext } from './components.ts';
 import { behindNodes } from './end.ts';
@@ -13,13 +13,16 @@ import { channelName, dateText, fromTo, joined, seconds } from './format.ts';
 const shownRuns = 5;
 
 /** What is below every state: the channel, the last updates, and the build servers that are behind. */
-export function pastNode({ status, history, back, isUpdating }: PageState, context: DialogContext): Child {
+export function pastNode(
+  { status, history, rollback, isUpdating }: PageState,
+  context: DialogContext,
+): Child {
   const t = texts();
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
   const behind = serversBehind(status);
-  const point = back || isUpdating ? null : pointOf(history ?? [])?.point;
+  const point = rollback || isUpdating ? null : pointOf(history ?? [])?.point;
   const away = last && last.away !== null ? `, ${t.away(seconds(last.away))}` : '';
   const summary = joined(
     t.pastChannel(channelName(status.channel)),
@@ -36,7 +39,7 @@ export function pastNode({ status, history, back, isUpdating }: PageState, conte
       point &&
         h(
           'p',
-          button('back', t.backToVersion(point.version), () => context.askBack(point.version)),
+          button('rollback', t.rollBackToVersion(point.version), () => context.askRollback(point.version)),
         ),
       behindNodes(behind, context),
       context.settingsUrl !== null && h('p', h('a', { href: context.settingsUrl }, t.changeChannel)),
@@ -72,6 +75,6 @@ function runRow(run: Run, context: DialogContext): VNode {
 function outcomeOf(run: Run): string {
   const t = texts();
   const { outcome } = run;
-  if (outcome === 'updated' && isBack(run)) return t.wentBack;
+  if (outcome === 'updated' && isRollback(run)) return t.rolledBack;
   return codeText(t.outcomes, outcome ?? '', outcome ?? '');
 }

@@ -1,10 +1,10 @@
 import { byItself } from '../../wire/codes.ts';
-import type { RowOfRun } from '../../wire/phase-rows.ts';
+import { isTooLate, type RowOfRun, savesData } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/dom.ts';
 import { clockText } from '../model/ages.ts';
 import type { BetweenView, RunView, ViewOf } from '../model/dialog-view.ts';
-import { isBack, type PathPlace, placeOf } from '../model/selectors.ts';
+import { isRollback, type PathPlace, placeOf } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
@@ -17,7 +17,7 @@ import {
   lead,
   muted,
 } from './components.ts';
-import { duration, fromTo, joined, sentence, timeOfDay } from './format.ts';
+import { duration, fromTo, joined, seconds, sentence, sentences, timeOfDay } from './format.ts';
 import { jobList } from './offer.ts';
 import { stationList } from './stations.ts';
 
@@ -58,6 +58,7 @@ export function renderRun(view: RunView, context: DialogContext): Content {
       lead(fromTo(run.from, run.to), joined(stepOf(view), begun(run), t.closingIsHarmless)),
       stationsOf(view),
       phaseList(rows),
+      run.state === 'save' && muted(savingText(view)),
       kind === 'other-state' && h('p', sentence(run.message || run.state)),
       askedToStop && h('p', askedToStop),
       cancelProblemBox(view),
@@ -96,7 +97,16 @@ const stationsOf = ({ place }: { place: PathPlace | null }, isDone = false): Chi
 
 function titleOf(run: Run): string {
   const t = texts();
-  return isBack(run) ? t.headingBackOn(t.product) : t.headingOn(t.product);
+  return isRollback(run) ? t.headingRollbackOn(t.product) : t.headingOn(t.product);
+}
+
+/** While data is copied: the server answers, so nothing has been stopped yet. */
+function savingText({ saved }: RunView): string {
+  const t = texts();
+  return sentences(
+    t.copyingData(t.product),
+    saved !== null && t.allUnavailableAsLast(t.product, seconds(saved)),
+  );
 }
 
 const currentRow = (rows: readonly RowOfRun[]) => rows.find(({ mark }) => mark === 'now');
@@ -114,11 +124,11 @@ function cancelProblemBox({ cancelProblem: problem }: Pick<RunView, 'cancelProbl
 
 function runActions({ kind, run }: RunView, context: DialogContext): Child[] {
   const t = texts();
-  if (kind === 'late') return [h('span.muted', t.cannotCancel)];
+  if (kind === 'late') return [h('span.muted', isRollback(run) ? t.cannotCancelRollback : t.cannotCancel)];
   if (kind === 'cancelling' || kind === 'other-state') return [];
   return [
     button('cancel', t.cancel, context.local.isCancelSent ? null : context.cancel),
-    run.state !== 'write' && h('span.muted.end', t.nothingChanged),
+    run.state !== 'write' && run.state !== 'save' && h('span.muted.end', t.nothingChanged),
   ];
 }
 
@@ -168,12 +178,14 @@ export function renderRestarting(
       awayNode(
         absent,
         heading,
-        muted(`${t.restartingFor(t.product)}. ${isBack(run) ? t.restartingBack : t.restartingAbout}`),
+        muted(
+          `${t.restartingFor(t.product)}. ${isRollback(run) || savesData(run) ? t.restartingSaved : t.restartingAbout}`,
+        ),
         h('span.muted.small', joined(stepOf({ place: placeOf(run) }), fromTo(run.from, run.to))),
       ),
       log !== null && [h('p', t.onTheMachine), command(log, context)],
     ],
-    actions: [h('span.muted', t.cannotCancel)],
+    actions: [isTooLate(run) && h('span.muted', isRollback(run) ? t.cannotCancelRollback : t.cannotCancel)],
   };
 }
 
@@ -184,9 +196,7 @@ export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Content {
     title: isOn ? t.headingOn(t.product) : t.heading(t.product),
     announcement: heading,
     ticks: true,
-    body: [
-      awayNode(absent, heading, muted(`${t.noAnswerFor(duration(absent))}${isOn ? ` ${t.noAnswerOn}` : ''}`)),
-    ],
+    body: [awayNode(absent, heading, muted((isOn ? t.noAnswerForOn : t.noAnswerFor)(duration(absent))))],
   };
 }
 

@@ -1,6 +1,6 @@
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
-import { betweenOf, isBack, isGoodEnd, isQuiet, openRun } from '../model/selectors.ts';
+import { betweenOf, isGoodEnd, isQuiet, isRollback, openRun } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { duration } from './format.ts';
 
@@ -15,12 +15,12 @@ export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<s
   if (run) {
     if (absence && mayBeAway(run)) return t.titleAway(duration(now - absence.since), t.product);
     if (run.percent !== null) return t.titlePercent(run.percent, t.product);
-    return isBack(run) ? t.titleBack(t.product) : t.titleUpdating(t.product);
+    return isRollback(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
   }
   if (betweenOf(state)) return t.titleUpdating(t.product);
   if (watched === null || watched.outcome === null || dismissed.has(watched.id) || isQuiet(watched))
     return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
   if (isGoodEnd(watched)) return null;
-  return isBack(watched) ? t.titleBackEnded(t.product) : t.titleEnded(t.product);
+  return isRollback(watched) ? t.titleRollbackEnded(t.product) : t.titleEnded(t.product);
 }

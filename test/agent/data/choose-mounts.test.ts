@@ -1,193 +1,308 @@
 import { describe, expect, it } from 'vitest';
 import {
   chooseMounts,
-  type FileMount,
-  type Holder,
-  readHolder,
+  outermost,
+  type Surroundings,
+  type Unseen,
   writersOf,
 } from '../../../src/agent/data/choose-mounts.ts';
+import type { Declared } from '../../../src/agent/data/data-doors.ts';
+import { type Container, readContainer, type StorageMount } from '../../../src/engine/container.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
+import { container } from '../../build.ts';
 
-type Mounted = Holder['mounts'][number];
-
-const bind = (path: string, destination: string, changes: Partial<Mounted> = {}): Mounted => ({
-  type: 'bind',
-  volume: '',
-  path,
-  destination,
-  driver: '',
-  writable: true,
+const bind = (path: string, destination: string, changes: Partial<StorageMount> = {}): StorageMount => ({
+  ...{ type: 'bind', source: path, path, subpath: '', destination, driver: '', writable: true },
   ...changes,
 });
-const volume = (name: string, destination: string, changes: Partial<Mounted> = {}): Mounted =>
-  bind(`/var/lib/docker/volumes/${name}/_data`, destination, {
-    type: 'volume',
-    volume: name,
-    driver: 'local',
-    ...changes,
-  });
-const holder = (changes: Partial<Holder> = {}): Holder => ({
-  name: 'svc-app-1',
-  service: 'app',
+const volume = (name: string, destination: string, changes: Partial<StorageMount> = {}): StorageMount => ({
+  ...bind(`/var/lib/docker/volumes/${name}/_data`, destination),
+  ...{ type: 'volume', source: name, driver: 'local' },
+  ...changes,
+});
+const holder = (
+  service: string,
+  storage: StorageMount[],
+  labels: Record<string, string> = {},
+): Container => ({
+  ...container(`${service}-1`),
+  storage,
+  labels: { [composeLabels.project]: 'svc', [composeLabels.service]: service, ...labels },
+});
+const around = (changes: Partial<Surroundings> = {}): Surroundings => ({
   project: 'svc',
-  isOneOff: false,
-  isUp: true,
-  imageId: 'sha256:app',
-  mounts: [],
-  tmpfs: [],
   directory: '/opt/svc',
   files: ['/opt/svc/compose.yaml', '/etc/svc/env'],
+  points: '/opt/svc/.svc-updater/restore',
+  dataRoot: '/var/lib/docker',
+  options: new Map(),
   ...changes,
 });
-const choose = (holders: Holder[], options: [string, Record<string, unknown>][] = []) =>
-  chooseMounts(holders, { point: '/opt/svc/.svc-updater/restore/1', options: new Map(options) });
+const covering = (covered: string[], ...excluded: [service: string, path: string | null][]): Declared => ({
+  ...{ covered, uncovered: [], inMemory: [], outside: [] },
+  excluded: excluded.map(([service, path]) => ({ service, path })),
+});
+const choose = (mounts: StorageMount[], changes: Partial<Surroundings> = {}) =>
+  chooseMounts([holder('app', mounts)], covering(['app']), around(changes));
 
-describe('what is kept of mounts', () => {
-  it.each<[string, Mounted[], string[]]>([
+describe('saved mounts', () => {
+  it.each<[string, StorageMount[], string[]]>([
     [
       'a volume and a directory',
-      [volume('svc_data', '/data'), bind('/opt/svc/files', '/files')],
+      [volume('d', '/data'), bind('/opt/svc/files', '/files')],
       ['/data', '/files'],
     ],
     ['a file', [bind('/srv/app.db', '/app.db')], ['/app.db']],
-    ['nothing that is read only', [volume('svc_data', '/data', { writable: false })], []],
-    ['what has two names once', [volume('svc_data', '/data'), volume('svc_data', '/same')], ['/data']],
-    ['a directory in another one with that', [bind('/srv/a/b', '/b'), bind('/srv/a', '/a')], ['/a']],
+    ['nothing that is read-only', [volume('d', '/data', { writable: false })], []],
+    ['a volume with two paths once', [volume('d', '/data'), volume('d', '/same')], ['/data']],
+    ['a directory inside another one with that', [bind('/srv/a/b', '/a'), bind('/srv/a', '/b')], ['/b']],
     ['a directory beside one that begins alike', [bind('/srv/a', '/a'), bind('/srv/ab', '/b')], ['/a', '/b']],
     [
-      'a directory in a volume with that',
+      'a directory inside a volume with that',
       [bind('/var/lib/docker/volumes/v/_data/x', '/x'), volume('v', '/v')],
       ['/v'],
     ],
     [
-      'nothing of the system',
-      [
-        bind('/var/run/docker.sock', '/var/run/docker.sock'),
-        bind('/run/user/1000/bus', '/bus'),
-        bind('/srv/agent.sock', '/agent'),
-        bind('/etc/localtime', '/etc/localtime'),
-        bind('/etc/timezone', '/etc/timezone'),
-        bind('/dev/shm', '/dev/shm'),
-        bind('/proc', '/host/proc'),
-        bind('/sys', '/sys'),
-        bind('/usr/share/zoneinfo', '/usr/share/zoneinfo'),
-      ],
-      [],
-    ],
-    [
-      'what only begins like the system',
-      [bind('/runner/data', '/a'), bind('/etc/svc-data', '/b')],
+      'directories below those of the system',
+      [bind('/usr/local/svc/data', '/a'), bind('/run/media/disk', '/b')],
       ['/a', '/b'],
     ],
-    ['a directory of Docker Desktop', [bind('/run/desktop/mnt/host/c/svc/data', '/data')], ['/data']],
-    ['no memory', [bind('', '/state', { type: 'tmpfs' })], []],
+    ['a directory of Docker Desktop', [bind('/run/desktop/mnt/host/c/svc', '/data')], ['/data']],
     [
-      'a volume of an engine whose data lie in memory',
-      [{ ...volume('v', '/v'), path: '/dev/shm/docker/v' }],
+      'a volume of an engine whose data root is in memory',
+      [volume('v', '/v', { path: '/dev/shm/docker/v' })],
       ['/v'],
     ],
+    ['no image', [bind('', '/i', { type: 'image' })], []],
   ])('%s', (_, mounts, expected) => {
-    const found = choose([holder({ mounts })]);
+    const found = choose(mounts);
     expect(found.mounts.map(({ where }) => where)).toEqual(expected.map((path) => `app:${path}`));
-    expect(found.refusals).toEqual([]);
+    expect(found).toMatchObject({ refusals: [], notSaved: [], warnings: [] });
   });
 
-  it.each<[string, Partial<Holder>, [string, Record<string, unknown>][], RegExp]>([
-    [
-      'the compose directory',
-      { mounts: [bind('/opt/svc', '/x')] },
-      [],
-      /^app:\/x is \/opt\/svc with \/opt\/svc, /,
-    ],
-    ['what is above it', { mounts: [bind('/', '/host')] }, [], /^app:\/host is \/ with /],
-    ['an env file', { mounts: [bind('/etc/svc/env', '/.env')] }, [], /with \/etc\/svc\/env, /],
-    ['a directory with a compose file', { mounts: [bind('/etc/svc', '/x')] }, [], /with \/etc\/svc\/env, /],
-    [
-      'the restore points',
-      { directory: '', files: [], mounts: [bind('/opt/svc/.svc-updater', '/x')] },
-      [],
-      /restore\/1, /,
-    ],
-    [
-      'another driver',
-      { mounts: [volume('v', '/v', { driver: 'rclone' })] },
-      [],
-      /^app:\/v is a volume of the driver rclone, /,
-    ],
-    [
-      'a volume of a swarm',
-      { mounts: [volume('v', '/v', { type: 'cluster', driver: '' })] },
-      [],
-      /driver cluster/,
-    ],
-    [
-      'options',
-      { mounts: [volume('v', '/v')] },
-      [['v', { type: 'nfs', o: 'addr=a' }]],
-      /with options \(o, type\), /,
-    ],
-    ['memory', { tmpfs: ['/state'] }, [], /^app:\/state is in memory \(tmpfs\)/],
-  ])('is refused for %s', (_, changes, options, expected) => {
-    const { mounts, refusals } = choose([holder(changes)], options);
-    expect(mounts).toEqual([]);
-    expect(refusals).toEqual([expect.stringMatching(expected)]);
+  it('are those of covered services, in their order', () => {
+    const holders = [
+      holder('app', [volume('a', '/a'), volume('shared', '/s')]),
+      holder('db', [volume('shared', '/s'), volume('d', '/d')]),
+      holder('other', [volume('o', '/o')]),
+      holder('app', [volume('run', '/run')], { [composeLabels.oneOff]: 'True' }),
+      holder('app', [volume('b', '/b')], { [composeLabels.project]: 'another' }),
+    ];
+    const { mounts } = chooseMounts(holders, covering(['db', 'app']), around());
+    expect(mounts.map(({ where }) => where)).toEqual(['db:/d', 'db:/s', 'app:/a']);
   });
 
-  it.each(['/tmp', '/run', '/var/run/app', '/dev/shm', '/app/tmp', '/home/node/.cache', '/var/cache/nginx'])(
-    'goes without memory at %s',
-    (path) => expect(choose([holder({ tmpfs: [path] })]).refusals).toEqual([]),
-  );
+  it('of a volume with o=bind are those of its directory', () => {
+    const options = new Map([['v', { type: 'none', o: 'rw,bind', device: '/srv/disk/' }]]);
+    expect(choose([volume('v', '/v')], { options }).mounts).toEqual([
+      { service: 'app', where: 'app:/v', volume: '', path: '/srv/disk', subpath: '', excluded: [] },
+    ]);
+    const inside = choose([volume('v', '/v', { subpath: 'a' })], { options });
+    expect(inside.mounts).toMatchObject([{ volume: 'v', path: '/srv/disk/a', subpath: 'a' }]);
+  });
 
-  it('says once what two containers of a service have', () => {
-    const mounts = [volume('v', '/v', { driver: 'rclone' }), volume('w', '/w')];
-    const found = choose([holder({ mounts }), holder({ mounts })]);
-    expect([found.refusals.length, found.mounts.length]).toEqual([1, 1]);
+  it('of a folder of a volume are that folder alone', () => {
+    const mounts = [volume('v', '/a', { subpath: 'a' }), volume('v', '/b', { subpath: 'b/c' })];
+    expect(choose(mounts).mounts).toMatchObject([
+      { volume: 'v', subpath: 'a', path: '/var/lib/docker/volumes/v/_data/a' },
+      { volume: 'v', subpath: 'b/c', path: '/var/lib/docker/volumes/v/_data/b/c' },
+    ]);
+    expect(choose([...mounts, volume('v', '/all')]).mounts).toMatchObject([{ where: 'app:/all' }]);
   });
 });
 
-describe('who has them open', () => {
-  const kept: FileMount[] = [
-    { volume: 'v', path: '/var/lib/docker/volumes/v/_data', isFile: false, root: '/v', where: 'app:/v' },
-    { volume: '', path: '/srv/a', isFile: false, root: '/srv/a', where: 'app:/a' },
-  ];
-  const other = (changes: Partial<Holder>) => holder({ name: 'other', project: '', service: '', ...changes });
+describe('an excluded mount', () => {
+  const mounts = [bind('/srv/a', '/a'), bind('/srv/a/library', '/library')];
 
-  it.each<[string, Partial<Holder>, string | null]>([
-    ['the same volume', { mounts: [volume('v', '/x')] }, 'app:/v'],
-    ['the same directory', { mounts: [bind('/srv/a', '/x')] }, 'app:/a'],
-    ['one in it', { mounts: [bind('/srv/a/b', '/x')] }, 'app:/a'],
-    ['one above it', { mounts: [bind('/srv', '/x')] }, 'app:/a'],
-    ['all volumes', { mounts: [bind('/var/lib/docker/volumes', '/x')] }, 'app:/v'],
-    ['only to read', { mounts: [bind('/srv', '/x', { writable: false })] }, null],
-    ['another one', { mounts: [bind('/srv/ab', '/x'), volume('w', '/w')] }, null],
-    ['nobody, as it does not run', { isUp: false, mounts: [volume('v', '/x')] }, null],
-    ['memory', { mounts: [bind('', '/x', { type: 'tmpfs' })] }, null],
-  ])('%s', (_, changes, where) => {
-    expect(writersOf(kept, [other(changes)], () => false)).toEqual(
-      where === null ? [] : [`container other has ${where} open for writing`],
+  it('is left out of the mount that contains it', () => {
+    const found = chooseMounts([holder('app', mounts)], covering(['app'], ['app', '/library']), around());
+    expect(found).toMatchObject({ mounts: [{ where: 'app:/a', excluded: ['library'] }], refusals: [] });
+  });
+
+  it('may be of an excluded service, if that can write there', () => {
+    const other = (changes: Partial<StorageMount>) => holder('other', [bind('/srv/a/x', '/x', changes)]);
+    const found = (changes: Partial<StorageMount>) =>
+      chooseMounts([holder('app', mounts), other(changes)], covering(['app'], ['other', null]), around());
+    expect(found({}).mounts).toMatchObject([{ excluded: ['x'] }]);
+    expect(found({ writable: false }).mounts).toMatchObject([{ excluded: [] }]);
+  });
+
+  it('does not exclude a saved mount inside it', () => {
+    const holders = [holder('app', [...mounts, bind('/srv/a/library/db', '/db')])];
+    const found = chooseMounts(holders, covering(['app'], ['app', '/library']), around());
+    expect(found.mounts.map(({ where }) => where)).toEqual(['app:/a', 'app:/db']);
+  });
+
+  it('is refused if another service saves the same source', () => {
+    const holders = [holder('app', mounts), holder('worker', [bind('/srv/a/library', '/l')])];
+    const found = chooseMounts(holders, covering(['app', 'worker'], ['app', '/library']), around());
+    expect(found.refusals).toEqual([
+      'app:/library is excluded, but worker:/l has the same source, "/srv/a/library": set both to none in .svc-updater.yaml, or neither',
+    ]);
+  });
+
+  it('is a compose or env file', () => {
+    expect(choose([bind('/etc/svc', '/conf')]).mounts).toMatchObject([{ excluded: ['env'] }]);
+  });
+});
+
+it.each<[string, StorageMount, string]>([
+  ['memory', bind('', '/state', { type: 'tmpfs' }), 'in memory'],
+  ['a path of the system', bind('/etc/localtime', '/x'), 'a path of the system'],
+  ['the socket of the engine', bind('/var/run/docker.sock', '/x'), 'a path of the system'],
+  ['a device', bind('/dev/dri', '/x'), 'a path of the system'],
+  ['an env file', bind('/etc/svc/env', '/x'), 'a compose or env file, which the update restores itself'],
+])('is not data: %s', (_, mount, reason) => {
+  const found = choose([mount]);
+  expect(found).toMatchObject({
+    mounts: [],
+    refusals: [],
+    notSaved: [`app:${mount.destination} (${reason})`],
+  });
+});
+
+it('is not data: a volume in memory', () => {
+  const options = new Map([['v', { type: 'tmpfs', device: 'tmpfs' }]]);
+  expect(choose([volume('v', '/v')], { options })).toMatchObject({
+    mounts: [],
+    notSaved: ['app:/v (in memory)'],
+  });
+});
+
+it.each(['/', '/var/lib', '/var/lib/docker', '/var/lib/docker/volumes'])('is warned of: %s', (path) => {
+  expect(choose([bind(path, '/host')])).toMatchObject({
+    mounts: [],
+    refusals: [],
+    warnings: [`app:/host is not saved: "${path}" contains the data of all containers`],
+  });
+});
+
+it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
+  [
+    'the compose directory',
+    bind('/opt/svc', '/x'),
+    {},
+    /^app:\/x is "\/opt\/svc", which contains \/opt\/svc\/\.svc-updater, /,
+  ],
+  ['a directory above it', bind('/opt', '/x'), {}, /which contains \/opt\/svc\/\.svc-updater, /],
+  [
+    'a directory of the updater',
+    bind('/opt/svc/.svc-updater/restore/x', '/x'),
+    {},
+    /inside \/opt\/svc\/\.svc-updater, /,
+  ],
+  [
+    'restore points elsewhere',
+    bind('/backup', '/x'),
+    { points: '/backup/svc' },
+    /which contains \/backup\/svc, /,
+  ],
+  [
+    'another driver',
+    volume('v', '/v', { driver: 'rclone' }),
+    {},
+    /^app:\/v is a volume of the driver rclone, /,
+  ],
+  ['a cluster volume', volume('v', '/v', { type: 'cluster', driver: '', path: '' }), {}, /driver cluster/],
+  [
+    'NFS',
+    volume('v', '/v'),
+    { options: new Map([['v', { type: 'nfs', o: 'addr=a' }]]) },
+    /network file system \(nfs\)/,
+  ],
+  [
+    'a strange device',
+    volume('v', '/v'),
+    { options: new Map([['v', { o: 'bind', device: 'x' }]]) },
+    /^app:\/v is "x", /,
+  ],
+])('is refused: %s', (_, mount, changes, expected) => {
+  const { mounts, refusals } = choose([mount, mount], changes);
+  expect(mounts).toEqual([]);
+  expect(refusals).toEqual([expect.stringMatching(expected)]);
+  expect(refusals[0]).toContain(
+    `exclude it with app:${mount.destination}: none under data in .svc-updater.yaml`,
+  );
+});
+
+describe('a running container that can write to a saved mount', () => {
+  const unseen = (changes: Partial<Unseen>): Unseen => ({
+    ...{ service: 'app', where: 'app:/a', volume: '', path: '/srv/a', subpath: '', excluded: ['library'] },
+    ...changes,
+  });
+  const saved = [
+    unseen({ where: 'app:/v', volume: 'v', path: '/var/lib/docker/volumes/v/_data/one', excluded: [] }),
+    unseen({}),
+  ];
+  const writers = (mount: StorageMount, changes: Partial<Container> = {}, isStopped = false) =>
+    writersOf(saved, [{ ...holder('other', [mount]), labels: {}, ...changes }], around(), () => isStopped);
+
+  it.each<[string, StorageMount, string | null]>([
+    ['the same volume', volume('v', '/x'), 'app:/v'],
+    ['the same folder of it', volume('v', '/x', { subpath: 'one/two' }), 'app:/v'],
+    ['another folder of it', volume('v', '/x', { subpath: 'two' }), null],
+    ['the same directory', bind('/srv/a', '/x'), 'app:/a'],
+    ['one inside it', bind('/srv/a/b', '/x'), 'app:/a'],
+    ['an excluded one', bind('/srv/a/library/b', '/x'), null],
+    ['one above it', bind('/srv', '/x'), 'app:/a'],
+    ['only to read', bind('/srv', '/x', { writable: false }), null],
+    ['another one', bind('/srv/ab', '/x'), null],
+    ['memory', bind('', '/x', { type: 'tmpfs' }), null],
+  ])('%s', (_, mount, where) => {
+    const { refusals, warnings } = writers(mount);
+    expect(warnings).toEqual([]);
+    expect(refusals).toEqual(
+      where === null
+        ? []
+        : [expect.stringMatching(`^the running container svc-other-1 can write to ${where}: it has `)],
     );
   });
 
-  it('but those who may', () => {
-    expect(writersOf(kept, [other({ mounts: [volume('v', '/x')] })], () => true)).toEqual([]);
+  it.each(['/', '/opt', '/opt/svc', '/var/lib/docker', '/var/lib/docker/volumes'])(
+    'is only warned of: %s',
+    (path) => {
+      const saves = [unseen({ path: '/opt/svc/data' }), ...saved];
+      const others = [holder('other', [bind(path, '/x')])];
+      const { refusals, warnings } = writersOf(saves, others, around(), () => false);
+      expect([refusals, warnings.length]).toEqual([[], 1]);
+    },
+  );
+
+  it('is none if it is stopped', () => {
+    expect(writers(volume('v', '/x'), { status: 'exited' }).refusals).toEqual([]);
+    expect(writers(volume('v', '/x'), {}, true).refusals).toEqual([]);
+  });
+
+  it('can be saved with the others if it is of the project', () => {
+    const [own] = writersOf(saved, [holder('other', [volume('v', '/x')])], around(), () => false).refusals;
+    expect(own).toContain('or set other: save under data in .svc-updater.yaml');
+    expect(writers(volume('v', '/x')).refusals[0]).not.toContain('save under data');
   });
 });
 
-it('is read from what the engine says', () => {
-  const raw = {
-    Name: '/svc-app-1',
-    Image: 'sha256:app',
-    State: { Status: 'exited' },
-    Config: {
-      Labels: {
-        'com.docker.compose.project': 'svc',
-        'com.docker.compose.service': 'app',
-        'com.docker.compose.oneoff': 'False',
-        'com.docker.compose.project.working_dir': '/opt/svc',
-        'com.docker.compose.project.config_files': '/opt/svc/compose.yaml',
-        'com.docker.compose.project.environment_file': '/etc/svc/env',
+it('keeps the first of two mounts with the same source', () => {
+  const mounts = [
+    { path: '/a', excluded: [], at: 0 },
+    { path: '/a', excluded: [], at: 1 },
+  ];
+  expect(outermost(mounts).map(({ at }) => at)).toEqual([0]);
+});
+
+it('is read from what the engine reports', () => {
+  const { storage, addresses, links, extraHosts } = readContainer({
+    Config: { Hostname: 'f00d' },
+    HostConfig: {
+      Tmpfs: { '/state': '' },
+      Mounts: [{ Type: 'volume', Target: '/v', VolumeOptions: { Subpath: 'a' } }],
+      Links: ['/db:/app/x'],
+      ExtraHosts: ['a:1.2.3.4'],
+    },
+    NetworkSettings: {
+      Networks: {
+        n: { Aliases: ['app'], DNSNames: null, Links: ['db:y'], IPAddress: '172.20.0.2' },
+        none: null,
       },
     },
-    HostConfig: { Tmpfs: { '/state': '', '/only-read': 'ro,size=1m' } },
     Mounts: [
       {
         Type: 'volume',
@@ -199,7 +314,15 @@ it('is read from what the engine says', () => {
       },
       { Type: 'bind', Source: '/srv/a', Destination: '/a', RW: true },
     ],
-  };
-  const mounts = [volume('v', '/v'), bind('/srv/a', '/a')];
-  expect(readHolder(raw)).toEqual(holder({ isUp: false, mounts, tmpfs: ['/state'] }));
+  });
+  expect(storage).toEqual([
+    volume('v', '/v', { subpath: 'a' }),
+    bind('/srv/a', '/a'),
+    bind('', '/state', { type: 'tmpfs' }),
+  ]);
+  expect({ addresses, links, extraHosts }).toEqual({
+    addresses: ['f00d', 'app', '172.20.0.2'],
+    links: ['/db:/app/x', 'db:y'],
+    extraHosts: ['a:1.2.3.4'],
+  });
 });

@@ -6,15 +6,17 @@ import { productOf, svc } from '../../../src/progress/product.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
 import { container } from '../../build.ts';
 
-/** `image data:/var/lib/x ./a:/b:ro [postgres]`: the image, mounts, and what the label says. */
+/** `image data:/var/lib/x ./a:/b:ro [save] >db`: the image, mounts, the label, and what it depends on. */
 function service(text: string): ModelService {
   const [image = '', ...words] = text.split(' ');
   const label = words.find((word) => word.startsWith('['))?.slice(1, -1);
+  const needs = words.filter((word) => word.startsWith('>')).map((word) => [word.slice(1), {}]);
   return {
     image,
     labels: label === undefined ? {} : { 'svc.data': label },
+    depends_on: Object.fromEntries(needs),
     volumes: words
-      .filter((word) => !word.startsWith('['))
+      .filter((word) => !/^[[>]/.test(word))
       .map((word) => {
         const [source = '', target = '', mode] = word.split(':');
         return { type: source.startsWith('/') ? 'bind' : 'volume', source, target, read_only: mode === 'ro' };
@@ -22,22 +24,23 @@ function service(text: string): ModelService {
   };
 }
 
-/** Of a project whose app is moved. */
+/** Of a project whose app and worker are updated. */
 const facts = (services: Record<string, string>, changes: Partial<DataFacts> = {}): DataFacts => ({
   model: {
     name: 'svc',
     services: Object.fromEntries(Object.entries(services).map(([name, text]) => [name, service(text)])),
   },
   containers: [],
-  moved: ['app', 'worker'],
+  updated: ['app', 'worker'],
   said: [],
   product: svc,
+  files: ['/opt/svc/compose.yaml', '/opt/svc/.env'],
   ...changes,
 });
-const said = (line: number, name: string, word: DataFacts['said'][0]['word']): DataFacts['said'][0] => ({
-  service: name,
+const said = (key: string, word: 'save' | 'none'): DataFacts['said'][0] => ({
+  key,
   word,
-  where: `.svc-updater.yaml line ${line}: data of ${name}`,
+  where: `.svc-updater.yaml line 2: data of ${key}`,
 });
 const mount = (source: string, destination: string): Mount => ({
   type: 'volume',
@@ -46,161 +49,243 @@ const mount = (source: string, destination: string): Mount => ({
   writable: true,
 });
 
-/** In one line: `files app; none redis; db? postgres`. */
+/** In one line: `app db; -cache; ~files:/data; memory mq; db? save`. */
 function judged(given: DataFacts): string {
-  const { kept, left, undecided, mistakes } = judgeData(given);
+  const { covered, excluded, uncovered, inMemory, outside, undecided, mistakes } = judgeData(given);
   return [
-    ...kept.map(({ kind, services }) => `${kind} ${services.join(' ')}`),
-    ...(left.length > 0 ? [`none ${left.join(' ')}`] : []),
-    ...undecided.map(({ service: name, proposal }) => `${name}? ${proposal}`),
+    covered.join(' '),
+    ...excluded.map(({ service: name, path }) => `-${name}${path === null ? '' : `:${path}`}`),
+    ...outside.map((host) => `-${host}`),
+    ...uncovered.map((where) => `~${where}`),
+    ...inMemory.map((name) => `memory ${name}`),
+    ...undecided.map(({ key, proposal }) => `${key}? ${proposal}`),
     ...mistakes.map((mistake) => `! ${mistake}`),
-  ].join('; ');
+  ]
+    .filter(Boolean)
+    .join('; ');
 }
 
-describe('what a restore point keeps', () => {
+describe('covered services', () => {
   it.each<[string, Record<string, string>, string]>([
-    ['what the moved have mounted', { app: 'a:1 d:/data', worker: 'a:1 d:/data' }, 'files app worker'],
-    ['not what is mounted read-only', { app: 'a:1 /srv/conf:/etc/a:ro' }, ''],
-    ['not the machine', { app: 'a:1 /var/run/docker.sock:/s /etc/localtime:/etc/localtime /dev/dri:/d' }, ''],
-    ['what is in a directory of the host', { app: 'a:1 /run/media/disk:/data' }, 'files app'],
-    ['not what is said to be none', { app: 'a:1 d:/data [none]' }, 'none app'],
-    ['a labelled database', { app: 'a:1', db: 'postgres:16 d:/p [postgres]' }, 'postgres db'],
+    ['updated services with a mount', { app: 'a:1 d:/data', worker: 'a:1' }, 'app'],
+    ['not a mount that is read-only', { app: 'a:1 /srv/conf:/etc/a:ro' }, ''],
     [
-      'both kinds',
-      { db: 'x:1 [mariadb]', pg: 'x:1 [postgres]', p2: 'x:1 [postgres]' },
-      'postgres pg p2; mariadb db',
+      'not paths of the system',
+      { app: 'a:1 /var/run/docker.sock:/s /etc/localtime:/etc/localtime /dev/dri:/d' },
+      '',
     ],
-    ['no cache', { app: 'a:1 d:/data', redis: 'redis:7' }, 'files app; none redis'],
+    ['not sockets', { app: 'a:1 /srv/agent.sock:/s' }, ''],
+    ['not compose and env files', { app: 'a:1 /opt/svc/.env:/.env' }, ''],
     [
-      'no queue, no search',
-      { mq: 'rabbitmq:4 q:/var/lib/rabbitmq', s: 'getmeili/meilisearch:v1 m:/m' },
-      'none mq s',
+      'directories below /run and /usr',
+      { app: 'a:1 /run/media/disk:/data', worker: 'a:1 /usr/local/svc/data:/data' },
+      'app worker',
     ],
-    ['not what has no data', { proxy: 'nginx:1 /srv/nginx.conf:/etc/nginx/nginx.conf:ro' }, ''],
-  ])('%s', (_, services, expected) => {
-    expect(judged(facts(services))).toBe(expected);
+    [
+      'dependencies, also those of dependencies',
+      { app: 'a:1 >api', api: 'x:1 >db', db: 'postgres:16 d:/p' },
+      'db',
+    ],
+    [
+      'dependencies first',
+      { app: 'a:1 d:/data >db >cache', db: 'postgres:16 d:/p >cache', cache: 'redis:7 c:/data' },
+      'cache db app',
+    ],
+    ['a cycle of dependencies', { app: 'a:1 d:/data >db', db: 'postgres:16 d:/p >app' }, 'db app'],
+    ['a service with a label', { app: 'a:1', files: 'x:1 d:/p [save]' }, 'files'],
+    [
+      'not a service with the label none',
+      { app: 'a:1 d:/data [none] >db', db: 'postgres:16 d:/p [none]' },
+      '-app; -db',
+    ],
+    [
+      'not a service of which no updated service depends',
+      { app: 'a:1', files: 'x:1 d:/data' },
+      '~files:/data',
+    ],
+    [
+      'not a queue and cache in memory',
+      { app: 'a:1 >mq >cache', mq: 'nats:2', cache: 'memcached:1' },
+      'memory mq; memory cache',
+    ],
+  ])('%s', (_, services, expected) => expect(judged(facts(services))).toBe(expected));
+
+  it('are decided by the settings file before the label, and by the label before the record', () => {
+    const product = productOf({ name: 'svc', data: { a: 'none', b: 'none', c: 'none', gone: 'none' } });
+    const services = { a: 'x:1 d:/d [none]', b: 'x:1 d:/d [save]', c: 'x:1 d:/d' };
+    expect(judged(facts(services, { product, said: [said('a', 'save')] }))).toBe('a b; -c');
   });
 
-  it.each([
-    ['postgres:16', 'postgres'],
-    ['ghcr.io/immich-app/postgres:14-vectorchord0.4.3', 'postgres'],
-    ['timescale/timescaledb-ha:pg16', 'postgres'],
-    ['pgvector/pgvector:pg17', 'postgres'],
-    ['postgis/postgis:16-3.4', 'postgres'],
-    ['percona/percona-server:8', 'mariadb'],
-    ['mysql:8', 'mariadb'],
-    ['lscr.io/linuxserver/mariadb:latest d:/config', 'mariadb'],
-    ['percona/percona-server-mongodb:7', 'none'],
-    ['clickhouse/clickhouse-server:24', 'none'],
-    ['mongo:7', 'none'],
-    ['couchdb:3', 'none'],
-    ['influxdb:2', 'none'],
-    ['cockroachdb/cockroach:v24.1.0', 'none'],
-    ['r.example/own/db:1 d:/var/lib/postgresql/data', 'postgres'],
-    ['r.example/own/db:1 d:/var/lib/postgresql', 'postgres'],
-    ['bitnami/x:1 d:/bitnami/mariadb', 'mariadb'],
-    ['r.example/own/db:1 d:/var/lib/mysql', 'mariadb'],
-    ['r.example/own/db:1 d:/data/db', 'none'],
-  ])('is to be said of %s', (text, proposal) => {
-    expect(judged(facts({ db: text }))).toBe(`db? ${proposal}`);
+  it('exclude a mount by its path in the container', () => {
+    const services = { app: 'a:1 d:/data l:/library', worker: 'a:1 l:/library' };
+    const entries = [said('app:/library', 'none'), said('worker:/library', 'none')];
+    expect(judged(facts(services, { said: entries }))).toBe('app; -app:/library; -worker:/library');
   });
 
-  it.each([
-    ['postgres-exporter:1 d:/var/lib/postgresql', 'none x'],
-    ['own/backup:1 d:/var/lib/postgresql:ro', ''],
-    ['zabbix/zabbix-server-mysql:7', ''],
-    ['dpage/pgadmin4:8 d:/var/lib/pgadmin', 'none x'],
-    ['minio/minio:RELEASE.2025 d:/data', 'none x'],
-  ])('need not be said of %s', (text, expected) => {
-    expect(judged(facts({ x: text }))).toBe(expected);
-  });
-
-  it('is said by the file before the label, and by the label before the record', () => {
-    const product = productOf({
-      name: 'svc',
-      data: { a: 'mariadb', b: 'mariadb', c: 'mariadb', gone: 'none' },
-    });
-    const services = { a: 'x:1 [postgres]', b: 'x:1 [postgres]', c: 'x:1' };
-    expect(judged(facts(services, { product, said: [said(2, 'a', 'none')] }))).toBe(
-      'postgres b; mariadb c; none a',
-    );
-  });
-
-  it('goes by what containers have mounted, and leaves out services that have none', () => {
-    const services = { app: 'a:1', db: 'postgres:16', other: 'mysql:8' };
+  it('are judged by the mounts of containers; services without containers are not covered', () => {
+    const services = { app: 'a:1 >db >other', db: 'postgres:16', other: 'mysql:8 d:/var/lib/mysql' };
     const containers = [
       container('app-1', { mounts: [mount('0f'.repeat(32), '/data')] }),
-      container('db-1', { mounts: [] }),
+      container('db-1', { mounts: [mount('d', '/var/lib/postgresql/data')] }),
     ];
-    expect(judged(facts(services, { containers }))).toBe('files app; db? postgres');
+    expect(judged(facts(services, { containers }))).toBe('db app');
   });
 
-  it.each<[string, Record<string, string>, DataFacts['said'], string]>([
-    [
-      'a moved database',
-      { app: 'a:1 d:/data [postgres]' },
-      [],
-      'label svc.data of app is postgres, and the update replaces app: it should be files or none',
-    ],
-    [
-      'files that somebody goes on writing',
-      { redis: 'redis:7 d:/data' },
-      [said(3, 'redis', 'files')],
-      '.svc-updater.yaml line 3: data of redis is files, and redis is not stopped by the update: it should be none',
-    ],
-    [
-      'no such service',
-      { app: 'a:1' },
-      [said(4, 'toString', 'none')],
-      '.svc-updater.yaml line 4: data of toString is said, and the project has no such service',
-    ],
-    [
-      'another word',
-      { db: 'postgres:16 [pg]' },
-      [],
-      'label svc.data of db is "pg": it should be postgres, mariadb, files or none',
-    ],
-  ])('is refused: %s', (_, services, spoken, mistake) => {
-    expect(judged(facts(services, { said: spoken }))).toBe(`! ${mistake}`);
-    expect(refusal(facts(services, { said: spoken }))).toMatchObject({
-      code: 'data-unfit',
-      message: mistake,
-    });
+  it('may have the names of what every object has', () => {
+    const services = JSON.parse('{"__proto__": "postgres:16 d:/p", "toString": "x:1 d:/d"}');
+    const model = JSON.parse(
+      JSON.stringify({ name: 'svc', services: { app: service('a:1') } }).replace(
+        '"services":{',
+        `"services":{"__proto__":${JSON.stringify(service(services.toString))},`,
+      ),
+    );
+    expect(judged({ ...facts({}), model })).toBe('~__proto__:/d');
+    expect(judged({ ...facts({}), model, said: [said('__proto__', 'save')] })).toBe('__proto__');
   });
+});
 
-  it('is refused with the line to write, and written so is no longer', () => {
-    const services = { db: 'postgres:16', events: 'clickhouse/clickhouse-server:24', app: 'a:1 d:/data' };
+describe('a service that has to be declared', () => {
+  it.each([
+    'postgres:16 d:/p',
+    'ghcr.io/immich-app/postgres:14-vectorchord0.4.3 d:/p',
+    'timescale/timescaledb-ha:pg16 d:/p',
+    'percona/percona-server-mongodb:7 d:/p',
+    'clickhouse/clickhouse-server:24 d:/p',
+    'redis:7 d:/data',
+    'rabbitmq:4 d:/p',
+    'confluentinc/cp-kafka:7 d:/p',
+    'docker.elastic.co/elasticsearch/elasticsearch:8.1.0 d:/p',
+    'getmeili/meilisearch:v1 d:/p',
+    'qdrant/qdrant:v1 d:/p',
+    'semitechnologies/weaviate:1 d:/p',
+    'milvusdb/milvus:v2 d:/p',
+    'osixia/openldap:1 d:/p',
+    'r.example/own/db:1 d:/var/lib/postgresql/data',
+    'bitnami/x:1 d:/bitnami/mariadb',
+    'r.example/own/db:1 d:/data/db',
+    'r.example/own/search:1 d:/usr/share/opensearch/data',
+    'r.example/own/mq:1 d:/var/lib/rabbitmq',
+  ])('%s', (text) => expect(judged(facts({ db: text }))).toBe('db? save'));
+
+  it.each([
+    ['postgres-exporter:1 d:/var/lib/postgresql', '~x:/var/lib/postgresql'],
+    ['own/backup:1 d:/var/lib/postgresql:ro', ''],
+    ['zabbix/zabbix-server-mysql:7', ''],
+    ['provectuslabs/kafka-ui:1', ''],
+    ['postgres:16', ''],
+    ['minio/minio:RELEASE.2025 d:/data', '~x:/data'],
+  ])('is not %s', (text, expected) => expect(judged(facts({ x: text }))).toBe(expected));
+
+  it('is a database that keeps its data in its container', () => {
+    const services = { app: 'a:1 >db', db: 'own/postgres:16' };
+    expect(judged(facts(services))).toBe('db? none');
     expect(refusal(facts(services))).toMatchObject({
-      code: 'data-unsaid',
-      outcome: 'refused',
+      code: 'data-undeclared',
       message:
-        'db (postgres:16) and events (clickhouse/clickhouse-server:24) look like databases, and nothing says what a restore point keeps',
-      advice:
-        'Write data: {db: postgres, events: none} in .svc-updater.yaml; none is for what may be left out.',
+        'db (own/postgres:16) looks like a database and has no volume: its data is in its container, and no restore point can save it',
+      advice: expect.stringContaining('Set data: {db: none} in .svc-updater.yaml'),
     });
-    const spoken = [said(2, 'db', 'postgres'), said(2, 'events', 'none')];
-    expect(declareData(facts(services, { said: spoken }))).toEqual({
-      kept: [
-        { kind: 'postgres', services: ['db'] },
-        { kind: 'files', services: ['app'] },
+    expect(judged(facts(services, { said: [said('db', 'none')] }))).toBe('-db');
+  });
+
+  it('is refused with the line to set, and accepted with it', () => {
+    const services = { db: 'postgres:16 d:/p', search: 'elasticsearch:8 s:/s', app: 'a:1 d:/data l:/l' };
+    const before = [said('app:/l', 'none')];
+    expect(refusal(facts(services, { said: before }))).toMatchObject({
+      code: 'data-undeclared',
+      outcome: 'refused',
+      detail: [
+        'db (postgres:16) looks like a database, but no updated service depends on it, and it is neither saved nor excluded',
       ],
-      left: ['events'],
+      message:
+        'search (elasticsearch:8) looks like a search index, but no updated service depends on it, and it is neither saved nor excluded',
+      advice:
+        'Set data: {app:/l: none, db: save, search: save} in .svc-updater.yaml (save includes data in restore points, none excludes it), then run the update again.',
     });
+    const after = [...before, said('db', 'save'), said('search', 'none')];
+    expect(declareData(facts(services, { said: after }))).toEqual({
+      covered: ['db', 'app'],
+      excluded: [
+        { service: 'search', path: null },
+        { service: 'app', path: '/l' },
+      ],
+      uncovered: [],
+      inMemory: [],
+      outside: [],
+    });
+  });
+});
+
+describe('a database outside the project', () => {
+  const outside = (entries: DataFacts['said'] = []): DataFacts =>
+    facts(
+      { app: 'a:1' },
+      {
+        said: entries,
+        containers: [
+          container('app-1', {
+            env: new Map([['DATABASE_URL', 'postgres://u:secret@DB.example.internal/x']]),
+          }),
+        ],
+      },
+    );
+
+  it('is refused with variable and host, and without the value', () => {
+    const error = refusal(outside());
+    expect(error).toMatchObject({
+      code: 'data-undeclared',
+      message:
+        'app uses a database on db.example.internal (DATABASE_URL), which is outside the project: no restore point can save it',
+      advice: expect.stringContaining('data: {db.example.internal: none}'),
+    });
+    expect(JSON.stringify(error)).not.toContain('secret');
+  });
+
+  it('is accepted by its host', () => {
+    expect(judged(outside([said('DB.example.internal', 'none')]))).toBe('-db.example.internal');
+  });
+});
+
+describe('a mistake in the settings', () => {
+  const services = { app: 'a:1 d:/data', web: 'x:1', db: 'postgres:16 d:/p [pg]' };
+  it.each<[DataFacts['said'][0], string]>([
+    [said('web', 'save'), 'is save, but web has no writable volume or bind mount to save'],
+    [said('app:/other', 'none'), 'is set, but app has no mount at /other'],
+    [said('app:/data', 'save'), 'is save: a single mount can only be none, and a service save'],
+    [said('gone:/data', 'none'), 'is set, but the project has no service gone'],
+    [said('toString', 'save'), 'is set, but the project has no service toString'],
+    [
+      said('dbhost', 'none'),
+      'is set, but dbhost is neither a service of the project nor the host of a database that an updated service uses',
+    ],
+  ])('%j', (entry, sentence) => {
+    const message = `.svc-updater.yaml line 2: data of ${entry.key} ${sentence}`;
+    expect(refusal(facts({ ...services, db: 'x:1' }, { said: [entry] }))).toMatchObject({
+      code: 'data-unsupported',
+      message,
+    });
+  });
+
+  it('may be in a label', () => {
+    expect(judged(facts(services))).toBe('app; ! label svc.data of db is "pg": it should be save or none');
+  });
+
+  it('is a service without a container that the file saves', () => {
+    const containers = [container('app-1')];
+    expect(judged(facts(services, { containers, said: [said('web', 'save')] }))).toContain(
+      'data of web is save, but web has no container',
+    );
   });
 });
 
 describe('the line of plan', () => {
   it.each<[Record<string, string>, string | null]>([
-    [{ app: 'a:1 d:/data', redis: 'redis:7' }, null],
-    [{ db: 'postgres:16 [postgres]' }, null],
-    [{ db: 'mysql:8' }, 'data: {db: mariadb} in .svc-updater.yaml would let --restore-point keep db'],
+    [{ app: 'a:1 d:/data >db', db: 'postgres:16 d:/p' }, null],
+    [{ db: 'postgres:16 d:/p [save]' }, null],
+    [{ db: 'mysql:8 d:/p' }, 'restore points (--restore-point) need data: {db: save} in .svc-updater.yaml'],
     [
-      { db: 'postgres:16', log: 'mongo:7' },
-      'data: {db: postgres, log: none} in .svc-updater.yaml would let --restore-point keep db, without log',
-    ],
-    [
-      { log: 'mongo:7' },
-      'data: {log: none} in .svc-updater.yaml would let --restore-point keep the rest, without log',
+      { app: 'a:1 >log', db: 'postgres:16 d:/p', log: 'mongo:7' },
+      'restore points (--restore-point) need data: {db: save, log: none} in .svc-updater.yaml; they cannot contain the data of log',
     ],
   ])('of %j', (services, line) => {
     expect(proposalLine(judgeData(facts(services)))).toBe(line);

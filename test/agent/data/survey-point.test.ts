@@ -1,51 +1,84 @@
 import { describe, expect, it } from 'vitest';
-import { addedUp, describePoint, size } from '../../../src/agent/data/survey-point.ts';
+import type { SavedMount } from '../../../src/agent/data/data-doors.ts';
+import {
+  estimate,
+  lookRefusals,
+  refuseUnlessRoom,
+  withoutAliases,
+} from '../../../src/agent/data/survey-point.ts';
+import type { Look } from '../../../src/agent/data/tools-protocol.ts';
+import { size } from '../../../src/agent/log/wording.ts';
 
-const room = (device: string, needed: number, free: number, where = device) => ({
-  device,
-  where,
-  needed,
-  free,
+const look = (changes: Partial<Look>): Look => ({
+  ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, files: 0, largest: 0 },
+  ...{ size: 100, free: 50, inside: [], strange: [], tooLong: [] },
+  ...changes,
 });
 
-describe('addedUp', () => {
-  it('adds up what is needed on one file system, with the least that was seen free there', () => {
-    expect(
-      addedUp([room('1', 5, 100, 'the volume of db'), room('2', 1, 9), room('1', 7, 90, 'the directory')]),
-    ).toEqual([room('1', 12, 90, 'the volume of db and the directory'), room('2', 1, 9)]);
+it.each<[string, Partial<Look>, string | null]>([
+  ['on a local disk', {}, null],
+  ['on FUSE, which mergerfs uses, too', { fileSystem: 0x65735546 }, null],
+  ['on NFS', { fileSystem: 0x6969 }, 'app:/a is on a network file system ("/srv/a")'],
+  ['on SMB', { fileSystem: 0xfe534d42 }, 'app:/a is on a network file system'],
+  [
+    'with another file system',
+    { inside: ['b\n'] },
+    'app:/a contains another file system or subvolume at "b\\n"',
+  ],
+  ['with owners that are not mapped', { strange: ['b'] }, 'app:/a contains "b", whose owner or group'],
+  ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path that is too long to copy, below "b"'],
+])('a mount %s', (_, changes, sentence) => {
+  const refusals = lookRefusals({ where: 'app:/a', path: '/srv/a' }, look(changes));
+  expect(refusals).toEqual(sentence === null ? [] : [expect.stringContaining(sentence)]);
+});
+
+it('saves once what two paths lead to', () => {
+  const mount = (where: string, root: string, device = '8:1'): SavedMount => ({
+    ...{ service: 'app', where, volume: '', path: `/${where}`, subpath: '', isFile: false, root, device },
+    ...{ excluded: [], bytes: 0, files: 0 },
+  });
+  const mounts = [
+    mount('a', '/x/y'),
+    mount('b', '/x'),
+    mount('c', '/x'),
+    mount('d', '/x', '8:2'),
+    mount('e', '/'),
+  ];
+  const of = (...all: SavedMount[]) => withoutAliases(all).map(({ where }) => where);
+  expect(of(...mounts.slice(0, 4))).toEqual(['b', 'd']);
+  expect(of(...mounts)).toEqual(['d', 'e']);
+});
+
+describe('the space', () => {
+  it('that is needed must leave 5 % of the disk free', () => {
+    const disk = { size: 100e9, free: 10e9 };
+    expect(() => refuseUnlessRoom(5e9, disk, '/backup')).not.toThrow();
+    expect(() => refuseUnlessRoom(5.1e9, disk, '/backup')).toThrow(
+      expect.objectContaining({
+        code: 'no-space',
+        message:
+          'a restore point needs 5.1 GB in /backup, and only 5.0 GB can be used: 10.0 GB are free, and 5 % of the disk (5.0 GB) must stay free',
+      }),
+    );
   });
 });
 
-describe('describePoint', () => {
-  const entry = {
-    kind: 'files' as const,
-    source: null,
-    part: null,
-    bytes: 1,
-    words: 'the files of app (2 mounts)',
-  };
-
-  it('says what is kept, for how long, where, and what is not', () => {
-    const rooms = [room('1', 2_000_000, 40_000_000_000, '/opt/svc')];
-    expect(describePoint({ entries: [entry], left: ['cache'], seconds: 9, rooms })).toEqual([
-      'restore point: the files of app (2 mounts); away for about 9 s longer, takes 2 MB of 40.0 GB free in /opt/svc',
-      'in no restore point: what cache keeps',
-    ]);
-  });
-
-  it('says so where there is nothing to keep', () => {
-    expect(describePoint({ entries: [], left: [], seconds: 0, rooms: [] })).toEqual([
-      'restore point: nothing to keep; away for about 0 s longer, takes no room',
-    ]);
-  });
+it.each<[bytes: number, last: { bytes: number; seconds: number } | null, least: number, most: number]>([
+  [1e9, { bytes: 5e8, seconds: 7 }, 12, 12],
+  [1e9, { bytes: 1e9, seconds: 1.5 }, 1.5, 1.5],
+  // So little data says nothing about the disk.
+  [1e9, { bytes: 1e6, seconds: 4 }, 3, 14],
+  [1e6, { bytes: 1e6, seconds: 4 }, 4, 4],
+  [3e9, null, 5, 34],
+  [0, null, 2, 4],
+])('%d bytes after %o take %d to %d s', (bytes, last, least, most) => {
+  expect(estimate(bytes, last)).toEqual([least, most]);
 });
 
-describe('size', () => {
-  it.each([
-    [0, '0 MB'],
-    [1, '1 MB'],
-    [325_000_000, '325 MB'],
-    [999_600_000, '1.0 GB'],
-    [1_250_000_000, '1.3 GB'],
-  ])('%d bytes are %s', (bytes, words) => expect(size(bytes)).toBe(words));
-});
+it.each([
+  [0, '0 MB'],
+  [1, '1 MB'],
+  [325_000_000, '325 MB'],
+  [999_600_000, '1.0 GB'],
+  [1_250_000_000, '1.3 GB'],
+])('%d bytes are %s', (bytes, words) => expect(size(bytes)).toBe(words));

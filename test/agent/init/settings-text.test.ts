@@ -66,40 +66,41 @@ it('writes what was given with init, and what it writes is read as it was meant'
   expect(read).toMatchObject({ waitTimeoutMs: 9_000, pullTimeoutMs: 8_000 });
 });
 
-describe('what a restore point keeps', () => {
+describe('the data of restore points', () => {
   const proposed = (...undecided: Undecided[]): string => {
     const [app] = running({ app: 'acme/a:v1.0.0' });
     if (app === undefined) throw new Error('no service');
     const text = settingsText({ app, workers: [], others: [], undecided }, options(), ['compose.yaml']);
-    return text.slice(text.indexOf('# What'));
+    return text.slice(text.indexOf('# Restore'));
   };
-  const db: Undecided = { service: 'db', image: 'postgres:16', proposal: 'postgres' };
-  const no: Undecided = { service: 'no', image: 'mysql:8', proposal: 'mariadb' };
-  const events: Undecided = { service: 'events', image: 'clickhouse/clickhouse-server:24', proposal: 'none' };
+  const entry = (key: string, source: string, proposal: 'save' | 'none'): Undecided => {
+    return { key, source, proposal, sentence: '' };
+  };
+  const db = entry('db', 'postgres:16', 'save');
+  const no = entry('no', 'mysql:8', 'save');
+  const host = entry('db.example', 'DATABASE_URL of app', 'none');
 
-  it('is proposed, and read as it was meant; what it cannot keep is for a person to say', () => {
-    const text = proposed(events, db, no);
-    expect(text).toBe(`# What a restore point (--restore-point) keeps beside the files of the services above.
+  it('is proposed and read as it was meant; data that cannot be saved is for a person to exclude', () => {
+    const text = proposed(host, db, no);
+    expect(
+      text,
+    ).toBe(`# Restore points (--restore-point) save the data of the services above and of those that they depend on, and:
 data:
-  db: postgres  # postgres:16
-  "no": mariadb  # mysql:8
-#   events: none  # clickhouse/clickhouse-server:24, which it cannot keep: without the first # that is accepted
+  db: save  # postgres:16
+  "no": save  # mysql:8
+#   db.example: none  # DATABASE_URL of app; cannot be saved: remove the first # to accept that
 `);
     const read = (written: string) =>
       (
         parseOptions([], {}, settingsOf({ path: '/.svc-updater.yaml', text: written })) as UpdateOptions
-      ).data.map(({ service, word }) => `${service} ${word}`);
-    expect(read(text)).toEqual(['db postgres', 'no mariadb']);
-    expect(read(text.replace('#   events', '  events'))).toEqual([
-      'db postgres',
-      'no mariadb',
-      'events none',
-    ]);
+      ).data.map(({ key, word }) => `${key} ${word}`);
+    expect(read(text)).toEqual(['db save', 'no save']);
+    expect(read(text.replace('#   db', '  db'))).toEqual(['db save', 'no save', 'db.example none']);
   });
 
-  it('is not said where nothing is kept, or nothing has to be said', () => {
-    const text = proposed(events);
-    expect(text).toContain('\n# data:\n#   events: none  # ');
+  it('is left out if nothing can be saved, or nothing has to be declared', () => {
+    const text = proposed(host);
+    expect(text).toContain('\n# data:\n#   db.example: none  # ');
     expect(settingsOf({ path: '/.svc-updater.yaml', text }).size).toBe(0);
     expect(proposed()).not.toContain('data:');
   });

@@ -111,14 +111,14 @@ it('gives code and advice as fields, also where it is said once more', () => {
 it('tells programs the same once more, from a journal as well', () => {
   const fields: unknown[] = [];
   const log = new Log(({ phase }, given) => phase === 'done' && fields.push(given));
-  const wentBack = { version: 'v1.4.2', at: '2026-11-25T02:00:00Z', kept: null };
-  const error = new UpdateError('went-back', 'app died', { state: 'v1.4.2 runs', fields: { wentBack } });
+  const rolledBack = { version: 'v1.4.2', at: '2026-11-25T02:00:00Z', kept: null };
+  const error = new UpdateError('rolled-back', 'app died', { state: 'v1.4.2 runs', fields: { rolledBack } });
   const endings = [
     reportEnding(error, log, known),
     endWell(log, 'updated', 'updated v1.4.2 → v1.5.0 in 3 s', { from: 'v1.4.2', to: 'v1.5.0' }),
   ];
   for (const ending of endings) repeatEnding(JSON.parse(JSON.stringify(ending)), log);
-  expect(fields[0]).toMatchObject({ outcome: 'failed', code: 'went-back', wentBack });
+  expect(fields[0]).toMatchObject({ outcome: 'failed', code: 'rolled-back', rolledBack });
   expect(fields[1]).toEqual({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0' });
   expect(fields.slice(2)).toEqual(fields.slice(0, 2));
 });

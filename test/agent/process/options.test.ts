@@ -35,7 +35,7 @@ describe('parseOptions', () => {
       restorePoint: false,
       restoreDir: null,
       data: [],
-      stay: false,
+      noRollback: false,
       expect: [],
       expectFiles: [],
       release: null,
@@ -67,7 +67,7 @@ describe('parseOptions', () => {
       SVC_UPDATER_ACCEPT_DRIFT: '1',
       SVC_UPDATER_RESTORE_POINT: '1',
       SVC_UPDATER_RESTORE_DIR: '/backup',
-      SVC_UPDATER_STAY: '1',
+      SVC_UPDATER_NO_ROLLBACK: '1',
       SVC_UPDATER_EXPECT: `app=${proven}, ghcr.io/acme/svc=${proven}`,
       SVC_UPDATER_EXPECT_FILE: `compose.yaml=${proven}`,
       SVC_UPDATER_RELEASE: '/release',
@@ -95,7 +95,7 @@ describe('parseOptions', () => {
       restorePoint: true,
       restoreDir: '/backup',
       data: [],
-      stay: true,
+      noRollback: true,
       expect: [`app=${proven}`, `ghcr.io/acme/svc=${proven}`],
       expectFiles: [`compose.yaml=${proven}`],
       release: '/release',
@@ -128,7 +128,7 @@ describe('parseOptions', () => {
     const argv = ['bump', '--to', 'v1.5.0', '--service', 'app'];
     expect(parseOptions(argv, env)).toMatchObject({ files: [] });
     expect(parseOptions([...argv, '--file', 'a.yaml'], env)).toMatchObject({ files: ['a.yaml'] });
-    expect(mistakes(['back', '--stop-app'])).toEqual(['unknown option --stop-app']);
+    expect(mistakes(['rollback', '--stop-app'])).toEqual(['unknown option --stop-app']);
   });
 
   it('reads services from the environment, the app first', () => {
@@ -151,9 +151,14 @@ describe('parseOptions', () => {
   });
 
   it.each([
-    [['back'], { command: 'back', yes: false, app: 'app', waitTimeoutMs: 300_000 }],
     [
-      ['back', '--yes', '--service', 'web', '--restore-dir', '/b'],
+      ['rollback'],
+      { command: 'rollback', yes: false, discardCurrent: false, app: 'app', waitTimeoutMs: 300_000 },
+    ],
+    [['rollback', '--yes', '--discard-current'], { yes: true, discardCurrent: true }],
+    [['update', '--restore-point', '--no-rollback'], { restorePoint: true, noRollback: true }],
+    [
+      ['rollback', '--yes', '--service', 'web', '--restore-dir', '/b'],
       { yes: true, app: 'web', restoreDir: '/b' },
     ],
     [['restore-point', 'rm', '--project', 'x'], { command: 'restore-point', project: 'x' }],
@@ -233,7 +238,7 @@ describe('parseOptions', () => {
         },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, fetch, back, restore-point, init or bump',
+      'unknown command "updat": use update, plan, fetch, rollback, restore-point, init or bump',
       'unknown option --nope',
       'unexpected argument "extra"',
       '--accept-drift takes no value',
@@ -266,7 +271,7 @@ describe('parseOptions', () => {
     [['-x'], ['unknown option -x']],
     [['--restore-dir', 'b'], ['--restore-dir is "b": it should be an absolute path']],
     [
-      ['back', '--target', 'v1.0.0'],
+      ['rollback', '--target', 'v1.0.0'],
       ['unknown option --target', 'unexpected argument "v1.0.0"'],
     ],
     [['restore-point'], ['restore-point needs the word rm, which takes it away']],

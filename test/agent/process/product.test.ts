@@ -59,7 +59,7 @@ describe('what a user reads', () => {
     const help = usageOf(larder);
     // The settings file is called so for every product.
     expect(help).toContain('services of .svc-updater.yaml');
-    expect(help.replaceAll('.svc-updater.yaml', '')).not.toMatch(/svc/i);
+    expect(help.replaceAll(/\.svc-updater(?:\.yaml|\/restore)/g, '')).not.toMatch(/svc/i);
     expect(help).toContain('larder-updater plan [options] ');
     expect(help).toContain('(web, and the services labelled larder.role: worker, else jobs)');
     expect(help).toContain('the version variable (LARDER_VERSION)');

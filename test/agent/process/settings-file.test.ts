@@ -63,7 +63,7 @@ describe('a settings file', () => {
   it('turns a switch on and off, and gives way to a variable', async () => {
     await writeFile(path(), 'restore-point: true\n');
     const { options, lines } = await read();
-    expect(options).toMatchObject({ restorePoint: true, stay: false });
+    expect(options).toMatchObject({ restorePoint: true, noRollback: false });
     expect(lines).toEqual(['info: .svc-updater.yaml: restore-point true']);
     expect((await read([], { SVC_UPDATER_RESTORE_POINT: '0' })).options).toMatchObject({
       restorePoint: false,
@@ -72,14 +72,24 @@ describe('a settings file', () => {
     expect((await read()).options).toMatchObject({ restorePoint: false });
   });
 
-  it('says what a restore point keeps of each service, with its line', async () => {
-    await writeFile(path(), 'data:\n  db: postgres\n  no: none # a cache\n');
+  it('saves or excludes the data of services, mounts and hosts, with its line', async () => {
+    await writeFile(
+      path(),
+      'data:\n  db: save\n  no: none # a cache\n  app:/library: none\n  db.example: none\n',
+    );
     const { options, lines } = await read();
+    const at = (line: number, key: string) => `.svc-updater.yaml line ${line}: data of ${key}`;
     expect(options?.data).toEqual([
-      { service: 'db', word: 'postgres', where: '.svc-updater.yaml line 2: data of db' },
-      { service: 'no', word: 'none', where: '.svc-updater.yaml line 3: data of no' },
+      { key: 'db', word: 'save', where: at(2, 'db') },
+      { key: 'no', word: 'none', where: at(3, 'no') },
+      { key: 'app:/library', word: 'none', where: at(4, 'app:/library') },
+      { key: 'db.example', word: 'none', where: at(5, 'db.example') },
     ]);
-    expect(lines).toEqual(['info: .svc-updater.yaml: data db: postgres, no: none']);
+    expect(lines).toEqual([
+      'info: .svc-updater.yaml: data db: save, no: none, app:/library: none, db.example: none',
+    ]);
+    await writeFile(path(), 'data: {app:/library: none, "2001:db8::1": none}');
+    expect((await read()).options?.data.map(({ key }) => key)).toEqual(['app:/library', '2001:db8::1']);
   });
 
   it('may say with an alias what it has said', async () => {
@@ -128,11 +138,15 @@ describe('a settings file', () => {
     ['restore-point: yes\n', ['line 1: restore-point should be true or false']],
     ['restore-point: "true"\n', ['line 1: restore-point should be true or false']],
     ['restore-point: [true]\n', ['line 1: restore-point should be true or false']],
-    ['data: [db]\n', ['line 1: data should be a word for each service, such as {db: postgres}']],
-    ['data:\n', ['line 1: data should be a word for each service']],
+    ['data: [db]\n', ['line 1: data should be save or none for each service, such as {db: save}']],
+    ['data:\n', ['line 1: data should be save or none for each service']],
     [
-      'data:\n  db: pg\n  events:\n  x: [none]\n',
-      ['line 2: data of db is "pg": it should be', 'line 3: data of events is ""', 'line 4: data of x is ""'],
+      'data:\n  db: postgres\n  events:\n  x: [none]\n',
+      [
+        'line 2: data of db is "postgres": it should be save or none',
+        'line 3: data of events is ""',
+        'line 4: data of x is ""',
+      ],
     ],
     ['data: {db: none, db: none}\n', ['.svc-updater.yaml line 1: Map keys must be unique']],
     ['services: [a, a]\n', ['line 1: services names a service twice']],

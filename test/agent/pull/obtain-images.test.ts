@@ -21,21 +21,29 @@ afterEach(() => {
 });
 
 const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/worker:v1.0.0' }) };
+const digest = `sha256:${'d'.repeat(64)}`;
+/** With these images; its registry has the same digest behind every tag. */
 const local = (...references: string[]): Promise<Engine> =>
-  engineWith(
-    Object.fromEntries(
+  engineWith({
+    ...Object.fromEntries(
       references.map((reference) => [`/images/${reference}/json?manifests=1`, { Id: `sha256:${reference}` }]),
     ),
-  );
+    ...Object.fromEntries(
+      references.map((reference) => [
+        `/distribution/${reference.includes(':') ? reference : `${reference}:latest`}/json`,
+        { Descriptor: { digest }, Platforms: [] },
+      ]),
+    ),
+  });
 
 /** An installation, the plan for v1.1.0, and what is said; the services in `kept` have pull_policy never. */
-async function pullFor(kept: readonly string[], here: readonly string[]) {
+async function pullFor(kept: readonly string[], here: readonly string[], keepTags = false) {
   const more = Object.fromEntries(kept.map((name) => [name, { pull_policy: 'never' }]));
   const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
   const { context: doors, lines } = runContext(await local(...here));
   // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
   const images = await pullMoves(doors, from, planTo('v1.1.0', from), {
-    deadline: 0,
+    ...{ deadline: 0, keepTags },
     journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
   }).then(
     (found) => [...found].map(([reference, { id }]) => [reference, id]),
@@ -73,6 +81,14 @@ describe('pullMoves', () => {
   ])('%s', async (_, kept, here, images, lines) => {
     expect(await pullFor(kept, here)).toEqual({ images, lines });
   });
+
+  it.each<[string, string[], string[], string]>([
+    ['by digest if its tag names an image here', [], [app], late(`acme/svc@${digest}, ${worker}`)],
+    ['by its tag if that names nothing here', [], [], late(`${app}, ${worker}`)],
+    ['only if it is pulled at all', ['app'], [app, worker], late(`acme/worker@${digest}`)],
+  ])('pulls an image %s while no tag may move', async (_, kept, here, images) => {
+    expect(await pullFor(kept, here, true)).toMatchObject({ images });
+  });
 });
 
 describe('pullAdded', () => {
@@ -84,12 +100,12 @@ describe('pullAdded', () => {
   const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
   const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
 
+  const how = { deadline: 0, keepTags: false, moved: new Set<string>() };
+
   it('does nothing for none', async () => {
     const journal = begun();
     const { context: doors, lines } = runContext(await local());
-    expect(
-      await pullAdded(doors, installed(texts), new Map(), { journal, deadline: 0, moved: new Set() }),
-    ).toEqual(new Map());
+    expect(await pullAdded(doors, installed(texts), new Map(), { journal, ...how })).toEqual(new Map());
     expect([journal.data.tags, lines]).toEqual([noted, []]);
   });
 
@@ -100,7 +116,7 @@ describe('pullAdded', () => {
       ['app', 'acme/next:v1.1.0'],
     ]);
     const { context: doors } = runContext(await local('acme/cron:v2'));
-    const pulled = pullAdded(doors, installed(texts), added, { journal, deadline: 0, moved: new Set() });
+    const pulled = pullAdded(doors, installed(texts), added, { journal, ...how });
     await expect(pulled).rejects.toThrow(
       'acme/cron:v2, acme/next:v1.1.0: not pulled within the time allowed',
     );
@@ -108,6 +124,20 @@ describe('pullAdded', () => {
       ...noted,
       { reference: 'acme/cron:v2', imageId: 'sha256:acme/cron:v2' },
     ]);
+  });
+
+  it('pulls by digest what a tag names here while no tag may move, also if the reference has no tag', async () => {
+    const added = new Map([
+      ['cron', 'acme/cron:v2'],
+      ['cache', 'redis'],
+      ['new', 'acme/new:v1'],
+      ['fixed', `acme/fixed@${digest}`],
+    ]);
+    const { context: doors } = runContext(await local('acme/cron:v2', 'redis'));
+    const pulled = pullAdded(doors, installed(texts), added, { journal: begun(), ...how, keepTags: true });
+    await expect(pulled).rejects.toThrow(
+      `acme/cron@${digest}, redis@${digest}, acme/new:v1, acme/fixed@${digest}: not pulled within the time allowed`,
+    );
   });
 });
 

@@ -2,7 +2,7 @@ import { appendFile, chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { localImages, restoreTags, tagsBefore } from '../../../src/agent/pull/tags.ts';
+import { localImages, moveTags, restoreTags, tagsBefore } from '../../../src/agent/pull/tags.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { never } from '../../build.ts';
 import { engineThat, engineWith, rememberingLog } from '../../build-plan.ts';
@@ -35,7 +35,7 @@ it('tagsBefore has the id behind each reference that is here', async () => {
   ]);
 });
 
-describe('restoreTags', () => {
+describe('tags that docker moves', () => {
   let root = '';
   const { PATH } = process.env;
   beforeEach(async () => {
@@ -73,8 +73,33 @@ describe('restoreTags', () => {
       { reference: 'worker:latest', imageId: 'sha256:w' },
     ];
     await restoreTags(engine, 'svc', before, log);
-    return { lines, calls: (await readFile(join(root, 'calls'), 'utf8')).split('\n').filter(Boolean) };
+    return { lines, calls: await calls() };
   }
+  const calls = async () => (await readFile(join(root, 'calls'), 'utf8')).split('\n').filter(Boolean);
+
+  it('moveTags moves each tag that names another image, and none that names the image already', async () => {
+    const engine = await engineWith({
+      [image('acme/svc:latest')]: { Id: 'sha256:old' },
+      [image('redis')]: { Id: 'sha256:redis-7' },
+      [image('acme/svc:v1.1.0')]: { Id: 'sha256:new' },
+      [image(`acme/svc@sha256:${'d'.repeat(64)}`)]: { Id: 'sha256:old' },
+    });
+    const pulled = [
+      ['acme/svc:latest', 'sha256:new'],
+      ['redis', 'sha256:redis-8'],
+      ['acme/svc:v1.1.0', 'sha256:new'],
+      [`acme/svc@sha256:${'d'.repeat(64)}`, 'sha256:new'],
+      ['acme/gone:v1', 'sha256:gone'],
+      ['d'.repeat(64), 'sha256:id'],
+    ] as const;
+    await moveTags({ engine }, new Map(pulled.map(([reference, id]) => [reference, { id }])));
+    expect(await calls()).toEqual([
+      'tag sha256:new acme/svc:latest',
+      'tag sha256:redis-8 redis',
+      'tag sha256:gone acme/gone:v1',
+    ]);
+  });
+
   const back = 'info: svc:latest names the image from before again';
   const started = '2026-11-21T10:00:00Z';
 
@@ -109,7 +134,7 @@ describe('restoreTags', () => {
       [],
       ['warn: svc:latest stays at the new image: somebody has started it'],
     ],
-  ])('%s', async (_, now, containers, calls, lines) => {
+  ])('restoreTags %s', async (_, now, containers, calls, lines) => {
     expect(await restore({ 'worker:latest': 'sha256:w', ...now }, containers)).toEqual({ calls, lines });
   });
 

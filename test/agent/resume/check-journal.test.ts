@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { emptyPoint } from '../../../src/agent/replace/save.ts';
 import { checkFiles, checkPoints, checkProject } from '../../../src/agent/resume/check-journal.ts';
 import type { ListedContainer } from '../../../src/engine/container-details.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
@@ -114,20 +115,29 @@ describe('checkFiles', () => {
 
 describe('checkPoints', () => {
   const run = '20261121T104207Z';
-  const check = (directory: string, kept: string | null = null, asked = '/opt/svc/.svc-updater/restore') =>
-    checkPoints({ project, point: { directory, kept, isBack: false } }, asked, '/opt/svc');
+  const check = (directory: string, asked = '/opt/svc/.svc-updater/restore') =>
+    checkPoints({ project, point: { ...emptyPoint, directory, inMemory: [] } }, asked, '/opt/svc');
 
   it.each<[string, ...Parameters<typeof check>]>([
-    ['where they are', `/opt/svc/.svc-updater/restore/${run}`, `/opt/svc/.svc-updater/restore/${run}`],
-    ['where somebody wants them', `/opt/svc/points/${run}`, null, '/opt/svc/points'],
-    ['outside, where somebody has mounted it', `/mnt/${run}`, `/mnt/${run}`],
-  ])('takes points %s', (_, ...given) => expect(() => check(...given)).not.toThrow());
+    ['in the compose directory', `/opt/svc/.svc-updater/restore/${run}`],
+    ['in it, although another directory is asked for', `/opt/svc/.svc-updater/restore/${run}`, '/mnt'],
+    ['in a folder of it that is asked for', `/opt/svc/points/svc-0a1b-${run}`, '/opt/svc/points'],
+    ['outside, where it was mounted', `/mnt/svc-0a1b-${run}`],
+  ])('accepts one %s', (_, ...given) => expect(() => check(...given)).not.toThrow());
+
+  it('accepts a run without one', () => {
+    for (const point of [null, undefined])
+      expect(() =>
+        checkPoints({ project, ...(point === null && { point }) }, '/mnt', '/opt/svc'),
+      ).not.toThrow();
+  });
 
   it.each<[string, ...Parameters<typeof check>]>([
     ['where an app may write', `/opt/svc/data/${run}`],
-    ['the same by a detour', `/opt/x/../svc/data/${run}`],
-    ['for what makes room', `/mnt/${run}`, `/opt/svc/data/${run}`],
-    ['deeper', `/opt/svc/.svc-updater/restore/x/${run}`],
+    ['there by a detour', `/opt/x/../svc/data/${run}`],
+    ['deeper than restore points are', `/opt/svc/.svc-updater/restore/x/${run}`],
+    ['among the backups', `/opt/svc/.svc-updater/backup/${run}`],
+    ['in a folder that is not asked for', `/opt/svc/points/${run}`],
   ])('refuses one %s', (_, ...given) =>
     expect(() => check(...given)).toThrow(
       expect.objectContaining({

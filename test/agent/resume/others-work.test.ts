@@ -74,8 +74,34 @@ describe('findOthersWork, after a run that was killed', () => {
     ['beside which another service was made', { now: [...before, made('cache-1', 'any')] }, null],
     ['beside which a follower was made', { now: [made('sidecar-1', 'x')] }, null],
     ['since when the tag has moved', { image: 'sha256:newer' }, null],
-  ])('in writing, and %s', (_, found, expected) => {
-    expect(othersWork({ phase: 'write' }, found)).toBe(expected);
+  ])('before it saved or wrote anything, and %s', (_, found, expected) => {
+    for (const phase of ['save', 'write'] as const) expect(othersWork({ phase }, found)).toBe(expected);
+  });
+
+  it.each<Row>([
+    ['had written nothing yet', { files: ['before', 'before'] }, null],
+    ['had written a part', { files: ['after', 'before'] }, null],
+    ['had moved no tag yet', { files: ['after'], image: 'sha256:old' }, null],
+    ['whose image is gone', { image: null }, null],
+    ['whose containers are gone', { now: [] }, null],
+    ['whose app was started by somebody in its new version', { now: [made('app-1'), worker] }, null],
+    ['whose app runs an image of neither', { now: [made('app-1', 'other'), worker] }, appMade],
+    ['whose app was recreated from the old image', { now: [made('app-1', 'old')] }, appMade],
+    ['whose follower was recreated', { now: [app, made('sidecar-1', 'sidecar')] }, null],
+    ['whose follower got another image', { now: [app, made('sidecar-1')] }, sidecarMade],
+    ['beside which the database was recreated', { now: [app, made('database-1', 'any')] }, null],
+    ['whose second file was changed since', { files: ['after', 'other'] }, fileChanged],
+  ])('while data was saved or files written, and %s', (_, found, expected) => {
+    for (const phase of ['save', 'write'] as const)
+      expect(othersWork({ phase, changeover: replacing }, found)).toBe(expected);
+  });
+
+  it.each<Row>([
+    ['whose files were changed', { files: ['other'] }, null],
+    ['whose containers are strange', { now: [made('app-1', 'other'), made('worker-1')] }, null],
+    ['whose images are gone', { image: null, now: [] }, null],
+  ])('while data was restored, and %s: the restore is always finished', (_, found, expected) => {
+    expect(othersWork({ phase: 'restore', changeover: replacing, goingBack }, found)).toBe(expected);
   });
 
   it.each<Row>([

@@ -13,8 +13,8 @@ import { changeover, ending, journalData } from '../../build.ts';
 const domains = {
   othersWork: [null, '.env is neither as it was before nor as it was written'],
   ended: ['killed', 'crashed', 'broken'],
-  /** It had come as far as the containers. */
-  replaced: [false, true],
+  /** In `save` and later the journal has what is to be replaced. */
+  phase: ['pull', 'save', 'write', 'recreate', 'verify', 'restore'],
   /** It was putting everything back, to `begin anew` or to `end`. */
   goingBack: ['no', 'begin anew', 'end'],
   started: [false, true],
@@ -40,11 +40,11 @@ const theChangeover = changeover();
 const theEnding = ending('failed');
 
 function step(situation: Situation): EarlierStep {
-  const { ended, replaced, goingBack, started, ...facts } = situation;
+  const { ended, phase, goingBack, started, ...facts } = situation;
   const back = { no: null, 'begin anew': { ending: null }, end: { ending: theEnding } };
   const data: JournalData = journalData({
-    phase: replaced ? 'recreate' : 'write',
-    changeover: replaced ? theChangeover : null,
+    phase,
+    changeover: phase === 'pull' ? null : theChangeover,
     goingBack: back[goingBack],
     started,
     outcome: ended === 'killed' ? null : ending(ended),
@@ -64,10 +64,14 @@ const stepsOf = (given: Given): EarlierStep[] => {
 
 const ours: Given = { othersWork: [null] };
 const unfinished: Given = { ...ours, ended: ['killed', 'crashed'], goingBack: ['no'] };
-const written: Given = { ...unfinished, replaced: [false] };
-const replaced: Given = { ...unfinished, replaced: [true] };
+/** Nothing of the new version was meant to run yet, or the data was being restored. */
+const notReplacing = ['pull', 'save', 'write', 'restore'] as const;
+const replacing = ['recreate', 'verify'] as const;
+const notReplaced: Given = { ...unfinished, phase: notReplacing };
+const replaced: Given = { ...unfinished, phase: replacing };
 const another: Given = { ...replaced, sameRequest: [false] };
-const toAnEnd: Given = { ...ours, goingBack: ['end'] };
+const toAnEnd: Given = { ...ours, goingBack: ['end'], phase: ['pull', 'save', 'write', ...replacing] };
+const restoring: Given = { ...ours, goingBack: ['end'], phase: ['restore'] };
 const toBeginAnew: Given = { ...ours, goingBack: ['begin anew'] };
 const inTime: Given = { attempt: [1, maxAttempts] };
 const tooOften: Given = { attempt: [maxAttempts + 1] };
@@ -80,8 +84,12 @@ const rows: [situation: string, given: Given, step: string][] = [
   ['somebody has worked there since', { othersWork: [bySomebodyElse] }, 'leave-alone'],
   ['it ended broken, and a person knows', { ...ours, ended: ['broken'], goingBack: ['no'] }, 'begin-anew'],
 
-  ['it had replaced nothing yet', { ...written, ...inTime }, 'put-back, then begin-anew'],
-  ['it never gets as far as replacing', { ...written, ...tooOften }, 'put-back, then give-up'],
+  [
+    'it saved data or wrote files, and whoever started what meanwhile',
+    { ...notReplaced, ...inTime },
+    'put-back, then begin-anew',
+  ],
+  ['it never gets as far as replacing', { ...notReplaced, ...tooOften }, 'put-back, then give-up'],
 
   ['the same is asked for', { ...replaced, ...inTime, sameRequest: [true] }, 'go-on'],
   ['something else is asked for', { ...another, ...inTime, ...noneStarted }, 'put-back, then begin-anew'],
@@ -106,6 +114,7 @@ const rows: [situation: string, given: Given, step: string][] = [
   ['its own way back, with an end', { ...toAnEnd, isOwn: [true] }, 'put-back, then repeat'],
   ["another's way back", { ...toAnEnd, ...inTime, isOwn: [false] }, 'put-back, then begin-anew'],
   ["another's way back, too often", { ...toAnEnd, ...tooOften, isOwn: [false] }, 'put-back, then give-up'],
+  ['a restore of data, whoever finishes it, and however often', restoring, 'put-back, then repeat'],
   ['a way back to begin anew', { ...toBeginAnew, ...inTime }, 'put-back, then begin-anew'],
   ['a way back, killed each time', { ...toBeginAnew, ...tooOften }, 'put-back, then give-up'],
 ];
@@ -126,8 +135,8 @@ describe('planEarlier', () => {
     );
   });
 
-  // Nothing new is there to start before it comes as far as the containers.
-  const hasStarted = (now: Situation) => now.replaced && (now.started || now.newHasStarted);
+  const isReplacing = ({ phase }: Situation) => phase === 'recreate' || phase === 'verify';
+  const hasStarted = (now: Situation) => isReplacing(now) && (now.started || now.newHasStarted);
   const isExhausted = (now: Situation) => now.attempt > maxAttempts;
   const isGoingBack = (now: Situation) => now.goingBack !== 'no';
   const isHalf = (now: Situation) => now.ended !== 'broken' || isGoingBack(now);
@@ -142,9 +151,20 @@ describe('planEarlier', () => {
     ['a way back is gone to its end', (now, to) => !isGoingBack(now) || isStrange(now) || isPutBack(to)],
     ['nobody gives up too early', (now, to) => !to.includes('give-up') || isExhausted(now)],
     ['nobody tries too often', (now, to) => !isExhausted(now) || !goesOn.includes(to)],
-    ['only the same is gone on with', (now, to) => to !== 'go-on' || (now.sameRequest && now.replaced)],
+    ['only the same is gone on with', (now, to) => to !== 'go-on' || (now.sameRequest && isReplacing(now))],
+    [
+      'nothing goes on from where data was saved',
+      ({ phase }, to) => (phase !== 'save' && phase !== 'write') || !/go-on|forward|^give-up/.test(to),
+    ],
+    [
+      'a release that was rolled back is not tried again',
+      (now, to) => now.phase !== 'restore' || !hasEnd(now) || isStrange(now) || to.endsWith('repeat'),
+    ],
     ['only what has started is brought forward', (now, to) => to !== 'bring-forward' || hasStarted(now)],
-    ['only its own container repeats', (now, to) => !to.includes('repeat') || (now.isOwn && hasEnd(now))],
+    [
+      'only its own container repeats, or whoever has restored data',
+      (now, to) => !to.includes('repeat') || (hasEnd(now) && (now.isOwn || now.phase === 'restore')),
+    ],
     ['nothing half done is left as it is', (now, to) => to !== 'begin-anew' || !isHalf(now)],
   ])('in every situation: %s', (_, holds) => {
     expect(situations({}).filter((situation) => !holds(situation, words(step(situation))))).toEqual([]);
@@ -173,9 +193,8 @@ describe('planEarlier', () => {
       newHasStarted: false,
       othersWork: null,
     };
-    expect(planEarlier(journalData({ changeover: theChangeover }), now).kind).toBe('go-on');
-    expect(planEarlier(journalData({ changeover: theChangeover }), { ...now, attempt: 5 }).kind).toBe(
-      'put-back',
-    );
+    const data = journalData({ phase: 'recreate', changeover: theChangeover });
+    expect(planEarlier(data, now).kind).toBe('go-on');
+    expect(planEarlier(data, { ...now, attempt: 5 }).kind).toBe('put-back');
   });
 });

@@ -272,6 +272,15 @@ describe('readJournal', () => {
     changeover: changeover({ moved: [moved], containers: [kept] }),
     blueprints: [blueprint(ids.id, { imageId: ids.imageId, imageReference: ids.imageId })],
     goingBack: { ending: ended('failed') },
+    point: {
+      ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'restored' },
+      ...{ services: ['db'], inMemory: ['cache'], riders: [{ id: 'a1', name: 'svc-vpn-1' }] },
+      ports: [{ service: 'db', ports: [5432] }],
+      policies: [
+        { id: 'b2', policy: 'always' },
+        { id: 'c3', policy: 'on-failure:3' },
+      ],
+    },
   };
 
   it('takes a whole one, and one of an earlier version', async () => {
@@ -313,6 +322,22 @@ describe('readJournal', () => {
     ['a blueprint that is a path', { blueprints: [{ ...old, id: '../x' }] }],
     ['a blueprint without a definition', { blueprints: [{ ...old, hostConfig: null }] }],
     ['a way back that is none', { goingBack: 'yes' }],
+    [
+      'the point of an earlier version',
+      { point: { directory: '/r/20261121T104207Z', kept: null, isBack: true } },
+    ],
+    ['a point in no folder of a run', { point: { ...whole.point, directory: '/etc' } }],
+    ['a point in a relative folder', { point: { ...whole.point, directory: '20261121T104207Z' } }],
+    ['a point in an unknown state', { point: { ...whole.point, state: 'copied' } }],
+    ['a service of a point that is an option', { point: { ...whole.point, services: ['--all'] } }],
+    ['a cache of a point that is a path', { point: { ...whole.point, inMemory: ['../x'] } }],
+    ['a rider that is an option', { point: { ...whole.point, riders: [{ id: '-a', name: 'x' }] } }],
+    ['a port that is none', { point: { ...whole.point, ports: [{ service: 'db', ports: ['5432'] }] } }],
+    [
+      'a policy with another option',
+      { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no --x' }] } },
+    ],
+    ['a policy of two lines', { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no\n' }] } }],
     ['an end that is none', { outcome: { outcome: 'well', exitCode: 0, message: '' } }],
   ])('does not trust %s', async (_, changes) => {
     const text = JSON.stringify({ ...whole, ...changes });

@@ -2,8 +2,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { badReleases, type Fate } from '../bad-releases.ts';
 import { damages } from './damage.ts';
-import { type DatabaseKind, openSession, type Session } from './database.ts';
-import { liveRow } from './writer.ts';
+import { type DatabaseKind, openSession } from './database.ts';
+import { liveRow, migrations } from './texts.ts';
 
 export interface BadPart {
   name: string;
@@ -12,7 +12,7 @@ export interface BadPart {
   becomeWell: () => void;
 }
 
-/** The part of app or worker in a release that is bad. */
+/** App or worker of a bad release. */
 export async function playBad({ name, role, kind, becomeWell }: BadPart): Promise<void> {
   const release = badReleases.find((each) => each.name === name) ?? { name, app: 'well' as const };
   if (release.isDeaf) process.on('SIGTERM', () => {});
@@ -23,27 +23,24 @@ export async function playBad({ name, role, kind, becomeWell }: BadPart): Promis
     return forEver();
   }
   if (release.at === 'boot') process.exit(1);
-  const session = await migrate(kind);
-  if (release.at !== 'half of the migration') {
-    await session.run('ALTER TABLE orders RENAME TO old_orders').catch(() => {});
-    if (release.damage !== undefined) await damages[release.damage](kind);
-  }
+  const isHalf = release.at === 'half of the migration';
+  await migrate(kind, isHalf);
+  if (!isHalf && release.damage !== undefined) await damages[release.damage](kind);
   await meet(release.app, kind, becomeWell);
 }
 
-/** Rows and files of its own, and a column; what a crash left of an earlier start is no hindrance. */
-async function migrate(kind: DatabaseKind): Promise<Session> {
+/** A start after a crash may find the migration done. */
+async function migrate(kind: DatabaseKind, isHalf: boolean): Promise<void> {
   writeFileSync('/uploads/of-the-bad-one.txt', `${Date.now()}\n`, { flag: 'a' });
   writeFileSync('/uploads/live/bad.log', '1\n', { flag: 'a' });
-  let session = openSession(kind);
-  for (let n = 1; n <= 50; n++) await session.run(liveRow(kind, 'bad', Date.now() % 1_000_000));
+  const session = openSession(kind);
   try {
-    await session.run('ALTER TABLE customers ADD COLUMN level integer DEFAULT 7');
-    await session.run("UPDATE customers SET name = upper(name), note = 'migrated'");
-  } catch {
-    session = openSession(kind);
+    for (let n = 1; n <= 20; n++) await session.run(liveRow(kind, 'bad', (Date.now() % 1_000_000) + n));
+    const steps = migrations[kind];
+    for (const step of isHalf ? steps.slice(0, 1) : steps) await session.run(step);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
   }
-  return session;
 }
 
 async function meet(fate: Fate | 'well', kind: DatabaseKind, becomeWell: () => void): Promise<void> {
@@ -54,13 +51,12 @@ async function meet(fate: Fate | 'well', kind: DatabaseKind, becomeWell: () => v
     case 'killed for memory':
       for (const taken: Buffer[] = []; ; ) taken.push(Buffer.alloc(16 * 1024 * 1024, 1));
     case 'needs an hour': {
-      const session = openSession(kind);
-      await session.run('BEGIN');
-      await session.run("UPDATE orders SET detail = 'slowly'");
+      if (kind === 'postgres' || kind === 'mariadb')
+        await openSession(kind).run("BEGIN; UPDATE orders SET detail = 'slowly'");
       return forEver();
     }
     case 'dies after 10 s': {
-      // Once: a second start is as bad as the first was.
+      // Only the first time: a second start is healthy, too.
       becomeWell();
       await sleep(10_000);
       process.exit(1);
@@ -74,7 +70,7 @@ async function meet(fate: Fate | 'well', kind: DatabaseKind, becomeWell: () => v
   }
 }
 
-/** It is not well, and works: whatever stands in the database when it is stopped is its own. */
+/** It writes until it is stopped. */
 async function keepWriting(kind: DatabaseKind): Promise<void> {
   for (let n = 1; ; n++) {
     try {

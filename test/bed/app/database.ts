@@ -1,25 +1,31 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 
-export type DatabaseKind = 'postgres' | 'mariadb' | 'sqlite';
+export const databaseKinds = ['postgres', 'mariadb', 'sqlite', 'redis', 'openldap'] as const;
+export type DatabaseKind = (typeof databaseKinds)[number];
 
-/** A session at the database. After a statement that fails, it is over. */
+/** A session at the database. After a text that fails, it is over. */
 export interface Session {
-  /** The first column of what the last of the statements gives. */
-  run(sql: string): Promise<string[]>;
+  /** SQL, commands of redis (one a line), or LDIF. */
+  run(text: string): Promise<void>;
 }
 
-/** As the app's own user, or as one who may do anything. */
+/** The app's own user, or one that may do anything. */
 export type Who = 'app' | 'owner';
 
 export const sqlitePath = '/data/svc.db';
+const { DB_PASSWORD = '', DB_ROOT_PASSWORD = '' } = process.env;
 
 export function openSession(kind: DatabaseKind, who: Who = 'app'): Session {
-  return kind === 'sqlite' ? openSqlite() : new ClientSession(kind, who);
+  if (kind === 'sqlite') return openSqlite();
+  if (kind === 'redis') return new RedisSession();
+  return kind === 'openldap' ? { run: modify } : new ClientSession(kind, who);
 }
 
-/** By the database's own client, which is fed by its input, so that no driver is needed for any of them. */
+/** The database's own client reads SQL from its standard input. */
 class ClientSession implements Session {
   #child;
   #lines: AsyncIterator<string>;
@@ -32,39 +38,36 @@ class ClientSession implements Session {
     this.#child = spawn(command, args, {
       env: { ...process.env, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A signal to the app's group is none to its sessions, which end with their input.
+      // A signal to the app's process group does not end its sessions: they end with their input.
       detached: true,
     });
-    // What is written to a client that has ended is told by its missing answer.
+    // A client that has exited is noticed by its missing answer.
     this.#child.stdin.on('error', () => {});
-    this.#child.stderr.on('data', (piece: Buffer) => {
-      this.#said += piece;
+    this.#child.stderr.on('data', (chunk: Buffer) => {
+      this.#said += chunk;
     });
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
   }
 
-  run(sql: string): Promise<string[]> {
+  run(sql: string): Promise<void> {
     const answered = this.#last.then(() => this.#ask(sql));
     this.#last = answered.catch(() => {});
     return answered;
   }
 
-  async #ask(sql: string): Promise<string[]> {
+  async #ask(sql: string): Promise<void> {
     this.#marks += 1;
     const mark = `-- ${this.#marks} is done --`;
     this.#child.stdin.write(`${sql};\nSELECT '${mark}';\n`);
-    const lines: string[] = [];
     for (;;) {
       const { value, done } = await this.#lines.next();
       if (done) throw new Error(`the session is over: ${this.#said.trim()}`);
-      if (value === mark) return lines;
-      lines.push(value);
+      if (value === mark) return;
     }
   }
 }
 
 function client(kind: 'postgres' | 'mariadb', who: Who) {
-  const { DB_PASSWORD = '', DB_ROOT_PASSWORD = '' } = process.env;
   if (kind === 'postgres') {
     return {
       command: 'psql',
@@ -83,16 +86,54 @@ function client(kind: 'postgres' | 'mariadb', who: Who) {
 function openSqlite(): Session {
   const database = new DatabaseSync(sqlitePath, { timeout: 10_000 });
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-  return {
-    async run(sql) {
-      if (!/^\s*SELECT/i.test(sql)) {
-        database.exec(sql);
-        return [];
-      }
-      return database
-        .prepare(sql)
-        .all()
-        .map((row) => String(Object.values(row)[0]));
-    },
-  };
+  return { run: async (sql) => database.exec(sql) };
+}
+
+class RedisSession implements Session {
+  #socket: Socket;
+  #lines: AsyncIterator<string>;
+
+  constructor() {
+    this.#socket = connect(6379, 'db');
+    this.#socket.on('error', () => {});
+    this.#lines = createInterface({ input: this.#socket })[Symbol.asyncIterator]();
+  }
+
+  async run(commands: string): Promise<void> {
+    for (const line of ['', ...commands.split('\n')]) {
+      // Quoted words may contain spaces.
+      const words = line === '' ? ['AUTH', DB_PASSWORD] : (line.match(/"[^"]*"|\S+/g) ?? []);
+      const plain = words.map((word) => word.replaceAll('"', ''));
+      const parts = plain.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`);
+      this.#socket.write(`*${plain.length}\r\n${parts.join('')}`);
+      await this.#answer();
+    }
+  }
+
+  async #answer(): Promise<void> {
+    const { value = '', done } = await this.#lines.next();
+    if (done || value.startsWith('-')) throw new Error(`redis: ${value || 'the connection is closed'}`);
+    const count = Number(value.slice(1));
+    if (value.startsWith('$') && count >= 0) await this.#lines.next();
+    if (value.startsWith('*')) for (let at = 0; at < count; at++) await this.#answer();
+  }
+}
+
+const accepted = [0, 68, 20];
+
+/** Applies LDIF as the administrator of the data or of the configuration; `delete DN` deletes a subtree. Repeats are accepted. */
+async function modify(ldif: string): Promise<void> {
+  const [, tree] = /^delete (.*)/.exec(ldif) ?? [];
+  const user = `cn=admin,${ldif.includes('cn=config') ? 'cn=config' : 'dc=svc'}`;
+  const flags = ['-x', '-H', 'ldap://db', '-D', user, '-w', DB_PASSWORD];
+  const child = tree
+    ? spawn('ldapdelete', [...flags, '-r', tree])
+    : spawn('ldapmodify', [...flags, '-c'], { stdio: ['pipe', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said += chunk;
+  });
+  child.stdin?.on('error', () => {}).end(ldif);
+  const [code] = await once(child, 'close');
+  if (!accepted.includes(code)) throw new Error(`ldap: ${said}`);
 }

@@ -3,11 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { playBad } from './bad.ts';
-import { serveCache } from './cache.ts';
 import { type DatabaseKind, openSession, type Session } from './database.ts';
+import { questions } from './texts.ts';
+import { serveWitness } from './witness.ts';
 import { gate, writeOn } from './writer.ts';
 
-// What the images of the bed run: app, worker, and the cache beside them, which no update replaces.
+// The program of the bed's images: app, worker, and the witness, which no update replaces.
 
 const { VERSION = '', BAD = '', DB_KIND = '' } = process.env;
 const kind = DB_KIND as DatabaseKind;
@@ -18,18 +19,18 @@ let isWell = false;
 let isStopping = false;
 let isWriting = false;
 
-if (role === 'cache') serveCache();
+if (role === 'witness') serveWitness();
 else await live();
 
 async function live(): Promise<void> {
   process.on('SIGTERM', () => {
     isStopping = true;
-    // One that is held, or at its migration, has nothing to bring to an end.
+    // A process that waits at the gate has nothing to finish.
     if (!isWriting) process.exit(0);
   });
   if (role === 'app') serve();
   if (BAD !== '') return playBad({ name: BAD, role, kind, becomeWell });
-  // Nothing is touched before the bed lets it, so that what was restored can be looked at.
+  // The restored data is compared before anything writes.
   becomeWell();
   while ((await gate()) !== 'open') await sleep(100);
   isWriting = true;
@@ -54,7 +55,7 @@ async function connected(): Promise<Session> {
   for (;;) {
     try {
       const session = openSession(kind);
-      await session.run('SELECT count(*) FROM tally');
+      await session.run(questions[kind]);
       return session;
     } catch (error) {
       process.stderr.write(`${(error as Error).message}\n`);

@@ -1,8 +1,9 @@
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseKind, Session } from './database.ts';
+import { liveRow } from './texts.ts';
 
-/** `open`: who starts, writes; `hold`: who writes goes on, who starts waits; `paused`: nobody writes. */
+/** `open`: all write; `hold`: only those that write already; `paused`: none. */
 export type Gate = 'open' | 'hold' | 'paused';
 
 export interface Writer {
@@ -13,7 +14,7 @@ export interface Writer {
   isOver: () => boolean;
 }
 
-const cache = 'http://cache:7000';
+const witness = 'http://witness:7000';
 const pauseMs = 4;
 
 export async function gate(): Promise<Gate> {
@@ -21,9 +22,8 @@ export async function gate(): Promise<Gate> {
 }
 
 /**
- * Writes until it is over: a row, the same number into a second table in the same transaction, then into a file, and only
- * then it counts as acknowledged. So at any moment the numbers of ledger, file and table differ by one at most, and in
- * that order.
+ * Writes until it is over: a row, the same number into a second table in the same transaction, then into a file, then to the
+ * witness. At any moment these numbers differ by one at most, and in that order.
  */
 export async function writeOn({ boot, kind, session, isOver }: Writer): Promise<void> {
   const file = openSync(`/uploads/live/${boot}.log`, 'a');
@@ -41,17 +41,8 @@ export async function writeOn({ boot, kind, session, isOver }: Writer): Promise<
   closeSync(file);
 }
 
-export function liveRow(kind: DatabaseKind, boot: string, n: number): string {
-  const row = `INSERT INTO live (boot, n) VALUES ('${boot}', ${n})`;
-  const tally =
-    kind === 'postgres'
-      ? `INSERT INTO tally VALUES ('${boot}', ${n}) ON CONFLICT (boot) DO UPDATE SET n = excluded.n`
-      : `REPLACE INTO tally VALUES ('${boot}', ${n})`;
-  return `BEGIN; ${row}; ${tally}; COMMIT`;
-}
-
-/** A cache that cannot be reached is none: what was not acknowledged is not promised. */
+/** What was not acknowledged is not promised. */
 async function ask(path: string, body?: string): Promise<string> {
-  const answer = await fetch(cache + path, body === undefined ? {} : { method: 'POST', body });
+  const answer = await fetch(witness + path, body === undefined ? {} : { method: 'POST', body });
   return answer.text();
 }

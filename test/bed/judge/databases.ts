@@ -4,147 +4,113 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { execa } from 'execa';
 import { findContainers } from '../../rig/engine-api.ts';
+import { appPassword, ownerPassword } from '../databases.ts';
 import type { Place } from './look.ts';
 
-export const ownerPassword = 'of the owner';
+type Texts = Record<string, string>;
 
-/** @param isLive without the tables that app and worker write into */
-export function lookAtDatabase(place: Place, isLive: boolean): Promise<Record<string, string>> {
-  return { postgres: lookAtPostgres, mariadb: lookAtMariadb, sqlite: lookAtSqlite }[place.database](
-    place,
-    isLive,
-  );
-}
+/** By the database's own programs. @param isLive without what app and worker write */
+export const lookAtDatabase = (place: Place, isLive: boolean): Promise<Texts> =>
+  ({
+    postgres: lookAtPostgres,
+    mariadb: lookAtMariadb,
+    sqlite: lookAtSqlite,
+    redis: lookAtRedis,
+    openldap: lookAtOpenldap,
+  })[place.database](place, isLive);
 
-/** What one who may do anything is told, in the database of the app. */
-export const askOwner = (place: Place, sql: string): Promise<string> =>
-  place.database === 'postgres' ? psql(place, 'svc', sql) : mariadb(place, sql, 'svc');
+/** As the owner of the database, in its language. */
+export const askOwner = (place: Place, text: string): Promise<string> => {
+  if (place.database === 'redis') return inDatabase(place, ['redis-cli'], text);
+  if (place.database === 'openldap')
+    return inDatabase(
+      place,
+      ['ldapadd', '-x', '-H', 'ldapi:///', '-D', 'cn=admin,dc=svc', '-w', appPassword],
+      text,
+    );
+  return place.database === 'postgres' ? psql(place, 'svc', text) : mariadb(place, text, 'svc');
+};
 
-/** Names of the copies that lie beside the databases. */
-export async function copies(place: Place): Promise<string[]> {
-  if (place.database !== 'postgres') return [];
-  const names = await psql(place, 'template1', 'SELECT datname FROM pg_database');
-  return names.split('\n').filter((name) => ours.test(name));
-}
+/** Throws until the database answers. */
+export const askReady = (place: Place): Promise<string> => {
+  const root = ['ldapsearch', '-x', '-H', 'ldapi:///', '-b', '', '-s', 'base'];
+  if (place.database === 'openldap') return inDatabase(place, root);
+  // The first server, which creates the database, does not listen.
+  if (place.database === 'postgres') return inDatabase(place, ['pg_isready', '-h', '127.0.0.1']);
+  return askOwner(place, place.database === 'redis' ? 'PING' : 'SELECT 1');
+};
 
 /** Every row of `live` and `tally`, such as `app-v1.0.0-1a2b3c4d 17`. */
 export async function liveRows(place: Place): Promise<{ live: string[]; tally: string[] }> {
+  if (place.database === 'redis') return redisRows(place);
+  if (place.database === 'openldap') return ldapRows(place);
   const ask = async (table: string): Promise<string[]> => {
-    const sql = `SELECT concat(boot, ' ', n) FROM ${table} ORDER BY boot, n`;
-    if (place.database === 'sqlite') {
-      return withSqlite(place, (database) =>
-        database
-          .prepare(`SELECT boot, n FROM ${table} ORDER BY boot, n`)
-          .all()
-          .map(({ boot, n }) => `${boot} ${n}`),
-      );
-    }
-    return (await askOwner(place, sql)).split('\n').filter((line) => line !== '');
+    if (place.database !== 'sqlite')
+      return linesOf(await askOwner(place, `SELECT concat(boot, ' ', n) FROM ${table} ORDER BY boot, n`));
+    return withSqlite(place, (database) =>
+      database
+        .prepare(`SELECT boot, n FROM ${table}`)
+        .all()
+        .map(({ boot, n }) => `${boot} ${n}`),
+    );
   };
   return { live: await ask('live'), tally: await ask('tally') };
 }
 
-/** Copies that lie beside the databases are no data of the app's, and nobody may get at them. */
-const ours = /^svc_(point|kept)_/;
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
-async function lookAtPostgres(place: Place, isLive: boolean): Promise<Record<string, string>> {
-  const databases = await psql(
-    place,
-    'template1',
+async function lookAtPostgres(place: Place, isLive: boolean): Promise<Texts> {
+  const ask = (sql: string) => psql(place, 'template1', sql);
+  const databases = await ask(
     `SELECT datname, pg_get_userbyid(datdba), datacl, datconnlimit, datallowconn, datistemplate, encoding, datcollate,
        shobj_description(oid, 'pg_database'), dattablespace FROM pg_database ORDER BY datname`,
   );
-  const lines = databases.split('\n');
-  const told: Record<string, string> = {
-    databases: lines.filter((line) => !ours.test(line)).join('\n'),
-    'open copies': lines.filter((line) => ours.test(line) && line.split('|')[4] !== 'f').join('\n'),
-    settings: await psql(
-      place,
-      'template1',
-      `SELECT datname, rolname, setconfig FROM pg_db_role_setting LEFT JOIN pg_database d ON d.oid = setdatabase
-         LEFT JOIN pg_roles r ON r.oid = setrole WHERE datname IS NULL OR datname !~ '^svc_(point|kept)_' ORDER BY 1, 2`,
-    ),
-    prepared: await psql(place, 'template1', 'SELECT gid, database FROM pg_prepared_xacts'),
-    roles: quiet(await inDatabase(place, ['pg_dumpall', '-U', 'svc', '-l', 'template1', '--roles-only'])),
-  };
-  const names = lines
-    .map((line) => line.split('|')[0] ?? '')
-    .filter((name) => !ours.test(name) && !/^template/.test(name));
   const left = isLive ? ['live', 'tally', 'live_id_seq'].map((each) => `--exclude-table-data=${each}`) : [];
-  for (const name of names) {
-    const dump = await inDatabase(place, ['pg_dump', '-U', 'svc', '--create', ...left, '-d', name]);
-    told[`database ${name}`] = sortRows(quiet(dump));
+  const told: Texts = {
+    databases,
+    settings: await ask(
+      "SELECT name, setting FROM pg_settings WHERE source = 'configuration file' ORDER BY 1",
+    ),
+    files: await inDatabase(place, [
+      'sh',
+      '-c',
+      'cd /var/lib/postgresql/data && cat pg_hba.conf pg_ident.conf postgresql.auto.conf postgresql.conf && ls pg_tblspc',
+    ]),
+    prepared: await ask('SELECT gid, database FROM pg_prepared_xacts'),
+    globals: quiet(await inDatabase(place, ['pg_dumpall', '-U', 'svc', '-l', 'template1', '--globals-only'])),
+  };
+  for (const [name = ''] of linesOf(databases).map((line) => line.split('|'))) {
+    if (name.startsWith('template')) continue;
+    const dump = ['pg_dump', '-U', 'svc', '--create', ...left, '-d', name];
+    told[`database ${name}`] = sortRows(quiet(await inDatabase(place, dump)));
   }
   return told;
 }
 
-/** Newer ones put a word made by chance around a dump. */
+/** Newer versions put a random word around a dump. */
 const quiet = (dump: string) => dump.replace(/^\\(un)?restrict .*\n/gm, '');
 
-/** Where in its table a row lies is no promise. */
+/** A table has no order of rows. */
 const sortRows = (dump: string) =>
   dump.replace(/^(COPY .*;\n)([\s\S]*?)^\\\.$/gm, (_, head: string, rows: string) => {
     return `${head}${rows.split('\n').sort().join('\n')}\n\\.`;
   });
 
-async function lookAtMariadb(place: Place, isLive: boolean): Promise<Record<string, string>> {
-  const systems = "'mysql', 'information_schema', 'performance_schema', 'sys'";
-  const schemas = await mariadb(
-    place,
-    `SELECT SCHEMA_NAME, DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME, SCHEMA_COMMENT
-       FROM information_schema.SCHEMATA WHERE SCHEMA_NAME NOT IN (${systems}) ORDER BY 1`,
-  );
-  const accounts = (await mariadb(place, 'SELECT User, Host, is_role FROM mysql.user ORDER BY 1, 2')).split(
-    '\n',
-  );
-  const grants = accounts.map((line) => {
-    const [user = '', host = '', isRole] = line.split('\t').map((each) => each.replaceAll("'", "''"));
-    return `SHOW GRANTS FOR '${user}'${isRole === 'Y' ? '' : `@'${host}'`}`;
-  });
-  const tables = await mariadb(
-    place,
-    `SELECT concat(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES
-       WHERE TABLE_TYPE = 'BASE TABLE' AND TABLE_SCHEMA NOT IN (${systems}) ORDER BY 1`,
-  );
-  const asked = tables.split('\n').filter((name) => !(isLive && isLiveTable.test(name)));
-  const names = schemas.split('\n').map((line) => line.split('\t')[0] ?? '');
+async function lookAtMariadb(place: Place, isLive: boolean): Promise<Texts> {
   const left = isLive ? ['live', 'tally'].map((each) => `--ignore-table=svc.${each}`) : [];
-  const dump = await inDatabase(place, [
-    // What cannot be dumped, such as a view of a column that is gone, is told among its lines.
-    ...['sh', '-c', '"$@" 2>&1 || echo "ended with $?"', 'sh', 'mariadb-dump', '--force'],
-    ...[
-      '-uroot',
-      '--routines',
-      '--triggers',
-      '--events',
-      '--skip-dump-date',
-      '--order-by-primary',
-      '--hex-blob',
-    ],
-    ...['--skip-extended-insert', ...left, '--databases', ...names],
-  ]);
+  const flags =
+    '--routines --triggers --events --skip-dump-date --order-by-primary --hex-blob --skip-extended-insert';
+  const dump = ['mariadb-dump', '-uroot', '--force', '--all-databases', ...flags.split(' '), ...left];
   return {
-    schemas,
-    accounts: await mariadb(place, 'SELECT Host, User, Priv FROM mysql.global_priv ORDER BY 1, 2'),
-    grants: sortColumns(await mariadb(place, grants.join(';\n'))),
-    roles: await mariadb(place, 'SELECT * FROM mysql.roles_mapping ORDER BY 1, 2, 3'),
+    // An object that cannot be dumped, such as a view of a column that is gone, is reported among its lines.
+    dump: await inDatabase(place, ['sh', '-c', '"$@" 2>&1 || echo "failed with $?"', 'sh', ...dump]),
     settings: await mariadb(place, 'SELECT @@event_scheduler, @@read_only'),
     prepared: await mariadb(place, 'XA RECOVER'),
-    checksums: await mariadb(
-      place,
-      `CHECKSUM TABLE ${asked.map((name) => `\`${name.replace('.', '`.`')}\``).join(', ')} EXTENDED`,
-    ),
-    dump,
+    files: await inDatabase(place, ['sh', '-c', 'cd /var/lib/mysql && ls . svc']),
   };
 }
 
-/** The server has no order of them. */
-const sortColumns = (grants: string) =>
-  grants.replace(/\(([^)]+)\)/g, (_, columns: string) => `(${columns.split(', ').sort().join(', ')})`);
-
-const isLiveTable = /^svc\.(live|tally)$/;
-
-function lookAtSqlite(place: Place, isLive: boolean): Promise<Record<string, string>> {
+function lookAtSqlite(place: Place, isLive: boolean): Promise<Texts> {
   return withSqlite(place, (database) => {
     const all = (sql: string) => database.prepare(sql).all();
     const names = all("SELECT name FROM sqlite_schema WHERE type = 'table'").map(({ name }) => String(name));
@@ -154,10 +120,8 @@ function lookAtSqlite(place: Place, isLive: boolean): Promise<Record<string, str
       `table ${name}`,
       all(`SELECT * FROM "${name}"${name === 'sqlite_sequence' ? sequence : ''}`)
         .map((row) =>
-          JSON.stringify(
-            Object.values(row).map((value) =>
-              value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
-            ),
+          JSON.stringify(Object.values(row), (_, value) =>
+            value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
           ),
         )
         .join('\n'),
@@ -167,14 +131,14 @@ function lookAtSqlite(place: Place, isLive: boolean): Promise<Record<string, str
         .map(({ sql }) => String(sql))
         .join('\n'),
       settings: JSON.stringify(
-        ['user_version', 'journal_mode', 'integrity_check'].map((name) => all(`PRAGMA ${name}`)),
+        ['user_version', 'journal_mode', 'page_size', 'integrity_check'].map((name) => all(`PRAGMA ${name}`)),
       ),
       ...Object.fromEntries(rows),
     };
   });
 }
 
-/** A copy with its log, because looking at the file itself would change what lies beside it. Taken again while somebody writes. */
+/** A copy with its log, because reading the file itself would change it. Repeated while the app writes. */
 async function withSqlite<T>(place: Place, ask: (database: DatabaseSync) => T): Promise<T> {
   for (let tries = 0; ; tries++) {
     const directory = await mkdtemp(join(tmpdir(), 'bed-sqlite-'));
@@ -197,6 +161,74 @@ async function withSqlite<T>(place: Place, ask: (database: DatabaseSync) => T): 
   }
 }
 
+async function lookAtRedis(place: Place, isLive: boolean): Promise<Texts> {
+  // A client for each key would take minutes.
+  const keys = linesOf(
+    await inDatabase(place, [
+      'sh',
+      '-c',
+      'for db in $(seq 0 15); do redis-cli -n $db --scan | sed "s/^/$db /"; done',
+    ]),
+  ).filter((line) => !(isLive && /^\d+ (live|tally):/.test(line)));
+  const commands = keys.toSorted().map((line) => {
+    const [db, ...key] = line.split(' ');
+    return `SELECT ${db}\nDEBUG DIGEST-VALUE "${key.join(' ')}"\nPEXPIRETIME "${key.join(' ')}"`;
+  });
+  const answers = linesOf(await inDatabase(place, ['redis-cli'], `${commands.join('\n')}\n`));
+  const ask = (command: string) => inDatabase(place, ['redis-cli'], command);
+  return {
+    keys: keys
+      .toSorted()
+      .map((line, at) => `${line} ${answers[at * 3 + 1]} ${answers[at * 3 + 2]}`)
+      .join('\n'),
+    configuration: configurationOf(await ask('CONFIG GET *')),
+    file: await inDatabase(place, ['cat', '/data/redis.conf']),
+    accounts: (await ask('ACL LIST')).replaceAll(' sanitize-payload', ''),
+    functions: await ask('FUNCTION LIST WITHCODE'),
+  };
+}
+
+/** Names and values alternate, after each start in another order. */
+const configurationOf = (text: string): string =>
+  text
+    .split('\n')
+    .flatMap((line, at, all) => (at % 2 === 0 ? [`${line} ${all[at + 1]}`] : []))
+    .sort()
+    .join('\n');
+
+async function redisRows(place: Place): Promise<{ live: string[]; tally: string[] }> {
+  const keys = linesOf(await askOwner(place, 'KEYS live:*'));
+  const [live, tally]: [string[], string[]] = [[], []];
+  for (const boot of keys.map((key) => key.replace('live:', ''))) {
+    live.push(...linesOf(await askOwner(place, `LRANGE live:${boot} 0 -1`)).map((n) => `${boot} ${n}`));
+    tally.push(`${boot} ${await askOwner(place, `GET tally:${boot}`)}`);
+  }
+  return { live, tally };
+}
+
+const slapcat = (place: Place, ...args: string[]) =>
+  inDatabase(place, ['slapcat', '-o', 'ldif-wrap=no', '-F', '/var/lib/ldap/config', ...args]);
+
+async function lookAtOpenldap(place: Place, isLive: boolean): Promise<Texts> {
+  const data = await slapcat(place, '-n', '1');
+  const quietEntries = data
+    .split('\n\n')
+    .filter((entry) => !/^dn: .*ou=live,dc=svc$/m.test(entry))
+    .map((entry) => entry.replace(/^contextCSN:.*\n?/gm, ''));
+  return { data: isLive ? quietEntries.join('\n\n') : data, configuration: await slapcat(place, '-n', '0') };
+}
+
+async function ldapRows(place: Place): Promise<{ live: string[]; tally: string[] }> {
+  const [live, tally]: [string[], string[]] = [[], []];
+  for (const entry of (await slapcat(place, '-n', '1')).split('\n\n')) {
+    const boot = /^dn: cn=(\S+),ou=live/m.exec(entry)?.[1];
+    if (boot === undefined) continue;
+    live.push(...[...entry.matchAll(/^description: (\d+)$/gm)].map(([, n]) => `${boot} ${n}`));
+    tally.push(...[...entry.matchAll(/^serialNumber: (\d+)$/gm)].map(([, n]) => `${boot} ${n}`));
+  }
+  return { live, tally };
+}
+
 const psql = (place: Place, database: string, sql: string) =>
   inDatabase(
     place,
@@ -211,14 +243,11 @@ async function inDatabase({ project }: Place, command: readonly string[], input 
   const containers = await findContainers(project);
   const db = containers.find(({ Config }) => Config.Labels['com.docker.compose.service'] === 'db');
   if (db === undefined) throw new Error('there is no database');
-  const { stdout } = await execa(
-    'docker',
-    ['exec', '-i', '-e', `MYSQL_PWD=${ownerPassword}`, db.Id, ...command],
-    {
-      input,
-      timeout: 120_000,
-      maxBuffer: 1e9,
-    },
-  );
+  const secrets = ['-e', `MYSQL_PWD=${ownerPassword}`, '-e', `REDISCLI_AUTH=${appPassword}`];
+  const { stdout } = await execa('docker', ['exec', '-i', ...secrets, db.Id, ...command], {
+    input,
+    timeout: 120_000,
+    maxBuffer: 1e9,
+  });
   return stdout;
 }

@@ -1,21 +1,30 @@
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { copies } from './databases.ts';
-import { type Place, walk } from './look.ts';
+import { execa } from 'execa';
+import type { Place } from './look.ts';
 
-/**
- * What is kept of a version that was left lies in one place, that of the newest run, and is for root alone; what was kept
- * before is gone with it.
- */
-export async function judgeKept(place: Place): Promise<string[]> {
-  const found = Object.entries(await walk(join(place.directory, '.svc-updater', 'restore')));
-  const open = found.filter(([, { kind, mode, owner }]) => {
-    return owner !== '0:0' || mode !== (kind === 'directory' ? '0o700' : '0o600');
-  });
-  const runs = found.map(([path]) => path).filter((path) => /^\d{8}T\d{6}Z$/.test(path));
-  const stray = (await copies(place)).filter((name) => !runs.some((run) => name.includes(run.toLowerCase())));
+/** There are only these restore points, for root alone, and no image tag of another one. */
+export async function judgeKept({ directory, project }: Place, count: number): Promise<string[]> {
+  const points = join(directory, '.svc-updater', 'restore');
+  const runs = (await readdir(points)).filter((name) => /^\d{8}T\d{6}Z$/.test(name));
+  const open = [];
+  for (const path of [points, ...runs.map((run) => join(points, run))]) {
+    const { mode, uid } = await stat(path);
+    if ((mode & 0o77) !== 0 || uid !== 0) open.push(`${path} is open to others: ${mode.toString(8)} ${uid}`);
+  }
+  const { stdout } = await execa('docker', [
+    'image',
+    'ls',
+    '--format',
+    '{{.Tag}}',
+    'svc-updater-restore-point',
+  ]);
+  const stray = stdout
+    .split('\n')
+    .filter((tag) => tag.startsWith(`${project}-`) && !runs.some((run) => tag.includes(run.toLowerCase())));
   return [
-    ...open.map(([path, { mode, owner }]) => `what is kept is open to others: ${path} ${mode} ${owner}`),
-    ...(runs.length === 1 ? [] : [`kept of ${runs.length} runs: ${runs.join(', ')}`]),
-    ...stray.map((name) => `the database ${name} is of no point`),
+    ...open,
+    ...(runs.length === count ? [] : [`there are restore points of ${runs.length} runs: ${runs.join(', ')}`]),
+    ...stray.map((tag) => `the tag ${tag} is of no restore point`),
   ];
 }

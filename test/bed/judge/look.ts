@@ -5,15 +5,11 @@ import type { DatabaseKind } from '../app/database.ts';
 import { lookAtDatabase } from './databases.ts';
 import { lookAtSurroundings } from './surroundings.ts';
 
-// The judge of the bed. It is of its own making: the databases' own dumps and lists, a walk over the files in Python, the
-// engine's inspections; nothing of it is the updater's.
-//
-// What "as it was" means, while app and worker write every few milliseconds until they are stopped: nobody outside can
-// take a look at the moment after their last write and before the updater keeps the data. So there are two kinds of rows.
-// In those in which the writers are *paused* before the update, a look from before must be what is found afterwards, to the
-// last byte, sequence and time. In those in which they *write on*, everything but the live part must be so, and the live
-// part is held against the acknowledgements that the cache has, which no restore point covers (`live.ts`). In both, the
-// old version that comes back finds a gate that is shut, and touches nothing until the judge has looked.
+// The judge of the bed uses nothing of the updater: the databases' own dumps, a walk over the files in Python, and the engine's
+// inspections. App and worker write every few milliseconds until they are stopped, so there are two kinds of rows. If the writers
+// are *paused* before the update, everything must be as before, to the last byte and time. If they *write on*, everything but the
+// live part must be so, and the live part is compared with the witness (`live.ts`). The old version then waits at a gate until
+// the judge has looked.
 
 /** Where the data of an instance are, for who looks from outside. */
 export interface Place {

@@ -5,12 +5,16 @@ import type { Place } from './look.ts';
 /** Services whose containers an update replaces. */
 const moved = ['app', 'worker'];
 
-/** All that is there of the instance beside its data: which containers, of what; volumes, networks, images, compose files. */
+/** Containers, volumes, networks, tags and compose files. */
 export async function lookAtSurroundings({ project, directory }: Place): Promise<Record<string, unknown>> {
   const [containers, named] = await Promise.all([findContainers(project), findNamed(project)]);
   const services = containers
     .filter(({ Config }) => Config.Labels['com.docker.compose.project'] === project)
-    .map((container) => [container.Name, isMoved(container) ? definition(container) : whole(container)]);
+    .map((container) => {
+      const service = container.Config.Labels['com.docker.compose.service'] ?? '';
+      if (moved.includes(service)) return [container.Name, definition(container)];
+      return [container.Name, service === 'db' ? stopped(container) : whole(container)];
+    });
   const { volumes, networks } = named;
   const anonymous = containers.flatMap(({ Mounts }) => Mounts.map(({ Name }) => Name));
   const tags = await Promise.all([...new Set(containers.map(({ Config }) => Config.Image))].map(imageOf));
@@ -23,10 +27,7 @@ export async function lookAtSurroundings({ project, directory }: Place): Promise
   };
 }
 
-const isMoved = ({ Config }: ContainerInspection) =>
-  moved.includes(Config.Labels['com.docker.compose.service'] ?? '');
-
-/** Of one that may be another container: that it is of the same image and made in the same way. */
+/** Of a container that may have been replaced by one of the same image and configuration. */
 function definition(container: ContainerInspection): object {
   const { Image, State, Config, HostConfig, Mounts } = container;
   const { RestartPolicy, Memory, Binds, NetworkMode } = HostConfig as Record<string, unknown>;
@@ -58,7 +59,12 @@ interface Network {
   Aliases: string[] | null;
 }
 
-/** Of one that must be the very same, never stopped. */
+/** The same container, which may have been stopped and started. */
+const stopped = ({ Id, Image, State, HostConfig }: ContainerInspection): object => ({
+  ...{ Id, Image, status: State.Status, policy: HostConfig.RestartPolicy },
+});
+
+/** The same container, which was never stopped. */
 function whole({ Id, Image, State, RestartCount }: ContainerInspection): object {
   return { Id, Image, status: State.Status, started: State.StartedAt, RestartCount };
 }

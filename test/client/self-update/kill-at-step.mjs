@@ -1,6 +1,4 @@
-// Loaded into `svc update` before it: kills it right before the step with the number in KILL_AT, of all that change
-// something on the disk or start a program.
-import childProcess from 'node:child_process';
+// Loaded into `svc update` before it: kills it before the step with the number in KILL_AT, of all that change the disk.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -21,7 +19,5 @@ const some = await fs.promises.open(process.execPath);
 const handle = Object.getPrototypeOf(some);
 await some.close();
 for (const name of ['writeFile', 'chown', 'chmod', 'sync', 'close']) kills(handle, name);
-for (const name of ['mkdir', 'open', 'writeFile', 'link', 'rename', 'rm', 'rmdir', 'unlink'])
-  kills(fs.promises, name);
-kills(childProcess, 'spawn');
+for (const name of ['open', 'rename', 'unlink']) kills(fs.promises, name);
 syncBuiltinESMExports();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { execa } from 'execa';
@@ -30,12 +30,6 @@ export async function clientOf(version: string, trust?: string): Promise<string>
   return outputFiles[0]?.text ?? '';
 }
 
-/** A program of one file that says its version, and does what the rest of its text says. */
-export const workerOf = (version: string, rest = ''): string =>
-  `#!/bin/sh\nif [ "$1" = --version ]; then echo "svc-worker ${version} (build 7)"; exit 0; fi\n${rest}\n# ${'x'.repeat(200_000)}\n`;
-
-export const arch = process.arch === 'arm64' ? 'arm64' : 'amd64';
-export const workerAsset = `svc-worker-linux-${arch}`;
 export const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 /** What a release says of itself, and who has signed it. */
@@ -58,12 +52,6 @@ export function proofOf({ version = 'v1.5.0', product = 'svc', files, by }: Proo
   return { 'release.json': told, 'release.json.sigstore.json': by.sign(Buffer.from(told)) };
 }
 
-/** Has the timers of a process that are so long end so many times sooner: minutes are waited for in seconds. */
-export function hurried(times: number, from: number) {
-  const hurry = `const wait = globalThis.setTimeout; globalThis.setTimeout = (work, time, ...more) => wait(work, time >= ${from} ? time / ${times} : time, ...more);`;
-  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hurry)}` };
-}
-
 /** Files of a release by their names. */
 export type Files = Readonly<Record<string, string | Buffer>>;
 
@@ -74,29 +62,20 @@ export interface Result {
   signal?: string | undefined;
 }
 
-/** A directory with a client and a worker in it, both v1.4.2, and a forge. */
+/** A directory with a client of v1.4.2 in it, and a forge. */
 export async function startRig(client: string, tls?: { key: string; cert: string }) {
   const forge: Forge = await startForge(tls);
   const directory = await mkdtemp(join(tmpdir(), 'svc-update-'));
   const bin = join(directory, 'bin');
   await mkdir(bin);
   const svc = join(bin, 'svc.mjs');
-  const worker = join(bin, 'svc-worker');
   await writeFile(svc, client);
   await chmod(svc, 0o755);
-  await writeFile(worker, workerOf('v1.4.2'));
-  await chmod(worker, 0o750);
   let api: Api = 'gitHub';
-
-  // The machine's own reads long lists each time; those that are about it ask it: `env` names their PATH.
-  const tools = join(directory, 'no-package-manager');
-  await mkdir(tools);
-  await writeFile(join(tools, 'dpkg-query'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
-  const PATH = [tools, process.env.PATH].join(delimiter);
 
   const start = (args: readonly string[], env: Record<string, string> = {}, file = svc, uid?: number) =>
     execa(process.execPath, [file, 'update', ...args], {
-      env: { SVC_FEED: forge.address(api), PATH, ...env },
+      env: { SVC_FEED: forge.address(api), ...env },
       reject: false,
       ...(uid === undefined ? {} : { uid, gid: uid }),
       stdin: 'ignore',
@@ -110,7 +89,6 @@ export async function startRig(client: string, tls?: { key: string; cert: string
     directory,
     bin,
     svc,
-    worker,
     useApi(name: Api) {
       api = name;
     },
@@ -126,10 +104,6 @@ export async function startRig(client: string, tls?: { key: string; cert: string
         );
     },
     start,
-    /** The worker's update, with the command behind `--`. */
-    runWorker(command: readonly string[] = ['true'], env?: Record<string, string>): Promise<Result> {
-      return this.run(['--program', worker, '--', ...command], env);
-    },
     async run(
       args: readonly string[],
       env?: Record<string, string>,
@@ -140,9 +114,8 @@ export async function startRig(client: string, tls?: { key: string; cert: string
       const plain = (lines: string) =>
         lines
           .replaceAll(directory, 'DIR')
-          .replaceAll(workerAsset, 'WORKER')
           .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
-          .replace(/^(?:Downloading|\S+ is checked by SHA256SUMS alone).*\n?/gm, '');
+          .replace(/^(?:Downloading|\S+ is checked only against SHA256SUMS).*\n?/gm, '');
       return { exitCode, stdout: plain(stdout), stderr: plain(stderr), signal };
     },
     names: async () => (await readdir(bin)).sort(),

@@ -1,10 +1,17 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { composeText } from '../../rig/compose-text.ts';
+import { listImages } from '../../rig/engine-api.ts';
+import type { InstanceOptions } from '../../rig/instance-options.ts';
 import type { Layout, LayoutContext } from '../../rig/layout.ts';
+import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../../rig/updater-run.ts';
+import { holdTools } from './hold-tools.ts';
+import { createInstance, type Instance } from './instance.ts';
 
 /** The plain instance, but for the folder of the app's that its database has mounted, too: nobody else writes in it. */
 export const ownData = (c: LayoutContext): Layout => ({
   files: {
-    'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }).replace(
+    'compose.yaml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts, ...c.text }).replace(
       ", './data/dump:/dump'",
       '',
     ),
@@ -12,3 +19,61 @@ export const ownData = (c: LayoutContext): Layout => ({
   },
   flags: [],
 });
+
+/** App, worker and a database; the app's data has a note. */
+export async function createWithData(options: InstanceOptions = {}): Promise<Instance> {
+  const instance = await createInstance({
+    layout: ownData,
+    up: ['--no-deps', 'app', 'worker', 'db'],
+    ...options,
+  });
+  await instance.write('data/note', 'of v1.0.0\n');
+  return instance;
+}
+
+export const allUp = { app: 'running', worker: 'running', db: 'running' };
+
+/** `running` or `exited`, by service. */
+export const statesOf = async (instance: Instance): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    Object.values(await instance.containers()).map(({ service, status }) => [service, status]),
+  );
+
+export const restoreOf = ({ directory }: Instance): string => join(directory, '.svc-updater', 'restore');
+
+/** The folders of its restore points. */
+export const pointsOf = (instance: Instance, directory = restoreOf(instance)): Promise<string[]> =>
+  readdir(directory).then(
+    (names) => names.sort().map((name) => join(directory, name)),
+    () => [],
+  );
+
+/** The tags that protect images of its restore points. */
+export const heldImages = async ({ project }: Instance): Promise<string[]> =>
+  (await listImages('svc-updater-restore-point'))
+    .flatMap(({ tags }) => tags)
+    .filter((tag) => tag.includes(`:${project}-`));
+
+export interface HeldRun {
+  args: readonly string[];
+  options?: UpdaterOptions;
+  /** What is held: the k-th tools container that does this. */
+  verb: Parameters<typeof holdTools>[1];
+  k?: number;
+}
+
+/** Runs the updater, which is held at that tools container until something is done. */
+export async function during(
+  instance: Instance,
+  { args, options = {}, verb, k = 1 }: HeldRun,
+  act: (run: UpdaterRun) => Promise<unknown>,
+): Promise<UpdateResult> {
+  const held = await holdTools(instance, verb, k);
+  const run = instance.startUpdate(args, { ...options, socket: held.socket });
+  const early = run.done.then(({ log }) => Promise.reject(new Error(`no ${verb} ${k}:\n${log}`)));
+  await Promise.race([held.reached, early]);
+  early.catch(() => {});
+  await act(run);
+  held.go();
+  return run.done;
+}

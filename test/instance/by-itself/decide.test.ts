@@ -86,8 +86,8 @@ describe('what is offered starts by itself', () => {
     ['though it was refused', { past: [run('refused')] }, [inWindow, null]],
     ['though it was cancelled', { past: [run('cancelled')] }, [inWindow, null]],
     [
-      'though a way back to that version has failed',
-      { past: [run('failed', { kind: 'back' })] },
+      'though a rollback to that version has failed',
+      { past: [run('failed', { kind: 'rollback' })] },
       [inWindow, null],
     ],
     ['nothing after one that is broken', { past: [run('broken', { to: 'v1.4.9' })] }, [null, 'paused']],
@@ -102,13 +102,13 @@ describe('what is offered starts by itself', () => {
       [inWindow, null],
     ],
     [
-      'again after going back, another release',
-      { past: [run('updated', { kind: 'back', to: 'v1.4.2' }), run('broken', { to: 'v1.4.9' })] },
+      'again after a rollback, another release',
+      { past: [run('updated', { kind: 'rollback', to: 'v1.4.2' }), run('broken', { to: 'v1.4.9' })] },
       [inWindow, null],
     ],
     [
       'not the one that was gone back from',
-      { past: [run('updated', { kind: 'back', to: 'v1.4.2' }), run('broken')] },
+      { past: [run('updated', { kind: 'rollback', to: 'v1.4.2' }), run('broken')] },
       [inWindow, 'failed'],
     ],
     // Once in a window.

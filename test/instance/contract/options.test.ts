@@ -12,8 +12,6 @@ const required: InstanceOptions = {
   store: { get: () => null, set: () => true },
 };
 
-const trust = { keys: [publisher().key] };
-
 /** What a mistake is called, without the first line. */
 function mistakes(options: unknown): string {
   try {
@@ -53,7 +51,6 @@ describe('readOptions', () => {
         ...{ enabled: false, from: '02:00', to: '05:00', days: [], age: 72, majors: false },
         timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       },
-      archives: null,
       directories: [],
       path: '/api/v1/instance/update',
       onEnd: expect.any(Function),
@@ -95,19 +92,10 @@ describe('readOptions', () => {
     };
     expect(readOptions({ ...options, preparationTimeout: 60, idleTimeout: 0.5 })).toEqual({
       ...options,
-      archives: null,
       product: svc,
       preparationMs: 60_000,
       idleMs: 500,
     });
-  });
-
-  it.each([
-    ['its own', { directory: '/data/archives', trust }, null],
-    ["the feed's", { directory: '/data/archives' }, { url: 'https://example.org', trust }],
-  ])('takes archives by %s trust', (_, archives, feed) => {
-    const read = readOptions({ ...required, archives, feed });
-    expect(read.archives).toEqual({ directory: '/data/archives', trust });
   });
 
   it('says in words what is expected, and leaves the words of a host that uses zod as well', () => {
@@ -204,10 +192,6 @@ describe('readOptions', () => {
     ['an app with a blank', { app: 'the app' }, 'app'],
     ["an updater's socket by address", { updaterSocket: 'unix:///run/docker.sock' }, 'updaterSocket'],
     ['credentials with a slash at the end', { registryCredentials: '/root/' }, 'registryCredentials'],
-    ['archives that nobody signs', { archives: { directory: '/data' } }, 'archives'],
-    ['archives nowhere', { archives: { trust } }, 'archives.directory'],
-    ['archives at a relative path', { archives: { directory: 'data', trust } }, 'archives.directory'],
-    ['archives by no key', { archives: { directory: '/data', trust: { keys: ['anna'] } } }, 'archives.trust'],
     ['a relative directory', { directories: ['/opt', './x'] }, 'directories[1]'],
     ['a path with a slash at the end', { path: '/update/' }, 'path'],
     ['a path without one', { path: 'update' }, 'path'],

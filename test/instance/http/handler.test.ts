@@ -1,13 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
-import { pieceLimit } from '../../../src/instance/http/read-body.ts';
 import { Unavailable } from '../../../src/instance/http/update-service.ts';
 import { cancelCodes, reasonCodes } from '../../../src/wire/codes.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
-import { described, door, origin, path, type Question, request, seen, stream } from './ask.ts';
+import { described, door, origin, path, type Question, request, seen } from './ask.ts';
 import { follow } from './follow.ts';
-import { announced, backOffer, MemoryService, notRunning, record, secret } from './memory-service.ts';
+import { MemoryService, notRunning, record, rollbackOffer, secret } from './memory-service.ts';
 
 function rig(settings: Partial<Settings> = {}) {
   const service = new MemoryService();
@@ -16,8 +15,6 @@ function rig(settings: Partial<Settings> = {}) {
 
 const choice = { channel: 'canary' };
 const eventStream = { accept: 'text/event-stream' };
-const bytesType = 'application/octet-stream';
-const piece = (offset: number) => `?sha256=${announced.sha256}&offset=${offset}`;
 
 describe('the endpoints', () => {
   it('tell the status', async () => {
@@ -111,105 +108,40 @@ describe('the endpoints', () => {
     ]);
   });
 
-  it('offer a way back, and go it once that is confirmed', async () => {
+  it('offer a rollback, and start it once it is confirmed', async () => {
     const { ask, service } = rig();
-    const { status, json } = await ask('GET', '/back');
-    expect([status, json]).toEqual([200, backOffer]);
-    const started = await ask('POST', '/back', { body: { confirm: 'v1.4.1', when: 'idle' } });
+    const { status, json } = await ask('GET', '/rollback');
+    expect([status, json]).toEqual([200, rollbackOffer]);
+    const started = await ask('POST', '/rollback', { body: { confirm: 'v1.4.1', when: 'idle' } });
     expect([started.status, started.headers.get('location')]).toEqual([202, `${path}/progress`]);
-    expect(service.calls).toEqual(['back?', 'back v1.4.1 when idle for admin']);
+    expect(service.calls).toEqual(['rollback?', 'rollback v1.4.1 when idle for admin']);
   });
 
   it.each([undefined, {}, { confirm: 1 }, { confirm: 'v1.4.1', when: 'idle', force: true }])(
-    'refuse a way back that %j asks for',
+    'refuse a rollback that %j asks for',
     async (body) => {
       const { ask, service } = rig();
-      expect((await ask('POST', '/back', { body })).status).toBe(400);
+      expect((await ask('POST', '/rollback', { body })).status).toBe(400);
       expect(service.calls).toEqual([]);
     },
   );
 
-  it('refuse a way back', async () => {
+  it('refuse a rollback', async () => {
     const { ask, service } = rig();
-    service.reason = { code: 'back-refused', message: 'Not so.', refusal: 'not-as-left', advice: 'Look.' };
-    expect((await ask('HEAD', '/back')).status).toBe(409);
-    for (const asked of [ask('GET', '/back'), ask('POST', '/back', { body: { confirm: 'v1.4.1' } })]) {
+    service.reason = {
+      code: 'rollback-refused',
+      message: 'Not so.',
+      refusal: 'not-as-left',
+      advice: 'Look.',
+    };
+    expect((await ask('HEAD', '/rollback')).status).toBe(409);
+    for (const asked of [
+      ask('GET', '/rollback'),
+      ask('POST', '/rollback', { body: { confirm: 'v1.4.1' } }),
+    ]) {
       const { status, json } = await asked;
       expect([status, json.reason]).toEqual([409, service.reason]);
     }
-  });
-
-  it('take an archive piece by piece, and start from it', async () => {
-    const { ask, service } = rig();
-    const begun = await ask('POST', '/archive', { body: announced });
-    expect([begun.status, begun.json.received]).toEqual([200, 0]);
-    const send = (offset: number, body: unknown) =>
-      ask('PUT', `/archive${piece(offset)}`, { body, type: bytesType });
-    expect((await send(0, Buffer.from('release'))).json).toEqual({
-      ...{ version: 'v1.5.0', size: 12, received: 7, ready: false },
-    });
-    expect((await send(7, stream(Buffer.from('.js'), Buffer.from('on')))).json.ready).toBe(true);
-    expect(service.received.toString()).toBe('release.json');
-    expect((await ask('POST', '', { body: { from: announced.sha256, when: 'idle' } })).status).toBe(202);
-    expect((await ask('DELETE', '/archive')).status).toBe(204);
-    expect(service.calls).toEqual([
-      ...['archive of 12 bytes, abcd', 'piece of abcd at 0', 'piece of abcd at 7'],
-      ...['start from abcd when idle for admin', 'no archive'],
-    ]);
-  });
-
-  it('say where nothing of an archive is here, and where none is taken', async () => {
-    const { ask, service } = rig();
-    const other = `/archive?sha256=${'0'.repeat(64)}&offset=0`;
-    const gone = await ask('PUT', other, { body: Buffer.from('x'), type: bytesType });
-    expect([gone.status, gone.json.detail]).toEqual([404, 'Nothing of that archive is here: begin again.']);
-    const asked = () => [
-      ask('POST', '/archive', { body: announced }),
-      ask('PUT', `/archive${piece(0)}`, { body: Buffer.from('x'), type: bytesType }),
-      ask('DELETE', '/archive'),
-    ];
-    service.reason = { code: 'unproven', message: 'Not so.' };
-    for (const { status, json } of await Promise.all(asked()))
-      expect([status, json.reason]).toEqual([409, service.reason]);
-    service.archives = null;
-    for (const { status, json } of await Promise.all(asked()))
-      expect([status, json.reason.code]).toEqual([409, 'no-archives']);
-  });
-
-  it.each([
-    {},
-    { size: 12 },
-    { size: 0, sha256: announced.sha256 },
-    { size: 1.5, sha256: announced.sha256 },
-    { size: -1, sha256: announced.sha256 },
-    { size: 8 * 1024 ** 3, sha256: announced.sha256 },
-    { size: 12, sha256: `../${'a'.repeat(61)}` },
-    { size: 12, sha256: 'A'.repeat(64) },
-    { ...announced, name: 'x' },
-    undefined,
-  ])('refuse an archive that is announced as %j', async (body) => {
-    const { ask, service } = rig();
-    expect((await ask('POST', '/archive', { body })).status).toBe(400);
-    expect(service.calls).toEqual([]);
-  });
-
-  it.each(['', '?offset=0', piece(-1), piece(1e21), piece(0.5), piece(NaN), '?sha256=../x&offset=0'])(
-    'refuse a piece at %j',
-    async (query) => {
-      const { ask, service } = rig();
-      const { status } = await ask('PUT', `/archive${query}`, { body: Buffer.from('x'), type: bytesType });
-      expect([status, service.calls]).toEqual([400, []]);
-    },
-  );
-
-  it.each([
-    { from: announced.sha256, target: 'v1.5.0' },
-    { from: announced.sha256, through: true },
-    { from: 'x' },
-  ])('refuse a start by %j', async (body) => {
-    const { ask, service } = rig();
-    expect((await ask('POST', '', { body })).status).toBe(400);
-    expect(service.calls).toEqual([]);
   });
 
   it('choose the channel', async () => {
@@ -313,8 +245,7 @@ describe('paths and methods', () => {
     ['', 'GET, HEAD, POST', ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'constructor', '__proto__', 'PURGE']],
     ['/progress', 'GET, HEAD, DELETE', ['POST', 'PUT', 'OPTIONS']],
     ['/history', 'GET, HEAD', ['POST', 'PUT', 'DELETE', 'OPTIONS']],
-    ['/back', 'GET, HEAD, POST', ['DELETE', 'PUT', 'PATCH', 'OPTIONS']],
-    ['/archive', 'POST, PUT, DELETE', ['GET', 'HEAD', 'PATCH', 'OPTIONS']],
+    ['/rollback', 'GET, HEAD, POST', ['DELETE', 'PUT', 'PATCH', 'OPTIONS']],
     ['/channel', 'PUT', ['GET', 'HEAD', 'POST', 'DELETE', 'PATCH', 'OPTIONS']],
   ])('%s has %s only', async (where, allow, others) => {
     const { ask, service } = rig();
@@ -348,15 +279,12 @@ describe('who may', () => {
     ['GET', '/progress', { headers: eventStream }, 403, 200],
     ['DELETE', '/progress', {}, 403, 202],
     ['GET', '/history', {}, 403, 200],
-    ['GET', '/back', {}, 403, 200],
-    ['HEAD', '/back', {}, 403, 200],
-    ['POST', '/back', { body: { confirm: 'v1.4.1' } }, 403, 202],
+    ['GET', '/rollback', {}, 403, 200],
+    ['HEAD', '/rollback', {}, 403, 200],
+    ['POST', '/rollback', { body: { confirm: 'v1.4.1' } }, 403, 202],
     ['PUT', '/channel', { body: choice }, 403, 200],
     ['PUT', '/skip', { body: { version: 'v1.5.0' } }, 403, 200],
     ['PUT', '/automatic', { body: { enabled: true } }, 403, 200],
-    ['POST', '/archive', { body: announced }, 403, 200],
-    ['PUT', `/archive${piece(0)}`, { body: Buffer.from('release'), type: bytesType }, 403, 200],
-    ['DELETE', '/archive', {}, 403, 204],
     ['HEAD', '', {}, 200, 200],
     ['HEAD', '/progress', {}, 403, 200],
     ['HEAD', '/history', {}, 403, 200],
@@ -545,15 +473,12 @@ describe('what goes wrong inside', () => {
     ['GET /progress', { headers: eventStream }],
     ['DELETE /progress', {}],
     ['GET /history', {}],
-    ['GET /back', {}],
-    ['HEAD /back', {}],
-    ['POST /back', { body: { confirm: 'v1.4.1' } }],
+    ['GET /rollback', {}],
+    ['HEAD /rollback', {}],
+    ['POST /rollback', { body: { confirm: 'v1.4.1' } }],
     ['PUT /channel', { body: choice }],
     ['PUT /skip', { body: { version: null } }],
     ['PUT /automatic', { body: { enabled: true } }],
-    ['POST /archive', { body: announced }],
-    [`PUT /archive${piece(0)}`, { body: Buffer.from('release'), type: bytesType }],
-    ['DELETE /archive', {}],
     ['HEAD ', {}],
     ['HEAD /progress', {}],
     ['HEAD /history', {}],
@@ -691,30 +616,16 @@ describe('the document', () => {
       expect((await ask('PUT', '/channel', question)).status).toBe(status);
       expect((await ask('PUT', '/skip', question)).status).toBe(status);
       expect((await ask('PUT', '/automatic', question)).status).toBe(status);
-      expect((await ask('POST', '/back', question)).status).toBe(status);
-      expect((await ask('POST', '/archive', question)).status).toBe(status);
+      expect((await ask('POST', '/rollback', question)).status).toBe(status);
     }
     expect((await ask('PUT', '/skip', { body: { version: 'v1.4.9' } })).status).toBe(409);
     vi.useFakeTimers();
-    for (const way of [
-      'POST ',
-      'PUT /channel',
-      'PUT /skip',
-      'PUT /automatic',
-      'POST /back',
-      'POST /archive',
-    ]) {
+    for (const way of ['POST ', 'PUT /channel', 'PUT /skip', 'PUT /automatic', 'POST /rollback']) {
       const [method = '', where] = way.split(' ');
       const asked = ask(method, where, { body: new ReadableStream() });
       await vi.advanceTimersByTimeAsync(10_000);
       expect((await asked).status).toBe(408);
     }
-    const whole = new Uint8Array(pieceLimit + 1);
-    expect((await ask('PUT', `/archive${piece(0)}`, { body: whole, type: bytesType })).status).toBe(413);
-    expect((await ask('PUT', `/archive${piece(0)}`, { body: whole })).status).toBe(415);
-    const silent = ask('PUT', `/archive${piece(0)}`, { body: new ReadableStream(), type: bytesType });
-    await vi.advanceTimersByTimeAsync(10_000);
-    expect((await silent).status).toBe(408);
     vi.useRealTimers();
     expect(described.filter((answer) => !seen.has(answer))).toEqual([]);
   });

@@ -1,9 +1,9 @@
 import { type AutomaticChoice, automaticSettings } from '../../../src/instance/contract/automatic.ts';
-import type { BackStart, StartOrder } from '../../../src/instance/contract/instance-updates.ts';
-import type { ArchiveReceiver, UpdateService } from '../../../src/instance/http/update-service.ts';
+import type { RollbackStart, StartOrder } from '../../../src/instance/contract/instance-updates.ts';
+import type { UpdateService } from '../../../src/instance/http/update-service.ts';
 import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { Channel } from '../../../src/release/channel.ts';
-import type { Archive, BackOffer, CancelReason, Reason, Run, Status } from '../../../src/wire/status.ts';
+import type { CancelReason, Reason, RollbackOffer, Run, Status } from '../../../src/wire/status.ts';
 
 /** What no answer may ever say. */
 export const secret = 'hunter2 at /opt/svc/.env';
@@ -19,24 +19,6 @@ export class MemoryService implements UpdateService {
   reason: Reason | null = null;
   /** Why nothing can be cancelled. */
   cancelReason: CancelReason | null = null;
-  /** What came of an archive of 12 bytes. */
-  received = Buffer.alloc(0);
-  archives: ArchiveReceiver | null = {
-    begin: async ({ size, sha256 }) => {
-      this.#note(`archive of ${size} bytes, ${sha256.slice(0, 4)}`);
-      return this.#archive();
-    },
-    receive: async ({ sha256, offset }, body) => {
-      this.#note(`piece of ${sha256.slice(0, 4)} at ${offset}`);
-      if (sha256 !== announced.sha256) return null;
-      for await (const chunk of body) this.received = Buffer.concat([this.received, chunk]);
-      return this.#archive();
-    },
-    remove: async () => {
-      this.#note('no archive');
-      return this.reason && { reason: this.reason };
-    },
-  };
   /** Thrown by whatever is asked of it. */
   failure: unknown = null;
   readonly #closing = new AbortController();
@@ -59,16 +41,9 @@ export class MemoryService implements UpdateService {
     return this.run !== null && !this.run.hasEnded;
   }
 
-  async start({
-    target,
-    when,
-    force,
-    through,
-    from,
-    by,
-  }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  async start({ target, when, force, through, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     const how = `${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''}${through ? ' all the way' : ''}`;
-    this.#note(`start ${from ? `from ${from.slice(0, 4)}` : target}${how} for ${by}`);
+    this.#note(`start ${target}${how} for ${by}`);
     if (this.reason) return { reason: this.reason };
     this.run = record();
     return { run: this.run.run };
@@ -81,13 +56,15 @@ export class MemoryService implements UpdateService {
     return { run: this.run.run };
   }
 
-  async backOffer(): Promise<{ offer: BackOffer } | { reason: Reason }> {
-    this.#note('back?');
-    return this.reason ? { reason: this.reason } : { offer: backOffer };
+  async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
+    this.#note('rollback?');
+    return this.reason ? { reason: this.reason } : { offer: rollbackOffer };
   }
 
-  async goBack({ confirm, when, force, by }: BackStart): Promise<{ run: Run } | { reason: Reason }> {
-    this.#note(`back ${confirm}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`);
+  async rollback({ confirm, when, force, by }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+    this.#note(
+      `rollback ${confirm}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`,
+    );
     if (this.reason) return { reason: this.reason };
     this.run = record();
     return { run: this.run.run };
@@ -116,14 +93,6 @@ export class MemoryService implements UpdateService {
   async record(): Promise<RunRecord | null> {
     this.#note('record');
     return this.run;
-  }
-
-  #archive(): { archive: Archive } | { reason: Reason } {
-    const { length } = this.received;
-    if (this.reason) return { reason: this.reason };
-    return {
-      archive: { version: length > 4 ? 'v1.5.0' : null, size: 12, received: length, ready: length === 12 },
-    };
   }
 
   #note(call: string): void {
@@ -162,11 +131,9 @@ export class MemoryService implements UpdateService {
   }
 }
 
-export const announced = { size: 12, sha256: 'abcd'.repeat(16) };
-
-export const backOffer: BackOffer = {
+export const rollbackOffer: RollbackOffer = {
   ...{ from: 'v1.4.2', to: 'v1.4.1', at: '2026-11-21T10:42:15.000Z', since: '2026-11-21T10:42:56.000Z' },
-  ...{ rows: 214, tables: 6, files: 12, seconds: 40, words: ['orders: 214 rows more'] },
+  seconds: 40,
 };
 
 export const notRunning: CancelReason = { code: 'not-running', message: 'No update is on.' };

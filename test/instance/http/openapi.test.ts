@@ -31,11 +31,10 @@ describe('openApi', () => {
       '/api/v2/update',
       '/api/v2/update/progress',
       '/api/v2/update/history',
-      '/api/v2/update/back',
+      '/api/v2/update/rollback',
       '/api/v2/update/channel',
       '/api/v2/update/skip',
       '/api/v2/update/automatic',
-      '/api/v2/update/archive',
     ]);
   });
 
@@ -60,23 +59,17 @@ describe('openApi', () => {
         'GET /history 200 application/json',
         ...problem('GET /history', 401, 403, 500, 503),
         ...['200', '401', '403', '500', '503'].map((status) => `HEAD /history ${status}`),
-        'GET /back 200 application/json',
-        ...problem('GET /back', 401, 403, 409, 500, 503),
-        ...['200', '401', '403', '409', '500', '503'].map((status) => `HEAD /back ${status}`),
-        'POST /back 202 application/json',
-        ...problem('POST /back', 400, 401, 403, 408, 409, 413, 415, 500, 503),
+        'GET /rollback 200 application/json',
+        ...problem('GET /rollback', 401, 403, 409, 500, 503),
+        ...['200', '401', '403', '409', '500', '503'].map((status) => `HEAD /rollback ${status}`),
+        'POST /rollback 202 application/json',
+        ...problem('POST /rollback', 400, 401, 403, 408, 409, 413, 415, 500, 503),
         'PUT /channel 200 application/json',
         ...problem('PUT /channel', 400, 401, 403, 408, 413, 415, 500, 503),
         'PUT /skip 200 application/json',
         ...problem('PUT /skip', 400, 401, 403, 408, 409, 413, 415, 500, 503),
         'PUT /automatic 200 application/json',
         ...problem('PUT /automatic', 400, 401, 403, 408, 413, 415, 500, 503),
-        'POST /archive 200 application/json',
-        ...problem('POST /archive', 400, 401, 403, 408, 409, 413, 415, 500, 503),
-        'PUT /archive 200 application/json',
-        ...problem('PUT /archive', 400, 401, 403, 404, 408, 409, 413, 415, 500, 503),
-        'DELETE /archive 204',
-        ...problem('DELETE /archive', 401, 403, 409, 500, 503),
       ].toSorted(),
     );
   });
@@ -113,7 +106,7 @@ describe('openApi', () => {
 
   it('lets answers grow, and requests not', () => {
     const { schemas } = document().components;
-    const requests = ['Start', 'Back', 'ChannelChoice', 'Skip', 'AutomaticChoice', 'Announced'];
+    const requests = ['Start', 'Rollback', 'ChannelChoice', 'Skip', 'AutomaticChoice'];
     for (const [name, schema] of Object.entries(schemas)) {
       const isRequest = requests.includes(name);
       const text = JSON.stringify(schema);

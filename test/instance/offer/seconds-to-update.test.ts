@@ -23,7 +23,7 @@ it.each<[string, Run[], number | null, number | null]>([
   ['no run', [], null, null],
   ['one', [run(20)], 27, 7],
   ['the middle one of the last three', [run(20), run(90), run(30), run(1)], 37, 7],
-  ['none that did not end well', [run(20, { outcome: 'failed' }), run(10, { kind: 'back' })], null, null],
+  ['none that did not end well', [run(20, { outcome: 'failed' }), run(10, { kind: 'rollback' })], null, null],
 ])('of %s', (_, past, seconds, ready) => {
   expect([secondsToUpdate(past, { isReady: false }), secondsToUpdate(past, { isReady: true })]).toEqual([
     seconds,

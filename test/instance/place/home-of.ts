@@ -10,7 +10,6 @@ export const homeOf = (changes: Partial<Home> = {}): Home => ({
   socket: '/run/docker.sock',
   directories: ['/opt/svc', '/etc/svc'],
   credentials: '/root/.docker/config.json',
-  archives: null,
   imageReference: 'acme/svc:v1.4.2',
   imageId: 'sha256:1',
   imageManifest: null,

@@ -5,7 +5,6 @@ import { type InstanceOptions, readOptions } from '../../../src/instance/contrac
 import { findHome } from '../../../src/instance/place/find-home.ts';
 import { readHome } from '../../../src/instance/place/home.ts';
 import { HomeNotFound, unreachable } from '../../../src/instance/place/home-not-found.ts';
-import { publisher } from '../../provenance/sign.ts';
 import { details, plainOptions } from './details.ts';
 import { type Reply, startAsked } from './engine.ts';
 
@@ -44,34 +43,12 @@ describe('the home of a server, by the labels and mounts of its container', () =
       socket: '/run/docker.sock',
       directories: ['/opt/svc'],
       credentials: null,
-      archives: null,
       imageReference: 'acme/svc:latest',
       imageId: 'sha256:1234',
       imageManifest: null,
       manual: ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
       mounted: ['/var/run/docker.sock'],
     });
-  });
-
-  it.each<[string, object[], string | null]>([
-    ['in a directory of the machine', [bind('/srv/data', '/data')], '/srv/data/archives'],
-    [
-      'in a volume',
-      [
-        {
-          Type: 'volume',
-          Name: 'data',
-          Source: '/var/lib/docker/volumes/data/_data',
-          Destination: '/data',
-          RW: true,
-        },
-      ],
-      '/var/lib/docker/volumes/data/_data/archives',
-    ],
-    ['in the container alone', [], null],
-  ])('names where archives are, %s', (_, mounts, expected) => {
-    const archives = { directory: '/data/archives', trust: { keys: [publisher().key] } };
-    expect(home({ mounts: [socket, ...mounts] }, { archives }).archives).toBe(expected);
   });
 
   it.each<[string, object[], string]>([

@@ -60,24 +60,14 @@ describe("the updater's container", () => {
     expect(Cmd?.slice(-2)).toEqual(['--log', 'json']);
   });
 
-  it('has the archive that it goes by, read-only', () => {
-    const archive = '/srv/svc/archives/archive-1-2.tar';
-    const { Cmd, HostConfig } = updaterContainer(home, settings, { ...order, archive });
-    const from = '/run/svc-updater/archive.tar';
-    expect(Cmd?.slice(0, 5)).toEqual(['update', '--target', 'v1.5.0', '--from', from]);
-    const mount = { Type: 'bind', Source: archive, Target: from, ReadOnly: true };
-    expect(HostConfig?.Mounts?.at(-1)).toEqual(mount);
-    expect(spec.HostConfig?.Mounts).not.toContainEqual(mount);
-  });
-
-  it('goes back, and tells that later', () => {
-    const back = { ...origin, kind: 'back', by: 'anna' } as const;
+  it('rolls back, and its labels tell that later', () => {
+    const back = { ...origin, kind: 'rollback', by: 'anna' } as const;
     const { Cmd, Labels } = updaterContainer(home, settings, {
-      command: ['back', '--yes'],
+      command: ['rollback', '--yes'],
       services: null,
       origin: back,
     });
-    expect(Cmd).toEqual(['back', '--yes', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json']);
+    expect(Cmd).toEqual(['rollback', '--yes', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json']);
     expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(back);
   });
 
@@ -183,7 +173,7 @@ describe('a container of the name', () => {
       startedAt: '2026-11-21T10:00:00.123Z',
       by: null,
     });
-    expect(originOf(details({}, { args: ['back', '--yes'] })).kind).toBe('back');
+    expect(originOf(details({}, { args: ['rollback', '--yes'] })).kind).toBe('rollback');
   });
 
   it('is named with its instance', () => {

@@ -14,10 +14,10 @@ const open = (updater: string | null) => ({
 const container = (
   run: string,
   state: FoundUpdater['state'],
-  kind: 'update' | 'back' = 'update',
+  kind: 'update' | 'rollback' = 'update',
 ): FoundUpdater => ({
   id: `updater of ${run}`,
-  origin: kind === 'back' ? { ...origin(run), kind } : origin(run),
+  origin: kind === 'rollback' ? { ...origin(run), kind } : origin(run),
   state,
 });
 
@@ -37,16 +37,21 @@ it.each<[open: 'none' | 'unlaunched' | 'launched', FoundUpdater | null, ResumeFa
   ['launched', container('r1', 'ended'), 'this', { kind: 'follow', isOver: true }],
   ['launched', container('r0', 'under-way'), 'lives', { kind: 'end', outcome: 'crashed', leftover: null }],
   // The store went back with the data.
-  ['launched', container('b', 'under-way', 'back'), 'gone', { kind: 'adopt', undone: open('updater of r1') }],
-  ['launched', container('b', 'ended', 'back'), 'gone', { kind: 'adopt', containerId: 'updater of b' }],
-  ['launched', container('b', 'made', 'back'), 'gone', { kind: 'end', outcome: 'crashed' }],
+  [
+    'launched',
+    container('b', 'under-way', 'rollback'),
+    'gone',
+    { kind: 'adopt', undone: open('updater of r1') },
+  ],
+  ['launched', container('b', 'ended', 'rollback'), 'gone', { kind: 'adopt', containerId: 'updater of b' }],
+  ['launched', container('b', 'made', 'rollback'), 'gone', { kind: 'end', outcome: 'crashed' }],
   [
     'unlaunched',
-    container('b', 'ended', 'back'),
+    container('b', 'ended', 'rollback'),
     'gone',
     { kind: 'end', outcome: 'cancelled', leftover: null },
   ],
-  ['none', container('b', 'under-way', 'back'), 'gone', { kind: 'adopt', undone: null }],
+  ['none', container('b', 'under-way', 'rollback'), 'gone', { kind: 'adopt', undone: null }],
   ['launched', null, 'this', { kind: 'end', outcome: 'crashed' }],
 ])('an open run: %s, its updater: %j, its server: %s', (which, updater, server, step) => {
   const known = which === 'none' ? null : open(which === 'launched' ? 'updater of r1' : null);

@@ -56,7 +56,7 @@ describe('the state of a run', () => {
       by: null,
       path: [],
       point: null,
-      wentBack: null,
+      rolledBack: null,
     });
     expect([hasEnded, lineCount]).toEqual([false, 0]);
   });

@@ -40,7 +40,7 @@ async function play(script: Script = {}) {
 
 const withoutSave = phaseWords.filter((word) => word !== 'save');
 const at = '2026-11-21T10:42:15.000Z';
-const point = { at, version: 'v1.4.2', bytes: 325_000_000 };
+const point = { at, version: 'v1.4.2', bytes: 325_000_000, seconds: 3 };
 
 const job = (more: Partial<ScriptedJob> = {}): ScriptedJob => ({
   kind: 'backup',
@@ -101,41 +101,37 @@ describe('a script', () => {
     expect((await ask('GET')).json.canUpdate).toBe(outcome !== 'updated');
   });
 
-  it('may keep the data first, and go back with them', async () => {
-    const wentBack = { version: 'v1.4.2', at, kept: null };
-    const { ask, ended } = await play({ runs: [typicalRun({ outcome: 'failed', point, wentBack })] });
+  it('may save the data first, and roll back to it', async () => {
+    const rolledBack = { version: 'v1.4.2', at };
+    const { ask, ended } = await play({ runs: [typicalRun({ outcome: 'failed', point, rolledBack })] });
     await ask('POST');
     const run = await ended;
-    expect(run).toMatchObject({ outcome: 'failed', point, wentBack, away: 4 });
+    expect(run).toMatchObject({ outcome: 'failed', point, rolledBack, away: 4 });
     expect(run.steps.map(({ state }) => state)).toEqual(['launching', ...phaseWords]);
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.2', canUpdate: true });
   });
 
-  it('offers a way back, and goes it', async () => {
+  it('offers a rollback, and plays it', async () => {
     const offer = {
       from: 'v1.4.2',
       to: 'v1.4.1',
       at,
-      rows: 214,
-      tables: 6,
-      files: 12,
       seconds: 40,
-      words: [],
     };
-    const { playing, ask, ended } = await play({ back: offer });
-    expect((await ask('GET', '/back')).json).toEqual(offer);
-    expect(await playing.goBack({ confirm: 'v1.4.0' })).toMatchObject({ reason: { code: 'no-point' } });
-    expect(await playing.goBack({ confirm: 'v1.4.1', by: 'anna' })).toMatchObject({
-      run: { kind: 'back', from: 'v1.4.2', to: 'v1.4.1', by: 'anna' },
+    const { playing, ask, ended } = await play({ rollback: offer });
+    expect((await ask('GET', '/rollback')).json).toEqual(offer);
+    expect(await playing.rollback({ confirm: 'v1.4.0' })).toMatchObject({ reason: { code: 'no-point' } });
+    expect(await playing.rollback({ confirm: 'v1.4.1', by: 'anna' })).toMatchObject({
+      run: { kind: 'rollback', from: 'v1.4.2', to: 'v1.4.1', by: 'anna' },
     });
-    expect(await ended).toMatchObject({ kind: 'back', outcome: 'updated' });
+    expect(await ended).toMatchObject({ kind: 'rollback', outcome: 'updated' });
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.1', next: { version: 'v1.5.0' } });
   });
 
-  it('has no way back where it says nothing of one', async () => {
+  it('has no restore point by default', async () => {
     const { playing, ask } = await play();
-    expect((await ask('GET', '/back')).json.reason).toMatchObject({ code: 'no-point' });
-    expect(await playing.goBack({ confirm: 'v1.4.1' })).toMatchObject({ reason: { code: 'no-point' } });
+    expect((await ask('GET', '/rollback')).json.reason).toMatchObject({ code: 'no-point' });
+    expect(await playing.rollback({ confirm: 'v1.4.1' })).toMatchObject({ reason: { code: 'no-point' } });
   });
 
   it('goes a path to its end, and waits in between', async () => {

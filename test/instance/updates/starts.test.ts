@@ -369,18 +369,27 @@ describe('cancel', () => {
     expect(await ended(one)).toMatchObject({ ...stopped, message: 'nothing was changed, v1.4.2 runs on' });
   });
 
+  it.each(['save', 'write'] as const)('in %s of a restore point: asked of the updater', async (phase) => {
+    const saving = [{ say: { phase: 'save', message: 'copying data, 1 of 2 MB', percent: 50 } }] as const;
+    const work = workOf('v1.4.2', 'v1.5.0');
+    rig.engine.updaterDoes([...work.slice(0, 5), ...saving, ...(phase === 'write' ? work.slice(5, 6) : [])]);
+    const one = await booted();
+    await one.ask();
+    await until(async () => (await stateOf(one)) === phase);
+    expect(await cancel(one)).toMatchObject({ run: { cancelAskedBy: 'ben' } });
+    expect(await ended(one)).toMatchObject({ ...stopped, message: 'nothing was changed, v1.4.2 runs on' });
+  });
+
   it('speaks of the product that it is', async () => {
     rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 7));
     const one = await booted({
       product: { name: 'larder' },
       containerName: 'svc-updater',
-      buildServers: () => [{ name: 'build-1', version: 'v1.0.0' }],
     });
     await one.ask();
     await until(async () => (await stateOf(one)) === 'recreate');
     const message = 'larder is being replaced: the update can no longer be cancelled';
     expect(await cancel(one)).toMatchObject({ reason: { message } });
-    expect((await one.updates.status()).buildServers).toMatchObject([{ command: 'larder update' }]);
     expect(rig.engine.updater.spec.Env).toContainEqual(
       expect.stringMatching(/^SVC_UPDATER_PRODUCT=.*larder/),
     );
@@ -451,20 +460,20 @@ describe('the end of the server', () => {
 
 it('names build servers that stay behind', async () => {
   const buildServers = () => [
-    { name: 'build-1', version: '1.5.0' },
-    { name: 'build-2', version: 'v1.4.0', command: 'svc update --agent' },
-    { name: 'build-3', version: 'unknown' },
+    { name: 'build-1', version: '1.5.0', command: 'apt upgrade' },
+    { name: 'build-2', version: 'v1.4.0', command: 'svc-worker update' },
+    { name: 'build-3', version: 'unknown', command: 'apt upgrade' },
   ];
   const one = await booted({ buildServers });
   expect((await one.updates.status()).buildServers).toEqual([
-    { name: 'build-1', version: 'v1.5.0', behind: false, command: 'svc update' },
-    { name: 'build-2', version: 'v1.4.0', behind: true, command: 'svc update --agent' },
-    { name: 'build-3', version: 'unknown', behind: true, command: 'svc update' },
+    { name: 'build-1', version: 'v1.5.0', behind: false, command: 'apt upgrade' },
+    { name: 'build-2', version: 'v1.4.0', behind: true, command: 'svc-worker update' },
+    { name: 'build-3', version: 'unknown', behind: true, command: 'apt upgrade' },
   ]);
   rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
   await one.ask();
   expect((await ended(one))?.warnings).toEqual([
-    'build server build-2 stays behind with v1.4.0: svc update --agent',
-    'build server build-3 stays behind with unknown: svc update',
+    'build server build-2 stays behind with v1.4.0: svc-worker update',
+    'build server build-3 stays behind with unknown: apt upgrade',
   ]);
 });

@@ -12,8 +12,6 @@ export interface Look {
   columns: string[];
   /** Whether the login that was made at the start is one still. */
   isLoggedIn: boolean;
-  /** The copies of the database that were kept. */
-  kept: string[];
 }
 
 export async function lookAt(platform: Platform, cookie: string): Promise<Look> {
@@ -31,9 +29,6 @@ export async function lookAt(platform: Platform, cookie: string): Promise<Look> 
     rows: await lines('SELECT id, name, made_at FROM item ORDER BY id'),
     columns: await lines("SELECT column_name FROM information_schema.columns WHERE table_name = 'item'"),
     isLoggedIn: page?.status === 200,
-    kept: await lines(
-      "SELECT datname FROM pg_database WHERE NOT datistemplate AND datname NOT IN ('svc', 'postgres')",
-    ),
   };
 }
 
@@ -69,6 +64,9 @@ function short(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
+/** A restore point stops the database. */
+const isStopped = ({ service }: ContainerState): boolean => service === 'db';
+
 /** Says what the update came to; false where it is not what it should be. */
 export function judge(before: Look, after: Look, { to, outage }: { to: string; outage: Outage }): boolean {
   const moved = (service: string) => service === 'app' || service === 'worker';
@@ -92,7 +90,7 @@ export function judge(before: Look, after: Look, { to, outage }: { to: string; o
       `${others.map(([, { service }]) => service).join(' and ')} are the very same containers`,
       others.every(([key, was]) => {
         const now = after.containers[key];
-        return now?.id === was.id && now.startedAt === was.startedAt;
+        return now?.id === was.id && (now.startedAt === was.startedAt || isStopped(was));
       }),
     ],
     [
@@ -100,10 +98,6 @@ export function judge(before: Look, after: Look, { to, outage }: { to: string; o
       after.rows.join('\n') === before.rows.join('\n') && after.columns.includes('made_by'),
     ],
     ['whoever was logged in still is', before.isLoggedIn && after.isLoggedIn],
-    [
-      `copies of the databases of before are kept beside them: ${after.kept.join(', ') || 'none'}`,
-      after.kept.join() !== '',
-    ],
     [
       `changed on disk: ${changed.join(', ') || 'nothing'}, with the old texts in .svc-updater/backup`,
       changed.sort().join() === '.env,compose.yaml',
@@ -119,8 +113,10 @@ export function judgeSame(was: Look, now: Look, words: string): boolean {
     Object.values(containers).map(({ service, reference }) => `${service} ${reference}`);
   const texts = ({ files }: Look) => Object.entries(files).map(([path, { text }]) => [path, text]);
   const others = ({ containers }: Look) =>
-    Object.values(containers).flatMap(({ service, id, startedAt }) =>
-      ['app', 'worker'].includes(service) ? [] : [[service, id, startedAt]],
+    Object.values(containers).flatMap((one) =>
+      ['app', 'worker'].includes(one.service)
+        ? []
+        : [[one.service, one.id, !isStopped(one) && one.startedAt]],
     );
   const facts = ({ version, rows, columns, isLoggedIn }: Look) => [version, rows, columns, isLoggedIn];
   const state = (look: Look) => [facts(look), images(look).sort(), texts(look).sort(), others(look).sort()];

@@ -103,17 +103,16 @@ async function story(): Promise<boolean> {
   let well = exitCode === 0 && judge(before, after, { to, outage });
   if (exitCode !== 0) say('', bold(`The update failed with exit code ${exitCode}: see above.`));
 
-  heading('6. Back, with the data');
+  heading('6. A rollback, with the data');
   await addRow(platform, cookie, 'fourth');
-  const later = await lookAt(platform, cookie);
-  say(`Somebody adds a row, and does not like ${to}. He is told what going back costs:`, '');
-  const backCode = await runClient(platform, ['back', '--yes']);
+  say(`After another row, an admin does not like ${to}, and rolls back:`, '');
+  const rollbackCode = await runClient(platform, ['rollback', '--yes']);
   const then = await lookAt(platform, cookie);
-  well = judgeSame(before, then, 'as before the update') && backCode === 0 && well;
-  say('', 'The data of now were kept in exchange, so back once more undoes it:', '');
-  const forthCode = await runClient(platform, ['back', '--yes']);
+  well = judgeSame(before, then, 'as before the update') && rollbackCode === 0 && well;
+  say('', 'No command undoes a rollback. To get the newer version, update again:', '');
+  const againCode = await runClient(platform, ['update', '--yes']);
   const again = await lookAt(platform, cookie);
-  well = judgeSame(later, again, 'as before that, with the fourth row') && forthCode === 0 && well;
+  well = judgeSame(after, again, 'as after the first update') && againCode === 0 && well;
 
   heading('7. A bad release');
   for (const version of [unsigned, bad])
@@ -200,7 +199,7 @@ async function stay(platform: Platform, forgeUrl: string): Promise<void> {
   heading('Look around');
   say(
     `The platform is yours: ${bold(platform.url)}. Publish its next releases at ${forgeUrl}:`,
-    'two are not signed by its publisher, one was never pushed, two do not start, so that svc goes back from them,',
+    'two are not signed by its publisher, one was never pushed, two do not start, so svc rolls back,',
     'one is a major version.',
     'Press Enter to remove everything.',
   );
@@ -249,7 +248,7 @@ function howToLookAround(platform: Platform, forgeUrl: string): void {
     ['read the log of the bad release', `${docker} logs ${name}-svc-updater`],
     ['see the old files', `${sudo}ls -AR .svc-updater/backup`],
     ['update by hand: nothing to do', `the command of part 2, with --target ${to} and without plan`],
-    ['go back: refused', `the same, with --target ${from}`],
+    ['downgrade by hand: refused', `the same, with --target ${from}`],
     ['remove everything', 'scripts/demo --remove'],
   ]);
 }

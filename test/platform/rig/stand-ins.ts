@@ -1,6 +1,6 @@
 import type { DebianPrograms } from './debian.ts';
 
-/** The database, and its clients, by which a restore point is made. */
+/** The database, and the clients that tests use. */
 export const postgres: DebianPrograms = {
   name: 'platform-postgresql-3',
   package: 'postgresql',

@@ -1,7 +1,7 @@
 import type { KnownBuildServer } from 'svc-updater/instance';
 import type { Database } from './database.ts';
 
-const command = 'svc update --program /usr/local/bin/svc-worker -- systemctl --user restart svc-worker';
+const command = 'curl -fLO https://example.org/svc-worker && systemctl --user restart svc-worker';
 
 /** Machines elsewhere whose `svc-worker` runs in agent mode. An update of the instance does not reach them. */
 export class BuildServers {
@@ -19,7 +19,7 @@ export class BuildServers {
     );
   }
 
-  async list(): Promise<(KnownBuildServer & { command: string; seenAt: Date })[]> {
+  async list(): Promise<(KnownBuildServer & { seenAt: Date })[]> {
     const { rows } = await this.#db.query<{ name: string; version: string; seen_at: Date }>(
       'SELECT * FROM build_server ORDER BY name',
     );

@@ -84,10 +84,10 @@ export class EngineDouble {
     return found;
   }
 
-  /** Whether it is none of a server's, nor what a server has tried mounts with, fetched ahead by, or asked what going back leads to. */
+  /** Whether it is none of a server's, nor what a server has tried mounts with, fetched ahead by, or asked for a rollback offer. */
   isUpdater(container: ContainerDouble): boolean {
     const isProbe = container.spec.Labels?.['svc-updater.probe'] !== undefined;
-    const isAsked = container.spec.Cmd?.[0] === 'back' && container.spec.Cmd[1] !== '--yes';
+    const isAsked = container.spec.Cmd?.[0] === 'rollback' && container.spec.Cmd[1] !== '--yes';
     const isAhead = container.spec.Cmd?.[0] === 'fetch';
     return !isProbe && !isAsked && !isAhead && ![...this.#servers.values()].includes(container);
   }
@@ -135,14 +135,7 @@ export class EngineDouble {
   async addServer(options: ServerOptions = {}): Promise<ServerDouble> {
     const spec = serverSpec(options);
     const door = await this.#addDoor(spec.name);
-    const mounts = [
-      { Source: '/var/run/docker.sock', Destination: door.path, RW: true },
-      ...Object.entries(options.mounts ?? {}).map(([Destination, Source]) => ({
-        Source,
-        Destination,
-        RW: true,
-      })),
-    ];
+    const mounts = [{ Source: '/var/run/docker.sock', Destination: door.path, RW: true }];
     const container = this.#add(spec, { imageId: this.images.add(spec.Image).id, mounts });
     this.#servers.set(door.name, container);
     if (options.isRunning ?? true) container.start();

@@ -12,8 +12,6 @@ export interface ServerOptions {
   image?: string;
   labels?: Record<string, string>;
   isRunning?: boolean;
-  /** Mounted beside the engine's socket: directories of the machine, by where they are in the container. */
-  mounts?: Record<string, string>;
 }
 
 /** A server's container, and the socket that is mounted in it. */

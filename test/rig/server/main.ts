@@ -55,7 +55,6 @@ const options: InstanceOptions = {
   onEnd,
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
-if (trust) options.archives = { directory: join(data, 'archives'), trust };
 if (settings.engine !== null) options.engine = settings.engine;
 if (settings.updaterSocket !== null) options.updaterSocket = settings.updaterSocket;
 if (settings.app !== null) options.app = settings.app;

@@ -3,11 +3,11 @@ import {
   type Script,
   type ScriptedRun,
   type ScriptedStep,
-  typicalBack,
+  typicalRollback,
   typicalRun,
 } from '../../../src/instance/testing/index.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
-import type { Automatic, BackOffer, Run } from '../../../src/wire/status.ts';
+import type { Automatic, RollbackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
 /** A state that a dialog can be in, how to come there, and what it shows. */
@@ -84,7 +84,7 @@ export const history = [
 
 /** A run that comes to a state at once and stays there. */
 export function staysIn(state: ScriptedStep['state'], step: Partial<ScriptedStep> = {}): ScriptedRun {
-  const { steps } = typicalRun();
+  const { steps } = typicalRun(state === 'save' ? { outcome: 'updated', in: state } : undefined);
   const before = steps.findIndex((one) => one.state === state);
   // Whoever is to be cut off in a state has to be there before it begins.
   const seconds = step.disturbed === undefined ? 0.02 : 0.4;
@@ -168,7 +168,7 @@ const behind = [
     name: 'build-2',
     version: 'v1.4.0',
     behind: true,
-    command: 'svc update --program /usr/local/bin/svc-worker -- systemctl --user restart svc-worker',
+    command: 'curl -fLO https://example.org/svc-worker && systemctl --user restart svc-worker',
   },
 ];
 
@@ -177,39 +177,31 @@ const quickEnd = (end: ScriptedRun['end'], step: Partial<ScriptedStep> = {}): Sc
   end,
 });
 
-const keptAt = ago(3 * day);
-export const back: BackOffer = {
-  from: 'v1.4.2',
-  to: 'v1.4.1',
-  at: keptAt,
-  rows: 214,
-  tables: 6,
-  files: 12,
-  seconds: 9,
-  words: ['orders: 201 rows more', 'customers: 13 rows more', 'uploads: 12 files more'],
-};
-const kept = { at: keptAt, version: 'v1.4.1', bytes: 325_000_000 };
-/** After an update that has kept the data. */
-export const afterKept = (script: Script = {}): Script =>
+const savedAt = ago(3 * day);
+const offer: RollbackOffer = { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, seconds: 9 };
+const point = { at: savedAt, version: 'v1.4.1', bytes: 325_000_000, seconds: 12 };
+/** After an update that has saved a restore point. */
+export const afterSaved = (script: Script = {}): Script =>
   scene({
     status: { latest: { ...latest, version: 'v1.4.2' }, next: null },
-    history: [pastRun({ point: kept, startedAt: keptAt }), ...history.slice(1)],
-    back,
-    backs: [typicalBack({ outcome: 'updated', version: 'v1.4.1' })],
+    history: [pastRun({ point, startedAt: savedAt }), ...history.slice(1)],
+    rollback: offer,
+    rollbacks: [typicalRollback({ outcome: 'updated', version: 'v1.4.1' })],
     ...script,
   });
-const askBack = async (page: Page): Promise<void> => {
+const askRollback = async (page: Page): Promise<void> => {
   await page.locator('svc-update-dialog summary').click();
-  await press('Go back to v1.4.1…')(page);
+  await press('Roll back to v1.4.1…')(page);
 };
-const goBack = async (page: Page): Promise<void> => {
-  await askBack(page);
-  await press('Go back…')(page);
-  await press('Go back to v1.4.1')(page);
+const rollBack = async (page: Page): Promise<void> => {
+  await askRollback(page);
+  await press('Roll back…')(page);
+  await press('Roll back to v1.4.1')(page);
 };
-const backHeading = /^v1\.4\.1, with the data of \d+ \w+, \d\d:\d\d:\d\d$/;
-const keptFirst = (to: string) =>
-  `Your data are kept first; if ${to} does not come up, svc goes back to v1.4.2 with them. Keeping them takes about 12 s, while svc is away.`;
+const offerHeading = /^v1\.4\.1, with the data saved at \d+ \w+, \d\d:\d\d:\d\d$/;
+const savedFirst = (to: string) =>
+  `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
+const allUnavailable = 'svc and its data services will be unavailable for about 12 s (as last time).';
 
 export const automatic: Automatic = {
   enabled: true,
@@ -310,7 +302,7 @@ const ahead: DialogScene[] = [
     name: 'path-restarting',
     script: () => ({ ...twoUpdates, runs: [staysIn('recreate', { disturbed: 'closed' })] }),
     act: press('Update to v2.0.0'),
-    heading: 'svc is restarting',
+    heading: 'svc is restarting…',
     says: ['1 of 2 · v1.4.2 → v1.5.0'],
     buttons: [],
   },
@@ -336,8 +328,8 @@ const ahead: DialogScene[] = [
   },
 ];
 
-/** Restore points, and the way back to them. */
-const backs: DialogScene[] = [
+/** Restore points and rollbacks. */
+const rollbacks: DialogScene[] = [
   {
     name: 'available-skipped',
     script: () =>
@@ -378,14 +370,24 @@ const backs: DialogScene[] = [
     buttons: ['Update now', 'Skip this version'],
   },
   {
-    name: 'available-kept',
+    name: 'available-saved',
     script: () => scene({ status: { restorePoint: { seconds: 12 } }, releases: [] }),
     heading: 'v1.5.0 is available',
-    says: [keptFirst('v1.5.0')],
+    says: [savedFirst('v1.5.0'), allUnavailable],
     buttons: ['Update now', 'Skip this version'],
   },
   {
-    name: 'available-major-kept',
+    name: 'available-saved-first-time',
+    script: () => scene({ status: { restorePoint: { seconds: null } }, releases: [] }),
+    heading: 'v1.5.0 is available',
+    says: [
+      savedFirst('v1.5.0'),
+      'svc and its data services will be unavailable while the last changes are copied.',
+    ],
+    buttons: ['Update now', 'Skip this version'],
+  },
+  {
+    name: 'available-major-saved',
     visit: { attributes: 'admin version="v1.4.2" dump-url="/backups"' },
     script: () =>
       scene({
@@ -397,128 +399,132 @@ const backs: DialogScene[] = [
         releases: [],
       }),
     heading: 'v2.0.0 is available',
-    says: [`migrations only run forward ${keptFirst('v2.0.0')}`],
+    says: [`migrations only run forward ${savedFirst('v2.0.0')}`, allUnavailable],
     buttons: ['Update now', 'Skip this version'],
   },
   {
     name: 'saving',
-    script: () => open(staysIn('save', { says: [{ message: 'keeping, 136 of 325 MB', percent: 42 }] })),
+    script: () =>
+      open(staysIn('save', { says: [{ message: 'copying data, 136 of 325 MB', percent: 42 }] }), {
+        status: { restorePoint: { seconds: 12 } },
+      }),
     heading: 'v1.4.2 → v1.5.0',
-    says: ['Keeping your data', '136 of 325 MB', 'Can no longer be cancelled'],
+    says: ['Saving data', '136 of 325 MB', 'Copying data; svc is still available.', allUnavailable],
+    buttons: ['Cancel'],
+  },
+  {
+    name: 'saving-restarting',
+    script: () => started(staysIn('save', { disturbed: 'closed' })),
+    act: start(),
+    heading: 'svc is restarting…',
+    says: ['Waiting for svc', 'This page continues automatically. New jobs stay queued.'],
     buttons: [],
   },
   {
-    name: 'went-back',
+    name: 'rolled-back',
     script: () =>
       ended({
         outcome: 'failed',
         state: 'failed',
         phase: 'verify',
-        message: 'v1.4.2 runs again with its data of 10:42:15',
+        message: 'v1.4.2 is running again with the data saved at 10:42:15',
         cause: 'app exited with code 1: relation "orders" does not exist',
-        code: 'unhealthy',
-        advice: 'Tell the publisher, and wait for the next release.',
-        wentBack: { version: 'v1.4.2', at: ago(5 * minute), kept: 'the database svc_20261121t104207z' },
+        code: 'rolled-back',
+        advice: 'Report it to the publisher, and wait for the next release.',
+        rolledBack: { version: 'v1.4.2', at: ago(5 * minute) },
       }),
-    heading: 'v1.5.0 did not come up',
-    says: [
-      /v1\.4\.2 runs again, with the data of \d\d:\d\d:\d\d\./,
-      'relation "orders" does not exist',
-      'What v1.5.0 did meanwhile is kept: the database svc_20261121t104207z',
-    ],
+    heading: 'v1.5.0 failed: app exited with code 1: relation "orders" does not exist',
+    says: [/Rolled back to v1\.4\.2 with the data saved at \d\d:\d\d:\d\d\./, 'rolled-back'],
     buttons: ['Try again', 'Copy report', 'Close'],
   },
   {
-    name: 'back-asking',
+    name: 'rollback-asking',
     script: () =>
-      afterKept({
+      afterSaved({
         intercept: async ({ url }) => {
-          if (url.endsWith('/back')) await new Promise((resolve) => setTimeout(resolve, 8_000).unref());
+          if (url.endsWith('/rollback')) await new Promise((resolve) => setTimeout(resolve, 8_000).unref());
           return undefined;
         },
       }),
-    act: askBack,
-    heading: 'What going back to v1.4.1 costs…',
-    says: [/The data of now are compared with those that were kept\. · \d:\d\d/],
+    act: askRollback,
+    heading: 'Checking the restore point…',
+    says: [/The data saved with v1\.4\.1 is checked first\. · \d:\d\d/],
     buttons: ['Close'],
   },
   {
-    name: 'back',
-    script: () => afterKept(),
-    act: askBack,
-    heading: backHeading,
+    name: 'rollback',
+    script: () => afterSaved(),
+    act: askRollback,
+    heading: offerHeading,
     says: [
-      'What is lost 3 days: 214 rows in 6 tables, 12 files.',
-      'customers: 13 rows more',
-      'The data of now are kept as well, so that there is a way to v1.4.2 again.',
-      'svc will be away for about 9 s.',
+      /Everything since \d+ \w+, \d\d:\d\d:\d\d will be replaced\. The current data is saved first\./,
+      'svc and its data services will be unavailable for about 9 s.',
     ],
-    buttons: ['Go back…', 'Close'],
+    buttons: ['Roll back…', 'Close'],
   },
   {
-    name: 'back-sure',
-    script: () => afterKept({ jobs }),
+    name: 'rollback-confirm',
+    script: () => afterSaved({ jobs }),
     act: async (page) => {
-      await askBack(page);
-      await press('Go back…')(page);
+      await askRollback(page);
+      await press('Roll back…')(page);
     },
-    heading: backHeading,
+    heading: offerHeading,
     says: [
-      /What was done since \d+ \w+, \d\d:\d\d:\d\d will be lost/,
-      '214 rows in 6 tables, 12 files.',
+      /Everything since \d+ \w+, \d\d:\d\d:\d\d will be replaced\. The current data is saved first\./,
       'This cuts short: deployment web to production',
     ],
-    buttons: ['Cancel', 'Go back to v1.4.1'],
+    buttons: ['Cancel', 'Roll back to v1.4.1'],
   },
   {
-    name: 'back-refused',
+    name: 'rollback-refused',
     script: () =>
-      afterKept({
-        back: {
-          code: 'back-refused',
-          message: 'compose.yaml is not as the update left it',
+      afterSaved({
+        rollback: {
+          code: 'rollback-refused',
+          message: 'compose.yaml was edited after the update',
           refusal: 'not-as-left',
-          advice: 'See docker compose config, and put the file back.',
+          advice: 'Undo the edit, then run the rollback again.',
         },
       }),
-    act: askBack,
-    heading: 'svc cannot go back to v1.4.1 now',
-    says: ['compose.yaml is not as the update left it.', 'not-as-left', 'Next: See docker compose config'],
+    act: askRollback,
+    heading: 'svc cannot be rolled back to v1.4.1 now',
+    says: ['compose.yaml was edited after the update.', 'not-as-left', 'Next: Undo the edit'],
     buttons: ['Check again', 'Close'],
   },
   {
-    name: 'back-on',
-    script: () => afterKept({ backs: [staysIn('inspect')] }),
-    act: goBack,
+    name: 'rollback-on',
+    script: () => afterSaved({ rollbacks: [staysIn('inspect')] }),
+    act: rollBack,
     heading: 'v1.4.2 → v1.4.1',
-    says: ['svc goes back', 'Checking', 'Can no longer be cancelled'],
+    says: ['Rolling back svc', 'Checking', 'The rollback can no longer be cancelled.'],
     buttons: [],
   },
   {
-    name: 'back-restarting',
-    script: () => afterKept({ backs: [staysIn('recreate', { disturbed: 'closed' })] }),
-    act: goBack,
-    heading: 'svc is restarting',
-    says: ['svc goes back', 'This page comes back by itself. Jobs wait meanwhile.'],
+    name: 'rollback-restarting',
+    script: () => afterSaved({ rollbacks: [staysIn('recreate', { disturbed: 'closed' })] }),
+    act: rollBack,
+    heading: 'svc is restarting…',
+    says: ['Rolling back svc', 'This page continues automatically. New jobs stay queued.'],
     buttons: [],
   },
   {
-    name: 'back-failed',
+    name: 'rollback-failed',
     script: () =>
-      afterKept({
-        backs: [
+      afterSaved({
+        rollbacks: [
           quickEnd({
             outcome: 'failed',
-            message: 'nothing was changed, v1.4.2 runs on',
-            cause: 'somebody is in the database svc: psql',
-            code: 'data-busy',
-            advice: 'End the session, then go back again.',
+            message: 'nothing was changed, v1.4.2 is still running',
+            cause: 'db was started twice while its data was copied',
+            code: 'save-failed',
+            advice: 'Fix the cause in the lines above, then run the rollback again.',
           }),
         ],
       }),
-    act: goBack,
-    heading: 'Going back failed',
-    says: ['Nothing was changed, v1.4.2 runs on.', 'data-busy', 'Next: End the session'],
+    act: rollBack,
+    heading: 'Rollback failed',
+    says: ['Nothing was changed, v1.4.2 is still running.', 'save-failed', 'Next: Fix the cause'],
     buttons: ['Try again', 'Copy report', 'Close'],
   },
 ];
@@ -770,7 +776,7 @@ export const scenes: DialogScene[] = [
     name: 'replacing',
     script: () => open(staysIn('recreate')),
     heading: 'v1.4.2 → v1.5.0',
-    says: ['Replacing', 'Can no longer be cancelled'],
+    says: ['Replacing', 'The update can no longer be cancelled.'],
     buttons: [],
   },
   {
@@ -778,8 +784,8 @@ export const scenes: DialogScene[] = [
     script: () => started(staysIn('recreate', { disturbed: 'closed' })),
     visit: withClock,
     act: start(),
-    heading: 'svc is restarting',
-    says: ['Waiting for svc', /0:\d\d/, 'This page comes back by itself.'],
+    heading: 'svc is restarting…',
+    says: ['Waiting for svc', /0:\d\d/, 'This page continues automatically. Nothing is lost'],
     buttons: [],
   },
 ];
@@ -789,8 +795,8 @@ const late: DialogScene[] = [
     name: 'restarting-long',
     script: () => started(staysIn('verify', { disturbed: 'bad-gateway' })),
     visit: withClock,
-    act: start('svc is restarting', 75_000),
-    heading: 'svc is restarting',
+    act: start('svc is restarting…', 75_000),
+    heading: 'svc is restarting…',
     says: ['On the machine:', 'docker logs svc-updater', /1:\d\d/],
     buttons: [],
   },
@@ -798,9 +804,9 @@ const late: DialogScene[] = [
     name: 'no-answer',
     script: () => started(staysIn('pull', { disturbed: 'closed' })),
     visit: withClock,
-    act: start('svc does not answer', 10_000),
-    heading: 'svc does not answer',
-    says: [/For [1-9]\d s\. It may be your connection\. An update goes on by itself\./],
+    act: start('No answer from svc', 10_000),
+    heading: 'No answer from svc',
+    says: [/For [1-9]\d s\. Check your connection; the update continues on the server\./],
     buttons: [],
   },
   {
@@ -815,7 +821,7 @@ const late: DialogScene[] = [
     name: 'other-page',
     script: () => started(staysIn('pull', { disturbed: 'html' })),
     visit: withClock,
-    act: start('svc does not answer', 12_000),
+    act: start('No answer from svc', 12_000),
     heading: 'Another page answers at this address, perhaps a log-in',
     buttons: ['Reload'],
   },
@@ -831,7 +837,7 @@ const late: DialogScene[] = [
       await press('Update now')(page);
       // Or the page has heard nothing of the run but that it was begun, when svc forgets it.
       await page.getByText('Pulling', { exact: true }).waitFor();
-      await page.getByText('Can no longer be cancelled').waitFor();
+      await page.getByText('The update can no longer be cancelled.').waitFor();
       await passes(page, 15_000);
     },
     heading: /^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/,
@@ -983,7 +989,7 @@ const late: DialogScene[] = [
     buttons: ['Check again'],
   },
 ];
-scenes.push(...late, ...backs, ...ahead);
+scenes.push(...late, ...rollbacks, ...ahead);
 
 /** The page does not want to be loaded anew. */
 async function stays(page: Page): Promise<void> {

@@ -3,23 +3,33 @@ import { listProject } from '../../../engine/api/project-containers.ts';
 import { restoreFiles } from '../../../files/restore-files.ts';
 import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
-import { checkPoint } from '../../data/keep-point.ts';
-import { clockTime, readPoint } from '../../data/point.ts';
+import { missingVolumes } from '../../data/copies.ts';
+import { placeOf, readPoint } from '../../data/point.ts';
+import type { PointRecord } from '../../data/point-record.ts';
 import { type Ending, endingOf, keptEnding } from '../../log/ending.ts';
 import type { EndingFacts } from '../../log/ending-facts.ts';
 import type { Log } from '../../log/log.ts';
-import { seconds } from '../../log/wording.ts';
 import type { RunContext } from '../../process/run-context.ts';
 import { restoreTags } from '../../pull/tags.ts';
 import { type Changeover, newHasStarted } from '../../state/changeover.ts';
 import { endingFactsOf, type Journal } from '../../state/journal.ts';
+import { dataDoors, writePointState } from '../data-services.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
 import { type Replacement, replacementOf } from '../replacement.ts';
 import type { Look } from '../same-containers.ts';
-import { dataWork, forgoPoint, pointOf, unsave } from '../save.ts';
+import { dropPoint } from '../save.ts';
 import type { StopsUnderWay } from './plan-restore.ts';
 import { restoreContainers } from './restore-containers.ts';
-import { beginBack, endBack, keptBeside, reopenData, restoreData } from './restore-data.ts';
+import {
+  beginRollback,
+  checkPoint,
+  completePoint,
+  endRollback,
+  restoreData,
+  savedAt,
+  standStill,
+  startDataAgain,
+} from './restore-data.ts';
 
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
@@ -27,6 +37,8 @@ export type OldTexts = ReadonlyMap<string, string>;
 /** What this process knows of the run beside its journal. */
 interface BesideJournal extends StopsUnderWay {
   texts?: OldTexts | undefined;
+  /** Of the restore point that this process has made. */
+  record?: PointRecord | null;
 }
 
 /**
@@ -36,12 +48,15 @@ interface BesideJournal extends StopsUnderWay {
 export async function undoBeforeRecreate(
   context: RunContext,
   journal: Journal,
-  error: unknown,
+  cause: unknown,
   { facts, texts }: { facts: EndingFacts; texts?: OldTexts | undefined },
 ): Promise<never> {
-  if (error instanceof Interrupted) throw error;
+  if (cause instanceof Interrupted) throw cause;
+  const error = unlessStarted(cause);
   const { engine, log, options, cancellation } = context;
   const isThere = await engine.answers();
+  if (isThere && error instanceof UpdateError && !options.noRollback && (await isOverSaved(context, journal)))
+    return rollBack(context, { journal, hashing: null }, error);
   // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
   // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
@@ -49,8 +64,23 @@ export async function undoBeforeRecreate(
     const ending = endingOf(error, { ...facts, product: options.product }, cancellation.signalNumber);
     await markGoingBack(journal, log, ending);
   }
-  await restoreInstance(context, journal, { texts });
-  throw error;
+  const { isOvertaken } = await restoreInstance(context, journal, { texts });
+  if (!isOvertaken) throw error;
+  const message = 'another version was started while the data was being saved';
+  throw new UpdateError('containers-changed', message, { cause: error });
+}
+
+/** A data service did not start after its data was saved. The second try, on the way out, decides whether it is down. */
+const unlessStarted = (error: unknown): unknown =>
+  error instanceof UpdateError && error.code === 'not-brought-back'
+    ? new UpdateError('save-failed', error.message, { detail: error.detail, cause: error })
+    : error;
+
+/** The new version was started on data that is saved: by `docker compose up`, from files that were just written. */
+async function isOverSaved({ engine }: RunContext, { data }: Journal): Promise<boolean> {
+  if (data.changeover === null || data.point?.state !== 'saved') return false;
+  const { containers } = await listProject(engine, data.project.name);
+  return newHasStarted(data.changeover, containers);
 }
 
 /** What is to be replaced; of a run that goes on after a kill the journal alone knows it. */
@@ -60,6 +90,8 @@ export interface PlannedReplacement {
   /** The last look at the project before it. */
   look?: Look;
   texts?: OldTexts;
+  /** Of the restore point that this process has made. */
+  record?: PointRecord | null;
 }
 
 /**
@@ -68,7 +100,7 @@ export interface PlannedReplacement {
  */
 export async function replacing<T>(
   context: RunContext,
-  { journal, changeover, texts }: PlannedReplacement,
+  { journal, changeover, texts, record }: PlannedReplacement,
   replace: (work: Replacement) => Promise<T>,
 ): Promise<T> {
   context.cancellation.tooLate();
@@ -80,7 +112,7 @@ export async function replacing<T>(
   try {
     return await replace(work);
   } catch (error) {
-    return await backOrBroken(work, error, { stopping: stops.underWay(), texts });
+    return await backOrBroken(work, error, { stopping: stops.underWay(), texts, record: record ?? null });
   } finally {
     stops.close();
   }
@@ -99,12 +131,12 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
     const leftAlone = await findSaved(engine, journal.data);
     await journal.note({ started: true, ...(leftAlone && { leftAlone }) });
     if (!(error instanceof UpdateError)) throw error;
-    // What somebody has started before all data were kept has no point to go back to.
-    if (journal.data.phase === 'save') await forgoPoint(work, journal, changeover);
-    else if (journal.data.point && !options.stay) return backWithData(work, error);
+    if (journal.data.point?.state === 'saved' && !options.noRollback)
+      return rollBack(work, { journal, hashing: beside.record ?? null }, error);
     if (isBroken) throw error;
     throw new UpdateError('broken', error.message, { detail: error.detail, cause: error });
   }
+  beside.record?.cancel();
   const failure = isBroken
     ? new UpdateError('recreate-failed', error.message, { detail: error.detail, cause: error })
     : error;
@@ -121,36 +153,41 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
   });
 }
 
-/** The new version has started and is not well: everything is as before it in the end, the data too. Always throws. */
-async function backWithData(work: Replacement, error: UpdateError): Promise<never> {
-  const { log, options, journal, changeover, beganAt } = work;
-  const { from, goal } = changeover.words;
+/**
+ * Something of the new version has started and the run cannot end `updated`: version, files and data are restored. Always
+ * throws.
+ */
+async function rollBack(
+  context: RunContext,
+  { journal, hashing }: { journal: Journal; hashing: PointRecord | null },
+  error: UpdateError,
+): Promise<never> {
+  const { log, options, cancellation } = context;
+  cancellation.tooLate();
+  const { from } = journal.data;
   const facts = { ...endingFactsOf(journal.data), product: options.product };
   for (const line of endingOf(error, facts).lines) log.error(line);
   const giveUp = (cause: unknown): never => {
     if (cause instanceof Interrupted) throw cause;
-    log.error(`it cannot be gone back: ${(cause as Error).message}`);
+    log.error(`no rollback is possible: ${(cause as Error).message}`);
     throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
   };
-  const found = await pointOf(journal).catch(giveUp);
-  if (found?.point.at == null) return giveUp(new Error('the record of the restore point is gone'));
-  const at = clockTime(found.point.at);
-  log.warn(`${goal} did not come up: going back to ${from} with its data of ${at}`);
-  const kept = keptBeside(found.place, journal.data.project);
-  const what = `what ${goal} did in ${seconds(performance.now() - beganAt)} is`;
-  const went = (isKept: boolean) =>
-    new UpdateError('went-back', error.message, {
-      state: `${from} runs again with its data of ${at}; ${what} ${isKept ? `kept as ${kept.host}` : 'not kept: there was no room'}`,
-      isLogged: true,
-      fields: { wentBack: { version: from, at: found.point.at, kept: isKept ? kept.host : null } },
-      cause: error,
-    });
-  const ending = endingOf(went(true), facts);
-  const doors = await dataWork(work, journal, changeover.moved).catch(giveUp);
-  await checkPoint(found.point, found.place, doors).catch(giveUp);
-  await beginBack(work, journal, { ...found, kept }, changeover, ending).catch(giveUp);
-  await restoreInstance(work, journal, {});
-  throw went((await readPoint(kept)) !== null);
+  await hashing?.hashed(await dataDoors(context, journal)).catch(() => {});
+  const found = await completePoint(context, journal).catch(giveUp);
+  if (found === null) return giveUp(new Error('the record of the restore point is gone'));
+  const { point, place } = found.record;
+  log.warn(`${point.next} failed: rolling back to ${from} with the data saved at ${savedAt(point)}`);
+  await checkPoint(found.doors, found.record).catch(giveUp);
+  const rolledBack = new UpdateError('rolled-back', error.message, {
+    state: `${from} is running again with the data saved at ${savedAt(point)}`,
+    isLogged: true,
+    fields: { rolledBack: { version: from, at: point.at } },
+    cause: error,
+  });
+  const target = { place, point, back: journal.data };
+  await beginRollback(context, journal, target, endingOf(rolledBack, facts)).catch(giveUp);
+  await restoreInstance(context, journal, {});
+  throw rolledBack;
 }
 
 /** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */
@@ -160,22 +197,53 @@ export async function markGoingBack(journal: Journal, log: Log, ending: Ending |
 }
 
 /**
- * Puts everything back to what the journal says it was: data first where they were touched, then files, tags and
- * containers. What is back already stays, so that it can be done again after a kill. No signal ends it.
- * @throws UpdateError data-not-back, files-not-back, not-brought-back
+ * Restores everything to what the journal says it was: data first if it was touched, then files, tags and containers. What
+ * is restored already stays, so that it can be repeated after a kill. No signal ends it.
+ * @throws UpdateError data-not-restored, files-not-back, not-brought-back
  */
 export async function restoreInstance(
   given: RunContext,
   journal: Journal,
   { texts = new Map(), ...stops }: BesideJournal,
-): Promise<void> {
+): Promise<{ isOvertaken: boolean }> {
   const context = { ...given, engine: given.engine.uncancellable() };
-  const { engine, log } = context;
-  await restoreData(context, journal);
-  const { files, tags, project, changeover, phase } = journal.data;
+  let wasStarted = true;
+  for (let round = 1; ; round++) {
+    await restoreData(context, journal);
+    await restoreFilesAndTags(context, journal, texts);
+    if (!(await isOvertaken(context, journal, round))) wasStarted = await startAgain(context, journal, stops);
+    if (!(await isOvertaken(context, journal, round))) break;
+    await writePointState(journal, { state: 'saved' });
+  }
+  await endPoint(context, journal, wasStarted);
+  return { isOvertaken: !wasStarted };
+}
+
+/** How often a new version that is started meanwhile is removed again. */
+const rounds = 3;
+
+/** Whether the new version was started on the data that a rollback has restored. @throws UpdateError data-not-restored */
+async function isOvertaken(context: RunContext, journal: Journal, round: number): Promise<boolean> {
+  const { phase, changeover, project } = journal.data;
+  if (phase !== 'restore' || changeover === null || !journal.data.point) return false;
+  const { containers } = await listProject(context.engine, project.name);
+  if (!newHasStarted(changeover, containers)) return false;
+  const message = 'the new version was started while the old one was being restored';
+  if (round >= rounds) {
+    await standStill(context, journal);
+    throw new UpdateError('data-not-restored', `${message}, again and again`);
+  }
+  context.log.warn(`${message}: restoring once more`);
+  return true;
+}
+
+async function restoreFilesAndTags(
+  { engine, log }: RunContext,
+  journal: Journal,
+  texts: OldTexts,
+): Promise<void> {
+  const { files, tags, project } = journal.data;
   const leftAlone = await restoreFiles(files, { texts });
-  // Until then somebody's `up` has started the new version, on the data of the old one.
-  await restoreData(context, journal);
   for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
     if (error instanceof Interrupted) throw error;
@@ -186,22 +254,55 @@ export async function restoreInstance(
   if (leftAlone.length > 0) {
     await journal.note({ leftAlone: await findLeftAlone(engine, journal.data, leftAlone) });
   }
-  if (changeover === null) return;
-  const isOfPoint = phase === 'restore';
+}
+
+/**
+ * Starts everything that was running. False if another version was started before `recreate`: the old one is not started on
+ * data that it may have changed.
+ */
+export async function startAgain(
+  context: RunContext,
+  journal: Journal,
+  stops: StopsUnderWay,
+): Promise<boolean> {
+  const { changeover, phase, project, started, from } = journal.data;
+  if (changeover === null) return true;
   try {
-    if (isOfPoint) await reopenData(context, journal, changeover);
-    else await unsave(context, journal, changeover);
+    await startDataAgain(context, journal, changeover);
+    // Looked at now: an `up` that waited for a data service may have started another version just then.
+    const { containers } = await listProject(context.engine, project.name);
+    const isBeforeRecreate = phase === 'save' || phase === 'write';
+    if (isBeforeRecreate && (started || newHasStarted(changeover, containers))) {
+      context.log.warn(`another version was started in the meantime: ${from} is not started again`);
+      return false;
+    }
     await restoreContainers(context, journal, changeover, stops);
-    if (isOfPoint) await endBack(context, journal, changeover);
+    return true;
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
-    const state = isOfPoint
-      ? { state: `data and files are those of ${journal.data.from}, which could not be started` }
-      : {};
+    const state = phase === 'restore' && {
+      state: `data and files are those of ${from}, which could not be started`,
+    };
     throw new UpdateError('not-brought-back', error.message, {
       ...state,
       detail: error.detail,
       cause: error,
     });
   }
+}
+
+/** A restore point that was not needed is removed, unless it is the only copy of something. */
+async function endPoint(context: RunContext, journal: Journal, wasStarted: boolean): Promise<void> {
+  const { point, phase, project } = journal.data;
+  if (!point) return;
+  if (phase === 'restore') return endRollback(journal);
+  const found = await readPoint(placeOf(point.directory, project)).catch(() => null);
+  const gone = found === null ? [] : await missingVolumes(context, found.mounts);
+  const isOnly = gone.length > 0 || (point.state === 'saved' && !wasStarted);
+  if (!isOnly) return dropPoint(context, journal);
+  const why = gone[0]
+    ? `the volume of ${gone[0].where} has been removed`
+    : 'another version has changed the data';
+  context.log.warn(`${why}: the data as it was before stays in ${point.directory}`);
+  await journal.note({ point: null });
 }

@@ -12,6 +12,7 @@ import { type Changeover, type ContainerRecord, recordsOf } from '../../state/ch
 import type { Journal } from '../../state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll } from '../containers.ts';
+import { ensureNetworks } from '../data-services.ts';
 import { checkRights } from './check-rights.ts';
 import { findLosses } from './find-losses.ts';
 import { mayBeStopping, planRestore, type RestoreStep, type StopsUnderWay } from './plan-restore.ts';
@@ -160,8 +161,9 @@ function blueprintOf(record: ContainerRecord, { journal }: RestoreWork): Bluepri
 async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void> {
   const { engine, successors, log } = work;
   await agree(record, work);
+  await ensureNetworks(work, record.service, blueprintOf(record, work));
   successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
-  log.info(`${record.name} is made again from the old image`);
+  log.info(`${record.name} is created again from the old image`);
 }
 
 /** Checks the rights of a container before it is removed to be made again: only then the engine still tells them. */

@@ -1,239 +1,262 @@
-import { basename, dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { takeBlueprints } from '../../../engine/api/blueprint.ts';
 import { listProject } from '../../../engine/api/project-containers.ts';
-import { stateOf, temporaryOf } from '../../../files/file-record.ts';
-import { disk, writeAside } from '../../../files/file-system.ts';
+import { inspectContainers, inspectWhole, stopContainers } from '../../../engine/api/query.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { object } from '../../../engine/json.ts';
+import { temporaryOf } from '../../../files/file-record.ts';
+import { Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
-import { holdImages } from '../../data/hold-images.ts';
-import {
-  discardOthers,
-  discardPoint,
-  giveReserve,
-  imagesOf,
-  keepPresent,
-  openPoint,
-  restorePoint,
-} from '../../data/keep-point.ts';
-import type { DataWork, PointPlace } from '../../data/kind.ts';
-import { kindOf } from '../../data/kinds.ts';
-import { isWhole, openPlace, type Point, placeOf, writePoint } from '../../data/point.ts';
+import { checkCopies, checkRoom, restoreCopies } from '../../data/copies.ts';
+import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
+import { clockTime, giveReserve, isComplete, markUsed, type Point, placeOf } from '../../data/point.ts';
+import { PointRecord } from '../../data/point-record.ts';
+import { SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
 import { type Ending, keptEnding } from '../../log/ending.ts';
-import type { Log } from '../../log/log.ts';
-import { and } from '../../log/wording.ts';
+import { withHeartbeat } from '../../log/heartbeat.ts';
+import { and, seconds } from '../../log/wording.ts';
 import type { RunContext } from '../../process/run-context.ts';
-import { type Changeover, newHasStarted } from '../../state/changeover.ts';
-import { emptyJournal, type Journal, type JournalData } from '../../state/journal.ts';
-import { runStamp } from '../../state/kept-runs.ts';
-import { recordContainers } from '../../state/record-containers.ts';
-import { backupsOf } from '../../state/state-directory.ts';
-import { stopForGood, workersFirst } from '../containers.ts';
-import { dataWork, pointOf } from '../save.ts';
+import { type Changeover, isBefore, newHasStarted } from '../../state/changeover.ts';
+import type { Journal, JournalData } from '../../state/journal.ts';
+import {
+  dataDoors,
+  type JournalPoint,
+  runningCovered,
+  startDataServices,
+  stopInOrder,
+  writePointState,
+} from '../data-services.ts';
 
-const tries = 5;
-const pauseMs = 5_000;
+const tries = 3;
+/** How often it begins again because something was started meanwhile. */
+const rounds = 3;
 
-/** A restore point, where it is, and where the present is kept in exchange. */
-export interface Exchange {
-  point: Point;
-  place: PointPlace;
-  kept: PointPlace;
+/** The restore point of a run, with its hashes; null if it has none, or an incomplete one. */
+export async function completePoint(
+  context: Pick<RunContext, 'engine' | 'log'>,
+  journal: Journal,
+): Promise<{ record: PointRecord; doors: DataDoors } | null> {
+  const { point, project } = journal.data;
+  if (!point || point.state === 'copying' || point.state === 'saving') return null;
+  const record = await PointRecord.open(placeOf(point.directory, project));
+  if (record === null || !isComplete(record.point)) return null;
+  const doors = await dataDoors(context, journal);
+  await record.hashed(doors);
+  return { record, doors };
 }
 
-/** The place for what makes room for a point. */
-export const keptBeside = ({ host }: PointPlace, project: { directory: string }): PointPlace =>
-  placeOf(join(dirname(host), stampBehind(basename(host))), project);
+/**
+ * Whether all of a restore point can be restored. Nothing is touched.
+ * @throws UpdateError point-damaged, point-unreadable, no-space, data-not-restored
+ */
+export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
+  const checking = checkCopies(doors, place, point);
+  await withHeartbeat(doors.log, 'comparing the restore point with its hashes', checking);
+  await checkRoom(doors, point);
+}
+
+/** What a rollback starts from: the restore point, and the run that it undoes, as its journal says. */
+export interface Target {
+  place: PointPlace;
+  point: Point;
+  back: JournalData;
+}
 
 /**
- * Notes what the present is, so that `restoreData` can begin: from here on the run goes back, whoever is killed. That all of
- * the point can be put back was seen just before (`checkPoint`).
- * @param present the run whose work the present is, by whose files and containers it can be come back to
- * @throws UpdateError no-point, save-failed: nothing was changed
+ * From here on the run rolls back, whoever is killed. The restore point was checked just before.
+ * @throws UpdateError write-failed: nothing was changed
  */
-export async function beginBack(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+export async function beginRollback(
+  { log }: Pick<RunContext, 'log'>,
   journal: Journal,
-  { point, place, kept: keptPlace }: Exchange,
-  present: Changeover,
+  { place, point, back }: Target,
   ending: Ending,
 ): Promise<void> {
-  const back = point.back;
-  if (back?.changeover == null) throw new UpdateError('no-point', `${place.host} does not say what ran`);
   await giveReserve(place);
-  const forward = await presentOf({ engine }, journal.data, back, present, basename(keptPlace.host));
-  const kept: Point = {
-    ...point,
-    at: null,
-    version: point.next,
-    next: point.version,
-    entries: point.entries.map(({ kind, source, words, bytes }) => ({
-      kind,
-      source,
-      words,
-      bytes,
-      part: null,
-    })),
-    back: forward,
-  };
-  await openPlace(keptPlace);
-  await writePoint(keptPlace, kept);
-  await holdImages(engine, journal.data.project.name, keptPlace, imagesOf(kept));
-  const goingBack = { ending: keptEnding(log, ending) };
   const { from, tags, changeover, blueprints } = back;
-  // Of this run: whoever goes on after a kill looks for what it has left by its name.
+  // Whoever continues after a kill looks for temporary files by the name of this run.
   const { run } = journal.data;
   const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
+  const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
   await journal.write({
-    ...{ phase: 'restore', from, goingBack, files, tags, changeover, blueprints },
-    point: { directory: place.host, kept: keptPlace.host, isBack: false },
+    ...{ phase: 'restore', from, files, tags, changeover, blueprints },
+    goingBack: { ending: keptEnding(log, ending) },
+    point: {
+      ...{ directory: place.directory, state: 'saved', riders, ports, policies: [] },
+      ...{ services: point.services, inMemory: point.inMemory },
+    },
   });
-}
-
-/** A name that no point has: the clock may have been set back. */
-function stampBehind(before: string): string {
-  const stamp = runStamp(Date.now());
-  if (stamp > before) return stamp;
-  // A second later, or what comes close to it: it only has to sort behind.
-  const next = Math.min(Number(before.slice(9, 15)) + 1, 999_999);
-  return `${before.slice(0, 9)}${String(next).padStart(6, '0')}Z`;
-}
-
-/** What the journal of a run would say that had brought what runs now, with everything turned round. */
-async function presentOf(
-  { engine }: Pick<RunContext, 'engine'>,
-  data: JournalData,
-  back: JournalData,
-  changeover: Changeover,
-  run: string,
-): Promise<JournalData> {
-  const { containers } = await listProject(engine, data.project.name);
-  const records = await recordContainers(engine, containers, () => false);
-  const names = changeover.moved.map(({ name }) => name);
-  // A bad release is down, or crashes: when somebody wants it again, he wants it to run.
-  const wanted = records.map((each) =>
-    names.includes(each.service) ? { ...each, runs: true, well: false } : each,
-  );
-  const moved = changeover.moved.map((each) => {
-    const old = back.containers.find(({ service }) => service === each.name);
-    return { ...each, image: old ? { reference: old.reference, id: old.imageId } : null };
-  });
-  const ids = wanted.filter(({ service }) => names.includes(service)).map(({ id }) => id);
-  const backups = join(backupsOf(data.project.directory), run);
-  const files = [];
-  for (const record of back.files) {
-    const isAfter = (await stateOf(record)) === 'after';
-    const bytes = isAfter ? await disk.read(record.real) : null;
-    if (bytes === null) continue;
-    const backup = join(backups, basename(record.backup ?? record.path));
-    await disk.makeDirectory(backups, 0o700);
-    await writeAside(disk, backup, bytes, { owner: await disk.owner(record.real), mode: 0o600 });
-    files.push({ ...record, before: record.after, after: record.before ?? record.after, backup });
-  }
-  return {
-    ...data,
-    ...emptyJournal,
-    phase: 'done',
-    run,
-    from: back.changeover?.words.goal ?? data.from,
-    files,
-    tags: [],
-    containers: wanted,
-    changeover: { ...changeover, moved, containers: wanted },
-    blueprints: await takeBlueprints(engine, ids),
-    point: null,
-  };
 }
 
 /**
- * Puts the data of the journal's point back, where that is what the run does, and proves them; nobody else is let in yet.
- * Nothing of the project's app runs from here on until it is done, whoever is killed: its containers are gone, and the files
- * still name the new version. Done again from wherever it was.
- * @throws UpdateError data-not-back
+ * Restores the data if that is what the run does, and compares it with the restore point. Nothing of the covered services
+ * runs from the first stop until `startEverything`. Can be repeated from wherever it was.
+ * @throws UpdateError data-not-restored
  */
 export async function restoreData(context: RunContext, journal: Journal): Promise<void> {
-  const { point, phase, changeover, goingBack } = journal.data;
-  if (!point || phase !== 'restore' || changeover === null) return;
-  if (point.isBack) {
-    const { containers } = await listProject(context.engine, journal.data.project.name);
-    if (!newHasStarted(changeover, containers)) return;
-    context.log.warn('somebody has started the new version meanwhile: the data are put back once more');
-    await journal.write({ point: { ...point, isBack: false } });
-  }
-  const found = (which: 'directory' | 'kept') =>
-    pointOf(journal, which).catch((cause: Error) => {
-      if (!(cause instanceof UpdateError)) throw cause;
-      throw new UpdateError('data-not-back', cause.message, { cause });
-    });
-  const [target, kept] = [await found('directory'), await found('kept')];
-  if (target === null || kept === null) {
-    throw new UpdateError('data-not-back', `the restore point in ${point.directory} is gone`);
-  }
-  const doors = await dataWork(context, journal, changeover.moved);
   const { log } = context;
-  log.info(
-    `putting the data of ${target.point.version} back: ${and(target.point.entries.map(({ words }) => words))}`,
-  );
-  const isForced = goingBack?.ending?.outcome === 'failed';
-  await repeated(log, async () => {
-    await removeMoved(context, journal, changeover);
-    for (const { kind, source } of target.point.entries) await kindOf(kind).evict(source, doors);
-    const known = (await pointOf(journal, 'kept'))?.point ?? kept.point;
-    const present = await keepPresent(known, kept.place, doors, { isForced });
-    await restorePoint(target, present, doors);
+  const { phase, changeover, project } = journal.data;
+  const { point } = journal.data;
+  if (!point || phase !== 'restore' || changeover === null || point.state === 'restored') return;
+  const found = await PointRecord.open(placeOf(point.directory, project)).catch((cause: unknown) => {
+    if (!(cause instanceof UpdateError)) throw cause;
+    throw new UpdateError('data-not-restored', cause.message, { cause });
   });
-  await journal.write({ point: { ...point, isBack: true } });
-  log.info(`the data of ${target.point.version} are back, and proven to be`);
-}
-
-/** What an engine or a database that goes away for a moment has broken off is begun again. */
-async function repeated(log: Log, work: () => Promise<void>): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof UpdateError)) throw error;
-      if (attempt === tries || error.code === 'point-damaged') {
-        throw new UpdateError('data-not-back', error.message, { detail: error.detail, cause: error });
+  if (found === null)
+    throw new UpdateError(
+      'data-not-restored',
+      `the restore point is not in ${point.directory}: mount its directory as in the update, with --restore-dir`,
+    );
+  const { mounts, version } = found.point;
+  const doors = await dataDoors(context, journal);
+  log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'nothing'}`);
+  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
+  const watch = await StartWatch.open(doors, { project, covered, mounts });
+  const beganAt = performance.now();
+  try {
+    for (let [attempt, round] = [1, 1]; ; ) {
+      const failure = await restoreOnce(context, journal, { doors, watch, found }).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      if (failure instanceof Interrupted) throw failure;
+      const started = await watch.started();
+      if (started.length > 0) {
+        const names = and(started.map(({ name }) => name));
+        if (round++ >= rounds) {
+          await standStill(context, journal);
+          throw new UpdateError(
+            'data-not-restored',
+            `${names} was started again and again while the data was being restored`,
+          );
+        }
+        log.warn(`${names} was started while the data was being restored: stopping it and restoring again`);
+        const running = await inspectContainers(
+          doors.engine,
+          started.map(({ id }) => id),
+        );
+        await stopInOrder(context, [running.filter(isUp)]);
+        continue;
       }
-      log.warn(`${error.message}; once more`);
-      await sleep(pauseMs);
+      if (failure === null) break;
+      // It had ended before the watch began: a copy that was ended for it is made again.
+      if (failure instanceof SomethingStarted) continue;
+      if (!(failure instanceof UpdateError)) throw failure;
+      if (attempt++ >= tries) {
+        throw new UpdateError('data-not-restored', failure.message, {
+          detail: failure.detail,
+          cause: failure,
+        });
+      }
+      log.warn(`${failure.message}; trying again`);
     }
+  } finally {
+    watch.close();
   }
+  await writePointState(journal, { state: 'restored' });
+  log.info(
+    `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; it equals the restore point`,
+  );
 }
 
-/** Removes every container of what moves: only one that is gone is started by nobody. */
-async function removeMoved(
-  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
-  { data }: Journal,
-  changeover: Changeover,
-): Promise<void> {
-  const { containers, leftovers } = await listProject(engine, data.project.name);
-  const own = workersFirst(changeover, [...containers, ...leftovers]);
-  if (own.length === 0) return;
-  // One that the engine starts again while it is being removed may stay half removed, and in the way of every `up`.
-  await stopForGood({ engine, log }, changeover, own);
-  await engine.callOrThrow(['rm', '--force', ...own.map(({ id }) => id)]);
-}
-
-/** Lets the app in again. The files name the old version by then. */
-export async function reopenData(
+async function restoreOnce(
   context: RunContext,
   journal: Journal,
-  { moved }: Changeover,
+  { doors, watch, found }: { doors: DataDoors; watch: StartWatch; found: PointRecord },
 ): Promise<void> {
-  const target = await pointOf(journal);
-  if (target !== null) await openPoint(target.point, await dataWork(context, journal, moved));
+  await standStill(context, journal);
+  const signal = await watch.begin();
+  await withHeartbeat(
+    context.log,
+    'restoring the data',
+    restoreCopies(doors, found.place, found.point.mounts, signal),
+  );
 }
 
-/** The point is used up once its version runs; what was kept of the other one stays where it is whole. */
-export async function endBack(context: RunContext, journal: Journal, { moved }: Changeover): Promise<void> {
-  const doors: DataWork = await dataWork(context, journal, moved);
-  const [target, kept] = [await pointOf(journal), await pointOf(journal, 'kept')];
-  if (target !== null) await discardPoint(target.point, target.place, doors);
-  if (kept !== null && !isWhole(kept.point)) await discardPoint(kept.point, kept.place, doors);
-  // Bad releases that come night after night, and kills on the way back, would leave one point each.
-  else if (kept !== null) {
-    await discardOthers(dirname(kept.place.host), journal.data.project, [kept.place.host], doors);
+/**
+ * Stops every container of the covered services, and removes new ones of the updated services. The engine starts none of
+ * them when it is restarted; a person can.
+ */
+export async function standStill({ engine, log }: RunContext, journal: Journal): Promise<void> {
+  const { changeover, project, point } = journal.data;
+  if (changeover === null || !point) return;
+  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
+  const { containers, leftovers } = await listProject(engine, project.name);
+  const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
+  await deferRestarts({ engine }, journal, point, own);
+  await stopInOrder({ engine, log }, await runningCovered({ engine }, journal.data, changeover));
+  const fresh = own.filter(
+    (each) => changeover.moved.some(({ name }) => name === serviceOf(each)) && !isBefore(changeover, each),
+  );
+  if (fresh.length === 0) return;
+  const ids = fresh.map(({ id }) => id);
+  await stopContainers(engine, ids);
+  await engine.callOrThrow(['rm', '--force', ...ids]);
+}
+
+/** `always` and `on-failure` have the engine start a stopped container when it is restarted; `unless-stopped` does not. */
+async function deferRestarts(
+  { engine }: Pick<RunContext, 'engine'>,
+  journal: Journal,
+  point: JournalPoint,
+  own: readonly Container[],
+): Promise<void> {
+  const known = new Set(point.policies.map(({ id }) => id));
+  const raw = await inspectWhole(
+    engine,
+    own.map(({ id }) => id),
+  );
+  const policies = raw.flatMap(({ Id, HostConfig }) => {
+    const policy = policyOf(object(HostConfig).RestartPolicy);
+    return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
+  });
+  if (policies.length === 0) return;
+  // A kill, or a round before this one, may have noted a policy that still applies.
+  const added = policies.filter(({ id }) => !known.has(id));
+  if (added.length > 0) await writePointState(journal, { policies: [...point.policies, ...added] });
+  await engine.call(['update', '--restart=unless-stopped', ...policies.map(({ id }) => id)]);
+}
+
+function policyOf(given: unknown): string {
+  const { Name = 'no', MaximumRetryCount: most = 0 } = object(given);
+  return `${Name || 'no'}${Name === 'on-failure' && most ? `:${most}` : ''}`;
+}
+
+/**
+ * Starts the data services, those first whose policies the rollback has changed, and restarts services that keep a queue
+ * only in memory: what the failed version put there is not to be worked on.
+ * @throws UpdateError not-brought-back
+ */
+export async function startDataAgain(
+  context: RunContext,
+  journal: Journal,
+  changeover: Changeover,
+): Promise<void> {
+  const { engine, log } = context;
+  const { point, phase, project } = journal.data;
+  if (!point) return;
+  // A container that is gone is created again with its policy.
+  for (const { id, policy } of point.policies) await engine.call(['update', `--restart=${policy}`, id]);
+  // A stop that a kill has interrupted goes on, and would end a service after it was found running.
+  if (phase !== 'restore' && point.state === 'saving') {
+    const { containers } = await listProject(engine, project.name);
+    const groups = await runningCovered({ engine }, journal.data, changeover);
+    if (!newHasStarted(changeover, containers)) await stopInOrder({ engine, log }, groups);
   }
+  await startDataServices({ ...context, journal, changeover });
+  if (phase !== 'restore') return;
+  const { containers } = await listProject(engine, project.name);
+  const inMemory = containers.filter((each) => point.inMemory.includes(serviceOf(each)) && isUp(each));
+  if (inMemory.length === 0) return;
+  await engine.call(['restart', ...inMemory.map(({ id }) => id)], { deadlineMs: Number.POSITIVE_INFINITY });
+  log.info(`restarted ${and(inMemory.map(({ name }) => name))}, which keeps its data only in memory`);
+}
+
+/** The restore point stays, marked as used, until the next update saves data. */
+export async function endRollback(journal: Journal): Promise<void> {
+  const { point, project } = journal.data;
+  if (!point) return;
+  await markUsed(placeOf(point.directory, project)).catch(() => {});
   await journal.note({ point: null });
 }
+
+/** `10:42:15` */
+export const savedAt = ({ at }: Point): string => clockTime(at ?? '');

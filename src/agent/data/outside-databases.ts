@@ -1,0 +1,141 @@
+// Databases that an updated service uses and that are not in its project: no restore point contains their data. Values of
+// variables may hold passwords: only hosts leave this file.
+
+import { isIPv6 } from 'node:net';
+import { type Container, serviceOf } from '../../engine/container.ts';
+
+export interface OutsideDatabase {
+  host: string;
+  service: string;
+  variable: string;
+}
+
+/**
+ * Each host once, with the first variable that contains it.
+ * @param services all services of the project
+ * @param containers of the project
+ */
+export function outsideDatabases(
+  updated: readonly string[],
+  services: readonly string[],
+  containers: readonly Container[],
+): OutsideDatabase[] {
+  const isInside = insideOf(services, containers);
+  const found = new Map<string, OutsideDatabase>();
+  for (const container of containers.filter((each) => updated.includes(serviceOf(each)))) {
+    for (const [variable, value] of container.env) {
+      for (const host of hostsIn(variable, value)) {
+        if (!found.has(host) && !isInside(host, container))
+          found.set(host, { host, service: serviceOf(container), variable });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+/** Names of databases and brokers, as they are found in `jdbc:postgresql:`, `mysql+pymysql:` or `rediss:`. */
+const schemes =
+  /postgres|pgsql|mysql|mariadb|mongo|redis|valkey|amqp|sqlserver|mssql|oracle|clickhouse|cockroach|cassandra|couchdb|neo4j|nats|kafka|pulsar/i;
+const names = /DB|DATABASE|PG|POSTGRES|MYSQL|MARIADB|MONGO|REDIS/;
+/** After HOST: the variable contains something else, such as a password. */
+const otherThings = /PASS|SECRET|TOKEN|KEY|CERT|USER|PORT|SSL|AUTH/;
+
+/** Hosts of databases in a variable in lower case, without ports. Takes linear time. */
+export function hostsIn(variable: string, value: string): string[] {
+  const hasName = isNamed(variable.toUpperCase());
+  const text = value.trim().replace(/^["']/, '').replace(/["']$/, '');
+  // A list of URLs; the length of the look-ahead is limited.
+  const parts = text.split(/[\s,](?=[a-z][a-z0-9+.:_-]{1,60}@?\/\/)/i);
+  const hosts = parts.flatMap((part) => {
+    const url = urlOf(part);
+    if (url === null) return hasName ? part.split(/[\s,;]/) : [];
+    return hasName || schemes.test(url.scheme) ? url.hosts : [];
+  });
+  return [...new Set(hosts.map(hostOf).filter(isHost))];
+}
+
+function isNamed(variable: string): boolean {
+  const at = variable.search(names);
+  const host = at < 0 ? -1 : variable.indexOf('HOST', at + 1);
+  return host > 0 && !otherThings.test(variable.slice(host));
+}
+
+/** Null if the text is no URL. A host may still have a port. */
+function urlOf(text: string): { scheme: string; hosts: string[] } | null {
+  const at = text.indexOf('//');
+  const scheme = text.slice(0, Math.max(at, 0));
+  if (scheme.length > 61 || !/^[a-z][a-z0-9+.:_-]*:@?$/i.test(scheme)) return null;
+  const rest = text.slice(at + 2);
+  const end = rest.search(/[/?#;\\]/);
+  let authority = end < 0 ? rest : rest.slice(0, end);
+  // Some programs accept a slash in a password.
+  const isPlain = /^(?:[\w.-]*|\[[0-9a-f:.]*\])(?::\d*)?(?:,[\w.-]*(?::\d*)?)*$/i.test(authority);
+  if (!authority.includes('@') && !isPlain && rest.includes('@'))
+    authority = rest.slice(rest.lastIndexOf('@')).split(/[/?#;\\]/, 1)[0] ?? '';
+  const hosts = decoded(authority.slice(authority.lastIndexOf('@') + 1)).replace(/^\w+\(|\)$/g, '');
+  const query = rest.slice(Math.max(rest.indexOf('?'), 0)).split(/[?&#]/);
+  const named = query.flatMap((each) => /^host(?:addr)?=(.*)$/s.exec(each)?.[1] ?? []);
+  return { scheme, hosts: [hosts, ...named.map(decoded)].flatMap((each) => each.split(',')) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function hostOf(text: string): string {
+  const bare = /^\[([^\]]*)\]/.exec(text)?.[1] ?? (isIPv6(text) ? text : text.split(':', 1)[0]);
+  return (bare ?? '').toLowerCase().replace(/\.$/, '');
+}
+
+/** Not a path of a socket, a number, a switch or a pattern. */
+const isHost = (text: string): boolean =>
+  isIPv6(text) ||
+  (/^[\p{L}\p{N}_][\p{L}\p{N}_.-]{0,252}$/u.test(text) &&
+    !/^(?:\d{1,5}|true|false|yes|no|on|off)$/.test(text));
+
+const isLoopback = (host: string): boolean =>
+  /^(?:localhost|localhost\.localdomain|ip6-localhost|127\.[\d.]+|0\.0\.0\.0|::1?)$/.test(host);
+
+/** Whether a host, as a container resolves it, is in the project. */
+function insideOf(
+  services: readonly string[],
+  containers: readonly Container[],
+): (host: string, by: Container) => boolean {
+  const known = new Set(
+    [...services, ...containers.flatMap(({ name, addresses }) => [name, ...addresses])].map((each) =>
+      each.toLowerCase(),
+    ),
+  );
+  const networks = new Set(containers.flatMap((each) => each.networks.map((name) => name.toLowerCase())));
+  const isKnown = (host: string): boolean => {
+    // The engine's name server also resolves `db.svc_default`.
+    const dots = [...host.matchAll(/\./g)].map(({ index }) => index);
+    return (
+      known.has(host) || dots.some((at) => networks.has(host.slice(at + 1)) && known.has(host.slice(0, at)))
+    );
+  };
+  return (host, by) => {
+    const mapped = by.extraHosts.map((line) => parted(line, /[:=]/)).find(([name]) => name === host);
+    if (mapped) return isKnown(hostOf(mapped[1])) || isLoopback(hostOf(mapped[1]));
+    const linked = by.links
+      .map((link) => parted(link.replace(/^\//, ''), /:/))
+      .find(([, alias]) => alias.split('/').at(-1) === host);
+    if (linked) return known.has(linked[0]);
+    if (isKnown(host)) return true;
+    // In the host's network, a loopback address is the host's: of the project only if another service is there, too.
+    const isShared = (each: Container) =>
+      serviceOf(each) !== serviceOf(by) && (each.networkMode === 'host' || each.published.length > 0);
+    return isLoopback(host) && (by.networkMode !== 'host' || containers.some(isShared));
+  };
+}
+
+function parted(text: string, at: RegExp): [name: string, rest: string] {
+  const index = text.search(at);
+  return index < 0
+    ? [text.toLowerCase(), '']
+    : [text.slice(0, index).toLowerCase(), text.slice(index + 1).toLowerCase()];
+}

@@ -1,0 +1,72 @@
+import { hashCopies } from './copies.ts';
+import type { DataDoors, PointPlace } from './data-doors.ts';
+import { type Point, readPoint, writePoint } from './point.ts';
+
+/** The record of a restore point that a run completes step by step: written by one hand, one write after the other. */
+export class PointRecord {
+  readonly place: PointPlace;
+  #point: Point;
+  #writing: Promise<unknown> = Promise.resolve();
+  #hashing: Promise<void> = Promise.resolve();
+  #stop = new AbortController();
+
+  private constructor(place: PointPlace, point: Point) {
+    this.place = place;
+    this.#point = point;
+  }
+
+  /** @throws UpdateError save-failed */
+  static async create(place: PointPlace, point: Point): Promise<PointRecord> {
+    return new PointRecord(place, await writePoint(place, point));
+  }
+
+  /** Of an earlier process; null if there is none. @throws UpdateError point-damaged, point-unreadable, foreign-state */
+  static async open(place: PointPlace): Promise<PointRecord | null> {
+    const point = await readPoint(place);
+    return point && new PointRecord(place, point);
+  }
+
+  get point(): Point {
+    return this.#point;
+  }
+
+  /** @throws UpdateError save-failed */
+  update(changes: Partial<Point>): Promise<void> {
+    const write = this.#writing.then(async () => {
+      this.#point = await writePoint(this.place, { ...this.#point, ...changes });
+    });
+    this.#writing = write.catch(() => {});
+    return write;
+  }
+
+  /** Begins to compute the hashes of the copies, which nobody has to wait for until the run ends. */
+  hash(doors: DataDoors): void {
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    const work = { ...doors, engine: doors.engine.uncancellable() };
+    this.#hashing = hashCopies(work, this.place, this.#point.mounts, signal).then((hashes) =>
+      this.update({ hashes }),
+    );
+    this.#hashing.catch(() => {});
+  }
+
+  /** Resolves once the hashes are in the record, computed now if nobody has begun to. @throws UpdateError */
+  async hashed(doors: DataDoors): Promise<void> {
+    await this.#hashing;
+    if (this.#point.hashes !== null) return;
+    this.hash(doors);
+    await this.#hashing;
+  }
+
+  cancel(): void {
+    this.#stop.abort(new Error('no longer needed'));
+  }
+
+  /** The copies are about to change. */
+  async stopHashing(): Promise<void> {
+    this.cancel();
+    await this.#hashing.catch(() => {});
+    this.#hashing = Promise.resolve();
+    await this.update({ at: null, hashes: null });
+  }
+}

@@ -1,0 +1,158 @@
+// Runs rsync and the other programs that read and write files, each in a process group of its own.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstatSync, truncateSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { unlessGone, walk } from '../../files/walk.ts';
+import type { AskedMount } from './tools-protocol.ts';
+
+const keptLines = 20;
+
+/** Nanoseconds count, too: by default rsync only compares whole seconds. */
+const exactly = ['-aHAXS', '--numeric-ids', '--modify-window=-1', '--one-file-system', '--delete'];
+
+const withProgress = ['--no-human-readable', '--info=progress2'];
+/** Codes of a process whose partner has failed. The partner's message may be lost. */
+const broken: readonly (number | null)[] = [10, 12];
+
+export type Ends = readonly [from: string, to: string];
+
+interface Copying {
+  more?: (bytes: number) => void;
+  onLine?: (line: string) => void;
+  signal?: AbortSignal;
+}
+
+/** Excluded files are neither copied nor removed. */
+export async function rsync(
+  { isFile, excluded }: AskedMount,
+  ends: Ends,
+  args: readonly string[],
+  { more, onLine, signal }: Copying,
+): Promise<Ended> {
+  const excludes = excluded.map((path) => `--exclude=/${patternOf(path)}`);
+  const paths = ends.map((path) => (isFile ? path : `${path}/`));
+  let told = 0;
+  const onEach = (line: string) => {
+    onLine?.(line);
+    const bytes = Math.max(Number(/^\s*(\d+)\s/.exec(line)?.[1] ?? 0), told);
+    more?.(bytes - told);
+    told = bytes;
+  };
+  const all = [...exactly, ...(more ? withProgress : []), ...args, ...excludes, '--', ...paths];
+  const start = () => run('rsync', all, { onLine: onEach, ...(signal && { signal }) });
+  const ended = await start();
+  // The second attempt reports the reason.
+  return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
+}
+
+/**
+ * Makes the second tree equal to the first one, whose contents are compared. Changed files are written in place, block by
+ * block: a database consists of few large files. Not with `--sparse`, as rsync 3.2 then leaves old blocks where the source
+ * has a hole, without an error; so files are made as long as their source before, which keeps holes at their end.
+ */
+export async function update(
+  mount: AskedMount,
+  ends: Ends,
+  args: readonly string[],
+  more: (bytes: number) => void,
+): Promise<Ended> {
+  const [from, to] = ends;
+  const all = ['--checksum', ...args];
+  // A file that is mounted cannot be replaced by another one.
+  if (!mount.isFile && (await hasHardLinks(to, mount.excluded))) return rsync(mount, ends, all, { more });
+  await lengthen(from, to, mount);
+  const inPlace = ['--no-sparse', '--inplace', '--no-whole-file', '--existing'];
+  const ended = await rsync(mount, ends, [...all, ...inPlace], { more });
+  if (ended.code !== 0) return ended;
+  // New files and hard links. All others are equal by now.
+  return rsync(mount, ends, args, { more });
+}
+
+async function lengthen(from: string, to: string, { excluded }: AskedMount): Promise<void> {
+  for await (const { name, full, status } of walk(to, excluded)) {
+    if (!status?.isFile()) continue;
+    const source = unlessGone(() => lstatSync(Buffer.concat([Buffer.from(from), name])));
+    if (source?.isFile() && source.size > status.size) truncateSync(full, source.size);
+  }
+}
+
+/** A file with two names, written in place under one of them, changes under the other, too, which rsync does not notice. */
+async function hasHardLinks(path: string, excluded: readonly string[]): Promise<boolean> {
+  for await (const { status } of walk(path, excluded)) if (status?.isFile() && status.nlink > 1) return true;
+  return false;
+}
+
+/** rsync takes a backslash for an escape only in a pattern that has a wildcard. */
+const patternOf = (path: string): string =>
+  /[*?[]/.test(path) ? path.replaceAll(/[\\*?[]/g, String.raw`\$&`) : path;
+
+/** By the number of the error at the end of a line, where no file's name can be. */
+export const isFull = ({ code, errors }: Ended): boolean =>
+  code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
+
+/** The program's own error in the first line, then all of its last lines; null if it ended as expected. */
+export function failureOf(
+  program: string,
+  { code, errors }: Ended,
+  accepted: readonly number[],
+): string | null {
+  if (code !== null && accepted.includes(code)) return null;
+  const isSummary = (line: string) =>
+    line.startsWith(`${program} error: `) || line.startsWith('IO error encountered');
+  const last = errors.findLast((line) => !isSummary(line)) ?? 'killed';
+  return [`${program} failed with exit code ${code}: ${last}`, ...errors].join('\n');
+}
+
+export interface Ended {
+  code: number | null;
+  /** The last lines of its standard error. */
+  errors: string[];
+}
+
+const running = new Set<ChildProcess>();
+
+interface Listeners {
+  onOutput?: (chunk: Buffer) => void;
+  /** Of its standard output; rsync ends lines of progress by a carriage return. */
+  onLine?: (line: string) => void;
+  signal?: AbortSignal;
+}
+
+/** In a process group of its own: rsync consists of three processes, which end together. */
+export async function run(
+  program: string,
+  args: readonly string[],
+  { onOutput = () => {}, onLine, signal }: Listeners = {},
+): Promise<Ended> {
+  const env = { PATH: process.env.PATH ?? '', LC_ALL: 'C' };
+  const child = spawn(program, args, { detached: true, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  const onAbort = () => kill(child);
+  signal?.addEventListener('abort', onAbort);
+  const errors: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    errors.push(line.slice(0, 1_000));
+    if (errors.length > keptLines) errors.shift();
+  });
+  child.stdout.on('data', onOutput);
+  if (onLine) createInterface({ input: child.stdout }).on('line', onLine);
+  const [code] = await once(child, 'close');
+  signal?.removeEventListener('abort', onAbort);
+  running.delete(child);
+  return { code, errors };
+}
+
+/** Ends all that is running. */
+export function killAll(): void {
+  for (const child of running) kill(child);
+}
+
+function kill({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended already.
+  }
+}

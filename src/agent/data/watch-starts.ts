@@ -1,0 +1,121 @@
+import { watchStarts } from '../../engine/api/events.ts';
+import { ofProject } from '../../engine/api/project-containers.ts';
+import { engineInfo, inspectContainers, listContainers, listVolumes } from '../../engine/api/query.ts';
+import { type Container, hasStarted, isUp, serviceOf } from '../../engine/container.ts';
+import { composeLabels } from '../../engine/labels.ts';
+import { isOfService, type Surroundings, writersOf } from './choose-mounts.ts';
+import type { DataDoors, SavedMount } from './data-doors.ts';
+
+/** A container that was started although nothing may write to the data now. */
+export interface Started {
+  id: string;
+  name: string;
+  /** Empty unless it is a container of a service of this project. */
+  service: string;
+}
+
+interface Watched {
+  project: { name: string; directory: string };
+  /** Services. */
+  covered: readonly string[];
+  mounts: readonly SavedMount[];
+}
+
+/**
+ * Watches over data that nothing may write to. Events report a start at once, and containers that are gone before the next
+ * look; ids and start times tell what events miss.
+ */
+export class StartWatch {
+  readonly #doors: DataDoors;
+  readonly #watched: Watched;
+  readonly #around: Surroundings;
+  readonly #end: () => void;
+  #known = new Map<string, string>();
+  #heard = new Map<string, Started>();
+  #stop = new AbortController();
+
+  private constructor(doors: DataDoors, watched: Watched, dataRoot: string) {
+    this.#doors = doors;
+    this.#watched = watched;
+    const { name, directory } = watched.project;
+    this.#around = { project: name, directory, files: [], points: '', dataRoot, options: new Map() };
+    this.#end = watchStarts(doors.engine, (id, attributes) => void this.#hear(id, attributes));
+  }
+
+  static async open(doors: DataDoors, watched: Watched): Promise<StartWatch> {
+    const info = await engineInfo(doors.engine);
+    return new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  /** Everything is stopped: from now on a start counts. Gives a signal that the first start aborts. */
+  async begin(): Promise<AbortSignal> {
+    this.#heard = new Map();
+    this.#stop = new AbortController();
+    this.#known = new Map((await this.#look()).map(({ id, startedAt }) => [id, startedAt]));
+    return this.#stop.signal;
+  }
+
+  /** Containers that are running, or have started since `begin`. */
+  async started(): Promise<Started[]> {
+    const now = await this.#look();
+    const seen = now.filter((each) => {
+      const before = this.#known.get(each.id);
+      return isUp(each) || (hasStarted(each) && before !== each.startedAt);
+    });
+    const gone = [...this.#heard.values()].filter(({ id }) => !now.some((each) => each.id === id));
+    return [...seen.map((each) => this.#told(each)), ...gone];
+  }
+
+  async #hear(id: string, attributes: Readonly<Record<string, string>>): Promise<void> {
+    const service = attributes[composeLabels.service] ?? '';
+    const isOwn = attributes[composeLabels.project] === this.#doors.project;
+    if (!isOwn || !this.#watched.covered.includes(service)) {
+      // A container that is gone by now cannot be asked about.
+      const [container] = await inspectContainers(this.#doors.engine, [id]).catch(() => []);
+      if (container === undefined || !(await this.#isWriter(container).catch(() => false))) return;
+    }
+    const isService = isOwn && attributes[composeLabels.oneOff] !== 'True';
+    this.#heard.set(id, { id, name: attributes.name ?? id.slice(0, 12), service: isService ? service : '' });
+    this.#stop.abort(new SomethingStarted());
+  }
+
+  /** Containers of covered services, running or not, and others that can write to the data. */
+  async #look(): Promise<Container[]> {
+    const { engine, project } = this.#doors;
+    const [running, own] = await Promise.all([
+      listContainers(engine, { status: ['running', 'restarting', 'paused'] }),
+      listContainers(engine, ofProject(project)),
+    ]);
+    const ids = [...new Set([...running, ...own].map(({ id }) => id))];
+    const found: Container[] = [];
+    for (const container of await inspectContainers(engine, ids)) {
+      if (this.#isCovered(container) || (await this.#isWriter(container))) found.push(container);
+    }
+    return found;
+  }
+
+  #isCovered(container: Container): boolean {
+    const isOwn = container.labels[composeLabels.project] === this.#doors.project;
+    return isOwn && this.#watched.covered.includes(serviceOf(container));
+  }
+
+  async #isWriter(container: Container): Promise<boolean> {
+    const volumes = container.storage.flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
+    const options = await listVolumes(this.#doors.engine, volumes);
+    const around = { ...this.#around, options: new Map(options.map((each) => [each.name, each.options])) };
+    const isTools = ({ imageId }: Container) => imageId === this.#doors.toolsImage;
+    return writersOf(this.#watched.mounts, [container], around, isTools).refusals.length > 0;
+  }
+
+  #told(container: Container): Started {
+    const isService = isOfService(container, this.#doors.project);
+    return { id: container.id, name: container.name, service: isService ? serviceOf(container) : '' };
+  }
+}
+
+/** The reason of a copy that was ended: see `StartWatch.started`. */
+export class SomethingStarted extends Error {}

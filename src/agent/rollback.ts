@@ -1,0 +1,227 @@
+import { listProject } from '../engine/api/project-containers.ts';
+import { inspectImages } from '../engine/api/query.ts';
+import { hashAt, stateOf } from '../files/file-record.ts';
+import { disk } from '../files/file-system.ts';
+import { Cancelled } from '../progress/stops.ts';
+import { UpdateError } from '../progress/update-error.ts';
+import { lookAt } from './data/copies.ts';
+import type { DataDoors, PointPlace } from './data/data-doors.ts';
+import { judgeRollback } from './data/judge-rollback.ts';
+import { isComplete, isUsed, type Point, placesIn, pointsDirectory } from './data/point.ts';
+import { PointRecord } from './data/point-record.ts';
+import type { PlannedPoint } from './data/survey-point.ts';
+import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
+import { fromWord } from './inspect/describe.ts';
+import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
+import { inspectInstallation } from './inspect/inspect.ts';
+import type { Installation } from './inspect/installation.ts';
+import { pathsOfProject } from './inspect/view-project.ts';
+import { type Ending, endWell, repeatEnding } from './log/ending.ts';
+import { maskRulesOfSent } from './log/mask-rules.ts';
+import { and, seconds } from './log/wording.ts';
+import type { RollbackOptions } from './process/options.ts';
+import type { RunContext } from './process/run-context.ts';
+import { awaitQuiet } from './replace/await-others.ts';
+import { saveCurrent } from './replace/save.ts';
+import { restoreInstance, undoBeforeRecreate } from './replace/way-back/go-back.ts';
+import { beginRollback, checkPoint, savedAt } from './replace/way-back/restore-data.ts';
+import { checkFiles, checkProject } from './resume/check-journal.ts';
+import { asMountedHere } from './resume/earlier-facts.ts';
+import { endingFacts, type RunSoFar } from './resume/run-so-far.ts';
+import { settleEarlier } from './resume/settle-earlier.ts';
+import { endedBefore, toItsEnd } from './resume/to-its-end.ts';
+import { type Changeover, recordOf } from './state/changeover.ts';
+import {
+  emptyJournal,
+  isHalfDone,
+  Journal,
+  type JournalData,
+  pendingJournal,
+  pendingSentence,
+} from './state/journal.ts';
+import { runStamp } from './state/kept-runs.ts';
+import { takeLock } from './state/lock.ts';
+import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
+
+type RollbackContext = RunContext & { options: RollbackOptions };
+
+/**
+ * The story of `rollback`: version, files and data of the last restore point. It is a dry run without `--yes`. Gives the
+ * exit code.
+ */
+export const rollback = (given: RollbackContext, read: ReadOptions): Promise<number> =>
+  toItsEnd(given, async (soFar) => {
+    const { yes, discardCurrent } = given.options;
+    const instance = await findInstance(given);
+    soFar.instance = instance;
+    const ended = yes ? await endedBefore(instance) : null;
+    if (ended !== null) return repeatEnding(ended, given.log);
+    const context = await withProjectOptions(given, instance.place, read);
+    const { mountedAt } = instance.place;
+    await refuseForeignState(mountedAt);
+    const pending = await pendingJournal(stateDirectory(mountedAt));
+    if (pending !== null && isHalfDone(pending) && !yes) {
+      throw new UpdateError('journal-pending', pendingSentence(pending));
+    }
+    if (!yes) return showRollback(context, await findTarget(context, instance, soFar));
+    const lock = await takeLock(context, instance.own, mountedAt);
+    soFar.lock = lock;
+    const earlier = await settleEarlier(context, { instance, lock }, soFar);
+    if (earlier.kind === 'over') return repeatEnding(earlier.ending, context.log);
+    if (earlier.kind === 'go-on')
+      throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
+    const found = await findTarget(context, instance, soFar);
+    const journal = new Journal(lock, {
+      ...emptyJournal,
+      run: runStamp(context.startedAt),
+      containerId: instance.own.id,
+      attempt: 1,
+      project: found.installation.project,
+      target: null,
+      services: found.back.services,
+      from: found.from,
+      tags: [],
+      containers: found.present.containers,
+    });
+    soFar.journal = journal;
+    if (!discardCurrent) await saveBefore(context, journal, found, soFar);
+    return rollBackTo(context, journal, found);
+  });
+
+interface Target {
+  installation: Installation;
+  /** `v1.5.0` */
+  from: string;
+  record: PointRecord;
+  place: PointPlace;
+  doors: DataDoors;
+  /** The run that is undone. */
+  back: JournalData;
+  /** The services that the rollback replaces, as they are now. */
+  present: Changeover;
+  planned: PlannedPoint;
+}
+
+/**
+ * The newest restore point, compared with what is there now.
+ * Refusals: no-point, not-as-left, point-damaged, point-unreadable, no-space, data-unsupported.
+ */
+async function findTarget(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Target> {
+  const { engine, log, options } = context;
+  const { own, paths, place: at } = instance;
+  if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not tried on podman');
+  const { containers } = soFar.lock
+    ? await awaitQuiet(context, at.name, null)
+    : await listProject(engine, at.name);
+  refuseForeignContainers(containers, instance, options, null);
+  const installation = await inspectInstallation(context, instance, {
+    containers,
+    wasInterrupted: () => false,
+  });
+  soFar.installation = installation;
+  log.enter('plan');
+  const { project } = installation;
+  const directory = pointsDirectory(options.restoreDir, paths, project);
+  const { record, back, changeover } = await newestPoint(directory, project);
+  const { place, point } = record;
+  // The containers of then may have had another password, which may still open something.
+  log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
+  checkProject(back, instance, await instance.composed);
+  const files = await Promise.all(back.files.map((each) => asMountedHere(each, back)));
+  if (files.length > 0) checkFiles(back, await pathsOfProject(project, options.product, paths), at.mountedAt);
+  const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
+  const images = await inspectImages(engine, ids);
+  const reasons = judgeRollback(back, point.services, {
+    files: await Promise.all(files.map(async (each) => ({ path: each.path, state: await stateOf(each) }))),
+    edited: await editedOf(point.fileHashes),
+    containers,
+    images: new Set(ids.filter((_, index) => images[index] !== null)),
+  });
+  if (reasons.length > 0) {
+    throw new UpdateError('not-as-left', reasons.at(-1) ?? '', { detail: reasons.slice(0, -1) });
+  }
+  const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId };
+  // A mount that is another one by now is refused here: the copies would be restored to the wrong place.
+  await lookAt(doors, point.mounts, 'not-as-left');
+  // Without the lock, nothing is written: hashes that are missing are not computed.
+  if (soFar.lock) await record.hashed(doors);
+  if (point.hashes !== null || soFar.lock) await checkPoint(doors, record);
+  const { words } = changeover;
+  const from = fromWord(installation);
+  const records = containers.map((each) => recordOf(each, () => false));
+  return {
+    ...{ installation, from, record, place, doors },
+    back: { ...back, files },
+    present: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
+    planned: {
+      declared: { covered: [], excluded: [], inMemory: point.inMemory, outside: [], uncovered: [] },
+      ...{ directory, mounts: point.mounts, services: point.services, bytes: point.bytes },
+      seconds: [point.seconds ?? 0, point.seconds ?? 0],
+    },
+  };
+}
+
+async function editedOf(hashes: Point['fileHashes']): Promise<string[]> {
+  const now = await Promise.all(hashes.map(({ path }) => hashAt(disk, path)));
+  return hashes.filter(({ sha256 }, at) => now[at] !== sha256).map(({ path }) => path);
+}
+
+/** Data that was saved before a rollback, and restore points that a rollback has used, are not rolled back to. */
+async function newestPoint(directory: string, project: { name: string; directory: string }) {
+  for (const place of await placesIn(directory, project)) {
+    const record = await PointRecord.open(place);
+    const { back, kind } = record?.point ?? {};
+    if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
+    if (back?.changeover) return { record, back, changeover: back.changeover };
+  }
+  throw new UpdateError('no-point', `there is no restore point in ${directory}`);
+}
+
+/** To which version and time, and how long services are unavailable for it. */
+function showRollback({ log, options }: RunContext, { record, from, planned }: Target): Ending {
+  const { at, version, excluded, mounts, services, seconds: took } = record.point;
+  const about = Math.ceil((took ?? 5) * 3);
+  const names = and([options.product.name, ...services]);
+  log.info(
+    `rollback from ${from} to ${version} with the data saved at ${at}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
+  );
+  log.warn(
+    `everything that was written since ${at} will be replaced; the current data is saved first, for manual recovery`,
+  );
+  log.info(`${names} will be unavailable for about ${about} s`);
+  if (excluded.length > 0) log.info(`not in the restore point, and not changed: ${and(excluded)}`);
+  log.enter('done');
+  const message = 'planned: nothing was changed; run rollback --yes to do it';
+  log.info(message, { rollback: { from, to: version, at, seconds: about, bytes: planned.bytes } });
+  return { outcome: 'unchanged', exitCode: 0, message };
+}
+
+/** The current data is saved for manual recovery; until it is, the rollback can be cancelled and changes nothing. */
+async function saveBefore(
+  context: RunContext,
+  journal: Journal,
+  { planned, present, installation }: Target,
+  soFar: RunSoFar,
+): Promise<void> {
+  try {
+    await saveCurrent(context, journal, planned, present, installation);
+    if (context.cancellation.signal.aborted) throw new Cancelled();
+  } catch (error) {
+    await undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar) });
+  }
+}
+
+/** From here on a signal no longer ends it: part of the data would be of one time, part of the other. */
+async function rollBackTo(context: RunContext, journal: Journal, found: Target): Promise<Ending> {
+  const { log, cancellation, beganAt } = context;
+  const { record, place, from, back } = found;
+  const { point } = record;
+  cancellation.tooLate();
+  const done = () =>
+    `updated ${from} → ${point.version} with the data saved at ${savedAt(point)} in ${seconds(performance.now() - beganAt)}; everything written since then was replaced`;
+  const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
+  log.enter('save');
+  await beginRollback(context, journal, { place, point, back }, ending);
+  await restoreInstance(context, journal, {});
+  return endWell(log, 'updated', done(), { from, to: point.version });
+}

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { access, constants, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { isSea } from 'node:sea';
+import { promisify } from 'node:util';
+import { disk, type Owner, writeAside } from '../../files/file-system.ts';
+import { shellWord } from '../../progress/advice.ts';
+import { Failure } from '../command.ts';
+import { names } from '../names.ts';
+import { cleanText } from '../text.ts';
+import { diskTrouble, refused, unchanged } from './failure.ts';
+
+/** The file of the client that this process is. */
+export interface ClientFile {
+  /** Without links. */
+  path: string;
+  /** Its name in a release. */
+  asset: string;
+  /** The program that runs the file: Node for a script, null for an executable. */
+  runtime: string | null;
+  owner: Owner;
+  /** Differs once another process has replaced or changed the file. */
+  identity: string;
+}
+
+/**
+ * Finds the client's file, and changes nothing.
+ * @throws Failure, refused, if npm has installed it or this user may not replace it
+ */
+export async function findClientFile(): Promise<ClientFile> {
+  const { name, asset } = names();
+  const given = isSea() ? process.execPath : (process.argv[1] ?? '');
+  const path = await realpath(given).catch((error) => {
+    throw refused(`The file of this ${name} cannot be read: ${error.message}.`, `download ${name} again.`);
+  });
+  const npm = npmCommand(path);
+  if (npm !== null) throw refused(`${path} was installed by npm.`, npm);
+  const owner = await disk.owner(path);
+  await expectWritable(path, owner);
+  const machine = process.arch === 'x64' ? 'amd64' : process.arch;
+  return {
+    path,
+    asset: isSea() ? `${name}-${process.platform}-${machine}` : asset,
+    runtime: isSea() ? null : process.execPath,
+    owner,
+    identity: await identityAt(path),
+  };
+}
+
+/** The command that updates the npm package of a file; null if the file is in no package. */
+export function npmCommand(path: string): string | null {
+  const [, around = '', npmPackage] =
+    /^(.*?)\/node_modules\/(?:.*\/node_modules\/)?((?:@[^/]+\/)?[^/]+)\//.exec(path) ?? [];
+  if (npmPackage === undefined) return null;
+  const place = around.endsWith('/lib') ? '--global' : `--prefix ${shellWord(around)}`;
+  return `npm install ${place} ${npmPackage}@latest`;
+}
+
+async function expectWritable(path: string, { uid }: Owner): Promise<void> {
+  const own = process.geteuid?.() ?? uid;
+  if (own !== 0 && own !== uid)
+    throw refused(`${path} belongs to another user (uid ${uid}).`, 'run it as that user, or as root: sudo.');
+  const directory = dirname(path);
+  await access(directory, constants.W_OK | constants.X_OK).catch((error) => {
+    const [why, next] = diskTrouble(error, directory);
+    throw refused(`${path} cannot be replaced: ${why}.`, next);
+  });
+}
+
+/**
+ * Replaces the file by one rename: the old file or the new one is there at every moment, complete. Before that the new file has to
+ * run here and to print its version.
+ * @throws Failure, failed; the reason of the signal
+ */
+export async function replaceClient(
+  file: ClientFile,
+  { bytes, version }: { bytes: Buffer; version: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const { path, owner } = file;
+  const directory = dirname(path);
+  const temporary = join(directory, `.${names().name}-update-${randomUUID()}-${basename(path)}`);
+  try {
+    await writeAside(disk, temporary, bytes, { owner, mode: owner.mode });
+    await expectVersion(file, { temporary, version }, signal);
+    if ((await identityAt(path)) !== file.identity)
+      throw unchanged(`another process has replaced ${path}.`, 'check its --version, then run it again.');
+    await disk.rename(temporary, path);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof Failure) throw error;
+    const [why, next] = diskTrouble(error, directory);
+    throw unchanged(`${path} cannot be replaced: ${why}.`, next);
+  } finally {
+    await disk.remove(temporary).catch(() => {});
+  }
+  // After a power failure the directory has the old file or the new one, even if it cannot be synced.
+  await disk.sync(directory).catch(() => {});
+}
+
+async function expectVersion(
+  { runtime, asset }: ClientFile,
+  { temporary, version }: { temporary: string; version: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const [program = '', ...args] = [...(runtime === null ? [] : [runtime]), temporary, '--version'];
+  const options = { timeout: 10_000, killSignal: 'SIGKILL', signal } as const;
+  const { stdout } = await promisify(execFile)(program, args, options).catch(({ signal: killedBy, code }) => {
+    throw doesNotRun(`--version ended with ${killedBy ?? code}`);
+  });
+  if (!stdout.split(/\s/).includes(version))
+    throw doesNotRun(`--version printed "${cleanText(stdout.trim().slice(0, 100))}"`);
+
+  function doesNotRun(why: string): Failure {
+    return unchanged(
+      `${asset} of ${version} does not run here: ${why}.`,
+      'check that it is made for this machine, or report it to its publisher.',
+    );
+  }
+}
+
+async function identityAt(path: string): Promise<string> {
+  const { dev, ino, size, mtimeMs } = await stat(path);
+  return [dev, ino, size, mtimeMs].join(':');
+}

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { type Channel, channelOf, isAhead, type Release } from '../../release/channel.ts';
+import { type Context, Failure, stoppedCode } from '../command.ts';
+import { names } from '../names.ts';
+import { findClientFile, replaceClient } from './client-file.ts';
+import { download, programLimits, type Transfer } from './download.ts';
+import { refused, unchanged } from './failure.ts';
+import { assetOf, feedOf, newestRelease, provenSumOf, sumOf } from './published.ts';
+
+/**
+ * Replaces the client by the newest release of a channel, or leaves it unchanged (docs/contract.md 9).
+ * @throws Failure, UsageError
+ */
+export async function updateClient(channel: Channel, context: Context): Promise<void> {
+  const { signal, version: current, stdout, env } = context;
+  const { name } = names();
+  const feed = feedOf(env);
+  const file = await findClientFile();
+  if (channelOf(current) === null)
+    throw refused(`This ${name} is a development build (${current}).`, 'replace it by a release by hand.');
+  try {
+    const release = await newestRelease(feed, channel, signal);
+    if (release === null || !isAhead(release.version, current)) {
+      stdout.write(`${name} ${current} ${whyUnchanged(current, release, channel)}\n`);
+      return;
+    }
+    const { version } = release;
+    const bytes = await obtain(release, { name: file.asset, feed }, context);
+    await replaceClient(file, { bytes, version }, signal);
+    stdout.write(`✓ ${name} was updated: ${current} → ${version}\n`);
+  } catch (error) {
+    if (signal.aborted && error === signal.reason)
+      throw new Failure(stoppedCode, `Cancelled. Nothing was changed at ${file.path}.`);
+    throw error;
+  }
+}
+
+/** Downloads a file of a release. Its bytes are proven: no others are on the disk or run. */
+async function obtain(
+  release: Release,
+  { name, feed }: { name: string; feed: string },
+  context: Context,
+): Promise<Buffer> {
+  const { signal, trust, stdout } = context;
+  const asset = assetOf(release, name);
+  if (trust === null) stdout.write(`${name} is checked only against SHA256SUMS: this build trusts no key.\n`);
+  const from = { feed, signal };
+  const sum = await (trust === null ? sumOf(release, name, from) : provenSumOf(release, name, trust, from));
+  stdout.write(`Downloading ${name} ${release.version}\n`);
+  const onProgress = progressLines(context);
+  const bytes = await download({ asset, feed, signal, limits: programLimits, onProgress });
+  if (createHash('sha256').update(bytes).digest('hex') !== sum)
+    throw unchanged(
+      `the download of ${name} does not have the checksum of its release.`,
+      'run it again. If it happens again, the file may have been tampered with: report it to its publisher.',
+    );
+  return bytes;
+}
+
+/** Prints a line every ten seconds. */
+function progressLines({ stdout, now }: Context): NonNullable<Transfer['onProgress']> {
+  const megabytes = (bytes: number) => (bytes / 1_000_000).toFixed(1);
+  let writtenAt = now();
+  return (bytes, total) => {
+    if (now() - writtenAt < 10_000) return;
+    writtenAt = now();
+    stdout.write(`${megabytes(bytes)}${total === null ? '' : ` of ${megabytes(total)}`} MB\n`);
+  };
+}
+
+function whyUnchanged(current: string, release: Release | null, channel: Channel): string {
+  if (release === null) return `was not changed: nothing is published on ${channel} yet.`;
+  if (isAhead(current, release.version))
+    return `was not changed: it is newer than ${release.version}, the newest on ${channel}.`;
+  return `is the newest on ${channel}.`;
+}

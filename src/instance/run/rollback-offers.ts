@@ -1,0 +1,111 @@
+import type { PastPoint } from '../../wire/rollback-point.ts';
+import { type Reason, type RollbackOffer, rollbackOfferShape } from '../../wire/status.ts';
+import type { Home } from '../place/home.ts';
+import { chooseServices } from '../place/services.ts';
+import { asideContainer, isAbout } from '../place/updater-container.ts';
+import { followRun } from './follow-run.ts';
+import { obtainImage } from './launch.ts';
+import { freshRun, RunRecord } from './run-record.ts';
+import { RunStop } from './run-stop.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** Null where the server closes. */
+type RollbackAnswer = { offer: RollbackOffer } | { reason: Reason } | null;
+
+/** Milliseconds for which an answer is remembered: the updater reads the whole restore point for it. */
+const rememberedMs = 60_000;
+
+/** The effects of a rollback, as reported by the dry run of an updater. */
+export class RollbackOffers {
+  readonly #context: ServerContext;
+  #last: { of: string; answer: Promise<RollbackAnswer>; endedAt: number } | null = null;
+
+  constructor(context: ServerContext) {
+    this.#context = context;
+  }
+
+  /** Who asks while an updater looks waits for the same answer. @throws EngineFault */
+  ask({ id, point }: PastPoint, home: Home): Promise<RollbackAnswer> {
+    const last = this.#last;
+    if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;
+    const asked = { of: id, answer: this.#look(point.version, home), endedAt: Number.POSITIVE_INFINITY };
+    this.#last = asked;
+    asked.answer.then(
+      () => {
+        asked.endedAt = performance.now();
+      },
+      () => this.forget(),
+    );
+    return asked.answer;
+  }
+
+  forget(): void {
+    this.#last = null;
+  }
+
+  async #look(version: string, home: Home): Promise<RollbackAnswer> {
+    const { engine, settings, timing, closing } = this.#context;
+    const told = new Date().toISOString();
+    // Nobody is shown this run; it takes the log's end apart like any other.
+    const origin = {
+      id: `rollback-${home.project}`,
+      kind: 'rollback',
+      from: settings.version,
+      to: version,
+    } as const;
+    const record = new RunRecord(freshRun({ ...origin, startedAt: told }));
+    const answered = new AbortController();
+    const late = AbortSignal.timeout(timing.check);
+    const signal = AbortSignal.any([closing, late, answered.signal]);
+    let offer: RollbackOffer | undefined;
+    try {
+      await obtainImage(record, { ...this.#context, signal });
+      const services = await chooseServices(engine, home, settings);
+      const order = { command: ['rollback'], services, origin: record.run } as const;
+      const container = asideContainer('rollback', home, settings, order);
+      const left = await engine.inspect(container.name);
+      if (left !== null && isAbout(left, home)) await engine.remove(left.id, { force: true });
+      const containerId = await engine.create(container);
+      try {
+        await engine.start(containerId);
+        await followRun(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
+          offer ??= rollbackOfferShape.read(fields.rollback);
+          if (offer) answered.abort();
+        });
+      } finally {
+        await engine.remove(containerId, { force: true }).catch(() => {});
+      }
+    } catch (error) {
+      if (closing.aborted) return null;
+      if (late.aborted) return { reason: tooLate };
+      if (!(error instanceof RunStop)) throw error;
+      const { message, why } = error;
+      return { reason: refusalOf({ message, cause: null, code: null, advice: null, ...why }) };
+    }
+    if (offer) {
+      const { from, to, at, since, seconds } = offer;
+      const known = { from: from ?? settings.version, to, at, seconds };
+      return { offer: since === undefined ? known : { ...known, since } };
+    }
+    if (record.hasEnded) return { reason: refusalOf(record.run) };
+    return closing.aborted ? null : { reason: tooLate };
+  }
+}
+
+const tooLate: Reason = {
+  code: 'rollback-refused',
+  message: 'the check of the restore point takes too long',
+  advice: 'On the machine, svc-updater rollback, which is a dry run without --yes.',
+};
+
+const refusalOf = ({
+  message,
+  cause,
+  code,
+  advice,
+}: Pick<RunRecord['run'], 'message' | 'cause' | 'code' | 'advice'>): Reason => ({
+  code: 'rollback-refused',
+  message: cause ?? message,
+  ...(code !== null && { refusal: code }),
+  ...(advice !== null && { advice }),
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { judgeRollback } from '../../../src/agent/data/judge-rollback.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
+import { blueprint, changeover, container, journalData, movedService } from '../../build.ts';
+
+const [app, db] = ['sha256:2222', 'sha256:dddd'];
+const of = (service: string) => ({ Labels: { [composeLabels.service]: service } });
+const back = journalData({
+  changeover: changeover({
+    moved: [
+      movedService('migrate', { runsOnce: true }),
+      movedService('app', { image: { reference: 'acme/svc:v2', id: app } }),
+      movedService('sidecar', { follows: true, image: null }),
+    ],
+    containers: [],
+  }),
+  blueprints: [
+    {
+      ...blueprint('aa', { config: of('app') }),
+      ...{ imageId: 'sha256:1111', imageReference: 'acme/svc:v1', name: 'svc-app-1' },
+    },
+    blueprint('dd', { config: of('db'), imageId: db, imageReference: 'postgres:16', name: 'svc-db-1' }),
+  ],
+});
+const asLeft = {
+  edited: [],
+  files: [{ path: '/opt/svc/.env', state: 'after' as const }],
+  containers: [container('app-1', { imageId: app }), container('db-1', { imageId: db })],
+  images: new Set(['sha256:1111', db]),
+};
+type Now = Parameters<typeof judgeRollback>[2];
+
+describe('judgeRollback', () => {
+  it('accepts what an update has left, also if a data service was recreated from the same image', () => {
+    expect(judgeRollback(back, ['db'], asLeft)).toEqual([]);
+    const recreated = [container('app-1', { imageId: app }), container('db-1', { id: 'ee', imageId: db })];
+    expect(judgeRollback(back, ['db'], { ...asLeft, containers: recreated })).toEqual([]);
+  });
+
+  it.each<[string, Partial<Now>, string[]]>([
+    [
+      'a file that was saved since',
+      { files: [{ path: '/opt/svc/.env', state: 'other' }] },
+      ['/opt/svc/.env is not as the update left it'],
+    ],
+    [
+      'a file that was restored by hand',
+      { files: [{ path: '/opt/svc/.env', state: 'before' }] },
+      ['/opt/svc/.env is not as the update left it'],
+    ],
+    [
+      'a running container of a later version',
+      { containers: [container('app-1', { imageId: 'sha256:3333' }), ...asLeft.containers] },
+      ['svc-app-1 runs another image than the update left'],
+    ],
+    [
+      'a stopped container of a later version',
+      {
+        containers: [
+          container('app-1', { imageId: 'sha256:3333', status: 'exited' }),
+          ...asLeft.containers.slice(1),
+        ],
+      },
+      ['svc-app-1 is of another image than the update left'],
+    ],
+    [
+      'an app without a container',
+      { containers: asLeft.containers.slice(1) },
+      ['app has no container any more'],
+    ],
+    [
+      'a database without a container',
+      { containers: asLeft.containers.slice(0, 1) },
+      ['db has no container any more'],
+    ],
+    [
+      'a database of another image',
+      { containers: [...asLeft.containers.slice(0, 1), container('db-1', { imageId: 'sha256:eeee' })] },
+      ['db runs another image than when the data was saved'],
+    ],
+    [
+      'a pruned image',
+      { images: new Set([db]) },
+      ['the image of svc-app-1, acme/svc:v1, is not on this machine any more'],
+    ],
+  ])('refuses %s', (_, changes, reasons) => {
+    expect(judgeRollback(back, ['db'], { ...asLeft, ...changes })).toEqual(reasons);
+  });
+
+  it('gives every reason', () => {
+    const files = [{ path: '/opt/svc/.env', state: 'other' as const }];
+    expect(
+      judgeRollback(back, ['db'], { files, edited: [], containers: [], images: new Set() }),
+    ).toHaveLength(5);
+  });
+});

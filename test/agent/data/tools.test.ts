@@ -1,0 +1,481 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Asked, AskedMount, Look, Told, Verb } from '../../../src/agent/data/tools-protocol.ts';
+
+const repository = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
+const script = fileURLToPath(new URL('in-container.sh', import.meta.url));
+const isRoot = process.getuid?.() === 0;
+
+interface Running {
+  child: ChildProcess;
+  /** The first line that it prints. */
+  first: Promise<string>;
+  end: Promise<{ exitCode: number; told: Told | null }>;
+}
+
+/** Folders of one service's mounts, of its restore point and of a bystander. */
+class Place {
+  readonly folder = mkdtempSync(join(tmpdir(), 'svc-tools-'));
+  readonly root = this.directory('root');
+  readonly point = this.directory('point');
+  readonly data = this.directory('data');
+  readonly victim = this.directory('victim');
+
+  constructor() {
+    onTestFinished(() => rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 }));
+  }
+
+  get copy(): string {
+    return join(this.point, '0');
+  }
+
+  directory(name: string): string {
+    const path = join(this.folder, name);
+    mkdirSync(path);
+    return path;
+  }
+
+  /** A file system of that size in memory. */
+  disk(name: string, size: string): string {
+    const path = this.directory(name);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'none', path]);
+    onTestFinished(() => void execFileSync('umount', ['--lazy', path]));
+    return path;
+  }
+
+  start(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}): Running {
+    const asked: Asked = {
+      mounts: [{ isFile: false, root: null, device: null, excluded: [], ...mount }],
+      ...more.asked,
+    };
+    const mounts = [
+      more.data ?? this.data,
+      '/data/0',
+      more.point ?? this.point,
+      '/point',
+      ...(more.mounts ?? []),
+    ];
+    const command = ['sh', script, this.root, repository, process.execPath, verb, JSON.stringify(asked)];
+    const namespaces = ['--mount', '--pid', '--fork', '--kill-child'];
+    const child = spawn('unshare', [...namespaces, '--', ...command, ...mounts]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const errors = text(child.stderr);
+    const lines = createInterface({ input: child.stdout });
+    const said: string[] = [];
+    lines.on('line', (line) => said.push(line));
+    const first = once(lines, 'line').then(([line]) => String(line));
+    first.catch(() => {});
+    const end = once(child, 'close').then(async ([exitCode]) => {
+      expect(await errors).toBe('');
+      return { exitCode, told: JSON.parse(said.at(-1) ?? 'null') };
+    });
+    return { child, first, end };
+  }
+
+  /** The result. */
+  async run(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}): Promise<unknown> {
+    const { exitCode, told } = await this.start(verb, mount, more).end;
+    expect({ exitCode, told }).toEqual({ exitCode: 0, told: { result: expect.anything() } } satisfies object);
+    return told && 'result' in told ? told.result : undefined;
+  }
+
+  async copyTwice(mount: Partial<AskedMount> = {}, more: Setting = {}): Promise<void> {
+    for (const verb of ['warm', 'cold'] as const) {
+      expect(await this.start(verb, mount, more).end).toEqual({ exitCode: 0, told: { result: null } });
+    }
+  }
+
+  async fails(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}) {
+    const { exitCode, told } = await this.start(verb, mount, more).end;
+    expect(exitCode).toBe(1);
+    return told;
+  }
+
+  sh(commands: string, cwd = this.data): string {
+    return execFileSync('bash', ['-euc', commands], {
+      cwd,
+      encoding: 'latin1',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  }
+
+  /** Everything that a copy must keep, by other programs than those that copy. */
+  all(path = this.data): string {
+    const facts = '%P %y %m %U %G %n %l';
+    return this.sh(
+      `find . \\( -type d -printf '%P %y %m %U %G %T@\\n' -o -printf '${facts} %s %T@\\n' \\) | sort
+       getfacl --recursive --physical --numeric . | sort; getfattr --recursive --no-dereference --dump --match=- . | sort
+       find . -type f -print0 | sort --zero-terminated | xargs --null --no-run-if-empty sha256sum`,
+      path,
+    );
+  }
+}
+
+interface Setting {
+  asked?: Partial<Asked>;
+  data?: string;
+  point?: string;
+  /** From, to, from, to. */
+  mounts?: readonly string[];
+}
+
+const everyKind = `
+  echo text >plain; chmod 4751 plain; chown 12:34 plain
+  setfacl --modify u:77:rw plain; setfattr --name user.note --value x plain; setfattr --name trusted.note --value y plain
+  mkdir folder folder/sub; setfacl --default --modify g:88:rx folder; chmod 2770 folder
+  setfacl --modify u:99:rwx .; setfattr --name user.top --value z .; chown 55:66 .
+  ln plain folder/linked; ln -s /nowhere dangling; ln -s plain link; chown --no-dereference 7:8 link; mkfifo fifo; mknod device c 1 3
+  python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")' 2>/dev/null || perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => "socket", Listen => 1)'
+  truncate --size 8M sparse; echo end >>sparse; touch "$(printf 'not\\377utf')" "$(printf 'line\\nbreak')" -- '-n' '--help'
+  touch --date '2001-02-03 04:05:06.123456789' plain folder/sub .`;
+
+describe.skipIf(!isRoot)('tools', () => {
+  it.each([
+    [
+      'changed',
+      'echo more >>plain; rm sparse; truncate --size 9M sparse; echo new >new; setfacl --remove-all .',
+    ],
+    [
+      'emptied',
+      'find . -mindepth 1 -delete; setfacl --remove-all .; setfattr --remove user.top .; chown 0:0 .; chmod 700 .',
+    ],
+    [
+      'with other kinds',
+      'rm plain fifo; mkdir plain fifo; touch plain/x; rm -r folder; ln -s /victim folder; rm link; touch link',
+    ],
+    [
+      'with more attributes',
+      'setfattr --name user.more --value x .; setfattr --name user.more --value x plain; setfacl --default --modify u:1:r .',
+    ],
+    [
+      'with other times and owners',
+      'touch --date 2001-02-03 plain folder/sub .; chown --recursive --no-dereference 1:1 .',
+    ],
+  ])('restores every kind of file exactly: a tree %s', async (_, commands) => {
+    const place = new Place();
+    place.sh(everyKind);
+    writeFileSync(join(place.victim, 'note'), 'note');
+    const before = place.all();
+    const blocks = lstatSync(join(place.data, 'sparse')).blocks;
+    await place.copyTwice();
+    expect(place.all(place.copy)).toBe(before);
+    expect(lstatSync(join(place.copy, 'sparse')).blocks).toBeLessThanOrEqual(blocks + 8);
+    const [hash] = (await place.run('hash')) as string[];
+    place.sh(commands);
+    expect(place.all()).not.toBe(before);
+    const more = { mounts: [place.victim, '/victim'] };
+    expect(await place.run('restore', {}, more)).toEqual([[]]);
+    expect(place.all()).toBe(before);
+    expect(place.sh('ls', place.victim)).toBe('note\n');
+    expect(await place.run('hash')).toEqual([hash]);
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it.each([
+    'echo >>plain',
+    'touch fifo',
+    'setfattr --name user.note --value w plain',
+    'chmod 711 folder',
+    'chown 9:9 .',
+  ])('gives another hash after: %s', async (commands) => {
+    const place = new Place();
+    place.sh(everyKind);
+    await place.copyTwice();
+    const before = await place.run('hash');
+    place.sh(commands, place.copy);
+    expect(await place.run('hash')).not.toEqual(before);
+  });
+
+  it.each(['plain', 'sub/*', 'a[b]?', String.raw`back\slash`, String.raw`both\*`, '- x', 'ä'])(
+    'neither copies nor removes an excluded path: %s',
+    async (name) => {
+      const place = new Place();
+      const excluded = [name];
+      const path = join(place.data, name);
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, 'own'), 'old');
+      for (const like of ['plainer', 'sub/x', 'abc', 'backslash', 'bothx', 'x', 'below']) {
+        mkdirSync(join(place.data, like, name), { recursive: true });
+        writeFileSync(join(place.data, like, name, 'saved'), 'old');
+      }
+      expect(await place.run('look', { excluded })).toMatchObject([
+        { inside: [], files: expect.any(Number) },
+      ]);
+      await place.copyTwice({ excluded });
+      const saved = 'find . -name saved | sort';
+      expect(place.sh(saved, place.copy)).toBe(place.sh(saved));
+      expect(place.sh('find . -name own', place.copy)).toBe('');
+      writeFileSync(join(path, 'own'), 'new');
+      rmSync(join(place.data, 'below'), { recursive: true });
+      expect(await place.run('restore', { excluded })).toEqual([[]]);
+      expect(readFileSync(join(path, 'own'), 'utf8')).toBe('new');
+      expect(place.sh(saved, place.copy)).toBe(place.sh(saved));
+    },
+  );
+
+  it('copies and restores contents if files are linked in the destination, but not in the source', async () => {
+    const place = new Place();
+    const [a, b] = [join(place.data, 'a'), join(place.data, 'b')];
+    writeFileSync(a, 'a'.repeat(100_000));
+    linkSync(a, b);
+    await place.copyTwice();
+    unlinkSync(b);
+    writeFileSync(a, 'A'.repeat(100_000));
+    writeFileSync(b, 'B'.repeat(100_000));
+    const before = place.all();
+    await place.start('cold').end;
+    expect(place.all(place.copy)).toBe(before);
+    unlinkSync(b);
+    linkSync(a, b);
+    expect(await place.run('restore')).toEqual([[]]);
+    expect(place.all()).toBe(before);
+  });
+
+  it.each([
+    ['a new name for a file', 'ln z a'],
+    ['a new name for a file that changed', 'ln z a; echo new >>z'],
+    ['a name given to another file', 'rm y; ln z y'],
+    ['names that were exchanged', 'mv y x; mv z y; mv x z'],
+    ['a hole in place of content', 'fallocate --punch-hole --offset 0 --length 65536 y; touch y'],
+    ['content after a longer hole', 'truncate --size 3M y; echo end >>y'],
+    ['another kind of file', 'rm y; mkdir y; mv z y'],
+  ])('copies what changed after the warm copy, and restores what was before: %s', async (_, commands) => {
+    const place = new Place();
+    const contents = 'head --bytes 200000 /dev/urandom';
+    place.sh(`${contents} >y; ${contents} >z`);
+    await place.copyTwice();
+    const old = place.all();
+    place.sh(`cp --archive . '${place.directory('kept')}'`);
+    place.sh(commands);
+    const before = place.all();
+    expect(await place.start('cold').end).toMatchObject({ told: { result: null } });
+    expect(place.all(place.copy)).toBe(before);
+    place.sh(`rm -rf '${place.copy}'; cp --archive '${place.folder}/kept' '${place.copy}'`);
+    expect(await place.run('restore')).toEqual([[]]);
+    expect(place.all()).toBe(old);
+  });
+
+  it('sees a change that kept size and times only in the cold copy', async () => {
+    const place = new Place();
+    const file = join(place.data, 'file');
+    writeFileSync(file, 'old');
+    utimesSync(file, 1, 1);
+    await place.start('warm').end;
+    writeFileSync(file, 'new');
+    utimesSync(file, 1, 1);
+    await place.start('warm').end;
+    expect(readFileSync(join(place.copy, 'file'), 'utf8')).toBe('old');
+    await place.start('cold').end;
+    expect(readFileSync(join(place.copy, 'file'), 'utf8')).toBe('new');
+  });
+
+  it('removes what is too deep for a path, and follows no link in it', async () => {
+    const place = new Place();
+    writeFileSync(join(place.data, 'file'), 'old');
+    writeFileSync(join(place.victim, 'note'), 'note');
+    await place.copyTwice();
+    const before = place.all();
+    execFileSync(process.execPath, ['-e', deepTree, place.data, '5000']);
+    const more = { mounts: [place.victim, '/victim'] };
+    expect(await place.run('restore', {}, more)).toEqual([[]]);
+    expect(place.all()).toBe(before);
+    expect(place.sh('ls', place.victim)).toBe('note\n');
+  });
+
+  it('names paths that are too long to copy, owners, sizes and what is mounted inside', async () => {
+    const place = new Place();
+    execFileSync(process.execPath, ['-e', deepTree, place.data, '50']);
+    onTestFinished(() => void execFileSync('rm', ['-rf', place.data]));
+    const inside = place.directory('inside');
+    mkdirSync(join(place.data, 'mount'));
+    place.sh('head --bytes 100000 /dev/zero >file; ln file linked');
+    const mounts = [inside, '/data/0/mount'];
+    const [look] = (await place.run('look', {}, { mounts })) as Look[];
+    expect(look).toMatchObject({ type: 'directory', largest: 102_400, inside: ['/mount'], strange: [] });
+    expect(look?.bytes).toBeLessThan(900_000);
+    expect(look?.root).toMatch(/\/data$/);
+    expect(look?.device).toMatch(/^\d+:\d+$/);
+    expect(look?.tooLong.length).toBeGreaterThan(0);
+    expect(look?.tooLong[0]).toMatch(/^\/a{200}/);
+    const excluded = ['mount'];
+    expect(await place.run('look', { excluded }, { mounts })).toMatchObject([{ inside: [] }]);
+  });
+
+  it('restores a file that is mounted alone in place', async () => {
+    const place = new Place();
+    const data = join(place.folder, 'config.json');
+    writeFileSync(data, '{"old":1}');
+    chmodSync(data, 0o640);
+    const { ino, mtimeMs } = statSync(data);
+    await place.copyTwice({ isFile: true }, { data });
+    const hash = await place.run('hash', { isFile: true }, { data });
+    appendFileSync(data, 'new');
+    chmodSync(data, 0o666);
+    execFileSync('setfattr', ['--name=user.new', '--value=x', data]);
+    expect(await place.run('restore', { isFile: true }, { data })).toEqual([[]]);
+    expect(readFileSync(data, 'utf8')).toBe('{"old":1}');
+    expect(statSync(data)).toMatchObject({ ino, mtimeMs, mode: 0o100640 });
+    expect(execFileSync('getfattr', ['--match=-', data], { encoding: 'utf8' })).toBe('');
+    expect(await place.run('hash', { isFile: true }, { data })).toEqual(hash);
+  });
+
+  it('refuses to restore if something is mounted inside, before it changes anything', async () => {
+    const place = new Place();
+    mkdirSync(join(place.data, 'mount'));
+    await place.copyTwice();
+    writeFileSync(join(place.data, 'new'), '');
+    const inside = place.directory('inside');
+    const told = await place.fails('restore', {}, { mounts: [inside, '/data/0/mount'] });
+    expect(told).toMatchObject({ code: 'failed', at: '/data/0', error: expect.stringContaining('/mount') });
+    expect(place.sh('ls')).toBe('mount\nnew\n');
+  });
+
+  it('refuses to restore from a copy that is not there', async () => {
+    const place = new Place();
+    writeFileSync(join(place.data, 'new'), '');
+    expect(await place.fails('restore')).toMatchObject({ code: 'failed' });
+    expect(place.sh('ls')).toBe('new\n');
+  });
+
+  it.each([
+    ['root', { root: '/elsewhere' }, /^mount 0 is \/\S*data now, and no longer \/elsewhere$/],
+    ['device', { device: '99:99' }, /^mount 0 is on device \d+:\d+ now, and no longer on 99:99$/],
+  ])('refuses a mount whose %s has changed', async (_, mount, error) => {
+    const place = new Place();
+    for (const verb of ['warm', 'cold', 'restore', 'look'] as const) {
+      const told = await place.fails(verb, mount);
+      expect(told).toEqual({ code: 'changed', at: '/data/0', error: expect.stringMatching(error) });
+    }
+  });
+
+  it('accepts a mount that is the same, also if its path has a space', async () => {
+    const place = new Place();
+    const data = place.directory('my data');
+    const [look] = (await place.run('look', {}, { data })) as Look[];
+    const { root = '', device = '' } = look ?? {};
+    expect(await place.run('look', { root, device }, { data })).toMatchObject([{ root, device }]);
+  });
+
+  it('ends the warm copy if less than 5 % of a disk are free', async () => {
+    const place = new Place();
+    const point = place.disk('small', '20m');
+    place.sh('truncate --size 1T huge');
+    const { first, end } = place.start('warm', {}, { point });
+    await first;
+    place.sh('head --bytes 30M /dev/zero >fill 2>/dev/null || true', point);
+    expect(await end).toMatchObject({
+      exitCode: 1,
+      told: {
+        code: 'no-space',
+        at: '/point',
+        error: expect.stringMatching(/^less than 5 % .*: \d+ MB of 20 MB are free$/),
+      },
+    });
+  });
+
+  it.each(['warm', 'cold'] as const)('reports a full disk as no-space: %s', async (verb) => {
+    const place = new Place();
+    const point = place.disk('small', '10m');
+    place.sh('head --bytes 20M /dev/urandom >file');
+    expect(await place.fails(verb, {}, { point })).toMatchObject({ code: 'no-space', at: '/point' });
+  });
+
+  it('fails the cold copy, with the reason, if a file could not be copied', async () => {
+    const place = new Place();
+    execFileSync(process.execPath, ['-e', deepTree, place.data, '50']);
+    onTestFinished(() => void execFileSync('rm', ['-rf', place.data]));
+    expect(await place.start('warm').end).toMatchObject({ exitCode: 0 });
+    const told = await place.fails('cold');
+    expect(told).toMatchObject({
+      code: 'failed',
+      error: expect.stringMatching(/^rsync failed with exit code 23: .*max-path/),
+    });
+  });
+
+  it('ends at once if its standard input closes', async () => {
+    const place = new Place();
+    place.sh('truncate --size 1T huge');
+    const { child, first, end } = place.start('warm');
+    expect(JSON.parse(await first)).toEqual({ bytes: expect.any(Number) });
+    child.stdin?.end();
+    expect(await end).toMatchObject({ exitCode: 1, told: { bytes: expect.any(Number) } });
+  });
+
+  it('takes no name for a message of a program', async () => {
+    const place = new Place();
+    const name = 'rsync: write failed: No space left on device (28)';
+    place.sh(
+      `perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => shift, Listen => 1) or die' '${name}'`,
+    );
+    symlinkSync('/victim', join(place.data, 'tar: .: file is on a different filesystem; not dumped'));
+    await place.copyTwice();
+    expect(place.all(place.copy)).toBe(place.all());
+    await place.run('hash');
+    rmSync(join(place.data, name));
+    expect(await place.run('restore')).toEqual([[]]);
+  });
+
+  it('probes what a disk of restore points can hold, and leaves nothing there', async () => {
+    const place = new Place();
+    expect(await place.run('probe', {}, { asked: { mounts: [] } })).toMatchObject({
+      missing: [],
+      size: expect.any(Number),
+      free: expect.any(Number),
+      device: expect.stringMatching(/^\d+:\d+$/),
+    });
+    expect(place.sh('ls --almost-all', place.point)).toBe('');
+  });
+
+  it('waits until ports are listened on, and lists all of them', async () => {
+    const [first, second] = [createServer(), createServer()];
+    onTestFinished(() => void first.close());
+    onTestFinished(() => void second.close());
+    const listen = async (server: Server, host: string) => {
+      server.listen(0, host);
+      await once(server, 'listening');
+      return (server.address() as AddressInfo).port;
+    };
+    const awaits = [await listen(first, '127.0.0.1'), await listen(second, '::1')];
+    const all = (await new Place().run('ports', {}, { asked: { mounts: [], awaits } })) as number[];
+    expect(all).toEqual(expect.arrayContaining(awaits));
+    expect(all).toEqual([...new Set(all)].toSorted((a, b) => a - b));
+    // It goes on waiting for a port that is not listened on.
+    second.close();
+    await once(second, 'close');
+    const { end } = new Place().start('ports', {}, { asked: { mounts: [], awaits } });
+    second.listen(awaits[1], '::1');
+    expect(await end).toMatchObject({ exitCode: 0, told: { result: expect.arrayContaining(awaits) } });
+  });
+});
+
+/** Directories deeper than any path, with a link to /victim at every 100th. */
+const deepTree = `
+  const fs = require('node:fs');
+  process.chdir(process.argv[1]);
+  for (let depth = 0; depth < Number(process.argv[2]); depth++) {
+    fs.mkdirSync('a'.repeat(200));
+    process.chdir('a'.repeat(200));
+    if (depth % 100 === 30) { fs.symlinkSync('/victim', 'link'); fs.writeFileSync('file', ''); fs.mkdirSync('more'); }
+  }`;

@@ -1,0 +1,196 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type Script,
+  type ScriptedJob,
+  typicalRollback,
+  typicalRun,
+} from '../../src/instance/testing/index.ts';
+import { runOf } from '../../src/wire/reader-shapes.ts';
+import type { RollbackOffer, Run } from '../../src/wire/status.ts';
+import { play, svc } from './rig.ts';
+import { sit } from './terminal.ts';
+
+const at = '2026-11-21T10:42:15.000Z';
+const rollback: RollbackOffer = {
+  from: 'v1.5.0',
+  to: 'v1.4.2',
+  at,
+  seconds: 9,
+};
+const point = { at, version: 'v1.4.2', bytes: 325_000_000, seconds: 12 };
+const last = runOf({ id: 'last', state: 'updated', outcome: 'updated', to: 'v1.5.0', startedAt: at, point });
+const upToDate = { code: 'newest', message: 'v1.5.0 is the newest on stable' } as const;
+const after: Script = {
+  speed: 20,
+  status: { version: 'v1.5.0', next: null, upToDate },
+  history: [last],
+  rollback,
+  rollbacks: [typicalRollback({ outcome: 'updated', version: 'v1.4.2' })],
+};
+const posts = (asked: readonly string[]) => asked.filter((one) => one.startsWith('POST'));
+
+describe.concurrent('svc instance rollback', () => {
+  it('shows the effects, and starts nothing if nobody can be asked', async () => {
+    const { url, asked } = await play(after);
+    const { out, err, exitCode } = await svc(url, 'instance rollback');
+    expect([exitCode, posts(asked)]).toEqual([2, []]);
+    const [checking, way, replaced, ...rest] = out.trimEnd().split('\n');
+    expect([checking, way]).toEqual([
+      'Checking the restore point…',
+      'Roll back from v1.5.0 to v1.4.2, with the data saved at 2026-11-21 10:42',
+    ]);
+    expect(replaced).toMatch(
+      /^Everything since 2026-11-21 10:42 \(\d+ \w+ ago\) will be replaced\. The current data is saved first\. svc and its data services will be unavailable for about 9 s\.$/,
+    );
+    expect(rest).toEqual([]);
+    expect(err).toMatch(/^svc: A rollback replaces the current data\. Nobody can be asked here: add --yes\n/);
+  });
+
+  it.each<[Partial<RollbackOffer>, RegExp]>([
+    [{ seconds: null }, /The current data is saved first\.\n$/],
+    [{ since: '2026-11-23T08:00:00.000Z' }, /^Everything since 2026-11-23 08:00 \(/m],
+    [{ from: 'v1.5.0\u202e' }, /^Roll back from v1\.5\.0\\u202e to v1\.4\.2/m],
+  ])('takes %j into account', async (change, form) => {
+    const { url } = await play({ ...after, rollback: { ...rollback, ...change } });
+    expect((await svc(url, 'instance rollback')).out).toMatch(form);
+  });
+
+  it('starts with --yes without a question, and is never called an update', async () => {
+    const { url, asked } = await play(after);
+    const { out, exitCode } = await svc(url, 'instance rollback --yes');
+    expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
+    expect(out).toMatch(
+      /\nRolling back svc v1\.5\.0 → v1\.4\.2\n[\s\S]*\nsaved, \d+ s\n[\s\S]*\n✓ svc v1\.4\.2 runs\. \d+ s, away for 3 s\n$/,
+    );
+    expect(out).not.toMatch(/updat/i);
+    expect((await svc(url, 'instance history')).out).toMatch(/v1\.5\.0 → v1\.4\.2 {2}rolled back {2}/);
+  });
+
+  it('prints the offer for programs, then each event', async () => {
+    const { url } = await play(after);
+    const { out, exitCode } = await svc(url, 'instance rollback --yes --json --no-follow');
+    const events = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(exitCode).toBe(0);
+    expect(events).toMatchObject([
+      { event: 'rollback', data: { to: 'v1.4.2', seconds: 9 } },
+      { event: 'run', data: { kind: 'rollback', to: 'v1.4.2' } },
+    ]);
+  });
+
+  const job: ScriptedJob = { kind: 'deployment', state: 'running', title: 'web', since: null, stuck: false };
+  it.each<[string, Script, string, string]>([
+    [
+      'there is no restore point',
+      { ...after, rollback: undefined as never },
+      '',
+      'svc cannot be rolled back now: The last update has saved no restore point.\n',
+    ],
+    [
+      'the updater refuses',
+      {
+        ...after,
+        rollback: {
+          code: 'rollback-refused',
+          message: 'compose.yaml was changed',
+          refusal: 'not-as-left',
+          advice: 'Undo the edit.',
+        },
+      },
+      '',
+      'svc cannot be rolled back now (not-as-left): compose.yaml was changed.\n  Next: Undo the edit.\n',
+    ],
+    [
+      'jobs are in the way',
+      { ...after, jobs: [job] },
+      ' --yes',
+      'svc cannot be rolled back now: 1 job is in the way\n  deployment  web\nWait for it: svc instance rollback --when-idle. Cut it short: --force.\n',
+    ],
+  ])('is refused where %s', async (_, script, words, said) => {
+    const { url, asked } = await play(script);
+    const { out, exitCode } = await svc(url, `instance rollback${words}`);
+    expect([exitCode, out.endsWith(said), asked.filter((one) => one === 'GET /progress')]).toEqual([
+      3,
+      true,
+      [],
+    ]);
+    const json = await svc(url, `instance rollback${words} --json`);
+    expect(JSON.parse(json.out.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ status: 409 });
+  });
+
+  it('cuts jobs short with --force', async () => {
+    const { url, asked } = await play({ ...after, jobs: [job] });
+    await svc(url, 'instance rollback --force --yes --no-follow');
+    expect(posts(asked)).toEqual(['POST /rollback {"confirm":"v1.4.2","force":true}']);
+  });
+
+  it('asks on a terminal, then has the version typed', async () => {
+    const sitting = (...keys: string[]) => ({
+      columns: 100,
+      answers: [/Roll back\? \[y\/N\]$/, /Type v1\.4\.2 to roll back:$/].map(
+        (when, index) => [when, keys[index] ?? ''] as const,
+      ),
+    });
+    for (const keys of [['\r'], ['y\r', 'yes\r'], ['y\r', 'v1.5.0\r']]) {
+      const { url, asked } = await play(after);
+      const { all, exitCode } = await sit(url, 'instance rollback', sitting(...keys));
+      expect([exitCode, posts(asked)]).toEqual([3, []]);
+      expect(all).toMatch(/Nothing was started\.$/);
+    }
+    const { url, asked } = await play(after);
+    const { exitCode, all } = await sit(url, 'instance rollback', sitting('y\r', 'v1.4.2\r'));
+    expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
+    expect(all).toMatch(/✓ svc v1\.4\.2 runs\./);
+  });
+
+  it.each<[Partial<Run>, number, RegExp]>([
+    [{ outcome: 'failed', code: 'save-failed' }, 4, /✗ The rollback failed \(save-failed\): /],
+    [
+      { outcome: 'broken', code: 'data-not-restored' },
+      5,
+      /✗ The rollback has left svc broken \(data-not-restored\): /,
+    ],
+  ])('ends as an update does: %j', async ({ outcome, code }, exitCode, form) => {
+    const end = { outcome: outcome as 'failed', code: code ?? '' };
+    const { url } = await play({ ...after, rollbacks: [typicalRollback(end)] });
+    const said = await svc(url, 'instance rollback --yes');
+    expect([said.exitCode, said.out]).toEqual([exitCode, expect.stringMatching(form)]);
+    const { out } = await svc(url, 'instance status');
+    expect(out).toMatch(/^Last time, \d+ s ago: The rollback /m);
+  });
+});
+
+describe.concurrent('a restore point', () => {
+  it('is told with the status', async () => {
+    const { url } = await play(after);
+    expect((await svc(url, 'instance status')).out).toMatch(
+      /^Restore point: v1\.4\.2, with the data saved at 2026-11-21 10:42\. To roll back: svc instance rollback$/m,
+    );
+  });
+
+  it.each([
+    [12, 'for about 12 s (as last time)'],
+    [null, 'while the last changes are copied'],
+  ])('is announced before an update instead of a dump, with %j s', async (seconds, long) => {
+    const { url } = await play({
+      status: {
+        next: { version: 'v2.0.0', major: true },
+        restorePoint: { seconds },
+      },
+    });
+    const saved = `Data is saved first. If v2.0.0 fails, svc rolls back to v1.4.2 and restores the data. svc and its data services will be unavailable ${long}.`;
+    expect((await svc(url, 'instance status')).out).toContain(`\n${saved}\n`);
+    const { out, err } = await svc(url, 'instance update');
+    expect(out).toBe(`${saved}\n`);
+    expect(err).toContain('migrations only run forward. Go on?');
+    expect(err).not.toContain('dump');
+  });
+
+  it('is a phase of an update', async () => {
+    const { url } = await play({ speed: 20, runs: [typicalRun({ outcome: 'updated', point })] });
+    const { out } = await svc(url, 'instance update');
+    expect(out).toMatch(/\npulled, .*\nsaved, \d+ s\nreplaced, /);
+  });
+});

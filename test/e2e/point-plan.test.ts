@@ -1,0 +1,75 @@
+import { readdir, rm } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import type { Says } from '../judge/log.ts';
+import { expectAttempt, shareInstance } from './support/attempt.ts';
+import { ownData } from './support/own-data.ts';
+
+// docs/contract.md 5.20: what a restore point will contain and cost is decided, and refused, before anything stops.
+
+const password = 'secret-pw';
+const plan = ['plan', '--target', 'v1.1.0', '--restore-point'];
+
+/** `store` looks like a search index, and nobody depends on it; the database that the app uses is on another host. */
+const instance = shareInstance({
+  up: ['--no-deps', 'app', 'worker', 'db', 'store', 'proxy'],
+  layout: (c) => {
+    const { files, flags } = ownData({
+      ...c,
+      text: {
+        environment: { DATABASE_URL: `postgres://svc:${password}@db.example.internal:5432/svc` },
+        volumes: ['./library:/library'],
+        service: { store: 'idle' },
+        extra: { store: "volumes: ['store:/meili_data']", proxy: 'depends_on: [db]' },
+      },
+    });
+    const text = files['compose.yaml'] ?? '';
+    return {
+      files: { ...files, 'compose.yaml': text.replace('volumes:\n  db:\n', 'volumes:\n  db:\n  store:\n') },
+      flags,
+    };
+  },
+});
+
+const data = (entries: string) => `data: {${entries}}\n`;
+const outside = 'db.example.internal: none';
+
+test.each<[what: string, settings: string | null, refusal: string | null, says: Says]>([
+  [
+    'a database outside the project, and a store that is neither saved nor excluded',
+    null,
+    'data-undeclared',
+    [
+      'app uses a database on db.example.internal (DATABASE_URL), which is outside the project',
+      /store \(\S+\/tunnel:1\) looks like a search index, but no updated service depends on it/,
+      'Set data: {store: save, db.example.internal: none} in .svc-updater.yaml',
+    ],
+  ],
+  ['the store undeclared', data(outside), 'data-undeclared', ['store: save']],
+  [
+    'everything declared',
+    data(`${outside}, store: save, 'app:/library': none`),
+    null,
+    [
+      /the restore point saves db:\/var\/lib\/db \(\d+ \wB\), .*app:\/data \(\d+ \wB\)/,
+      /store:\/meili_data/,
+      /excluded from the restore point, and not restored: app:\/library and the database on db\.example\.internal/,
+      'stopped for the restore point, and started again: db and store',
+      /svc, db, store will be unavailable for (?:about )?\d+/,
+      /the restore point needs \d+ \wB of .* free in \S+\/\.svc-updater\/restore/,
+      /running containers that are not updated lose their connection: \S+-proxy-1 \(db\)/,
+    ],
+  ],
+  ['an entry that fits nothing', data(`${outside}, store: none, other: none`), 'data-unsupported', ['other']],
+])('plan with %s', async (_, settings, refusal, says) => {
+  if (settings !== null) await instance().write('.svc-updater.yaml', settings);
+  const state = `${instance().directory}/.svc-updater`;
+  await rm(state, { recursive: true, force: true });
+  const names = await readdir(instance().directory);
+  const result = await expectAttempt(instance(), plan, {
+    exitCode: refusal === null ? 0 : 3,
+    says,
+    ends: [refusal === null ? 'planned: nothing was changed' : new RegExp(`^refused \\(${refusal}\\): `)],
+    never: [password],
+  });
+  expect(await readdir(instance().directory), result.log).toEqual(names);
+});

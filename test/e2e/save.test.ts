@@ -1,0 +1,286 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, inject, test } from 'vitest';
+import { parseLine } from '../../src/progress/line.ts';
+import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
+import { expectWords } from './support/attempt.ts';
+import type { Instance } from './support/instance.ts';
+import {
+  allUp,
+  createWithData,
+  during,
+  type HeldRun,
+  heldImages,
+  ownData,
+  pointsOf,
+  statesOf,
+} from './support/own-data.ts';
+
+// docs/contract.md 5.20 to 5.22: whatever happens while data is saved, the old version never runs on new data, and
+// everything that was running runs in the end.
+
+const good = ['--target', 'v1.1.0', '--restore-point'];
+
+/** Everything is as it was, and nothing is left of a restore point. */
+async function expectAsBefore(instance: Instance, log: string): Promise<void> {
+  await instance.waitUntilHealthy();
+  expect(await statesOf(instance), log).toEqual(allUp);
+  expect(await instance.version(), log).toBe('v1.0.0');
+  expect(await pointsOf(instance), log).toEqual([]);
+  expect(await heldImages(instance), log).toEqual([]);
+  expect(await instance.read('.env')).toContain('SVC_VERSION=v1.0.0');
+  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
+}
+
+/** It is updated, and its restore point has the data as it was when everything was stopped. */
+async function expectUpdated(instance: Instance, log: string): Promise<void> {
+  await instance.waitUntilHealthy();
+  expect(await statesOf(instance), log).toEqual(allUp);
+  expect(await instance.version(), log).toBe('v1.1.0');
+  const points = await pointsOf(instance);
+  expect(points, log).toHaveLength(1);
+  // Of app, database and updater.
+  expect(await heldImages(instance), log).toHaveLength(3);
+  const copy = join(points[0] ?? '', '1-app', '0');
+  expect(await readFile(join(copy, 'note'), 'utf8')).toBe('of v1.0.0\n');
+  expect(await readFile(join(copy, 'boots'), 'utf8')).not.toContain('v1.1.0');
+}
+
+/** The engine starts the container again, as its restart policy may say. */
+async function again({ name }: UpdaterRun): Promise<UpdateResult> {
+  const { exitCode = 0, all } = await execa('docker', ['start', '--attach', name], {
+    all: true,
+    reject: false,
+  });
+  await execa('docker', ['rm', '--force', name]);
+  const lines = all.split('\n').map((line) => parseLine(line));
+  return { exitCode, log: all, lines: lines.filter((event) => event !== null), durationMs: 0 };
+}
+
+describe('while the data is copied', () => {
+  test('docker compose up starts the old version: it is stopped, and the copy is repeated', async () => {
+    const instance = await createWithData();
+    const result = await during(instance, { args: good, verb: 'cold' }, () =>
+      instance.compose('up', '-d', 'app', 'worker'),
+    );
+    expectWords(result, {
+      exitCode: 0,
+      says: [/was started while the data was being copied: stopping it and copying again/],
+      ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
+    });
+    await expectUpdated(instance, result.log);
+  });
+
+  test('another version is started: the update continues without a restore point', async () => {
+    const instance = await createWithData();
+    const up = ['compose', '-f', 'compose.yaml', 'up', '-d', 'app', 'worker'];
+    const env = { SVC_VERSION: 'v1.1.0' };
+    await execa('docker', ['compose', 'pull', '--quiet', 'app'], { cwd: instance.directory, env });
+    const result = await during(instance, { args: good, verb: 'cold' }, () =>
+      execa('docker', up, { cwd: instance.directory, env }),
+    );
+    expectWords(result, {
+      exitCode: 0,
+      says: [
+        'another version of app and worker was started while the data was being saved: the update continues without a restore point',
+      ],
+      ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
+    });
+    await instance.waitUntilHealthy();
+    expect(await statesOf(instance), result.log).toEqual(allUp);
+    expect(await instance.version()).toBe('v1.1.0');
+    const boots = await instance.boots();
+    expect(boots.filter((line) => line === 'app v1.0.0')).toHaveLength(1);
+    expect(await pointsOf(instance), result.log).toEqual([]);
+    expect(await heldImages(instance), result.log).toEqual([]);
+  });
+
+  test('docker compose down removes everything: it is created again', async () => {
+    const instance = await createWithData();
+    const result = await during(instance, { args: good, verb: 'cold' }, () => instance.compose('down'));
+    expectWords(result, {
+      exitCode: 0,
+      says: [`${instance.project}-db-1 was removed in the meantime: it is created again`],
+      ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
+    });
+    await expectUpdated(instance, result.log);
+  });
+
+  test.each(['warm', 'cold'] as const)('SIGTERM cancels the update: %s copy', async (verb) => {
+    const instance = await createWithData();
+    const result = await during(instance, { args: good, verb }, async (run) => {
+      await run.kill('SIGTERM');
+      await run.waitFor(/SIGTERM|signal|cancel/i);
+    });
+    expectWords(result, { exitCode: 143, says: [], ends: [/^cancelled: /] });
+    await expectAsBefore(instance, result.log);
+  });
+
+  test.each([
+    [
+      'the next run',
+      async (instance: Instance, { name }: UpdaterRun) => {
+        await execa('docker', ['rm', '--force', name]);
+        return instance.update(good);
+      },
+    ],
+    ['its restarted container', (_: Instance, killed: UpdaterRun) => again(killed)],
+  ])('the updater is killed: %s starts everything, and updates', async (_, next) => {
+    const instance = await createWithData();
+    let killed: UpdaterRun | undefined;
+    const held = { args: good, options: { keep: true }, verb: 'cold' } satisfies HeldRun;
+    const { exitCode } = await during(instance, held, async (run) => {
+      killed = run;
+      await run.kill();
+    });
+    expect(exitCode).toBe(137);
+    expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'exited' });
+    const result = await next(instance, killed as UpdaterRun);
+    expectWords(result, { exitCode: 0, says: ['was interrupted in save'], ends: [/^updated /] });
+    await expectUpdated(instance, result.log);
+  });
+
+  test('the disk of the restore point is full: everything runs again, and nothing is left', async () => {
+    const instance = await createWithData();
+    const points = join(instance.directory, 'points');
+    await execa('mkdir', [points]);
+    await execa('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=700', 'tmpfs', points]);
+    try {
+      const held = {
+        args: [...good, '--restore-dir', points],
+        options: { volumes: [`${points}:${points}`] },
+        verb: 'cold',
+      } satisfies HeldRun;
+      const result = await during(instance, held, () =>
+        writeFile(join(instance.directory, 'data', 'large'), Buffer.alloc(20_000_000, 'x')),
+      );
+      expectWords(result, { exitCode: 4, says: [/full|free/], ends: [/^failed \(save-failed\): /] });
+      await expectAsBefore(instance, result.log);
+      expect(await readdir(points)).toEqual([]);
+    } finally {
+      await execa('umount', ['--lazy', points]);
+    }
+  });
+});
+
+/** A database that does what a file of its volume says: by default it listens after a second. */
+const moody = (lines: string) => ({
+  text: {
+    extra: {
+      db: `entrypoint: [/bin/sh, -c, 'trap "exit 0" TERM; mood=$$(cat /var/lib/db/mood); [ "$$mood" != exits ] || exit 1; sleep 1; [ "$$mood" = deaf ] || httpd -f -p 5432 & wait; sleep 3600 & wait']\n${lines}`,
+    },
+    restart: "'no'",
+  },
+});
+const listens = `expose: ['5432']`;
+const isChecked = `healthcheck: { test: [CMD, wget, -qO-, 'http://127.0.0.1:5432/etc/svc-version'], interval: 1s, timeout: 2s, retries: 1, start_period: 2s }`;
+
+describe('a data service that is not started again by the engine', () => {
+  test.each([
+    ['with a port, exits', listens, 'exits'],
+    ['with a port, does not listen', listens, 'deaf'],
+    ['with a health check, is not healthy', isChecked, 'deaf'],
+  ])('%s: broken, and the next run starts everything', async (_, lines, mood) => {
+    const instance = await createWithData(moody(lines));
+    const { stdout: volume } = await execa('docker', [
+      ...['volume', 'inspect', '--format', '{{.Mountpoint}}', `${instance.project}_db`],
+    ]);
+    const held = { args: [...good, '--wait-timeout', '8'], verb: 'cold' } satisfies HeldRun;
+    const broken = await during(instance, held, () => writeFile(join(volume, 'mood'), mood));
+    expectWords(broken, {
+      exitCode: 5,
+      says: [`${instance.project}-db-1`],
+      ends: [/^broken \(not-brought-back\): /],
+    });
+    await writeFile(join(volume, 'mood'), '');
+    const next = await instance.update([...good, '--wait-timeout', '30']);
+    expectWords(next, { exitCode: 0, says: [], ends: [/^updated v1\.0\.0 → v1\.1\.0 /] });
+    await expectUpdated(instance, next.log);
+  });
+});
+
+test('an updater that is killed when the files are written: the next run starts everything, and updates', async () => {
+  const instance = await createWithData();
+  const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename}=fs;
+    fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/.env'))await new Promise((end)=>setTimeout(end,1e9))};
+    syncBuiltinESMExports()`;
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+  const run = instance.startUpdate(good, { env });
+  await expect.poll(() => instance.read('.env'), { timeout: 60_000 }).toContain('v1.1.0');
+  await run.kill();
+  await run.done;
+  expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'running' });
+  const next = await instance.update(good);
+  expectWords(next, { exitCode: 0, says: ['was interrupted in write'], ends: [/^updated /] });
+  await expectUpdated(instance, next.log);
+});
+
+test('a unit that starts an attached docker compose up again and again is named, if it wins', async () => {
+  const instance = await createWithData();
+  const unit = execa('sh', ['-c', 'while :; do docker compose up app worker db; sleep 1; done'], {
+    cwd: instance.directory,
+    reject: false,
+    stdin: 'ignore',
+    detached: true,
+  });
+  try {
+    const { log, exitCode } = await instance.update(good);
+    const hasLost = exitCode === 4;
+    if (hasLost) expect(log).toMatch(/-1 was started again and again while its data was being copied/);
+    expect(log).toMatch(hasLost ? /done failed \(save-failed\): / : /done updated v1\.0\.0 → v1\.1\.0 /);
+    await instance.waitUntilHealthy();
+    expect(await statesOf(instance), log).toEqual(allUp);
+    expect(await instance.version(), log).toBe(hasLost ? 'v1.0.0' : 'v1.1.0');
+  } finally {
+    if (unit.pid) process.kill(-unit.pid, 'SIGKILL');
+    await unit;
+  }
+});
+
+test('of a volume only the mounted folder is saved and restored, and a volume may be a directory of the host', async () => {
+  const { run, directory } = inject('host');
+  const name = `${run}-volumes`;
+  const instance = await createWithData({
+    name,
+    publish: ['v1.1.1'],
+    impatient: true,
+    up: ['--no-deps', '--no-start', 'app', 'worker', 'other'],
+    layout: (c) => {
+      const { files, flags } = ownData({
+        ...c,
+        text: { service: { other: 'idle' }, extra: { other: shared('other') } },
+      });
+      const text = (files['compose.yaml'] ?? '')
+        .replace("volumes: ['./data:/data']", `volumes: ['./data:/data', 'disk:/disk', ${folder('app')}]`)
+        .replace(
+          'volumes:\n  db:',
+          `volumes:\n  db:\n  all:\n  disk: { driver_opts: { type: none, o: bind, device: ${join(directory, name, 'disk')} } }`,
+        );
+      return { files: { ...files, 'compose.yaml': text }, flags };
+    },
+  });
+  const { stdout: all } = await execa('docker', [
+    ...['volume', 'inspect', '--format', '{{.Mountpoint}}', `${instance.project}_all`],
+  ]);
+  await execa('mkdir', [join(all, 'app'), join(all, 'other'), join(instance.directory, 'disk')]);
+  await instance.compose('up', '-d', '--no-deps', 'app', 'worker', 'other');
+  await instance.waitUntilHealthy();
+  const notes = [
+    join(all, 'app', 'note'),
+    join(all, 'other', 'note'),
+    join(instance.directory, 'disk', 'note'),
+  ];
+  const write = (text: string) => Promise.all(notes.map((path) => writeFile(path, text)));
+  await write('old');
+  const result = await during(
+    instance,
+    { args: ['--target', 'v1.1.1', '--restore-point'], verb: 'restore' },
+    () => write('new'),
+  );
+  expectWords(result, { exitCode: 4, says: [], ends: [/^failed \(rolled-back\): /] });
+  expect(await Promise.all(notes.map((path) => readFile(path, 'utf8')))).toEqual(['old', 'new', 'old']);
+});
+
+const folder = (name: string) => `{ type: volume, source: all, target: /own, volume: { subpath: ${name} } }`;
+const shared = (name: string) => `volumes: [${folder(name)}]`;

@@ -1,0 +1,40 @@
+import { rm } from 'node:fs/promises';
+import { onTestFinished } from 'vitest';
+import type { Verb } from '../../../src/agent/data/tools-protocol.ts';
+import { startBadEngine } from '../../rig/bad-engine.ts';
+import { askEngine, type ContainerInspection } from '../../rig/engine-api.ts';
+import type { Instance } from './instance.ts';
+
+export interface HeldTools {
+  /** For `update(args, { socket })`. */
+  socket: string;
+  /** Resolves when that container is about to start: it does not until `go`. */
+  reached: Promise<void>;
+  go(): void;
+}
+
+let count = 0;
+
+/** Holds the k-th tools container of a run that does this. */
+export async function holdTools({ directory }: Instance, verb: Verb, k = 1): Promise<HeldTools> {
+  const socket = `${directory}-${++count}.sock`;
+  const engine = await startBadEngine(socket);
+  onTestFinished(async () => {
+    await engine.close();
+    await rm(socket, { force: true });
+  });
+  const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let seen = 0;
+  engine.fail(async (asked) => {
+    const id = /^POST (?:\/v[\d.]+)?\/containers\/(\w+)\/start/.exec(asked)?.[1];
+    if (id === undefined) return false;
+    const { status, body } = await askEngine('GET', `/containers/${id}/json`);
+    if (status !== 200) return false;
+    const { Cmd, Labels } = (JSON.parse(body) as ContainerInspection).Config;
+    if (!('svc-updater.scratch' in (Labels ?? {})) || Cmd?.[0] !== verb || ++seen !== k) return false;
+    reached.resolve();
+    await gate.promise;
+    return false;
+  });
+  return { socket, reached: reached.promise, go: gate.resolve };
+}

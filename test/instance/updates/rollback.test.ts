@@ -1,0 +1,261 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { usualTiming } from '../../../src/instance/contract/timing.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
+import type { Run } from '../../../src/wire/status.ts';
+import { badRun, lineOf, type Script, workOf } from '../../rig/engine-double/script.ts';
+import { quiet } from './invariants.ts';
+import { Rig, type Server, until } from './rig.ts';
+import { leaveOpen, updater } from './scene.ts';
+
+let rig: Rig;
+beforeEach(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  await rig.close();
+  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+});
+
+const at = '2026-11-21T10:42:15.000Z';
+const point = { at, version: 'v1.4.1', bytes: 325_000_000, seconds: 12.5 };
+const rolledBack = { version: 'v1.4.2', at };
+
+/** A line of `--log json`. */
+const json = (phase: string, msg: string, fields: object = {}, level = 30) => ({
+  say: JSON.stringify({ level, time: new Date().toISOString(), ...fields, phase, msg }),
+});
+const found = {
+  to: 'v1.4.1',
+  at,
+  seconds: 40,
+};
+const looked: Script = [
+  json('inspect', 'the updater begins'),
+  json('plan', 'a rollback is possible', { rollback: { ...found, bytes: 325_000_000 } }),
+  { exit: 0 },
+];
+const wentWell: Script = [
+  json('inspect', 'the updater begins'),
+  json('save', 'copying data, 1 of 2 MB', { percent: 50 }),
+  json('save', 'data saved', { percent: 100, restorePoint: { ...point, version: 'v1.4.2' } }),
+  json('recreate', 'replacing app and worker'),
+  json('done', 'updated v1.4.2 → v1.4.1 in 40 s', { outcome: 'updated' }),
+  { exit: 0 },
+];
+
+/** A server of v1.4.2, which an update from v1.4.1 has led to. */
+async function booted(past: Partial<Run>[] = [{ point }], more = {}): Promise<Server> {
+  const runs = past.map((run, nth) => ({
+    run: runOf({ id: `past${nth}`, state: 'updated', outcome: 'updated', to: 'v1.4.2', ...run }),
+    ...{ updaterStartedAt: null, told: true, attempts: 1, teller: null },
+  }));
+  rig.state.store.set('history', JSON.stringify(runs));
+  const one = await rig.server({}, { restorePoint: true, ...more });
+  await one.updates.boot();
+  return one;
+}
+const order = { confirm: 'v1.4.1', when: 'now', force: false, by: 'anna' } as const;
+const updaters = () => rig.engine.containers.filter((one) => rig.engine.isUpdater(one));
+const asked = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-rollback'));
+const last = async ({ updates }: Server) => (await updates.record())?.run;
+
+describe('a restore point', () => {
+  it('is announced with the downtime of the last one', async () => {
+    expect((await (await booted()).updates.status()).restorePoint).toEqual({ seconds: 12.5 });
+    expect((await (await booted([])).updates.status()).restorePoint).toEqual({ seconds: null });
+    expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
+  });
+
+  it('is read from the log, like an automatic rollback', async () => {
+    const one = await booted([]);
+    const failed = 'failed (not-well): v1.4.2 runs again with its data. Next: See the log.';
+    const own = { ...point, version: 'v1.4.2' };
+    rig.engine.updaterDoes([
+      json('save', 'data saved', { restorePoint: own }),
+      json('verify', 'app is not well', {}, 50),
+      json('done', failed, { outcome: 'failed', rolledBack }, 50),
+      // The updater has taken its restart policy away by then.
+      { exit: 0 },
+    ]);
+    await one.ask();
+    await quiet(rig);
+    const expected = {
+      outcome: 'failed',
+      code: 'not-well',
+      cause: 'app is not well',
+      point: own,
+      rolledBack,
+    };
+    expect(await last(one)).toMatchObject(expected);
+    expect(rig.past[0]?.run).toMatchObject(expected);
+    expect(updaters()[0]?.spec.Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
+  });
+
+  it.each([1, 'kept', {}, { at: 1, version: 'v1' }])(
+    'is none where the log has %j for it',
+    async (restorePoint) => {
+      const one = await booted([]);
+      rig.engine.updaterDoes([
+        json('save', 'data saved', { restorePoint }),
+        json('done', 'updated'),
+        { exit: 0 },
+      ]);
+      await one.ask();
+      await quiet(rig);
+      expect(await last(one)).toMatchObject({ outcome: 'updated', point: null });
+    },
+  );
+});
+
+describe('a rollback offer', () => {
+  it('is made by the dry run of an updater, is remembered, and leaves no container', async () => {
+    const one = await booted();
+    rig.engine.updaterDoes(looked);
+    let looks = 0;
+    rig.engine.onStart(({ spec, name }) => {
+      looks += 1;
+      expect(name).toBe('svc-updater-rollback-svc');
+      expect(spec.Cmd?.slice(0, 2)).toEqual(['rollback', '--project']);
+      expect(spec.HostConfig?.RestartPolicy).toMatchObject({ Name: 'no' });
+    });
+    const offers = await Promise.all([one.updates.rollbackOffer(), one.updates.rollbackOffer()]);
+    const offer = { ...found, from: 'v1.4.2' };
+    expect([...offers, await one.updates.rollbackOffer()]).toEqual([{ offer }, { offer }, { offer }]);
+    expect([looks, asked(), await last(one)]).toMatchObject([1, [], { id: 'past0' }]);
+  });
+
+  it.each<[string, Script, object]>([
+    [
+      'the updater refuses',
+      badRun(
+        [{ say: { phase: 'plan', level: 'error', message: 'compose.yaml was edited since' } }],
+        'refused',
+        'not-as-left',
+      ),
+      { message: 'compose.yaml was edited since', refusal: 'not-as-left', advice: 'See the lines above.' },
+    ],
+    ['the updater says nothing', [{ exit: 1 }], { refusal: 'updater-ended' }],
+    ['the updater takes too long', [], { message: expect.stringContaining('too long') }],
+  ])('is a reason where %s', async (_, script, reason) => {
+    const one = await booted(undefined, {
+      timing: { check: script.length === 0 ? 300 : usualTiming.check },
+    });
+    rig.engine.updaterDoes(script);
+    expect(await one.updates.rollbackOffer()).toMatchObject({
+      reason: { code: 'rollback-refused', ...reason },
+    });
+    expect(asked()).toEqual([]);
+  });
+
+  it('needs a restore point, without which no updater is started', async () => {
+    const one = await booted([{ point: null }]);
+    expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'no-point' } });
+    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'no-point' } });
+    expect(rig.engine.containers.filter((each) => rig.engine.isUpdater(each))).toEqual([]);
+  });
+});
+
+describe('a rollback', () => {
+  it('is a run like an update, without the preparation', async () => {
+    const beforeUpdate = () => 'never';
+    const one = await booted(undefined, { beforeUpdate });
+    rig.engine.updaterDoes(wentWell);
+    expect(await one.updates.rollback(order)).toMatchObject({
+      run: { kind: 'rollback', from: 'v1.4.2', to: 'v1.4.1' },
+    });
+    await quiet(rig);
+    expect(updaters()[0]?.spec.Cmd?.slice(0, 2)).toEqual(['rollback', '--yes']);
+    expect(await last(one)).toMatchObject({
+      kind: 'rollback',
+      outcome: 'updated',
+      by: 'anna',
+      point: { version: 'v1.4.2' },
+    });
+    expect(rig.past.map(({ run }) => run.kind)).toEqual(['rollback', 'update']);
+    expect(rig.ends).toHaveLength(1);
+  });
+
+  it('is only to the version that was confirmed', async () => {
+    const one = await booted();
+    expect(await one.updates.rollback({ ...order, confirm: 'v1.4.0' })).toMatchObject({
+      reason: { code: 'no-point' },
+    });
+    expect(updaters()).toEqual([]);
+  });
+
+  it('waits for jobs, or is refused for them', async () => {
+    const one = await booted();
+    rig.engine.updaterDoes(wentWell);
+    rig.state.jobs.push({ kind: 'backup', state: 'running' });
+    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'backup-running' } });
+    expect(await one.updates.rollback({ ...order, when: 'idle' })).toMatchObject({
+      run: { state: 'waiting' },
+    });
+    rig.state.jobs.length = 0;
+    await quiet(rig);
+    expect(await last(one)).toMatchObject({ kind: 'rollback', outcome: 'updated' });
+  });
+
+  it('is refused while an update is on, and cannot be cancelled once it was launched', async () => {
+    const one = await booted();
+    rig.engine.updaterDoes([json('inspect', 'the updater begins')]);
+    await one.updates.rollback(order);
+    await until(async () => (await last(one))?.state === 'inspect');
+    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'update-running' } });
+    expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'update-running' } });
+    expect(await one.updates.cancel('ben')).toMatchObject({ reason: { code: 'too-late' } });
+    const [container] = updaters();
+    container?.say(lineOf({ phase: 'done', message: 'updated' }));
+    container?.exit(0);
+    await quiet(rig);
+  });
+
+  it('that ended badly is no release to update to again', async () => {
+    const one = await booted();
+    const broken = badRun(workOf('v1.4.2', 'v1.4.1'), 'broken', 'not-well').slice(0, -1);
+    rig.engine.updaterDoes([...broken, { exit: 0 }]);
+    await one.updates.rollback(order);
+    await quiet(rig);
+    expect(await one.ask({ target: 'v1.4.1' })).toMatchObject({ reason: { code: 'up-to-date' } });
+  });
+});
+
+describe('a store that was restored with the data', () => {
+  /** As the server of the older version finds it: its last update is open, and another updater is at work. */
+  const boot = async (script: Script) => {
+    leaveOpen(rig, { updater: 'b'.repeat(64) });
+    rig.engine.updaterDoes(script);
+    const container = updater(rig, 'back1');
+    Object.assign(container.spec, { Cmd: ['rollback', '--yes'] });
+    Object.assign(container.spec.Labels ?? {}, {
+      'svc-updater.from': 'v1.5.0',
+      'svc-updater.to': 'v1.4.2',
+      'svc-updater.by': 'ben',
+    });
+    container.start();
+    const one = await rig.server();
+    await one.updates.boot();
+    return one;
+  };
+
+  it.each<[string, Script]>([
+    ['goes on', [{ pause: 100 }, ...wentWell]],
+    ['has ended', wentWell],
+  ])('learns of the rollback from its updater, which %s', async (_, script) => {
+    const one = await boot(script);
+    await quiet(rig);
+    expect(await last(one)).toMatchObject({
+      id: 'back1',
+      kind: 'rollback',
+      from: 'v1.5.0',
+      to: 'v1.4.2',
+      by: 'ben',
+      outcome: 'updated',
+    });
+    expect(rig.past.map(({ run }) => [run.id, run.outcome, run.message])).toEqual([
+      ['back1', 'updated', 'updated v1.4.2 → v1.4.1 in 40 s'],
+      [expect.any(String), 'updated', 'v1.4.2 → v1.5.0, which was rolled back'],
+    ]);
+    expect([rig.open, rig.state.isHeld]).toEqual([null, false]);
+  });
+});
