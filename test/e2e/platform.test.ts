@@ -242,7 +242,7 @@ it('rolls back on request, to the data saved before the update', async () => {
   await anna.sees('salt');
   const offer = await ask<RollbackOffer>(`${update}/rollback`);
   expect(offer).toMatchObject({ from: 'v1.3.1', to: 'v1.1.0' });
-  const answer = await fetch(`${platform.url}${update}/back`, {
+  const answer = await fetch(`${platform.url}${update}/rollback`, {
     method: 'POST',
     headers: { authorization: `Bearer ${platform.apiToken}`, 'content-type': 'application/json' },
     body: JSON.stringify({ confirm: offer.to }),

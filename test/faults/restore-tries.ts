@@ -159,7 +159,7 @@ async function type({ instance }: RestoreStage, tried: Tried, who: Person): Prom
   tried.log += `$ docker compose ${people[who].join(' ')}\n${said}\n`;
 }
 
-/** As `/work/shared/reports/22-systemd-attached-up/unit.sh`. It is killed without a signal to its containers. */
+/** As a systemd unit with `ExecStart=docker compose up` and `Restart=always` does. It is killed without a signal to its containers. */
 function startUnit(cwd: string): { kill(): void } {
   const loop = 'while :; do docker compose up; sleep 1; done';
   const { pid } = spawn('sh', ['-c', loop], { cwd, detached: true, stdio: 'ignore' });
