@@ -55,7 +55,7 @@ async function failing(
 
 describe('an engine that answers 500', () => {
   const runsAgain = /^failed \([a-z-]+\): the files are as they were and v1\.0\.0 runs again\./;
-  const never = [/worker-1 is made again/, /is gone/, /somebody else/];
+  const never = [/worker-1 is created again/, /is gone/, /somebody else/];
 
   test('now and then: what drift would take is found all the same', async () => {
     const instance = shared();

@@ -33,14 +33,26 @@ test('a good release is rolled back on request, once', async () => {
   expect(run.exitCode, run.log).toBe(0);
   await instance.write('data/note', 'of v1.1.0\n');
   const dry = await instance.update(['rollback']);
-  expectWords(dry, { exitCode: 0, says: ['rollback from v1.1.0 to v1.0.0 with the data saved at '], ends: [] });
+  expectWords(dry, {
+    exitCode: 0,
+    says: ['rollback from v1.1.0 to v1.0.0 with the data saved at '],
+    ends: [],
+  });
   expect(await instance.read('data/note')).toBe('of v1.1.0\n');
   const rollback = await instance.update(['rollback', '--yes']);
-  expectWords(rollback, { exitCode: 0, says: ['saved the current data in '], ends: [/^updated v1\.1\.0 → v1\.0\.0 /] });
+  expectWords(rollback, {
+    exitCode: 0,
+    says: ['saved the current data in '],
+    ends: [/^updated v1\.1\.0 → v1\.0\.0 /],
+  });
   expect(await instance.version()).toBe('v1.0.0');
   expect(await instance.read('data/note')).toBe('of v1.0.0\n');
   const again = await instance.update(['rollback', '--yes']);
-  expectWords(again, { exitCode: 3, says: ['there is no restore point in '], ends: [/^refused \(no-point\): /] });
+  expectWords(again, {
+    exitCode: 3,
+    says: ['there is no restore point in '],
+    ends: [/^refused \(no-point\): /],
+  });
 });
 
 const databases = [

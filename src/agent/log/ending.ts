@@ -190,7 +190,7 @@ function adviceOnPort({ message, detail }: UpdateError): string[] {
 function adviceWhenBroken(facts: EndingFacts, otherwise: string): string {
   if (!facts.project) return otherwise;
   const compose = `docker compose -p ${facts.project.name}`;
-  const names = facts.services.join(' ');
+  const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const mend = `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again`;
   // With files that somebody has saved, compose may start an older version than the one that has migrated.
   if (facts.leftAlone) return `${mend}.`;

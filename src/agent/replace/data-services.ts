@@ -1,5 +1,6 @@
 // Services that a restore point covers and the update does not replace: stopped while their data is copied, and started again.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Blueprint } from '../../engine/api/blueprint.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectContainers, listContainers, listNetworks, stopContainers } from '../../engine/api/query.ts';
@@ -25,6 +26,7 @@ export type JournalPoint = NonNullable<JournalData['point']>;
 const leastGraceSeconds = 60;
 const killedCode = 137;
 const startDeadlineMs = 900_000;
+const settleMs = 1_000;
 /** How often a data service may be replaced while it is starting. */
 const startTries = 5;
 
@@ -196,7 +198,7 @@ async function startOne(engine: StartWork['engine'], id: string, name: string): 
   });
 }
 
-/** As healthy as before; without a health check, listening on the ports it listened on. */
+/** As healthy as before; without a health check, listening on the ports it listened on, if it had any. */
 async function awaitReady(
   { journal, changeover: _, ...context }: StartWork,
   service: string,
@@ -204,14 +206,22 @@ async function awaitReady(
 ): Promise<void> {
   const well = started.filter(({ record }) => record.well);
   const ports = journal.data.point?.ports.find((each) => each.service === service)?.ports ?? [];
-  const byCheck = ports.length > 0 ? [] : well;
   if (ports.length > 0) {
     const doors = await dataDoors(context, journal);
     for (const { id, record } of well) await awaitPorts(context, doors, { id, name: record.name, ports });
+    return;
   }
-  if (byCheck.length === 0) return;
-  const containers = byCheck.map(({ id }) => ({ service, id }));
-  await awaitHealthy(context, containers).catch((error: unknown) => {
+  // Nothing else tells that a service without a check and without ports has started.
+  await sleep(settleMs);
+  const found = await inspectContainers(
+    context.engine,
+    well.map(({ id }) => id),
+  );
+  const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
+  if (down) throw new UpdateError('not-brought-back', `${down.record.name} exited right after its start`);
+  const checked = found.filter(({ health }) => health !== null).map(({ id }) => ({ service, id }));
+  if (checked.length === 0) return;
+  await awaitHealthy(context, checked).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
     throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
   });
