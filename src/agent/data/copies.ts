@@ -47,6 +47,8 @@ interface Call {
   code: ErrorCode;
   /** Ends it. */
   signal?: AbortSignal | undefined;
+  /** At the lowest priority. */
+  isIdle?: boolean;
   onProgress?: (bytes: number) => void;
 }
 
@@ -57,7 +59,7 @@ const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 async function askTools(
   doors: DataDoors,
   { mounts, folder }: Share,
-  { verb, code, signal, onProgress }: Call,
+  { verb, code, signal, onProgress, isIdle = false }: Call,
 ): Promise<readonly unknown[]> {
   const needsData = verb !== 'hash';
   const result = await runTools(doors, {
@@ -65,6 +67,7 @@ async function askTools(
     ...(signal && { signal }),
     ...(onProgress && { onProgress }),
     asked: {
+      ...(isIdle && { isIdle }),
       mounts: mounts.map(({ isFile, root, device, excluded }) => ({
         ...{ isFile, excluded },
         root: needsData ? root : null,
@@ -93,7 +96,7 @@ export async function warmCopy(
 ): Promise<void> {
   const report = reporter(doors, mounts);
   for (const share of sharesOf(place, mounts))
-    await copy(doors, share, { verb: 'warm', onProgress: report(share) });
+    await copy(doors, share, { verb: 'warm', isIdle: true, onProgress: report(share) });
 }
 
 /**
@@ -146,11 +149,11 @@ export async function hashCopies(
   doors: DataDoors,
   place: PointPlace,
   mounts: readonly SavedMount[],
-  signal?: AbortSignal,
+  how: Pick<Call, 'signal' | 'isIdle'> = {},
 ): Promise<string[]> {
   const byMount = new Map<SavedMount, string>();
   for (const share of sharesOf(place, mounts)) {
-    const hashes = await askTools(doors, share, { verb: 'hash', code: 'point-unreadable', signal });
+    const hashes = await askTools(doors, share, { verb: 'hash', code: 'point-unreadable', ...how });
     for (const [at, mount] of share.mounts.entries()) byMount.set(mount, String(hashes[at]));
   }
   return mounts.map((mount) => byMount.get(mount) ?? '');

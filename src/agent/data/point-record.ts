@@ -44,8 +44,8 @@ export class PointRecord {
     this.#stop = new AbortController();
     const { signal } = this.#stop;
     const work = { ...doors, engine: doors.engine.uncancellable() };
-    this.#hashing = hashCopies(work, this.place, this.#point.mounts, signal).then((hashes) =>
-      this.update({ hashes }),
+    this.#hashing = hashCopies(work, this.place, this.#point.mounts, { signal, isIdle: true }).then(
+      (hashes) => this.update({ hashes }),
     );
     this.#hashing.catch(() => {});
   }

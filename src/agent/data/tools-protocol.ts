@@ -9,8 +9,8 @@ export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'po
 /** The only argument after the verb, as JSON. */
 export interface Asked {
   mounts: readonly AskedMount[];
-  /** `ports` waits until all these are listened on. */
-  awaits?: readonly number[];
+  /** While the product is available: at the lowest priority, on the disk as well. */
+  isIdle?: boolean;
 }
 
 export interface AskedMount {

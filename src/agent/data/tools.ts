@@ -4,7 +4,6 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { setPriority } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { mountOf } from '../../files/mount-table.ts';
 import { removeTree } from '../../files/remove-tree.ts';
 import { strangerOf } from '../../files/strangers.ts';
@@ -31,7 +30,6 @@ const mostNames = 5;
 const shownLength = 300;
 const everyMs = 500;
 const lowestShare = 0.05;
-const awaitMs = 100;
 
 /** The release that is rolled back may have written the files: xxHash, rsync's default, is easy to deceive. */
 const untrusted = '--checksum-choice=md5';
@@ -160,8 +158,6 @@ async function probe(): Promise<Probe> {
 }
 
 async function warm({ mounts }: Asked): Promise<null> {
-  // The kernel derives the priority on the disk from it.
-  setPriority(19);
   const full = new AbortController();
   const watch = () => {
     for (const path of [pointPath, ...mounts.map((_, at) => dataPath(at))]) {
@@ -266,19 +262,16 @@ async function removeDeep(top: string, excluded: readonly string[]): Promise<voi
   }
 }
 
-/** In LISTEN state, once all those that are awaited are. */
-async function ports({ awaits = [] }: Asked): Promise<number[]> {
-  for (;;) {
-    const lines = ['tcp', 'tcp6'].flatMap(
-      (name) => unlessGone(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
-    );
-    const open = lines.flatMap((line) => {
-      const [, local = '', , state] = line.trim().split(/\s+/);
-      return state === '0A' ? [Number.parseInt(local.split(':').at(-1) ?? '', 16)] : [];
-    });
-    if (awaits.every((port) => open.includes(port))) return [...new Set(open)].sort((a, b) => a - b);
-    await sleep(awaitMs);
-  }
+/** In LISTEN state. */
+function ports(): number[] {
+  const lines = ['tcp', 'tcp6'].flatMap(
+    (name) => unlessGone(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
+  );
+  const open = lines.flatMap((line) => {
+    const [, local = '', , state] = line.trim().split(/\s+/);
+    return state === '0A' ? [Number.parseInt(local.split(':').at(-1) ?? '', 16)] : [];
+  });
+  return [...new Set(open)].sort((a, b) => a - b);
 }
 
 function noSpace(path: string, why: string): Failure {
@@ -319,6 +312,8 @@ const [verb = '', json = ''] = process.argv.slice(2);
 process.stdin.on('end', abandon).on('error', abandon).resume();
 try {
   const asked = JSON.parse(json) as Asked;
+  // The kernel derives the priority on the disk from it.
+  if (asked.isIdle) setPriority(19);
   refuseChanged(asked);
   const result = (await verbs[verb as Verb](asked)) ?? null;
   say({ result }, () => process.exit(0));

@@ -30,6 +30,8 @@ export class StartWatch {
   readonly #watched: Watched;
   readonly #around: Surroundings;
   readonly #end: () => void;
+  /** Ids of containers that cannot write to the data: mounts never change. */
+  readonly #harmless = new Set<string>();
   #known = new Map<string, string>();
   #heard = new Map<string, Started>();
   #stop = new AbortController();
@@ -44,7 +46,10 @@ export class StartWatch {
 
   static async open(doors: DataDoors, watched: Watched): Promise<StartWatch> {
     const info = await engineInfo(doors.engine);
-    return new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
+    const watch = new StartWatch(doors, watched, String(info.DockerRootDir ?? ''));
+    // A machine may run a hundred containers: while services are stopped, only those in question are asked about.
+    await watch.#look();
+    return watch;
   }
 
   close(): void {
@@ -90,10 +95,12 @@ export class StartWatch {
       listContainers(engine, { status: ['running', 'restarting', 'paused'] }),
       listContainers(engine, ofProject(project)),
     ]);
-    const ids = [...new Set([...running, ...own].map(({ id }) => id))];
+    const all = new Set([...running, ...own].map(({ id }) => id));
+    const ids = [...all].filter((id) => !this.#harmless.has(id));
     const found: Container[] = [];
     for (const container of await inspectContainers(engine, ids)) {
       if (this.#isCovered(container) || (await this.#isWriter(container))) found.push(container);
+      else if (isUp(container)) this.#harmless.add(container.id);
     }
     return found;
   }

@@ -448,7 +448,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(place.sh('ls --almost-all', place.point)).toBe('');
   });
 
-  it('waits until ports are listened on, and lists all of them', async () => {
+  it('lists the ports that are listened on', async () => {
     const [first, second] = [createServer(), createServer()];
     onTestFinished(() => void first.close());
     onTestFinished(() => void second.close());
@@ -457,16 +457,14 @@ describe.skipIf(!isRoot)('tools', () => {
       await once(server, 'listening');
       return (server.address() as AddressInfo).port;
     };
-    const awaits = [await listen(first, '127.0.0.1'), await listen(second, '::1')];
-    const all = (await new Place().run('ports', {}, { asked: { mounts: [], awaits } })) as number[];
-    expect(all).toEqual(expect.arrayContaining(awaits));
+    const open = [await listen(first, '127.0.0.1'), await listen(second, '::1')];
+    const ports = async () => (await new Place().run('ports', {}, { asked: { mounts: [] } })) as number[];
+    const all = await ports();
+    expect(all).toEqual(expect.arrayContaining(open));
     expect(all).toEqual([...new Set(all)].toSorted((a, b) => a - b));
-    // It goes on waiting for a port that is not listened on.
     second.close();
     await once(second, 'close');
-    const { end } = new Place().start('ports', {}, { asked: { mounts: [], awaits } });
-    second.listen(awaits[1], '::1');
-    expect(await end).toMatchObject({ exitCode: 0, told: { result: expect.arrayContaining(awaits) } });
+    expect(await ports()).not.toContain(open[1]);
   });
 });
 
