@@ -124,5 +124,41 @@ export class StartWatch {
   }
 }
 
+/** Different containers, such as those of `docker compose run`. */
+const mostStarted = 10;
+
+/**
+ * How often containers were started that had to stay stopped, each by its name: one `docker compose up` may start several,
+ * one after the other.
+ */
+export class RepeatedStarts {
+  readonly #stops = new Map<string, { count: number; at: number }>();
+  readonly #most: number;
+  readonly #restlessMs: number;
+
+  /** @param most starts of one container that are borne @param restlessMs one that starts again so soon will go on doing so */
+  constructor(most: number, restlessMs = 0) {
+    this.#most = most;
+    this.#restlessMs = restlessMs;
+  }
+
+  /** The names of those that are started again and again. */
+  tooOften(started: readonly Started[]): string[] {
+    const names = started.map(({ name }) => name);
+    if (this.#stops.size >= mostStarted) return names;
+    return names.filter((name) => {
+      const { count = 0, at = Number.NEGATIVE_INFINITY } = this.#stops.get(name) ?? {};
+      return count >= this.#most || performance.now() - at < this.#restlessMs;
+    });
+  }
+
+  /** They are stopped again. */
+  note(started: readonly Started[]): void {
+    const at = performance.now();
+    for (const { name } of started)
+      this.#stops.set(name, { count: (this.#stops.get(name)?.count ?? 0) + 1, at });
+  }
+}
+
 /** The reason of a copy that was ended: see `StartWatch.started`. */
 export class SomethingStarted extends Error {}

@@ -11,7 +11,7 @@ import { holdImages, releaseImages } from '../data/hold-images.ts';
 import { makePlace, type Point, placeOf, putReserve, readPoint, toldOf } from '../data/point.ts';
 import { PointRecord } from '../data/point-record.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
-import { SomethingStarted, StartWatch } from '../data/watch-starts.ts';
+import { RepeatedStarts, SomethingStarted, StartWatch } from '../data/watch-starts.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
 import { and, seconds, size } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
@@ -28,7 +28,7 @@ import {
 } from './data-services.ts';
 import { blueprintsOf } from './way-back/keep-way-back.ts';
 
-/** How often the copy is repeated after something has started. */
+/** How often a container may be started while data is copied. */
 const repeats = 2;
 /** Whatever starts again so soon after a stop will go on doing so. */
 const restlessMs = 10_000;
@@ -290,13 +290,17 @@ async function stopCovered({ log, engine, journal, changeover }: SaveWork): Prom
     log.warn(`${and(killed)} did not stop in time and had to be killed: the saved data is as after a crash`);
 }
 
-/** False if another version was started. @throws UpdateError save-failed if something starts again and again */
+/**
+ * False if another version was started. One `docker compose up` may start several containers one after the other, so starts
+ * are counted for each container.
+ * @throws UpdateError save-failed if something starts again and again
+ */
 async function copyWhileStopped(
   { engine, log, doors, place, journal, changeover, planned }: SaveWork,
   watch: StartWatch,
 ): Promise<boolean> {
-  for (let starts = 0; ; ) {
-    const stoppedAt = performance.now();
+  const starts = new RepeatedStarts(repeats, restlessMs);
+  for (;;) {
     const signal = await watch.begin();
     const failure = await withHeartbeat(
       log,
@@ -311,27 +315,29 @@ async function copyWhileStopped(
     const { containers } = await listProject(engine, journal.data.project.name);
     if (newHasStarted(changeover, containers)) return false;
     if (started.length === 0) {
-      if (failure !== null && !(failure instanceof SomethingStarted)) throw failure;
       if (failure === null) return true;
+      if (!(failure instanceof SomethingStarted)) throw failure;
       continue;
     }
-    starts++;
-    const names = and(started.map(({ name }) => name));
-    if (starts > repeats || (starts > 1 && performance.now() - stoppedAt < restlessMs)) {
+    const restless = and(starts.tooOften(started));
+    if (restless !== '') {
       throw new UpdateError(
         'save-failed',
-        `${names} was started again and again while its data was being copied`,
+        `${restless} was started again and again while the data was being copied`,
         {
-          advice: `Find out what starts ${names} (a unit of systemd, docker compose up in another terminal), stop it, then run the update again.`,
+          advice: `Find out what starts ${restless} (a unit of systemd, docker compose up in another terminal), stop it, then run the update again.`,
         },
       );
     }
-    log.warn(`${names} was started while the data was being copied: stopping it and copying again`);
+    log.warn(
+      `${and(started.map(({ name }) => name))} was started while the data was being copied: stopping it and copying again`,
+    );
     const running = await inspectContainers(
       engine,
       started.map(({ id }) => id),
     );
     await stopInOrder({ engine, log }, [running.filter(isUp)]);
+    starts.note(started);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SavedMount } from '../../../src/agent/data/data-doors.ts';
-import { SomethingStarted, StartWatch } from '../../../src/agent/data/watch-starts.ts';
+import { RepeatedStarts, SomethingStarted, StartWatch } from '../../../src/agent/data/watch-starts.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { never } from '../../build.ts';
 import { engineThat, rememberingLog } from '../../build-plan.ts';
@@ -175,5 +175,38 @@ describe('an event', () => {
     await report('other');
     await expect.poll(() => asked('other')).toBe(before + 1);
     expect([await watch.started(), signal.aborted]).toEqual([[], false]);
+  });
+});
+
+describe('repeated starts', () => {
+  const some = (...names: string[]) => names.map((name) => ({ id: name, name, service: 'app' }));
+
+  it('bears that one command starts several containers one after the other', () => {
+    const starts = new RepeatedStarts(2, 10_000);
+    for (const name of ['app', 'worker', 'db']) {
+      expect(starts.tooOften(some(name))).toEqual([]);
+      starts.note(some(name));
+    }
+  });
+
+  it('names a container that starts again right after it was stopped', () => {
+    const starts = new RepeatedStarts(2, 10_000);
+    starts.note(some('app'));
+    expect(starts.tooOften(some('app', 'worker'))).toEqual(['app']);
+  });
+
+  it('names a container that is started too often', () => {
+    const starts = new RepeatedStarts(2);
+    for (let round = 0; round < 2; round++) {
+      expect(starts.tooOften(some('app'))).toEqual([]);
+      starts.note(some('app'));
+    }
+    expect(starts.tooOften(some('app'))).toEqual(['app']);
+  });
+
+  it('gives up on containers that always have another name', () => {
+    const starts = new RepeatedStarts(2);
+    for (let round = 0; round < 10; round++) starts.note(some(`app-run-${round}`));
+    expect(starts.tooOften(some('app-run-10'))).toEqual(['app-run-10']);
   });
 });

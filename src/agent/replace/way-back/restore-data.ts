@@ -9,7 +9,7 @@ import { checkCopies, checkRoom, restoreCopies } from '../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
 import { clockTime, giveReserve, isComplete, markUsed, type Point, placeOf } from '../../data/point.ts';
 import { PointRecord } from '../../data/point-record.ts';
-import { SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
+import { RepeatedStarts, SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
 import { type Ending, keptEnding } from '../../log/ending.ts';
 import { withHeartbeat } from '../../log/heartbeat.ts';
 import { and, seconds } from '../../log/wording.ts';
@@ -26,7 +26,7 @@ import {
 } from '../data-services.ts';
 
 const tries = 3;
-/** How often it begins again because something was started meanwhile. */
+/** How often a container may be started while data is restored. */
 const rounds = 3;
 
 /** The restore point of a run, with its hashes; null if it has none, or an incomplete one. */
@@ -112,7 +112,8 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   const watch = await StartWatch.open(doors, { project, covered, mounts });
   const beganAt = performance.now();
   try {
-    for (let [attempt, round] = [1, 1]; ; ) {
+    const starts = new RepeatedStarts(rounds);
+    for (let attempt = 1; ; ) {
       const failure = await restoreOnce(context, journal, { doors, watch, found }).then(
         () => null,
         (error: unknown) => error,
@@ -120,20 +121,23 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
       if (failure instanceof Interrupted) throw failure;
       const started = await watch.started();
       if (started.length > 0) {
-        const names = and(started.map(({ name }) => name));
-        if (round++ >= rounds) {
+        const restless = and(starts.tooOften(started));
+        if (restless !== '') {
           await standStill(context, journal);
           throw new UpdateError(
             'data-not-restored',
-            `${names} was started again and again while the data was being restored`,
+            `${restless} was started again and again while the data was being restored`,
           );
         }
-        log.warn(`${names} was started while the data was being restored: stopping it and restoring again`);
+        log.warn(
+          `${and(started.map(({ name }) => name))} was started while the data was being restored: stopping it and restoring again`,
+        );
         const running = await inspectContainers(
           doors.engine,
           started.map(({ id }) => id),
         );
         await stopInOrder(context, [running.filter(isUp)]);
+        starts.note(started);
         continue;
       }
       if (failure === null) break;
