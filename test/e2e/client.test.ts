@@ -194,7 +194,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
         plain = client.start('follow');
         plain.says(/Updating/).then(goOn, () => {});
       }
-      const away = /svc is away +\d+ s$/m.exec(screen)?.[0];
+      const away = /svc is unavailable +\d+ s$/m.exec(screen)?.[0];
       if (away !== undefined && seen.add(away).size > 1) void endMigration('v1.1.0');
     },
   });
@@ -220,7 +220,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(percents).toEqual(percents.toSorted((a, b) => a - b));
   expect(Math.min(...percents)).toBeLessThan(100);
   // The absence is counted, as long as it lasts: a try comes half as long again after the one before, at the latest.
-  const counted = screens.flatMap((screen) => /svc is away +(\d+) s$/m.exec(screen)?.[1] ?? []).map(Number);
+  const counted = screens.flatMap((screen) => /svc is unavailable +(\d+) s$/m.exec(screen)?.[1] ?? []).map(Number);
   expect(new Set(counted).size, screens.join('\n---\n')).toBeGreaterThan(1);
   expect(counted).toEqual(counted.toSorted((a, b) => a - b));
   expect(Math.max(...counted)).toBeLessThan((outage.longestMs / 1_000) * 1.5 + 3);
@@ -317,11 +317,11 @@ it('goes on where somebody leaves while svc is away', async () => {
   await instance.offer('v1.2.0', 'v1.3.1');
   const left = await client.sit('update --target v1.2.0', {
     columns: 80,
-    answers: [[/● replacing +svc is away /, '\x03']],
+    answers: [[/● replacing +svc is unavailable /, '\x03']],
   });
   expect(left.exitCode, left.all).toBe(130);
   expect(left.all).toMatch(
-    /\n● replacing +svc is away +\d+ s\n {2}verifying\nThe update goes on\. Follow it: svc instance follow\. It can no longer be stopped\.$/,
+    /\n● replacing +svc is unavailable +\d+ s\n {2}verifying\nThe update continues\. Follow it: svc instance follow\. It can no longer be cancelled\.$/,
   );
   const tooEarly = await client.run('follow');
   expect([tooEarly.exitCode, tooEarly.out]).toEqual([2, '']);
