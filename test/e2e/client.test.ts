@@ -220,7 +220,9 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(percents).toEqual(percents.toSorted((a, b) => a - b));
   expect(Math.min(...percents)).toBeLessThan(100);
   // The absence is counted, as long as it lasts: a try comes half as long again after the one before, at the latest.
-  const counted = screens.flatMap((screen) => /svc is unavailable +(\d+) s$/m.exec(screen)?.[1] ?? []).map(Number);
+  const counted = screens
+    .flatMap((screen) => /svc is unavailable +(\d+) s$/m.exec(screen)?.[1] ?? [])
+    .map(Number);
   expect(new Set(counted).size, screens.join('\n---\n')).toBeGreaterThan(1);
   expect(counted).toEqual(counted.toSorted((a, b) => a - b));
   expect(Math.max(...counted)).toBeLessThan((outage.longestMs / 1_000) * 1.5 + 3);
