@@ -52,7 +52,8 @@ export class PointRecord {
 
   /** Resolves once the hashes are in the record, computed now if nobody has begun to. @throws UpdateError */
   async hashed(doors: DataDoors): Promise<void> {
-    await this.#hashing;
+    // What has failed once, as with an engine that was restarted, is begun again.
+    await this.#hashing.catch(() => {});
     if (this.#point.hashes !== null) return;
     this.hash(doors);
     await this.#hashing;

@@ -39,7 +39,7 @@ export async function completePoint(
   const record = await PointRecord.open(placeOf(point.directory, project));
   if (record === null || !isComplete(record.point)) return null;
   const doors = await dataDoors(context, journal);
-  await record.hashed(doors);
+  await persistently(doors, () => record.hashed(doors));
   return { record, doors };
 }
 
@@ -48,9 +48,23 @@ export async function completePoint(
  * @throws UpdateError point-damaged, point-unreadable, no-space, data-not-restored
  */
 export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
-  const checking = checkCopies(doors, place, point);
-  await withHeartbeat(doors.log, 'comparing the restore point with its hashes', checking);
-  await checkRoom(doors, point);
+  await persistently(doors, async () => {
+    const checking = checkCopies(doors, place, point);
+    await withHeartbeat(doors.log, 'comparing the restore point with its hashes', checking);
+    await checkRoom(doors, point);
+  });
+}
+
+/** An engine that is restarted, or whoever ends a container of ours, says nothing about the restore point. */
+async function persistently({ log }: Pick<DataDoors, 'log'>, work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof UpdateError) || error.code !== 'engine-away' || attempt >= tries) throw error;
+      log.warn(`${error.message}; trying again`);
+    }
+  }
 }
 
 /** What a rollback starts from: the restore point, and the run that it undoes, as its journal says. */
