@@ -4,7 +4,7 @@
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { notDone, readApi } from '../../engine/api/api.ts';
-import { createScratch, removeScratch, removeScratches } from '../../engine/api/scratch.ts';
+import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { lastLine } from '../../engine/cli/unreachable.ts';
 import { type Json, object } from '../../engine/json.ts';
@@ -45,11 +45,6 @@ export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unkno
   } finally {
     await remove(doors.engine.uncancellable(), id);
   }
-}
-
-/** Removes the containers that a killed updater has left, and waits until they are gone. @throws UpdateError engine-away */
-export async function removeTools({ engine, project }: DataDoors): Promise<void> {
-  while ((await removeScratches(engine, project)) > 0) await sleep(pauseMs);
 }
 
 async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall): Promise<string> {

@@ -34,8 +34,6 @@ export interface Look {
   /** Bytes on the disk; a hole has none. */
   bytes: number;
   files: number;
-  /** Bytes of the largest file. */
-  largest: number;
   /** Of the file system, in bytes. */
   size: number;
   free: number;

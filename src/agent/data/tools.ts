@@ -69,7 +69,7 @@ async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
   const own = fs.lstatSync(path);
   const type = own.isDirectory() ? 'directory' : own.isFile() ? 'file' : 'other';
   const { root, device, below } = mountOf(path);
-  const found = { bytes: 0, files: 0, largest: 0 };
+  const found = { bytes: 0, files: 0 };
   const names = { inside: [] as string[], strange: [] as string[], tooLong: [] as string[] };
   const add = (list: string[], name: string) =>
     list.length < mostNames && !list.includes(name) && list.push(name);
@@ -83,7 +83,6 @@ async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
       found.files++;
       if (strangerOf(full, status) !== null) add(names.strange, shown(name));
       const bytes = status.blocks * 512;
-      if (status.isFile()) found.largest = Math.max(found.largest, bytes);
       if (!linked.has(status.ino)) found.bytes += bytes;
       if (!status.isDirectory() && status.nlink > 1) linked.add(status.ino);
     }

@@ -62,11 +62,7 @@ export interface Saved {
  * The first half of the phase `save`: copies the data while everything runs.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
-export async function saveWarm(
-  context: RunContext,
-  journal: Journal,
-  planned: PlannedPoint,
-): Promise<PointPlace> {
+export async function saveWarm(context: RunContext, journal: Journal, planned: PlannedPoint): Promise<void> {
   const { log, startedAt, options } = context;
   log.enter('save');
   const doors = await dataDoors(context, journal);
@@ -84,7 +80,6 @@ export async function saveWarm(
   log.info(
     `copied in ${seconds(performance.now() - beganAt, 1)}; only what changes from now on is left to copy`,
   );
-  return place;
 }
 
 export const emptyPoint = {

@@ -10,7 +10,7 @@ import type { Look } from '../../../src/agent/data/tools-protocol.ts';
 import { size } from '../../../src/agent/log/wording.ts';
 
 const look = (changes: Partial<Look>): Look => ({
-  ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, files: 0, largest: 0 },
+  ...{ type: 'directory', root: '/srv/a', device: '8:1', fileSystem: 0xef53, bytes: 0, files: 0 },
   ...{ size: 100, free: 50, inside: [], strange: [], tooLong: [] },
   ...changes,
 });
