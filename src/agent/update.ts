@@ -13,6 +13,7 @@ import { startEarly } from './process/start-early.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
+import { dataDoors } from './replace/data-services.ts';
 import { endUpdated, freeable } from './replace/end-updated.ts';
 import { announce, recreate } from './replace/recreate.ts';
 import { saveCold, saveWarm } from './replace/save.ts';
@@ -110,9 +111,6 @@ async function saveAndWrite(
   try {
     await writeUpdate(context, journal, planned, before, { ...replacement, saved });
     return { ...replacement, saved };
-  } catch (error) {
-    saved?.record.cancel();
-    throw error;
   } finally {
     saved?.endWatch();
   }
@@ -152,6 +150,8 @@ const replace = (context: RunContext, planned: PlannedReplacement): Promise<Endi
   replacing(context, planned, async (work) => {
     announce(work);
     const seen = await recreate(work, planned.look);
+    // They are read beside the new version's start, and not while nothing answers.
+    planned.record?.hash(await dataDoors(context, planned.journal));
     // Nobody needs the old image any more, and the engine has time while the new one is waited for.
     const freed = startEarly(freeable(work.engine, work.changeover));
     await verify(work, seen);

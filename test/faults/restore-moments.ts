@@ -1,10 +1,11 @@
 import { type FSWatcher, readFileSync, watch } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { askEngine, type ContainerInspection, engineSocket } from '../rig/engine-api.ts';
 import { type Moment, onFileChange, onLine } from './kill.ts';
 
-/** The start of the tools container that does this, the k-th time. */
+/** The start of the tools container that does this, the k-th time; of the cold copy, once all have stopped. */
 export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports', k = 1): Moment {
   const name = `at the start of ${verb}${k > 1 ? ` ${k}` : ''}`;
   return {
@@ -18,7 +19,10 @@ export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'p
         const { status, body } = await askEngine('GET', `/containers/${id}/json`);
         if (status !== 200) return;
         const { Config } = JSON.parse(body) as ContainerInspection;
-        if (Config.Cmd?.[0] === verb && ++count === k) now(name);
+        if (Config.Cmd?.[0] !== verb || ++count !== k) return;
+        // Its container is started while services stop.
+        if (verb === 'cold') await untilStopped(project);
+        now(name);
       };
       await new Promise<void>((resolve, reject) => {
         asked.once('error', reject);
@@ -39,6 +43,20 @@ export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'p
       return { stop: () => asked.destroy() };
     },
   };
+}
+
+/** Until app, worker and database of the project have stopped. */
+async function untilStopped(project: string): Promise<void> {
+  const filters = { label: [`com.docker.compose.project=${project}`] };
+  const path = `/containers/json?filters=${encodeURIComponent(JSON.stringify(filters))}`;
+  for (;;) {
+    const { body } = await askEngine('GET', path);
+    const running = (JSON.parse(body) as { Labels: Record<string, string> }[]).map(
+      ({ Labels }) => Labels['com.docker.compose.service'] ?? '',
+    );
+    if (!running.some((service) => ['app', 'worker', 'db'].includes(service))) return;
+    await sleep(5);
+  }
 }
 
 /** Every step of an update that is rolled back, in its order. */

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { type Duplex, Transform } from 'node:stream';
 import { engineSocket } from './engine-api.ts';
 
 export interface EngineClaims {
@@ -38,6 +38,8 @@ export interface BadEngine {
   alter(pattern: RegExp, change: ((body: Json) => Json) | null): void;
   /** Requests for which that holds are not passed on and answered 500; null for answering all again. */
   fail(which: ((asked: string) => boolean | Promise<boolean>) | null): void;
+  /** What clients of a request for which that gives a promise send to a container's input waits for it. */
+  holdInput(which: (asked: string) => Promise<void> | null): void;
   /** The connections of the next so many requests that match break, 200 ms after the engine has got them. */
   breakOff(pattern: RegExp, times: number): void;
   /** Cuts every connection and takes none, until `up`. */
@@ -58,6 +60,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   let hanging: RegExp | null = null;
   let failing: (asked: string) => boolean | Promise<boolean> = () => false;
   let breaking: { pattern: RegExp; times: number } | null = null;
+  let inputs: (asked: string) => Promise<void> | null = () => null;
   let away = false;
 
   const notes = (asked: IncomingMessage): boolean => {
@@ -83,7 +86,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     serve(asked, answer, claims, alterations).catch(() => answer.destroy());
   });
   server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
-    if (!notes(asked)) joinStreams(asked, near, head);
+    if (!notes(asked)) joinStreams(asked, near, head, () => inputs(lineOf(asked)));
   });
   server.on('connection', (connection) => {
     if (away) {
@@ -113,6 +116,9 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     },
     fail: (which) => {
       failing = which ?? (() => false);
+    },
+    holdInput: (which) => {
+      inputs = which;
     },
     breakOff: (pattern, times) => {
       breaking = { pattern, times };
@@ -219,7 +225,12 @@ async function rewriteVersion(
 }
 
 /** `docker attach`, `exec` and the like take the connection over: bytes go both ways from then on. */
-function joinStreams(asked: IncomingMessage, near: Duplex, head: Buffer): void {
+function joinStreams(
+  asked: IncomingMessage,
+  near: Duplex,
+  head: Buffer,
+  held: () => Promise<void> | null,
+): void {
   const far = connect(engineSocket);
   const lines = [`${asked.method} ${asked.url} HTTP/1.1`];
   for (let i = 0; i < asked.rawHeaders.length; i += 2) {
@@ -227,7 +238,13 @@ function joinStreams(asked: IncomingMessage, near: Duplex, head: Buffer): void {
   }
   far.write(`${lines.join('\r\n')}\r\n\r\n`);
   far.write(head);
-  far.pipe(near).pipe(far);
+  const input = new Transform({
+    transform: async (chunk, _, done) => {
+      await held();
+      done(null, chunk);
+    },
+  });
+  far.pipe(near).pipe(input).pipe(far);
   far.on('error', () => near.destroy());
   near.on('error', () => far.destroy());
 }

@@ -47,6 +47,7 @@ interface Call {
   code: ErrorCode;
   /** Ends it. */
   signal?: AbortSignal | undefined;
+  stopped?: Promise<unknown>;
   /** At the lowest priority. */
   isIdle?: boolean;
   onProgress?: (bytes: number) => void;
@@ -59,12 +60,13 @@ const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 async function askTools(
   doors: DataDoors,
   { mounts, folder }: Share,
-  { verb, code, signal, onProgress, isIdle = false }: Call,
+  { verb, code, signal, stopped, onProgress, isIdle = false }: Call,
 ): Promise<readonly unknown[]> {
   const needsData = verb !== 'hash';
   const result = await runTools(doors, {
     ...{ verb, code },
     ...(signal && { signal }),
+    ...(stopped && { stopped }),
     ...(onProgress && { onProgress }),
     asked: {
       ...(isIdle && { isIdle }),
@@ -100,18 +102,20 @@ export async function warmCopy(
 }
 
 /**
- * Compares all contents and copies what differs, of all services at once; on the disk when it resolves. Nothing may write
- * meanwhile. Without percent, which never goes back within a phase.
+ * Compares all contents and copies what differs, of all services at once. What was copied may not be on the disk yet: see
+ * `syncPoint`. Without percent, which never goes back within a phase.
+ * @param stopped resolves once nothing writes any more; the tools containers are started before
  * @throws UpdateError save-failed; the signal's reason
  */
 export async function coldCopy(
   doors: DataDoors,
   place: PointPlace,
   mounts: readonly SavedMount[],
-  signal: AbortSignal,
+  { stopped, signal }: { stopped: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> {
   await requireVolumes(doors, mounts);
-  const copies = sharesOf(place, mounts).map((share) => copy(doors, share, { verb: 'cold', signal }));
+  const call = { verb: 'cold', stopped, signal } as const;
+  const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
   // No tools container is left at work when this ends.
   await Promise.allSettled(copies);
   await Promise.all(copies);

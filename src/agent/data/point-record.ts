@@ -62,12 +62,4 @@ export class PointRecord {
   cancel(): void {
     this.#stop.abort(new Error('no longer needed'));
   }
-
-  /** The copies are about to change. */
-  async stopHashing(): Promise<void> {
-    this.cancel();
-    await this.#hashing.catch(() => {});
-    this.#hashing = Promise.resolve();
-    await this.update({ at: null, hashes: null });
-  }
 }

@@ -227,11 +227,21 @@ async function isOf(place: PointPlace, project: Owner): Promise<boolean> {
   return point === null || (point.project === project.name && point.directory === project.directory);
 }
 
+const run = (program: string, ...args: string[]) =>
+  runCommand(program, args, {
+    env: { PATH: process.env.PATH ?? '/usr/bin:/bin' },
+    deadlineMs: Number.POSITIVE_INFINITY,
+  });
+
+/** All copies are on the disk when it resolves. If their file system cannot be synced alone, all are. */
+export async function syncPoint({ directory }: PointPlace): Promise<void> {
+  const { exitCode } = await run('sync', '-f', directory);
+  if (exitCode !== 0) await run('sync');
+}
+
 /** By a command: Node's own removal misses names that are not UTF-8. @throws UpdateError write-failed */
 export async function removePlace({ directory }: PointPlace): Promise<void> {
-  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin' };
-  const how = { env, deadlineMs: Number.POSITIVE_INFINITY };
-  const { exitCode, stderr } = await runCommand('rm', ['-rf', '--', directory], how);
+  const { exitCode, stderr } = await run('rm', '-rf', '--', directory);
   if (exitCode === 0) return;
   throw new UpdateError(
     'write-failed',

@@ -2,9 +2,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lstatSync, truncateSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { unlessGone, walk } from '../../files/walk.ts';
+import { equalizeContents } from './equal-contents.ts';
 import type { AskedMount } from './tools-protocol.ts';
 
 const keptLines = 20;
@@ -47,41 +46,15 @@ export async function rsync(
   return broken.includes(ended.code) && !signal?.aborted ? start() : ended;
 }
 
-/**
- * Makes the second tree equal to the first one, whose contents are compared. Changed files are written in place, block by
- * block: a database consists of few large files. Not with `--sparse`, as rsync 3.2 then leaves old blocks where the source
- * has a hole, without an error; so files are made as long as their source before, which keeps holes at their end.
- */
+/** Makes the second tree equal to the first one, whose contents are compared: sizes and times are not trusted. */
 export async function update(
   mount: AskedMount,
   ends: Ends,
   args: readonly string[],
   more: (bytes: number) => void,
 ): Promise<Ended> {
-  const [from, to] = ends;
-  const all = ['--checksum', ...args];
-  // A file that is mounted cannot be replaced by another one.
-  if (!mount.isFile && (await hasHardLinks(to, mount.excluded))) return rsync(mount, ends, all, { more });
-  await lengthen(from, to, mount);
-  const inPlace = ['--no-sparse', '--inplace', '--no-whole-file', '--existing'];
-  const ended = await rsync(mount, ends, [...all, ...inPlace], { more });
-  if (ended.code !== 0) return ended;
-  // New files and hard links. All others are equal by now.
-  return rsync(mount, ends, args, { more });
-}
-
-async function lengthen(from: string, to: string, { excluded }: AskedMount): Promise<void> {
-  for await (const { name, full, status } of walk(to, excluded)) {
-    if (!status?.isFile()) continue;
-    const source = unlessGone(() => lstatSync(Buffer.concat([Buffer.from(from), name])));
-    if (source?.isFile() && source.size > status.size) truncateSync(full, source.size);
-  }
-}
-
-/** A file with two names, written in place under one of them, changes under the other, too, which rsync does not notice. */
-async function hasHardLinks(path: string, excluded: readonly string[]): Promise<boolean> {
-  for await (const { status } of walk(path, excluded)) if (status?.isFile() && status.nlink > 1) return true;
-  return false;
+  const isEqual = await equalizeContents(mount, ends, more);
+  return rsync(mount, ends, [isEqual ? '--size-only' : '--checksum', ...args], { more });
 }
 
 /** rsync takes a backslash for an escape only in a pattern that has a wildcard. */

@@ -207,18 +207,18 @@ export interface LastTime {
 }
 
 /** Seconds that stops and starts take, whatever the size of the data. */
-const fixedSeconds = 2;
+const fixedSeconds = 1;
 /** Of less data than this, the seconds say little about a disk. */
 const tellingBytes = 50_000_000;
 
-/** From the last time if that tells; otherwise from 1 GB/s at best and 100 MB/s on a slow disk. */
+/** From the last time if that tells; otherwise from 2 GB/s in memory and 100 MB/s on a slow disk. */
 export function estimate(bytes: number, last: LastTime | null): Estimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
     const fixed = Math.min(last.seconds, fixedSeconds);
     const seconds = fixed + (last.seconds - fixed) * (last.bytes > tellingBytes ? bytes / last.bytes : 1);
     return [seconds, seconds];
   }
-  return [bytes / 1_000_000_000 + fixedSeconds, bytes / 100_000_000 + 2 * fixedSeconds];
+  return [bytes / 2_000_000_000 + fixedSeconds, bytes / 100_000_000 + 4 * fixedSeconds];
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);

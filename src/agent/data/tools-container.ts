@@ -20,6 +20,8 @@ export interface ToolsCall {
   /** For `ports`: the container whose network namespace is joined. */
   networkOf?: string;
   onProgress?: (bytes: number) => void;
+  /** `cold` begins once it resolves. If it rejects, the container is to be ended by the signal. */
+  stopped?: Promise<unknown>;
   /** Ends the container. */
   signal?: AbortSignal;
   /** Of every failure of the program but missing space. */
@@ -81,7 +83,11 @@ async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCal
   return id;
 }
 
-async function run(engine: Engine, id: string, { onProgress, code, mounts }: ToolsCall): Promise<unknown> {
+async function run(
+  engine: Engine,
+  id: string,
+  { onProgress, code, mounts, stopped }: ToolsCall,
+): Promise<unknown> {
   let last: Told | null = null;
   const output = byLine((line) => {
     const told = JSON.parse(line) as Told | Progress;
@@ -89,6 +95,10 @@ async function run(engine: Engine, id: string, { onProgress, code, mounts }: Too
     else last = told;
   });
   const input = new PassThrough();
+  stopped?.then(
+    () => input.write('\n'),
+    () => {},
+  );
   const options = { deadlineMs: Number.POSITIVE_INFINITY, repeatable: false, input, output };
   const { stderr } = await engine.call(['start', '--attach', '--interactive', id], options);
   input.destroy();

@@ -2,6 +2,7 @@
 // them, copies and restores them: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object a line; the last one is `Told`.
 
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { setPriority } from 'node:os';
 import { mountOf } from '../../files/mount-table.ts';
@@ -30,6 +31,7 @@ const mostNames = 5;
 const shownLength = 300;
 const everyMs = 500;
 const lowestShare = 0.05;
+const fullDisk = 'the disk or a quota is full';
 
 /** The release that is rolled back may have written the files: xxHash, rsync's default, is easy to deceive. */
 const untrusted = '--checksum-choice=md5';
@@ -172,7 +174,7 @@ async function warm({ mounts }: Asked): Promise<null> {
       full.signal.throwIfAborted();
       const ended = await rsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
       full.signal.throwIfAborted();
-      if (isFull(ended)) throw noSpace(pointPath, 'the disk or a quota is full');
+      if (isFull(ended)) throw noSpace(pointPath, fullDisk);
       // Files that change or disappear while the app runs: the cold copy gets them.
       judge('rsync', ended, [0, 23, 24]);
     }
@@ -184,18 +186,19 @@ async function warm({ mounts }: Asked): Promise<null> {
   return null;
 }
 
+/** The container is started while services stop. */
 async function cold({ mounts }: Asked): Promise<null> {
+  await once(process.stdin, 'data');
   const more = progress();
   for (const [at, mount] of mounts.entries()) {
-    const ends = [dataPath(at), copyPath(at)] as const;
-    const ended = await update(mount, ends, [], more);
-    if (isFull(ended)) throw noSpace(pointPath, 'the disk or a quota is full');
+    const ended = await update(mount, [dataPath(at), copyPath(at)], [], more).catch(
+      (error: NodeJS.ErrnoException) => {
+        throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(pointPath, fullDisk) : error;
+      },
+    );
+    if (isFull(ended)) throw noSpace(pointPath, fullDisk);
     judge('rsync', ended);
-    const [difference] = await differences(mount, ends, []);
-    if (difference !== undefined)
-      throw new Failure('failed', `the copy differs from the data: ${difference}`, dataPath(at));
   }
-  await sync([pointPath]);
   return null;
 }
 

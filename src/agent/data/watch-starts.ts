@@ -34,7 +34,7 @@ export class StartWatch {
   readonly #harmless = new Set<string>();
   #known = new Map<string, string>();
   #heard = new Map<string, Started>();
-  #stop = new AbortController();
+  #work = new AbortController();
 
   private constructor(doors: DataDoors, watched: Watched, dataRoot: string) {
     this.#doors = doors;
@@ -56,12 +56,11 @@ export class StartWatch {
     this.#end();
   }
 
-  /** Everything is stopped: from now on a start counts. Gives a signal that the first start aborts. */
-  async begin(): Promise<AbortSignal> {
+  /** Everything is stopped: from now on a start counts. The first one aborts what is given. */
+  async begin(work: AbortController): Promise<void> {
     this.#heard = new Map();
-    this.#stop = new AbortController();
+    this.#work = work;
     this.#known = new Map((await this.#look()).map(({ id, startedAt }) => [id, startedAt]));
-    return this.#stop.signal;
   }
 
   /** Containers that are running, or have started since `begin`. */
@@ -85,7 +84,7 @@ export class StartWatch {
     }
     const isService = isOwn && attributes[composeLabels.oneOff] !== 'True';
     this.#heard.set(id, { id, name: attributes.name ?? id.slice(0, 12), service: isService ? service : '' });
-    this.#stop.abort(new SomethingStarted());
+    this.#work.abort(new SomethingStarted());
   }
 
   /** Containers of covered services, running or not, and others that can write to the data. */

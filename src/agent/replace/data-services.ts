@@ -1,12 +1,14 @@
 // Services that a restore point covers and the update does not replace: stopped while their data is copied, and started again.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { askApi } from '../../engine/api/api.ts';
 import type { Blueprint } from '../../engine/api/blueprint.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectContainers, listContainers, listNetworks, stopContainers } from '../../engine/api/query.ts';
 import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
+import { refusal } from '../../engine/http/fault.ts';
 import { object } from '../../engine/json.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { DataDoors } from '../data/data-doors.ts';
@@ -191,11 +193,10 @@ async function startService(work: StartWork, service: string): Promise<void> {
 }
 
 async function startOne(engine: StartWork['engine'], id: string, name: string): Promise<void> {
-  const { exitCode, stderr } = await engine.call(['start', id], { deadlineMs: startDeadlineMs });
-  if (exitCode === 0) return;
-  throw new UpdateError('not-brought-back', `${name} could not be started`, {
-    detail: stderr.trim().split('\n'),
-  });
+  const deadlineMs = startDeadlineMs;
+  const answer = await askApi(engine, { method: 'POST', path: `/containers/${id}/start`, deadlineMs });
+  if (answer.status < 400) return;
+  throw new UpdateError('not-brought-back', `${name} could not be started`, { detail: [refusal(answer)] });
 }
 
 /** As healthy as before; without a health check, listening on the ports it listened on, if it had any. */

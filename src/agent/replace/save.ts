@@ -8,7 +8,7 @@ import { coldCopy, warmCopy } from '../data/copies.ts';
 import type { DataDoors, PointPlace } from '../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../data/discard-point.ts';
 import { holdImages, releaseImages } from '../data/hold-images.ts';
-import { makePlace, type Point, placeOf, putReserve, readPoint, toldOf } from '../data/point.ts';
+import { makePlace, type Point, placeOf, putReserve, readPoint, syncPoint, toldOf } from '../data/point.ts';
 import { PointRecord } from '../data/point-record.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../data/watch-starts.ts';
@@ -105,7 +105,7 @@ export async function saveCold(
   const { log, engine } = context;
   const { project } = journal.data;
   const work = await prepare(context, journal, planned, changeover, { installation, kind: 'update' });
-  const { record, doors } = work;
+  const { record } = work;
   const watch = await startWatch(work);
   try {
     if (!(await stopAndCopy(work, watch))) {
@@ -116,7 +116,6 @@ export async function saveCold(
     watch.close();
     throw error;
   }
-  record.hash(doors);
   return {
     record,
     async hold() {
@@ -127,9 +126,8 @@ export async function saveCold(
       log.warn(
         `${and(started.map(({ name }) => name))} was started after the data was saved: saving it again`,
       );
-      await record.stopHashing();
-      if (!(await stopAndCopy(work, watch))) return;
-      record.hash(doors);
+      await record.update({ at: null });
+      await stopAndCopy(work, watch);
     },
     endWatch: () => watch.close(),
   };
@@ -150,12 +148,12 @@ export async function saveCurrent(
   const work = await prepare(context, journal, planned, present, { installation, kind: 'current' });
   const watch = await startWatch(work);
   try {
-    await stopCovered(work);
     if (!(await copyWhileStopped(work, watch)))
       throw new UpdateError(
         'save-failed',
         'another version was started while the current data was being saved',
       );
+    await withHeartbeat(context.log, 'writing to the disk', syncPoint(work.place));
     await work.record.update({ at: new Date().toISOString() });
     context.log.info(`saved the current data in ${work.place.directory}, for manual recovery`);
   } finally {
@@ -255,13 +253,15 @@ const startWatch = ({ doors, journal, changeover, planned }: SaveWork): Promise<
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
   const { log, journal, planned, record } = work;
   const stoppedAt = performance.now();
-  await stopCovered(work);
   if (!(await copyWhileStopped(work, watch))) {
     await forgo(work);
     return false;
   }
   const at = new Date().toISOString();
-  await startDataServices(work);
+  await Promise.all([
+    startDataServices(work),
+    withHeartbeat(log, 'writing to the disk', syncPoint(work.place)),
+  ]);
   const took = performance.now() - stoppedAt;
   await record.update({ at, seconds: Math.round(took / 100) / 10 });
   await writePointState(journal, { state: 'saved' });
@@ -286,28 +286,31 @@ async function stopCovered({ log, engine, journal, changeover }: SaveWork): Prom
 }
 
 /**
- * False if another version was started. One `docker compose up` may start several containers one after the other, so starts
- * are counted for each container.
+ * Stops the covered services, and copies what has changed. False if another version was started. One `docker compose up` may
+ * start several containers one after the other, so starts are counted for each container.
  * @throws UpdateError save-failed if something starts again and again
  */
-async function copyWhileStopped(
-  { engine, log, doors, place, journal, changeover, planned }: SaveWork,
-  watch: StartWatch,
-): Promise<boolean> {
+async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<boolean> {
+  const { engine, log, doors, place, journal, changeover, planned } = work;
   const starts = new RepeatedStarts(repeats, restlessMs);
-  for (;;) {
-    const signal = await watch.begin();
-    const failure = await withHeartbeat(
-      log,
-      'copying what has changed',
-      coldCopy(doors, place, planned.mounts, signal),
-    ).then(
+  for (let stop: () => Promise<unknown> = () => stopCovered(work); ; ) {
+    const end = new AbortController();
+    const stopped = stop().then(() => watch.begin(end));
+    const copying = coldCopy(doors, place, planned.mounts, { stopped, signal: end.signal }).then(
       () => null,
       (error: unknown) => error,
     );
+    await stopped.catch(async (error: unknown) => {
+      end.abort(error);
+      await copying;
+      throw error;
+    });
+    const failure = await withHeartbeat(log, 'copying what has changed', copying);
     if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
-    const started = await watch.started();
-    const { containers } = await listProject(engine, journal.data.project.name);
+    const [started, { containers }] = await Promise.all([
+      watch.started(),
+      listProject(engine, journal.data.project.name),
+    ]);
     if (newHasStarted(changeover, containers)) return false;
     if (started.length === 0) {
       if (failure === null) return true;
@@ -327,12 +330,14 @@ async function copyWhileStopped(
     log.warn(
       `${and(started.map(({ name }) => name))} was started while the data was being copied: stopping it and copying again`,
     );
-    const running = await inspectContainers(
-      engine,
-      started.map(({ id }) => id),
-    );
-    await stopInOrder({ engine, log }, [running.filter(isUp)]);
     starts.note(started);
+    stop = async () => {
+      const found = await inspectContainers(
+        engine,
+        started.map(({ id }) => id),
+      );
+      await stopInOrder({ engine, log }, [found.filter(isUp)]);
+    };
   }
 }
 

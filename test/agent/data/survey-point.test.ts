@@ -64,13 +64,13 @@ describe('the space', () => {
 });
 
 it.each<[bytes: number, last: { bytes: number; seconds: number } | null, least: number, most: number]>([
-  [1e9, { bytes: 5e8, seconds: 7 }, 12, 12],
-  [1e9, { bytes: 1e9, seconds: 1.5 }, 1.5, 1.5],
+  [1e9, { bytes: 5e8, seconds: 7 }, 13, 13],
+  [1e9, { bytes: 1e9, seconds: 0.5 }, 0.5, 0.5],
   // So little data says nothing about the disk.
-  [1e9, { bytes: 1e6, seconds: 4 }, 3, 14],
+  [1e9, { bytes: 1e6, seconds: 4 }, 1.5, 14],
   [1e6, { bytes: 1e6, seconds: 4 }, 4, 4],
-  [3e9, null, 5, 34],
-  [0, null, 2, 4],
+  [3e9, null, 2.5, 34],
+  [0, null, 1, 4],
 ])('%d bytes after %o take %d to %d s', (bytes, last, least, most) => {
   expect(estimate(bytes, last)).toEqual([least, most]);
 });

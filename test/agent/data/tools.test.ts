@@ -81,6 +81,7 @@ class Place {
     const namespaces = ['--mount', '--pid', '--fork', '--kill-child'];
     const child = spawn('unshare', [...namespaces, '--', ...command, ...mounts]);
     onTestFinished(() => void child.kill('SIGKILL'));
+    if (verb === 'cold') child.stdin.write('\n');
     const errors = text(child.stderr);
     const lines = createInterface({ input: child.stdout });
     const said: string[] = [];

@@ -105,8 +105,9 @@ describe('what has started', () => {
       other: { project: '', up: true },
       tools: { project: '', up: true, mounts: 'rw', image: 'sha256:tools' },
     });
-    const signal = await watch.begin();
-    expect([await watch.started(), signal.aborted]).toEqual([[], false]);
+    const work = new AbortController();
+    await watch.begin(work);
+    expect([await watch.started(), work.signal.aborted]).toEqual([[], false]);
   });
 
   it.each<[string, string, Fake, string]>([
@@ -119,21 +120,21 @@ describe('what has started', () => {
   ])('is %s, without any event', async (_, name, fake, service) => {
     const containers = stopped();
     const { watch } = await watched(containers);
-    await watch.begin();
+    await watch.begin(new AbortController());
     containers[name] = fake;
     expect(await watch.started()).toEqual([{ id: name, name, service }]);
   });
 
   it('is what runs already when the watch begins', async () => {
     const { watch } = await watched({ ...stopped(), db: { service: 'db', up: true } });
-    await watch.begin();
+    await watch.begin(new AbortController());
     expect(await watch.started()).toEqual([{ id: 'db', name: 'db', service: 'db' }]);
   });
 
   it('is no longer what was stopped before the watch began again', async () => {
     const containers: Record<string, Fake> = { ...stopped(), db: { service: 'db', startedAt: now } };
     const { watch } = await watched(containers);
-    await watch.begin();
+    await watch.begin(new AbortController());
     expect(await watch.started()).toEqual([]);
   });
 });
@@ -146,19 +147,21 @@ describe('an event', () => {
   ])('of %s ends the copy', async (_, name, fake) => {
     const containers = stopped();
     const { watch, report } = await watched(containers);
-    const signal = await watch.begin();
+    const work = new AbortController();
+    await watch.begin(work);
     containers[name] = fake;
     await report(name);
-    await expect.poll(() => signal.aborted).toBe(true);
-    expect(signal.reason).toBeInstanceOf(SomethingStarted);
+    await expect.poll(() => work.signal.aborted).toBe(true);
+    expect(work.signal.reason).toBeInstanceOf(SomethingStarted);
   });
 
   it('tells of a container that is gone before the next look', async () => {
     const containers: Record<string, Fake> = { ...stopped(), run: { service: 'app', isOneOff: true } };
     const { watch, report } = await watched(containers);
-    const signal = await watch.begin();
+    const work = new AbortController();
+    await watch.begin(work);
     await report('run');
-    await expect.poll(() => signal.aborted).toBe(true);
+    await expect.poll(() => work.signal.aborted).toBe(true);
     delete containers.run;
     expect(await watch.started()).toEqual([{ id: 'run', name: 'run', service: '' }]);
   });
@@ -170,11 +173,12 @@ describe('an event', () => {
   ])('of %s ends nothing', async (_, fake) => {
     const containers: Record<string, Fake> = { ...stopped(), other: fake };
     const { watch, report, asked } = await watched(containers);
-    const signal = await watch.begin();
+    const work = new AbortController();
+    await watch.begin(work);
     const before = asked('other');
     await report('other');
     await expect.poll(() => asked('other')).toBe(before + 1);
-    expect([await watch.started(), signal.aborted]).toEqual([[], false]);
+    expect([await watch.started(), work.signal.aborted]).toEqual([[], false]);
   });
 });
 

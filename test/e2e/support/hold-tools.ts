@@ -8,7 +8,7 @@ import type { Instance } from './instance.ts';
 export interface HeldTools {
   /** For `update(args, { socket })`. */
   socket: string;
-  /** Resolves when that container is about to start: it does not until `go`. */
+  /** Resolves when that container is about to start, or to copy what has changed: it does not until `go`. */
   reached: Promise<void>;
   go(): void;
 }
@@ -25,16 +25,28 @@ export async function holdTools({ directory }: Instance, verb: Verb, k = 1): Pro
   });
   const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let seen = 0;
-  engine.fail(async (asked) => {
-    const id = /^POST (?:\/v[\d.]+)?\/containers\/(\w+)\/start/.exec(asked)?.[1];
-    if (id === undefined) return false;
+  const hold = async (id: string): Promise<void> => {
     const { status, body } = await askEngine('GET', `/containers/${id}/json`);
-    if (status !== 200) return false;
+    if (status !== 200) return;
     const { Cmd, Labels } = (JSON.parse(body) as ContainerInspection).Config;
-    if (!('svc-updater.scratch' in (Labels ?? {})) || Cmd?.[0] !== verb || ++seen !== k) return false;
+    if (!('svc-updater.scratch' in (Labels ?? {})) || Cmd?.[0] !== verb || ++seen !== k) return;
     reached.resolve();
     await gate.promise;
-    return false;
-  });
+  };
+  const idIn = (asked: string, what: string) =>
+    new RegExp(`^POST (?:/v[\\d.]+)?/containers/(\\w+)/${what}`).exec(asked)?.[1];
+  // The container of the cold copy is started while services stop, and begins when it is told to.
+  if (verb === 'cold') {
+    engine.holdInput((asked) => {
+      const id = idIn(asked, 'attach');
+      return id === undefined ? null : hold(id);
+    });
+  } else {
+    engine.fail(async (asked) => {
+      const id = idIn(asked, 'start');
+      if (id !== undefined) await hold(id);
+      return false;
+    });
+  }
   return { socket, reached: reached.promise, go: gate.resolve };
 }

@@ -181,11 +181,12 @@ async function restoreOnce(
   { doors, watch, found }: { doors: DataDoors; watch: StartWatch; found: PointRecord },
 ): Promise<void> {
   await standStill(context, journal);
-  const signal = await watch.begin();
+  const end = new AbortController();
+  await watch.begin(end);
   await withHeartbeat(
     context.log,
     'restoring the data',
-    restoreCopies(doors, found.place, found.point.mounts, signal),
+    restoreCopies(doors, found.place, found.point.mounts, end.signal),
   );
 }
 
