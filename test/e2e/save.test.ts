@@ -107,6 +107,21 @@ describe('while the data is copied', () => {
     await expectUpdated(instance, result.log);
   });
 
+  test('the container that copies is removed: everything runs again', async () => {
+    const instance = await createWithData();
+    const result = await during(instance, { args: good, verb: 'cold' }, async () => {
+      const own = ['ps', '--quiet', '--filter', `label=svc-updater.scratch=${instance.project}`];
+      const { stdout } = await execa('docker', own);
+      await execa('docker', ['rm', '--force', ...stdout.split('\n')]);
+    });
+    expectWords(result, {
+      exitCode: 4,
+      says: [/the container that reads and writes files /],
+      ends: [/^failed \(save-failed\): /],
+    });
+    await expectAsBefore(instance, result.log);
+  });
+
   test.each(['warm', 'cold'] as const)('SIGTERM cancels the update: %s copy', async (verb) => {
     const instance = await createWithData();
     const result = await during(instance, { args: good, verb }, async (run) => {

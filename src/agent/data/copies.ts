@@ -128,7 +128,8 @@ async function copy(doors: DataDoors, share: Share, call: Omit<Call, 'code'>): P
     });
     await askTools(doors, share, { ...call, code: 'save-failed' });
   } catch (error) {
-    if (!(error instanceof UpdateError) || error.code !== 'no-space') throw error;
+    // Also if the tools container was killed: an engine that is away is found by what follows.
+    if (!(error instanceof UpdateError) || !['no-space', 'engine-away'].includes(error.code)) throw error;
     throw new UpdateError('save-failed', error.message, { detail: error.detail, cause: error });
   }
 }

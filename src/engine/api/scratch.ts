@@ -68,15 +68,10 @@ export async function removeScratch(engine: Engine, id: string): Promise<void> {
   if (answer.status >= 400 && ![404, 409].includes(answer.status)) throw notDone(`remove ${id}`, answer);
 }
 
-/** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. Gives how many there were. */
-export async function removeScratches(
-  engine: Engine,
-  madeFor: string,
-  label = scratchLabel,
-): Promise<number> {
+/** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
+export async function removeScratches(engine: Engine, madeFor: string, label = scratchLabel): Promise<void> {
   const left = await listContainers(engine, { label: [`${label}=${madeFor}`] });
   for (const { id } of left) await removeScratch(engine, id);
-  return left.length;
 }
 
 /** Copies the files into a container, running or not, as compose did. @throws UpdateError engine-away */
