@@ -215,21 +215,32 @@ describe('a data service that is not started again by the engine', () => {
   });
 });
 
-test('an updater that is killed when the files are written: the next run starts everything, and updates', async () => {
-  const instance = await createWithData();
-  const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename}=fs;
-    fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/.env'))await new Promise((end)=>setTimeout(end,1e9))};
+test.each([
+  ['when the files are written', 'write', '.env', 'SVC_VERSION=v1.1.0'],
+  ['before anything is replaced', 'recreate', '.svc-updater/journal.json', '"phase": "recreate"'],
+])(
+  'an updater that is killed %s: the next run starts everything, and updates',
+  async (_, phase, file, text) => {
+    const instance = await createWithData();
+    const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename}=fs;
+    fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/${file}')&&
+    (await fs.readFile(to,'utf8')).includes(${JSON.stringify(text)}))await new Promise((end)=>setTimeout(end,1e9))};
     syncBuiltinESMExports()`;
-  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
-  const run = instance.startUpdate(good, { env });
-  await expect.poll(() => instance.read('.env'), { timeout: 60_000 }).toContain('v1.1.0');
-  await run.kill();
-  await run.done;
-  expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'running' });
-  const next = await instance.update(good);
-  expectWords(next, { exitCode: 0, says: ['was interrupted in write'], ends: [/^updated /] });
-  await expectUpdated(instance, next.log);
-});
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+    const run = instance.startUpdate(good, { env });
+    await expect.poll(() => instance.read(file).catch(() => ''), { timeout: 60_000 }).toContain(text);
+    await run.kill();
+    await run.done;
+    expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'running' });
+    // As the old version does if it is started meanwhile.
+    await instance.write('data/later', 'of v1.0.0');
+    const next = await instance.update(good);
+    expectWords(next, { exitCode: 0, says: [`was interrupted in ${phase}`], ends: [/^updated /] });
+    await expectUpdated(instance, next.log);
+    const [point = ''] = await pointsOf(instance);
+    expect(await readdir(join(point, '1-app', '0')), next.log).toContain('later');
+  },
+);
 
 test('a unit that starts an attached docker compose up again and again is named, if it wins', async () => {
   const instance = await createWithData();

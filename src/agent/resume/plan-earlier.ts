@@ -47,9 +47,12 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   const exhausted = now.attempt > maxAttempts;
   // Before `recreate`, what was stopped to save data is started again, and the update begins again.
   const isReplacing = phase === 'recreate' || phase === 'verify';
+  const isNewThere = started || now.newHasStarted;
+  // Until then the old version may have been started, and have written what is not in the restore point.
+  const isStale = data.point != null && !isNewThere;
   if (changeover !== null && goingBack === null && isReplacing) {
-    if (now.sameRequest && !exhausted) return { kind: 'go-on', changeover };
-    if (started || now.newHasStarted) {
+    if (now.sameRequest && !exhausted && !isStale) return { kind: 'go-on', changeover };
+    if (isNewThere) {
       return exhausted ? { kind: 'give-up' } : { kind: 'bring-forward', changeover };
     }
   }

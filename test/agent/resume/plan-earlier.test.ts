@@ -17,6 +17,8 @@ const domains = {
   phase: ['pull', 'save', 'write', 'recreate', 'verify', 'restore'],
   /** It was putting everything back, to `begin anew` or to `end`. */
   goingBack: ['no', 'begin anew', 'end'],
+  /** Data was saved, or is about to be. */
+  hasPoint: [false, true],
   started: [false, true],
   newHasStarted: [false, true],
   sameRequest: [false, true],
@@ -38,14 +40,19 @@ function situations(given: Given): Situation[] {
 
 const theChangeover = changeover();
 const theEnding = ending('failed');
+const restorePoint: NonNullable<JournalData['point']> = {
+  ...{ directory: '/opt/svc/.svc-updater/restore/20261126T104215Z', state: 'saved' },
+  ...{ services: [], inMemory: [], riders: [], ports: [], policies: [] },
+};
 
 function step(situation: Situation): EarlierStep {
-  const { ended, phase, goingBack, started, ...facts } = situation;
+  const { ended, phase, goingBack, hasPoint, started, ...facts } = situation;
   const back = { no: null, 'begin anew': { ending: null }, end: { ending: theEnding } };
   const data: JournalData = journalData({
     phase,
     changeover: phase === 'pull' ? null : theChangeover,
     goingBack: back[goingBack],
+    point: hasPoint ? restorePoint : null,
     started,
     outcome: ended === 'killed' ? null : ending(ended),
   });
@@ -69,6 +76,7 @@ const notReplacing = ['pull', 'save', 'write', 'restore'] as const;
 const replacing = ['recreate', 'verify'] as const;
 const notReplaced: Given = { ...unfinished, phase: notReplacing };
 const replaced: Given = { ...unfinished, phase: replacing };
+const theSame: Given = { ...replaced, sameRequest: [true] };
 const another: Given = { ...replaced, sameRequest: [false] };
 const toAnEnd: Given = { ...ours, goingBack: ['end'], phase: ['pull', 'save', 'write', ...replacing] };
 const restoring: Given = { ...ours, goingBack: ['end'], phase: ['restore'] };
@@ -91,7 +99,22 @@ const rows: [situation: string, given: Given, step: string][] = [
   ],
   ['it never gets as far as replacing', { ...notReplaced, ...tooOften }, 'put-back, then give-up'],
 
-  ['the same is asked for', { ...replaced, ...inTime, sameRequest: [true] }, 'go-on'],
+  ['the same is asked for', { ...theSame, ...inTime, hasPoint: [false] }, 'go-on'],
+  [
+    'the same, once the new has started',
+    { ...theSame, ...inTime, ...journalSaysStarted, hasPoint: [true] },
+    'go-on',
+  ],
+  [
+    'the same, the engine knows better',
+    { ...theSame, ...inTime, ...engineSaysStarted, hasPoint: [true] },
+    'go-on',
+  ],
+  [
+    'the same, and the old version may have written since the data was saved',
+    { ...theSame, ...inTime, ...noneStarted, hasPoint: [true] },
+    'put-back, then begin-anew',
+  ],
   ['something else is asked for', { ...another, ...inTime, ...noneStarted }, 'put-back, then begin-anew'],
   [
     'something else, once the new has started',
@@ -151,6 +174,10 @@ describe('planEarlier', () => {
     ['a way back is gone to its end', (now, to) => !isGoingBack(now) || isStrange(now) || isPutBack(to)],
     ['nobody gives up too early', (now, to) => !to.includes('give-up') || isExhausted(now)],
     ['nobody tries too often', (now, to) => !isExhausted(now) || !goesOn.includes(to)],
+    [
+      'nothing goes on with data that was saved before the old version may have run',
+      (now, to) => to !== 'go-on' || !now.hasPoint || hasStarted(now),
+    ],
     ['only the same is gone on with', (now, to) => to !== 'go-on' || (now.sameRequest && isReplacing(now))],
     [
       'nothing goes on from where data was saved',
@@ -172,7 +199,7 @@ describe('planEarlier', () => {
 
   it('hands over what it was given', () => {
     const changes = { changeover: theChangeover };
-    const again = { ...replaced, ...inTime, sameRequest: [true] } as const;
+    const again = { ...theSame, ...inTime, hasPoint: [false] } as const;
     expect(stepsOf(again)).toEqual([{ kind: 'go-on', ...changes }]);
     expect(stepsOf({ ...another, ...inTime, ...journalSaysStarted })).toEqual([
       { kind: 'bring-forward', ...changes },
