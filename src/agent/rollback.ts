@@ -63,7 +63,7 @@ export const rollback = (given: RollbackContext, read: ReadOptions): Promise<num
     if (pending !== null && isHalfDone(pending) && !yes) {
       throw new UpdateError('journal-pending', pendingSentence(pending));
     }
-    if (!yes) return showRollback(context, await findTarget(context, instance, soFar));
+    if (!yes) return showRollback(context, await findTarget(context, instance, soFar), discardCurrent);
     const lock = await takeLock(context, instance.own, mountedAt);
     soFar.lock = lock;
     const earlier = await settleEarlier(context, { instance, lock }, soFar);
@@ -178,16 +178,19 @@ async function newestPoint(directory: string, project: { name: string; directory
 }
 
 /** To which version and time, and how long services are unavailable for it. */
-function showRollback({ log, options }: RunContext, { record, from, planned }: Target): Ending {
+function showRollback(
+  { log, options }: RunContext,
+  { record, from, planned }: Target,
+  discardCurrent: boolean,
+): Ending {
   const { at, version, excluded, mounts, services, seconds: took } = record.point;
   const about = Math.ceil((took ?? 5) * 3);
   const names = and([options.product.name, ...services]);
   log.info(
     `rollback from ${from} to ${version} with the data saved at ${at}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
   );
-  log.warn(
-    `everything that was written since ${at} will be replaced; the current data is saved first, for manual recovery`,
-  );
+  const saved = discardCurrent ? '' : '; the current data is saved first, for manual recovery';
+  log.warn(`everything that was written since ${at} will be replaced${saved}`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0) log.info(`not in the restore point, and not changed: ${and(excluded)}`);
   log.enter('done');

@@ -93,7 +93,9 @@ async function fromTheBeginning(
   const texts = oldTexts(pulled.filePlan);
   const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
   const { saved, ...written } = await saving.catch(undo(texts));
-  return replace(context, { journal, ...written, texts, record: saved?.record ?? null });
+  // Without its restore point if another version was started meanwhile.
+  const record = journal.data.point ? (saved?.record ?? null) : null;
+  return replace(context, { journal, ...written, texts, record });
 }
 
 /** The phases `save`, if a restore point is wanted, and `write`. */

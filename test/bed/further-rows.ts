@@ -40,6 +40,8 @@ export const furtherRows: readonly BedRow[] = [
     async play(instance, note) {
       const known = await settled(instance, 'v1.0.0');
       const before = await held(instance, true);
+      // The row before has saved data for manual recovery, which stays until an update succeeds.
+      expectExit(await instance.run('restore-point', 'rm'), 0);
       const flags = ['--restore-point', '--no-rollback', '--wait-timeout', '15'];
       const stayed = await instance.run('update', ...flags, '--target', badTag('never-healthy'));
       note(stayed);

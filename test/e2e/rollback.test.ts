@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { startBadEngine } from '../rig/bad-engine.ts';
 import { expectWords } from './support/attempt.ts';
 import type { Instance } from './support/instance.ts';
 import {
@@ -76,6 +77,38 @@ test('a restore that fails leaves everything stopped, and the next update only f
   await execa('chattr', ['-i', note]);
   const next = await instance.update(bad);
   expectWords(next, { exitCode: 4, says: [], ends: [rolledBack], never: [/ (?:pull|save|recreate) /] });
+  await expectRestored(instance, next.log);
+});
+
+test('a new version that is started during each restore: everything stays stopped, and the next update restores again', async () => {
+  const instance = await createWithData({ publish: ['v1.1.1'] });
+  const socket = `${instance.directory}-starts.sock`;
+  const engine = await startBadEngine(socket);
+  onTestFinished(async () => {
+    await engine.close();
+    await rm(socket, { force: true });
+  });
+  const db = Object.values(await instance.containers()).find(({ service }) => service === 'db')?.id ?? '';
+  const up = ['compose', 'up', '-d', '--no-deps', 'app'];
+  let restores = 0;
+  engine.fail(async (asked) => {
+    const isStart = /^POST \S*\/containers\/\w+\/start/.test(asked) && asked.includes(db);
+    // The first start of the database is that after its data was saved.
+    if (isStart && ++restores > 1)
+      await execa('docker', up, { cwd: instance.directory, env: { SVC_VERSION: 'v1.1.1' } });
+    return false;
+  });
+  const broken = await instance.update(bad, { socket });
+  expectWords(broken, {
+    exitCode: 5,
+    says: [/restoring once more/],
+    ends: [/^broken \(data-not-restored\): /],
+  });
+  expect(restores).toBe(4);
+  expect(Object.values(await statesOf(instance)), broken.log).not.toContain('running');
+  await spoil(instance);
+  const next = await instance.update(bad);
+  expectWords(next, { exitCode: 4, says: ['restoring the data of v1.0.0'], ends: [rolledBack] });
   await expectRestored(instance, next.log);
 });
 

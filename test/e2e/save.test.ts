@@ -242,6 +242,32 @@ test.each([
   },
 );
 
+test('an update that is cancelled after another version was started on saved data is rolled back', async () => {
+  const instance = await createWithData();
+  const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename,access}=fs;
+    const until=async(path)=>{for(;;){try{await access(path);return}catch{await new Promise((end)=>setTimeout(end,50))}}};
+    fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/.env'))await until('/tmp/go')};
+    syncBuiltinESMExports()`;
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
+  const run = instance.startUpdate(good, { env });
+  await expect.poll(() => instance.read('.env'), { timeout: 60_000 }).toContain('v1.1.0');
+  await instance.compose('up', '-d', '--no-deps', 'app');
+  await expect.poll(() => instance.version(), { timeout: 60_000 }).toBe('v1.1.0');
+  await instance.write('data/note', 'of v1.1.0\n');
+  await run.kill('SIGTERM');
+  await execa('docker', ['exec', run.name, 'touch', '/tmp/go']);
+  const result = await run.done;
+  expectWords(result, {
+    exitCode: 4,
+    says: ['the update was cancelled after another version was started'],
+    ends: [/^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at /],
+  });
+  await instance.waitUntilHealthy();
+  expect(await statesOf(instance), result.log).toEqual(allUp);
+  expect(await instance.version()).toBe('v1.0.0');
+  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
+});
+
 test('a unit that starts an attached docker compose up again and again is named, if it wins', async () => {
   const instance = await createWithData();
   const unit = execa('sh', ['-c', 'while :; do docker compose up app worker db; sleep 1; done'], {

@@ -55,8 +55,10 @@ export async function undoBeforeRecreate(
   const error = unlessStarted(cause);
   const { engine, log, options, cancellation } = context;
   const isThere = await engine.answers();
-  if (isThere && error instanceof UpdateError && !options.noRollback && (await isOverSaved(context, journal)))
-    return rollBack(context, { journal, hashing: null }, error);
+  const lasting = { ...context, engine: engine.uncancellable() };
+  const failure = isThere && !options.noRollback ? unlessCancelled(error) : null;
+  if (failure instanceof UpdateError && (await isOverSaved(lasting, journal)))
+    return rollBack(lasting, { journal, hashing: null }, failure);
   // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
   // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
@@ -74,6 +76,12 @@ export async function undoBeforeRecreate(
 const unlessStarted = (error: unknown): unknown =>
   error instanceof UpdateError && error.code === 'not-brought-back'
     ? new UpdateError('save-failed', error.message, { detail: error.detail, cause: error })
+    : error;
+
+/** A run that is cancelled does not leave another version on data that is saved. */
+const unlessCancelled = (error: unknown): unknown =>
+  error instanceof Cancelled
+    ? new UpdateError('containers-changed', 'the update was cancelled after another version was started')
     : error;
 
 /** The new version was started on data that is saved: by `docker compose up`, from files that were just written. */
@@ -230,6 +238,8 @@ async function isOvertaken(context: RunContext, journal: Journal, round: number)
   if (!newHasStarted(changeover, containers)) return false;
   const message = 'the new version was started while the old one was being restored';
   if (round >= rounds) {
+    // The next run restores the data again.
+    await writePointState(journal, { state: 'saved' });
     await standStill(context, journal);
     throw new UpdateError('data-not-restored', `${message}, again and again`);
   }

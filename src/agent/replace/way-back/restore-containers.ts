@@ -8,7 +8,7 @@ import { Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { and } from '../../log/wording.ts';
 import type { RunContext } from '../../process/run-context.ts';
-import { type Changeover, type ContainerRecord, recordsOf } from '../../state/changeover.ts';
+import { type Changeover, type ContainerRecord, newHasStarted, recordsOf } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
 import { awaitHealthy } from '../await-healthy.ts';
 import { stopAll } from '../containers.ts';
@@ -37,6 +37,8 @@ export async function restoreContainers(
   const work: RestoreWork = { ...context, journal, changeover, successors: new Map(), agreed: new Set() };
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
+    // Not removed unnoticed: the data has to be restored once more.
+    if (journal.data.phase === 'restore' && newHasStarted(changeover, before)) return;
     const failure = await bringBack(before, work);
     if (failure === null) return;
     if (failure instanceof Interrupted || attempt === tries) throw failure;
