@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { expectThat } from '../faults/fault.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
-import { badTag, goodTag } from './bed-instance.ts';
+import { type BedInstance, badTag, goodTag } from './bed-instance.ts';
 import { expectBack, held, settled } from './expect.ts';
 import { judge, look } from './judge/look.ts';
 import type { BedRow } from './run-bed.ts';
@@ -9,6 +9,10 @@ import type { BedRow } from './run-bed.ts';
 const lastLine = ({ log }: UpdateResult) => log.trim().split('\n').at(-1);
 const expectExit = (result: UpdateResult, code: number) =>
   expectThat(result.exitCode === code, `exit code ${result.exitCode}, not ${code}: ${lastLine(result)}`);
+
+/** The row before has saved data for manual recovery, which stays until an update succeeds. */
+const removePoints = async (instance: BedInstance) =>
+  expectExit(await instance.run('restore-point', 'rm'), 0);
 
 /** Rollbacks by command, and many files. */
 export const furtherRows: readonly BedRow[] = [
@@ -40,8 +44,7 @@ export const furtherRows: readonly BedRow[] = [
     async play(instance, note) {
       const known = await settled(instance, 'v1.0.0');
       const before = await held(instance, true);
-      // The row before has saved data for manual recovery, which stays until an update succeeds.
-      expectExit(await instance.run('restore-point', 'rm'), 0);
+      await removePoints(instance);
       const flags = ['--restore-point', '--no-rollback', '--wait-timeout', '15'];
       const stayed = await instance.run('update', ...flags, '--target', badTag('never-healthy'));
       note(stayed);
@@ -62,6 +65,7 @@ export const furtherRows: readonly BedRow[] = [
       await execa('python3', ['-c', make, instance.trees.uploads ?? '']);
       const known = await settled(instance, 'v1.0.0');
       const before = await held(instance, true);
+      await removePoints(instance);
       const flags = ['--restore-point', '--wait-timeout', '15'];
       const result = await instance.run('update', ...flags, '--target', badTag('empties-uploads'));
       note(result);
