@@ -33,16 +33,26 @@ export async function equalizeContents(
 ): Promise<boolean> {
   let isComplete = true;
   const comparison = new Comparison(more);
+  // A link in place of a directory would lead elsewhere.
+  const missing = new Set<string>();
   for await (const { name, full, status } of walk(to, excluded)) {
-    if (!status?.isFile()) continue;
-    const source = Buffer.concat([Buffer.from(from), name]);
-    if (!unlessGone(() => lstatSync(source))?.isFile()) continue;
+    if (missing.has(parentOf(name))) {
+      if (status?.isDirectory()) missing.add(name.toString('latin1'));
+      continue;
+    }
+    const path = Buffer.concat([Buffer.from(from), name]);
+    const source = status && unlessGone(() => lstatSync(path));
+    if (status?.isDirectory() && !source?.isDirectory()) missing.add(name.toString('latin1'));
+    if (!status?.isFile() || !source?.isFile()) continue;
     // A mounted file cannot be replaced by another one.
     if (status.nlink > 1 && !isFile) isComplete = false;
-    else await comparison.equalize(source, full);
+    else await comparison.equalize(path, full);
   }
   return isComplete;
 }
+
+const parentOf = (name: Buffer): string =>
+  name.subarray(0, Math.max(name.lastIndexOf('/'), 0)).toString('latin1');
 
 class Comparison {
   readonly #wanted = Buffer.allocUnsafe(chunkBytes);

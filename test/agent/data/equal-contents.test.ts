@@ -104,6 +104,20 @@ describe('equalizeContents', () => {
       expect(readFileSync(join(to, name), 'latin1')).toBe('old');
   });
 
+  it('follows no link that took the place of a directory', async () => {
+    const { from, to } = trees();
+    const outside = join(from, '..', 'outside');
+    for (const path of [outside, join(to, 'directory')]) mkdirSync(join(path, 'sub'), { recursive: true });
+    for (const name of ['file', 'sub/file']) {
+      writeFileSync(join(outside, name), 'outside');
+      writeFileSync(join(to, 'directory', name), 'old');
+    }
+    symlinkSync(outside, join(from, 'directory'));
+    expect(await equalize({ from, to })).toEqual({ isComplete: true, bytes: 0 });
+    for (const name of ['file', 'sub/file'])
+      expect(readFileSync(join(to, 'directory', name), 'latin1')).toBe('old');
+  });
+
   it('says that it leaves a file with several names, unless it is mounted alone', async () => {
     const { from, to } = trees();
     for (const name of ['one', 'other']) writeFileSync(join(from, name), name);
