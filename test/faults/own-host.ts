@@ -55,14 +55,17 @@ export function runInOwnHost(script: string, args: readonly string[]): Promise<n
  * Starts the engine, a registry and the test host, in a process that `runInOwnHost` has started.
  * @param flags more of them for the daemon
  */
-export async function openOwnHost(flags: readonly string[] = []): Promise<OwnHost> {
+export async function openOwnHost(
+  flags: readonly string[] = [],
+  composeBytes = 64_000_000,
+): Promise<OwnHost> {
   const directory = ownDirectory();
   endWithParent();
   await bringUpLoopback(directory);
   // What is mounted here later is seen by the machine, which was started before.
   await execa('mount', ['--make-rshared', '/'], { timeout: 10_000 });
   const engineDisk = await SmallDisk.mount(join(directory, 'data'), 4_000_000_000);
-  const composeDisk = await SmallDisk.mount(join(directory, 'compose'), 64_000_000);
+  const composeDisk = await SmallDisk.mount(join(directory, 'compose'), composeBytes);
   const engine = new OwnEngine(directory, basename(directory), flags);
   await engine.start();
   await loadImage(updaterImage, outerEngineOf(), `unix://${engine.socket}`);

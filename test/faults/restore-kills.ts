@@ -67,7 +67,7 @@ async function main(): Promise<number> {
     return runInOwnHost(import.meta.filename, args);
   }
   const logs = join(tmpdir(), `restore-kills-${seed}`);
-  const { host, close } = isOnOwnEngine ? await openOwnHost() : await openTestHost();
+  const { host, close } = isOnOwnEngine ? await openOwnHost([], 2_000_000_000) : await openTestHost();
   for (const image of values.images?.split(',').filter(Boolean) ?? []) {
     await loadImage(image, outerEngineOf(), `unix://${engineSocket}`);
   }
