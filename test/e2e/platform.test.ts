@@ -25,6 +25,8 @@ beforeAll(async () => {
   const host = inject('host');
   const assets = join(host.directory, `releases-${randomBytes(3).toString('hex')}`);
   forge = await startForge({ upstream: host.registry, address: await bridgeAddress(), assets });
+  // The server has what it offers downloaded at once: not before somebody has seen it pulled.
+  forge.slow(slowPace / 4);
   forge.publish('v1.1.0');
   [platform, browser] = await Promise.all([
     startPlatform(host, { feed: forge.feed, registry: forge.registry, assets }),
@@ -103,8 +105,6 @@ it('is refused while a job runs, until it has ended', async () => {
 });
 
 it('is cancelled while it pulls', async () => {
-  // Long enough for three people to look at it.
-  forge.slow(slowPace / 4);
   await anna.press('Update now');
   await anna.sees('Pulling');
   await anna.page.locator('dialog progress').waitFor();
