@@ -93,7 +93,7 @@ async function fromTheBeginning(
   const texts = oldTexts(pulled.filePlan);
   const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
   const { saved, ...written } = await saving.catch(undo(texts));
-  // Without its restore point if another version was started meanwhile.
+  // Without its restore point if another version was started in the meantime.
   const record = journal.data.point ? (saved?.record ?? null) : null;
   return replace(context, { journal, ...written, texts, record });
 }

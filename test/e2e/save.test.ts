@@ -232,7 +232,7 @@ test.each([
     await run.kill();
     await run.done;
     expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'running' });
-    // As the old version does if it is started meanwhile.
+    // As the old version does if it is started in the meantime.
     await instance.write('data/later', 'of v1.0.0');
     const next = await instance.update(good);
     expectWords(next, { exitCode: 0, says: [`was interrupted in ${phase}`], ends: [/^updated /] });

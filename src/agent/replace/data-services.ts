@@ -193,8 +193,11 @@ async function startService(work: StartWork, service: string): Promise<void> {
 }
 
 async function startOne(engine: StartWork['engine'], id: string, name: string): Promise<void> {
-  const deadlineMs = startDeadlineMs;
-  const answer = await askApi(engine, { method: 'POST', path: `/containers/${id}/start`, deadlineMs });
+  const answer = await askApi(engine, {
+    method: 'POST',
+    path: `/containers/${id}/start`,
+    deadlineMs: startDeadlineMs,
+  });
   if (answer.status < 400) return;
   throw new UpdateError('not-brought-back', `${name} could not be started`, { detail: [refusal(answer)] });
 }

@@ -153,7 +153,7 @@ export async function saveCurrent(
         'save-failed',
         'another version was started while the current data was being saved',
       );
-    await withHeartbeat(context.log, 'writing to the disk', syncPoint(work.place));
+    await syncCopies(work);
     await work.record.update({ at: new Date().toISOString() });
     context.log.info(`saved the current data in ${work.place.directory}, for manual recovery`);
   } finally {
@@ -249,6 +249,9 @@ const startWatch = ({ doors, journal, changeover, planned }: SaveWork): Promise<
     mounts: planned.mounts,
   });
 
+const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
+  withHeartbeat(log, 'writing to the disk', syncPoint(place));
+
 /** False if another version was started. */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
   const { log, journal, planned, record } = work;
@@ -258,10 +261,7 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
     return false;
   }
   const at = new Date().toISOString();
-  await Promise.all([
-    startDataServices(work),
-    withHeartbeat(log, 'writing to the disk', syncPoint(work.place)),
-  ]);
+  await Promise.all([startDataServices(work), syncCopies(work)]);
   const took = performance.now() - stoppedAt;
   await record.update({ at, seconds: Math.round(took / 100) / 10 });
   await writePointState(journal, { state: 'saved' });
