@@ -27,10 +27,19 @@ export const removePoint = (given: RunContext, read: ReadOptions): Promise<numbe
     const directory = pointsDirectory(options.restoreDir, paths, project);
     if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not tried on podman');
     const doors = { engine, log, project: place.name, toolsImage: own.imageId };
-    const count = await discardPoints(doors, directory, project);
+    const { removed, failures } = await discardPoints(doors, directory, project);
+    const [failure] = failures;
+    if (failure !== undefined) {
+      const message = `${counted(removed, 'restore point')} removed, ${failures.length} could not be removed`;
+      const directories = failures.map(({ directory }) => directory).join(' ');
+      const advice = `If you need none of them any more, remove them yourself: rm -r ${directories}.`;
+      throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
+    }
     log.enter('done');
     const message =
-      count === 0 ? 'unchanged: there is no restore point' : `removed: ${counted(count, 'restore point')}`;
+      removed === 0
+        ? 'unchanged: there is no restore point'
+        : `removed: ${counted(removed, 'restore point')}`;
     log.info(message);
     return { outcome: 'unchanged', exitCode: 0, message };
   });

@@ -206,6 +206,14 @@ test('a rollback is refused if the restore point or the project has changed', as
     expectWords(await instance.update(['rollback']), { exitCode: 3, says: [], ends: [ends] });
     await undo();
   }
+  const mend = await replacing(record, '"version": "v1.0.0"', '"version": "v1.0.1"')();
+  expectWords(await instance.update(['restore-point', 'rm']), {
+    exitCode: 3,
+    says: [`the restore point in ${point} could not be removed: `],
+    ends: [new RegExp(`^refused \\(point-damaged\\): nothing was changed\\..* rm -r ${point}\\.$`)],
+  });
+  expect(await pointsOf(instance)).toEqual([point]);
+  await mend();
   const again = await instance.update(['rollback']);
   expect(again.exitCode, again.log).toBe(0);
   await replacing(copy, 'v1.0.0', 'v1.0.1')();

@@ -1,8 +1,9 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { parseLine } from '../../src/progress/line.ts';
+import { startBadEngine } from '../rig/bad-engine.ts';
 import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
 import { expectWords } from './support/attempt.ts';
 import type { Instance } from './support/instance.ts';
@@ -120,6 +121,21 @@ describe('while the data is copied', () => {
       ends: [/^failed \(save-failed\): /],
     });
     await expectAsBefore(instance, result.log);
+  });
+
+  test('the engine loses its answer with the name of the container that copies: nothing is left of it', async () => {
+    const instance = await createWithData();
+    const socket = `${instance.directory}-lost.sock`;
+    const engine = await startBadEngine(socket);
+    onTestFinished(() => engine.close());
+    const run = instance.startUpdate(good, { socket });
+    await run.waitFor('copying the data, ');
+    engine.loseAnswer(/^POST \/containers\/create/);
+    const { exitCode, log } = await run.done;
+    expect(exitCode, log).toBe(0);
+    await expectUpdated(instance, log);
+    const own = ['ps', '--all', '--quiet', '--filter', `label=svc-updater.scratch=${instance.project}`];
+    expect((await execa('docker', own)).stdout, log).toBe('');
   });
 
   test.each(['warm', 'cold'] as const)('SIGTERM cancels the update: %s copy', async (verb) => {

@@ -42,6 +42,8 @@ export interface BadEngine {
   holdInput(which: (asked: string) => Promise<void> | null): void;
   /** The connections of the next so many requests that match break, 200 ms after the engine has got them. */
   breakOff(pattern: RegExp, times: number): void;
+  /** The next request that matches is done, and its answer never arrives. */
+  loseAnswer(pattern: RegExp): void;
   /** Cuts every connection and takes none, until `up`. */
   down(): void;
   up(): void;
@@ -60,6 +62,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   let hanging: RegExp | null = null;
   let failing: (asked: string) => boolean | Promise<boolean> = () => false;
   let breaking: { pattern: RegExp; times: number } | null = null;
+  const lost = new Set<RegExp>();
   let inputs: (asked: string) => Promise<void> | null = () => null;
   let away = false;
 
@@ -83,7 +86,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     if (breaking?.pattern.test(line) && breaking.times-- > 0) {
       setTimeout(() => asked.socket.destroy(), 200);
     }
-    serve(asked, answer, claims, alterations).catch(() => answer.destroy());
+    serve(asked, answer, { claims, alterations, lost }).catch(() => answer.destroy());
   });
   server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
     if (!notes(asked)) joinStreams(asked, near, head, () => inputs(lineOf(asked)));
@@ -123,6 +126,9 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
     breakOff: (pattern, times) => {
       breaking = { pattern, times };
     },
+    loseAnswer: (pattern) => {
+      lost.add(pattern);
+    },
     down: () => {
       away = true;
       cut();
@@ -143,11 +149,16 @@ function lineOf({ method, url = '', headers }: IncomingMessage): string {
   return `${method} ${headers['user-agent'] === undefined ? url.replace(/^\/v[\d.]+(?=\/)/, '') : url}`;
 }
 
+interface Faults {
+  claims: EngineClaims;
+  alterations: readonly Alteration[];
+  lost: Set<RegExp>;
+}
+
 async function serve(
   asked: IncomingMessage,
   answer: ServerResponse,
-  claims: EngineClaims,
-  alterations: readonly Alteration[],
+  { claims, alterations, lost }: Faults,
 ): Promise<void> {
   const refusal = refuse(asked.url ?? '', claims);
   if (refusal !== undefined) {
@@ -172,6 +183,13 @@ async function serve(
     // So old an engine does not tell a client what it speaks.
     if (minor(claims.apiVersion ?? '1.99') < 24) delete got.headers['api-version'];
     if (/\/version$/.test(url ?? '')) return void rewriteVersion(got, answer, claims);
+    const isLost = [...lost].find((pattern) => pattern.test(lineOf(asked)));
+    if (isLost !== undefined) {
+      lost.delete(isLost);
+      got.resume();
+      answer.destroy();
+      return;
+    }
     answer.writeHead(got.statusCode ?? 502, got.headers);
     // Streams of events have no byte at first, and their headers are the answer.
     answer.flushHeaders();

@@ -1,3 +1,4 @@
+import { listTags } from '../../engine/api/query.ts';
 import { createScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { PointPlace } from './data-doors.ts';
@@ -8,11 +9,9 @@ const holderLabel = 'svc-updater.restore-point';
 
 const ownerOf = (project: string, place: PointPlace): string => `${project}/${nameOf(place)}`;
 
-/** Without a tag of our own, an image whose tag has moved goes in any clean-up that removes the container. */
-const tagOf = (project: string, place: PointPlace, imageId: string): string => {
-  const run = nameOf(place).slice(-16);
-  return `svc-updater-restore-point:${project}-${run}-${imageId.replace('sha256:', '').slice(0, 12)}`;
-};
+/** Without tags of our own, an image whose tag has moved goes in any clean-up that removes the container. */
+const tagsOf = (project: string, place: PointPlace): string =>
+  `svc-updater-restore-point:${project}-${nameOf(place).slice(-16)}-`;
 
 /** Protects images while a rollback may need them; an image that is gone is reported elsewhere. */
 export async function holdImages(
@@ -22,21 +21,18 @@ export async function holdImages(
   imageIds: readonly string[],
 ): Promise<void> {
   // Tags stay: such a tag may be the last name of its image, which would go with it.
-  for (const id of new Set(imageIds)) await engine.call(['tag', id, tagOf(project, place, id)]);
+  for (const id of new Set(imageIds)) {
+    const short = id.replace('sha256:', '').slice(0, 12);
+    await engine.call(['tag', id, `${tagsOf(project, place)}${short}`]);
+  }
   await removeScratches(engine, ownerOf(project, place), holderLabel);
   for (const id of new Set(imageIds))
     await createScratch(engine, id, ownerOf(project, place), { label: holderLabel });
 }
 
-export async function releaseImages(
-  engine: Engine,
-  project: string,
-  place: PointPlace,
-  imageIds: readonly string[],
-): Promise<void> {
+export async function releaseImages(engine: Engine, project: string, place: PointPlace): Promise<void> {
   await removeScratches(engine, ownerOf(project, place), holderLabel);
-  for (const id of new Set(imageIds)) {
-    // Removes only the name if the image has another one, or a container uses it.
-    await engine.call(['image', 'rm', '--no-prune', tagOf(project, place, id)]);
-  }
+  // Removes only the name if the image has another one, or a container uses it.
+  for (const tag of await listTags(engine, tagsOf(project, place)))
+    await engine.call(['image', 'rm', '--no-prune', tag]);
 }

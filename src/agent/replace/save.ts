@@ -7,8 +7,8 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { coldCopy, warmCopy } from '../data/copies.ts';
 import type { DataDoors, PointPlace } from '../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../data/discard-point.ts';
-import { holdImages, releaseImages } from '../data/hold-images.ts';
-import { makePlace, type Point, placeOf, putReserve, readPoint, syncPoint, toldOf } from '../data/point.ts';
+import { holdImages } from '../data/hold-images.ts';
+import { makePlace, type Point, placeOf, putReserve, syncPoint, toldOf } from '../data/point.ts';
 import { PointRecord } from '../data/point-record.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../data/watch-starts.ts';
@@ -357,17 +357,13 @@ export async function dropPoint(
   context: Pick<RunContext, 'engine' | 'log'>,
   journal: Journal,
 ): Promise<void> {
-  const { point, project, blueprints } = journal.data;
+  const { point, project } = journal.data;
   if (!point) return;
   const place = placeOf(point.directory, project);
   const doors = await dataDoors(context, journal);
-  const images = [...blueprints.map(({ imageId }) => imageId), doors.toolsImage];
-  await discardPoint(doors, place, { point: await readPoint(place).catch(() => null), images }).catch(
-    async (error: unknown) => {
-      if (!(error instanceof UpdateError)) throw error;
-      await releaseImages(doors.engine, project.name, place, images);
-      context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
-    },
-  );
+  await discardPoint(doors, place).catch((error: unknown) => {
+    if (!(error instanceof UpdateError)) throw error;
+    context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
+  });
   await journal.note({ point: null });
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { askApi } from '../../engine/api/api.ts';
+import { removeOwnScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
@@ -55,6 +56,7 @@ async function close(context: RunContext, soFar: RunSoFar, ending: Ending): Prom
   if (instance === null || (ending.exitCode !== 0 && !(await engine.answers()))) return;
   // If the outcome cannot be written, the next run finds an open journal and settles it. The log has its last line.
   await journal?.end(ending).catch(() => {});
+  if (lock !== null) await removeOwnScratches(engine).catch(() => {});
   // The lock goes before the restart policy: a kill between the two lets the engine start this container again, which
   // then finds the outcome in the journal and leaves nothing behind.
   await lock?.release().catch(() => {});

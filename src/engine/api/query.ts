@@ -82,6 +82,14 @@ export async function mountsWith(engine: Engine, path: string): Promise<NamedMou
     });
 }
 
+/** Tags that begin so. @throws UpdateError engine-away */
+export async function listTags(engine: Engine, prefix: string): Promise<string[]> {
+  const query = new URLSearchParams({ filters: JSON.stringify({ reference: [`${prefix}*`] }) });
+  const images = (await get(engine, `/images/json?${query}`, [])) as { RepoTags?: string[] | null }[];
+  // An image is listed with all its tags.
+  return images.flatMap(({ RepoTags }) => RepoTags ?? []).filter((tag) => tag.startsWith(prefix));
+}
+
 const listRaw = (engine: Engine, filters: Readonly<Record<string, readonly string[]>>): Promise<unknown> =>
   get(engine, `/containers/json?${new URLSearchParams({ all: '1', filters: JSON.stringify(filters) })}`, []);
 

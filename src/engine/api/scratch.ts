@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
@@ -13,6 +14,9 @@ import { listContainers } from './query.ts';
  * for, or the path it is to see.
  */
 const scratchLabel = 'svc-updater.scratch';
+/** Of those that this process has made: the answer that names one may be lost with the engine. */
+const makerLabel = 'svc-updater.maker';
+const maker = randomUUID();
 
 interface ScratchOptions {
   /** The platform whose content of the image the container has. */
@@ -51,7 +55,7 @@ export async function createScratch(
       // The engine creates no container without a command, and an image may have none.
       Cmd: ['-'],
       ...config,
-      Labels: { [label]: madeFor },
+      Labels: { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) },
       HostConfig: { ...hostConfig, NetworkMode: networkMode, ...(mounts.length > 0 && { Mounts: mounts }) },
     },
   });
@@ -69,9 +73,15 @@ export async function removeScratch(engine: Engine, id: string): Promise<void> {
 }
 
 /** Removes the scratch containers that killed runs have made for that project, or to see that path, and left. */
-export async function removeScratches(engine: Engine, madeFor: string, label = scratchLabel): Promise<void> {
-  const left = await listContainers(engine, { label: [`${label}=${madeFor}`] });
-  for (const { id } of left) await removeScratch(engine, id);
+export const removeScratches = (engine: Engine, madeFor: string, label = scratchLabel): Promise<void> =>
+  removeLabelled(engine, `${label}=${madeFor}`);
+
+/** Removes those that this process has made, also if it was not told of them. */
+export const removeOwnScratches = (engine: Engine): Promise<void> =>
+  removeLabelled(engine, `${makerLabel}=${maker}`);
+
+async function removeLabelled(engine: Engine, label: string): Promise<void> {
+  for (const { id } of await listContainers(engine, { label: [label] })) await removeScratch(engine, id);
 }
 
 /** Copies the files into a container, running or not, as compose did. @throws UpdateError engine-away */

@@ -151,13 +151,6 @@ describe('the record of a restore point', () => {
       message: expect.stringContaining('EISDIR'),
     });
   });
-
-  it.skipIf(isRoot)('is unreadable, and not damaged, without the right to read it', async () => {
-    const place = await makePlace(usual(), owner, at);
-    await writePoint(place, pointOf(owner));
-    await chmod(record(place), 0);
-    await expect(readPoint(place)).rejects.toMatchObject({ code: 'point-unreadable' });
-  });
 });
 
 describe.runIf(isRoot)('in a directory of another user', () => {
