@@ -7,7 +7,7 @@ import { UpdateError } from '../progress/update-error.ts';
 import { lookAt } from './data/copies.ts';
 import type { DataDoors, PointPlace } from './data/data-doors.ts';
 import { judgeRollback } from './data/judge-rollback.ts';
-import { isComplete, isUsed, type Point, placesIn, pointsDirectory } from './data/point.ts';
+import { isComplete, isUsed, type Point, placesIn, pointsDirectory, savedAt } from './data/point.ts';
 import { PointRecord } from './data/point-record.ts';
 import type { PlannedPoint } from './data/survey-point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
@@ -24,7 +24,7 @@ import type { RunContext } from './process/run-context.ts';
 import { awaitQuiet } from './replace/await-others.ts';
 import { saveCurrent } from './replace/save.ts';
 import { restoreInstance, undoBeforeRecreate } from './replace/way-back/go-back.ts';
-import { beginRollback, checkPoint, savedAt } from './replace/way-back/restore-data.ts';
+import { beginRollback, checkPoint } from './replace/way-back/restore-data.ts';
 import { checkFiles, checkProject } from './resume/check-journal.ts';
 import { asMountedHere } from './resume/earlier-facts.ts';
 import { endingFacts, type RunSoFar } from './resume/run-so-far.ts';
@@ -50,43 +50,47 @@ type RollbackContext = RunContext & { options: RollbackOptions };
  * exit code.
  */
 export const rollback = (given: RollbackContext, read: ReadOptions): Promise<number> =>
-  toItsEnd(given, async (soFar) => {
-    const { yes, discardCurrent } = given.options;
-    const instance = await findInstance(given);
-    soFar.instance = instance;
-    const ended = yes ? await endedBefore(instance) : null;
-    if (ended !== null) return repeatEnding(ended, given.log);
-    const context = await withProjectOptions(given, instance.place, read);
-    const { mountedAt } = instance.place;
-    await refuseForeignState(mountedAt);
-    const pending = await pendingJournal(stateDirectory(mountedAt));
-    if (pending !== null && isHalfDone(pending) && !yes) {
-      throw new UpdateError('journal-pending', pendingSentence(pending));
-    }
-    if (!yes) return showRollback(context, await findTarget(context, instance, soFar), discardCurrent);
-    const lock = await takeLock(context, instance.own, mountedAt);
-    soFar.lock = lock;
-    const earlier = await settleEarlier(context, { instance, lock }, soFar);
-    if (earlier.kind === 'over') return repeatEnding(earlier.ending, context.log);
-    if (earlier.kind === 'go-on')
-      throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
-    const found = await findTarget(context, instance, soFar);
-    const journal = new Journal(lock, {
-      ...emptyJournal,
-      run: runStamp(context.startedAt),
-      containerId: instance.own.id,
-      attempt: 1,
-      project: found.installation.project,
-      target: null,
-      services: found.back.services,
-      from: found.from,
-      tags: [],
-      containers: found.present.containers,
-    });
-    soFar.journal = journal;
-    if (!discardCurrent) await saveBefore(context, journal, found, soFar);
-    return rollBackTo(context, journal, found);
-  });
+  toItsEnd(
+    given,
+    async (soFar) => {
+      const { yes, discardCurrent } = given.options;
+      const instance = await findInstance(given);
+      soFar.instance = instance;
+      const ended = yes ? await endedBefore(instance) : null;
+      if (ended !== null) return repeatEnding(ended, given.log);
+      const context = await withProjectOptions(given, instance.place, read);
+      const { mountedAt } = instance.place;
+      await refuseForeignState(mountedAt);
+      const pending = await pendingJournal(stateDirectory(mountedAt));
+      if (pending !== null && isHalfDone(pending) && !yes) {
+        throw new UpdateError('journal-pending', pendingSentence(pending));
+      }
+      if (!yes) return showRollback(context, await findTarget(context, instance, soFar), discardCurrent);
+      const lock = await takeLock(context, instance.own, mountedAt);
+      soFar.lock = lock;
+      const earlier = await settleEarlier(context, { instance, lock }, soFar);
+      if (earlier.kind === 'over') return repeatEnding(earlier.ending, context.log);
+      if (earlier.kind === 'go-on')
+        throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
+      const found = await findTarget(context, instance, soFar);
+      const journal = new Journal(lock, {
+        ...emptyJournal,
+        run: runStamp(context.startedAt),
+        containerId: instance.own.id,
+        attempt: 1,
+        project: found.installation.project,
+        target: null,
+        services: found.back.services,
+        from: found.from,
+        tags: [],
+        containers: found.present.containers,
+      });
+      soFar.journal = journal;
+      if (!discardCurrent) await saveBefore(context, journal, found, soFar);
+      return rollBackTo(context, journal, found);
+    },
+    { isRollback: true },
+  );
 
 interface Target {
   installation: Installation;
@@ -168,13 +172,18 @@ async function editedOf(hashes: Point['fileHashes']): Promise<string[]> {
 
 /** Data that was saved before a rollback, and restore points that a rollback has used, are not rolled back to. */
 async function newestPoint(directory: string, project: { name: string; directory: string }) {
-  for (const place of await placesIn(directory, project)) {
+  const places = await placesIn(directory, project);
+  for (const place of places) {
     const record = await PointRecord.open(place);
     const { back, kind } = record?.point ?? {};
     if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
     if (back?.changeover) return { record, back, changeover: back.changeover };
   }
-  throw new UpdateError('no-point', `there is no restore point in ${directory}`);
+  const message =
+    places.length === 0
+      ? `there is no restore point in ${directory}`
+      : `a rollback has used the restore point in ${directory}, or it was never completed`;
+  throw new UpdateError('no-point', message);
 }
 
 /** To which version and time, and how long services are unavailable for it. */
@@ -187,10 +196,10 @@ function showRollback(
   const about = Math.ceil((took ?? 5) * 3);
   const names = and([options.product.name, ...services]);
   log.info(
-    `rollback from ${from} to ${version} with the data saved at ${at}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
+    `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
   );
   const saved = discardCurrent ? '' : '; the current data is saved first, for manual recovery';
-  log.warn(`everything that was written since ${at} will be replaced${saved}`);
+  log.warn(`everything that was written since then will be replaced${saved}`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0) log.info(`not in the restore point, and not changed: ${and(excluded)}`);
   log.enter('done');
@@ -219,9 +228,14 @@ async function rollBackTo(context: RunContext, journal: Journal, found: Target):
   const { log, cancellation, beganAt } = context;
   const { record, place, from, back } = found;
   const { point } = record;
+  const unwell = back.changeover?.containers.filter(({ runs, well }) => runs && !well) ?? [];
+  const health =
+    unwell.length === 0
+      ? ''
+      : `; ${and([...new Set(unwell.map(({ service }) => service))])} did not run well before the update, either: see docker compose logs`;
   cancellation.tooLate();
   const done = () =>
-    `updated ${from} → ${point.version} with the data saved at ${savedAt(point)} in ${seconds(performance.now() - beganAt)}; everything written since then was replaced`;
+    `updated ${from} → ${point.version} with the data saved at ${savedAt(point)} in ${seconds(performance.now() - beganAt)}; everything written since then was replaced${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   log.enter('save');
   await beginRollback(context, journal, { place, point, back }, ending);

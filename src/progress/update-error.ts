@@ -118,7 +118,10 @@ const table = {
     'refused',
     'Free space on that disk, or save restore points elsewhere with --restore-dir, then run it again.',
   ],
-  'no-point': ['refused', 'A rollback needs an update that was made with --restore-point.'],
+  'no-point': [
+    'refused',
+    'A rollback needs an update that was made with --restore-point; if it was made with --restore-dir, give the rollback the same.',
+  ],
   'point-damaged': [
     'refused',
     'Find out what has changed the files of the restore point. Its data can only be restored by hand.',

@@ -19,7 +19,9 @@ test('a bad release is rolled back with the data', async () => {
   expectWords(run, {
     exitCode: 4,
     says: ['the restore point saves ', 'v1.1.2 failed: rolling back to v1.0.0 with the data saved at '],
-    ends: [/^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d\d:\d\d:\d\d\. /],
+    ends: [
+      /^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /,
+    ],
   });
   expect(await instance.version()).toBe('v1.0.0');
   expect(await instance.boots()).not.toContain('app v1.1.2');
@@ -50,7 +52,7 @@ test('a good release is rolled back on request, once', async () => {
   const again = await instance.update(['rollback', '--yes']);
   expectWords(again, {
     exitCode: 3,
-    says: ['there is no restore point in '],
+    says: ['a rollback has used the restore point in '],
     ends: [/^refused \(no-point\): /],
   });
 });

@@ -21,7 +21,7 @@ import {
 const bad = ['--target', 'v1.1.1', '--restore-point', '--wait-timeout', '20'];
 const good = ['--target', 'v1.1.0', '--restore-point'];
 const rolledBack =
-  /^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d\d:\d\d:\d\d\. /;
+  /^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /;
 
 async function expectRestored(instance: Instance, log: string): Promise<void> {
   await instance.waitUntilHealthy();

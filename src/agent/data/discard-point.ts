@@ -1,7 +1,7 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { DataDoors, PointPlace } from './data-doors.ts';
 import { releaseImages } from './hold-images.ts';
-import { isUsed, placesIn, readPoint, removePlace } from './point.ts';
+import { isUsed, placesIn, readPoint, removePlace, savedAt } from './point.ts';
 
 type Owner = Parameters<typeof placesIn>[1];
 
@@ -29,8 +29,12 @@ export async function discardPoints(
   for (const place of places.filter((each) => !which.except?.includes(each.directory))) {
     if (which.onlyUsed && !(await isUsed(place))) continue;
     try {
-      await readPoint(place);
+      const point = await readPoint(place);
       await discardPoint(doors, place);
+      const what = point?.kind === 'current' ? 'the data saved before a rollback' : 'the restore point';
+      doors.log.info(
+        `removed ${what} in ${place.directory}${point?.at ? `: ${point.version}, saved at ${savedAt(point)}` : ''}`,
+      );
       discarded.removed++;
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;

@@ -266,8 +266,9 @@ export async function giveReserve({ directory }: PointPlace): Promise<void> {
 /** A restore point as the log reports it to programs. */
 export const toldOf = ({ at, version, bytes, seconds }: Point) => ({ at, version, bytes, seconds });
 
-/** In UTC: `10:42:15`. */
-export const clockTime = (at: string): string => at.slice(11, 19);
-
 /** The name of a restore point's folder, as labels and tags have it. */
 export const nameOf = ({ directory }: PointPlace): string => basename(directory).toLowerCase();
+
+/** `2026-11-21 10:42:15 UTC` */
+export const savedAt = ({ at }: Pick<Point, 'at'>): string =>
+  `${(at ?? '').slice(0, 19).replace('T', ' ')} UTC`;

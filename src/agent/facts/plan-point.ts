@@ -5,7 +5,7 @@ import { composeLabels } from '../../engine/labels.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type DataFacts, declareData } from '../data/declare.ts';
-import { placesIn, pointsDirectory, readPoint } from '../data/point.ts';
+import { isComplete, type Point, placesIn, pointsDirectory, readPoint, savedAt } from '../data/point.ts';
 import { type LastTime, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
@@ -44,8 +44,9 @@ export async function planPoint(
   );
   const found = await listVolumes(engine, [...new Set(volumes)]);
   const { updated, files } = facts;
+  const earlier = await earlierPoints(points, project);
   const surveyed = await surveyPoint(declared, {
-    ...{ updated, containers, last: await lastTime(points, project) },
+    ...{ updated, containers, last: lastTime(earlier) },
     doors: { engine, log, project: project.name, toolsImage: own.imageId },
     above: await existing(points, paths),
     around: {
@@ -56,6 +57,10 @@ export async function planPoint(
   });
   const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
   for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
+  for (const point of earlier)
+    log.info(
+      `removed once this update has succeeded: the restore point of ${point.version}, saved at ${savedAt(point)}`,
+    );
   for (const warning of surveyed.warnings) log.warn(warning);
   if (own.restartPolicy === 'no')
     log.warn(
@@ -64,16 +69,20 @@ export async function planPoint(
   return surveyed.point;
 }
 
-/** How long services were stopped for the newest restore point, and for how much data; null if there is none. */
-async function lastTime(
+/** Complete ones that can be read, the newest first. */
+async function earlierPoints(
   directory: string,
   project: { name: string; directory: string },
-): Promise<LastTime | null> {
-  for (const place of await placesIn(directory, project)) {
-    const point = await readPoint(place).catch(() => null);
-    if (point?.seconds != null) return { bytes: point.bytes, seconds: point.seconds };
-  }
-  return null;
+): Promise<Point[]> {
+  const places = await placesIn(directory, project);
+  const points = await Promise.all(places.map((place) => readPoint(place).catch(() => null)));
+  return points.filter((point): point is Point => point !== null && isComplete(point));
+}
+
+/** How long services were stopped for the newest restore point, and for how much data; null if there is none. */
+function lastTime(points: readonly Point[]): LastTime | null {
+  const timed = points.find(({ seconds }) => seconds !== null);
+  return timed ? { bytes: timed.bytes, seconds: timed.seconds ?? 0 } : null;
 }
 
 /** The directory itself, or the nearest one above it that exists: it is on the same disk. */

@@ -10,6 +10,8 @@ export interface EndingFacts {
   version: string | null;
   project: ComposeProject | null;
   services: readonly string[];
+  /** A restore point is complete, and the new version has not been rolled back. */
+  canRollBack?: boolean;
   /** Covered by a restore point and not updated: stopped while data is restored. */
   dataServices?: readonly string[];
   /** What an earlier run left, as long as it stands. */
@@ -20,6 +22,8 @@ export interface EndingFacts {
   isStopped?: boolean;
   /** Written files that were not put back, as somebody has saved them meanwhile. */
   leftAlone?: LeftAlone;
+  /** The run is a rollback that was asked for. */
+  isRollback?: boolean;
   /** Whose sentences they are to be; default svc. */
   product?: Product;
 }

@@ -32,9 +32,12 @@ interface Failure extends Ending {
 /** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
   const { touched, project, product = svc } = facts;
-  const own = (text: string) => ofProduct(project === null ? text : withOwnCommands(text, project), product);
+  const again = (text: string) =>
+    facts.isRollback ? text.replace('un the update again', 'un rollback --yes again') : text;
+  const own = (text: string) =>
+    again(ofProduct(project === null ? text : withOwnCommands(text, project), product));
   if (error instanceof Cancelled || error instanceof Interrupted) {
-    const advice = 'Run the update again when it suits.';
+    const advice = again('Run the update again when it suits.');
     const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
     return failure(end, 128 + cancelledBy);
   }
@@ -50,7 +53,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   const advice = [
     ...adviceOnPort(error),
     ['broken', 'not-well', 'not-brought-back'].includes(error.code)
-      ? adviceWhenBroken(facts, error.advice)
+      ? again(adviceWhenBroken(facts, error))
       : own(error.advice),
   ].join(' ');
   const { outcome, code, step } = error;
@@ -187,12 +190,14 @@ function adviceOnPort({ message, detail }: UpdateError): string[] {
       ];
 }
 
-function adviceWhenBroken(facts: EndingFacts, otherwise: string): string {
-  if (!facts.project) return otherwise;
+function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): string {
+  if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
   const mend = `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again`;
   // With files that somebody has saved, compose may start an older version than the one that has migrated.
   if (facts.leftAlone) return `${mend}.`;
-  return `${mend}, or: ${composeCommand(facts.project)} up -d --no-deps ${names}, from the compose directory.`;
+  const rollback =
+    code === 'broken' && facts.canRollBack ? ' To restore version and data from before: rollback --yes.' : '';
+  return `${mend}, or: ${composeCommand(facts.project)} up -d --no-deps ${names}, from the compose directory.${rollback}`;
 }

@@ -12,6 +12,7 @@ import {
   type Journal,
   type JournalData,
   pendingSentence,
+  pointFacts,
 } from '../state/journal.ts';
 import type { Lock } from '../state/lock.ts';
 
@@ -62,7 +63,7 @@ export function endingFacts({ earlier, installation, journal }: RunSoFar): Endin
       services: movedServices(installation).map(({ name }) => name),
       halfDone,
       touched: journal !== null && journal.data.changeover !== null,
-      ...(journal?.data.point && { dataServices: journal.data.point.services }),
+      ...(journal && pointFacts(journal.data)),
       ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
         isStopped: true,
       }),

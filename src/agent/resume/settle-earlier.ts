@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { removeScratches } from '../../engine/api/scratch.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { savedAt } from '../data/point.ts';
 import { type Ending, endingOf } from '../log/ending.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
@@ -9,7 +10,7 @@ import { recreate } from '../replace/recreate.ts';
 import { replacementOf } from '../replace/replacement.ts';
 import { dropPoint } from '../replace/save.ts';
 import { markGoingBack, restoreInstance, startAgain } from '../replace/way-back/go-back.ts';
-import { beginRollback, checkPoint, completePoint, savedAt } from '../replace/way-back/restore-data.ts';
+import { beginRollback, checkPoint, completePoint } from '../replace/way-back/restore-data.ts';
 import type { Changeover } from '../state/changeover.ts';
 import {
   endingFactsOf,

@@ -15,13 +15,14 @@ import { endingFacts, nothingYet, type RunSoFar } from './run-so-far.ts';
 export async function toItsEnd(
   context: RunContext,
   work: (soFar: RunSoFar) => Promise<Ending>,
+  kind: { isRollback?: boolean } = {},
 ): Promise<number> {
   const { log, options, cancellation } = context;
   const soFar = nothingYet();
   try {
     const ending = await work(soFar).catch((error) => {
       if (error instanceof Interrupted) throw error;
-      const facts = { ...endingFacts(soFar), product: options.product };
+      const facts = { ...endingFacts(soFar), product: options.product, ...kind };
       return reportEnding(error, log, facts, cancellation.signalNumber);
     });
     cancellation.over();

@@ -159,10 +159,19 @@ export const endingFactsOf = (data: JournalData, halfDone: string | null = null)
   services: data.changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name) ?? data.services,
   halfDone,
   touched: data.changeover !== null,
-  ...(data.point && { dataServices: data.point.services }),
+  ...pointFacts(data),
   ...(isAppStopped(data) && { isStopped: true }),
   ...(data.leftAlone && { leftAlone: data.leftAlone }),
 });
+
+/** What an ending says of the restore point. */
+export const pointFacts = ({ point, phase }: JournalData): Partial<EndingFacts> =>
+  point
+    ? {
+        dataServices: point.services,
+        canRollBack: point.state === 'saved' && (phase === 'recreate' || phase === 'verify'),
+      }
+    : {};
 
 /** No container of the app ran before that run, nor was one meant to. */
 export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {

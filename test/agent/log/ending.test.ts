@@ -218,3 +218,19 @@ it('tells of a port that the engine may hold by mistake', () => {
     'nothing of the new version has started. Next: See docker ps --filter publish=8080: where no container has that port, the engine holds it by mistake until it is restarted. See docker compose -p svc ps',
   );
 });
+
+it('names the rollback where that is to be repeated, and not the update with the bad release', () => {
+  const rollback = { ...touched, isRollback: true };
+  expect(ending(new Cancelled(), rollback).last).toMatch(/Next: Run rollback --yes again when it suits\.$/);
+  expect(ending(new UpdateError('not-brought-back', 'no'), rollback).last).toContain(
+    'then run rollback --yes again, or',
+  );
+});
+
+it('says that a rollback is possible where nothing was rolled back', () => {
+  const error = new UpdateError('broken', 'app is unhealthy');
+  expect(ending(error, { ...touched, canRollBack: true }).last).toMatch(
+    /restore version and data from before: rollback --yes\.$/,
+  );
+  expect(ending(error, touched).last).not.toContain('rollback');
+});

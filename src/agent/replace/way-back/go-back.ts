@@ -4,7 +4,7 @@ import { restoreFiles } from '../../../files/restore-files.ts';
 import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { missingVolumes } from '../../data/copies.ts';
-import { placeOf, readPoint } from '../../data/point.ts';
+import { placeOf, readPoint, savedAt } from '../../data/point.ts';
 import type { PointRecord } from '../../data/point-record.ts';
 import { type Ending, endingOf, keptEnding } from '../../log/ending.ts';
 import type { EndingFacts } from '../../log/ending-facts.ts';
@@ -26,7 +26,6 @@ import {
   completePoint,
   endRollback,
   restoreData,
-  savedAt,
   standStill,
   startDataAgain,
 } from './restore-data.ts';

@@ -7,7 +7,7 @@ import { Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
-import { clockTime, giveReserve, isComplete, markUsed, type Point, placeOf } from '../../data/point.ts';
+import { giveReserve, isComplete, markUsed, type Point, placeOf } from '../../data/point.ts';
 import { PointRecord } from '../../data/point-record.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
 import { type Ending, keptEnding } from '../../log/ending.ts';
@@ -276,6 +276,3 @@ export async function endRollback(journal: Journal): Promise<void> {
   await markUsed(placeOf(point.directory, project)).catch(() => {});
   await journal.note({ point: null });
 }
-
-/** `10:42:15` */
-export const savedAt = ({ at }: Point): string => clockTime(at ?? '');
