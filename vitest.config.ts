@@ -77,7 +77,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/swarm/**', 'test/rig/**'],
+          exclude: ['test/e2e/**', 'test/slow/**', 'test/swarm/**', 'test/rig/**'],
           // No measure of anything: what hangs ends in the end, and a busy machine is no failure.
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -97,6 +97,18 @@ export default defineConfig({
           fileParallelism: true,
           // More than the cores: what waits for a health check or a stop leaves its core to the others. A fourth one makes
           // the whole no faster on two cores, and gives each test's moments less of them.
+          maxWorkers: 3,
+        },
+      },
+      {
+        // A campaign: scripts/campaign slow.
+        test: {
+          name: 'slow',
+          include: ['test/slow/**/*.test.ts'],
+          globalSetup: ['test/e2e/support/global-setup.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          expect: { poll: { timeout: 60_000 } },
           maxWorkers: 3,
         },
       },

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
+import { parseOptions } from '../src/agent/process/options.ts';
+import { allCommands } from '../src/client/commands.ts';
+import { parseTyped } from '../src/client/parse.ts';
 import {
   agentRows,
   callsOfTrace,
@@ -13,42 +15,72 @@ import {
   sources,
   withoutNames,
 } from './documents/calls.ts';
-import { commands, type Proof } from './documents/commands.ts';
 import { codeOf, commandsOf, documents, read, root, tablesOf } from './documents/documents.ts';
 import { allCells } from './matrix/cells.ts';
+
+/** In their order. */
+const campaigns = [
+  ...(/^CAMPAIGNS='\n([\s\S]*?)'$/m.exec(read('scripts/campaign'))?.[1] ?? '').matchAll(/^\S+/gm),
+].map(([name]) => name);
+const allPrograms = [
+  'faults/main',
+  'faults/restore-kills',
+  'faults/swarm-faults',
+  'bed/main',
+  'products/choose',
+  'fuzz/main',
+  'matrix/main',
+].map((name) => read(`test/${name}.ts`));
 
 const unique = (list: readonly string[]): string[] => [...new Set(list)].sort();
 
 describe('every command in a document', () => {
   const shown = unique(documents.flatMap((path) => commandsOf(read(path))));
-  const proofs = Object.entries<Proof>(commands);
+  const startsWith = (start: string) =>
+    shown.filter((command) => command === start || command.startsWith(`${start} `));
+  const words = (command: string): string[] => command.split(/ (?!-D )/).filter(Boolean);
 
-  it('is run by a test, and no test runs one for no document', () => {
-    expect(shown).toEqual(unique(Object.keys(commands)));
+  it.each(startsWith('svc').map((command) => command.slice(4)))('svc %s is one of the client', (line) => {
+    const asked = words(line);
+    if (asked.join() !== '--version') expect(() => parseTyped(asked, allCommands())).not.toThrow();
   });
 
-  it('is run by the file that is said to run it', () => {
-    for (const [command, proof] of proofs) {
-      if ('says' in proof) expect(read(proof.in), `${proof.in} runs ${command}`).toContain(proof.says);
-    }
+  it.each(
+    startsWith('docker run').flatMap(
+      (command) => / [\w./-]*svc-updater:\w+ (.*)$/.exec(command)?.slice(1) ?? [],
+    ),
+  )('the updater takes %s', (line) => {
+    expect(() => parseOptions(words(line), {})).not.toThrow();
   });
 
-  it('of scripts/faults has words that it takes', async () => {
-    for (const [command, proof] of proofs) {
-      if (!('faults' in proof)) continue;
-      expect(existsSync(`${root}${proof.in}`)).toBe(true);
-      const check = ['test/faults/main.ts', '--check', ...proof.faults];
-      const { exitCode, all } = await execa(process.execPath, check, { cwd: root, all: true, reject: false });
-      expect(exitCode, `${command}: ${all}`).toBe(0);
-    }
+  it.each(shown.filter((command) => command.startsWith('scripts/')))(
+    '%s: there is such a script',
+    (command) => {
+      const [script = '', ...args] = words(command);
+      const text = read(script);
+      for (const option of args.filter((word) => word.startsWith('--'))) {
+        const programs = script === 'scripts/campaign' ? allPrograms : [text];
+        expect(
+          programs.some((each) => each.includes(option)),
+          option,
+        ).toBe(true);
+      }
+      if (script === 'scripts/campaign' && args[0] !== undefined) expect(campaigns).toContain(args[0]);
+      if (script === 'scripts/bench' && args[0] !== undefined && !args[0].startsWith('--'))
+        expect(existsSync(`${root}test/bench/${args[0]}.ts`)).toBe(true);
+    },
+  );
+
+  it.each(startsWith('npm run'))('%s is in package.json', (command) => {
+    expect(Object.keys(JSON.parse(read('package.json')).scripts)).toContain(words(command)[2]);
   });
 
-  it('of scripts/bench names a section that has a program', () => {
-    const sections = /^SECTIONS=\((.*)\)$/m.exec(read('scripts/bench'))?.[1]?.split(' ') ?? [];
-    for (const [command, proof] of proofs) {
-      if ('bench' in proof && proof.bench !== null) expect(sections, command).toContain(proof.bench);
-    }
-    for (const section of sections) expect(existsSync(`${root}test/bench/${section}.ts`), section).toBe(true);
+  it('is of a campaign if docs/development.md lists that', () => {
+    const table = tablesOf(read('docs/development.md')).find(({ head }) => head[0] === 'campaign');
+    expect(table?.rows.flatMap(([name = '']) => codeOf(name))).toEqual(campaigns);
+    const scheduled =
+      /campaign: \[(.*)\]/.exec(read('.github/workflows/campaigns.yml'))?.[1]?.split(', ') ?? [];
+    expect(scheduled.map((each) => each.split(' ')[0])).toEqual(campaigns);
   });
 
   it.each([

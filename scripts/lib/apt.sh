@@ -87,6 +87,13 @@ need_programs() {
   ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 }
 
+# Of tests: one that lacks some of these fails and says so, or is skipped.
+need_tools() {
+  need_programs mkfs.exfat=exfatprogs mount.exfat-fuse=exfat-fuse mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs setfacl=acl \
+    rsync=rsync haproxy=haproxy getfattr=attr openssl=openssl busybox=busybox \
+    chromium-headless-shell=chromium-headless-shell rootlesskit=rootlesskit slirp4netns=slirp4netns newuidmap=uidmap
+}
+
 # install_packages PACKAGE…: of the machine's own release.
 install_packages() {
   debian && [[ $(id -u) == 0 ]] || die "these packages are missing, and root on Debian would install them: $*"

@@ -6,9 +6,9 @@ import { type DatabaseKind, databaseKinds } from './app/database.ts';
 import { badReleases } from './bad-releases.ts';
 import { runBed, type Score } from './run-bed.ts';
 
-/** The program behind scripts/bed. */
+/** The program behind scripts/campaign bed. */
 
-const usage = `usage: scripts/bed [${databaseKinds.join('|')}|all] [--only NAME] [--unguarded] [--list]
+const usage = `usage: scripts/campaign bed [${databaseKinds.join('|')}|all] [--only NAME] [--unguarded] [--list]
 
 Updates an app with a database, uploads and other services to ${badReleases.length} bad releases, one after the other, each with a restore
 point. After each, everything must be as before, including the data.

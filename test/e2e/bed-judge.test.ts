@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { judge, walk } from '../bed/judge/look.ts';
 
-// What scripts/bed believes. Its databases are judged by `scripts/bed --unguarded`.
+// What scripts/campaign bed believes. Its databases are judged by `scripts/campaign bed --unguarded`.
 
 const seeder = fileURLToPath(new URL('../bed/seed-files.py', import.meta.url));
 let root: string;

@@ -1,11 +1,9 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { agentRows, callsOfTrace, covers } from '../documents/calls.ts';
-import { bump, commands, leastRights, type Proof, type RunCommand, updater } from '../documents/commands.ts';
-import { read, root } from '../documents/documents.ts';
-import { dockerConfig, startBadRegistry } from '../rig/bad-registry.ts';
+import { bump, leastRights, updater } from '../documents/commands.ts';
+import { commandsOf, read, root } from '../documents/documents.ts';
 import { engineSocket, findNamed } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
@@ -73,9 +71,6 @@ async function typed(command: string, place: Place = {}, expected = 0): Promise<
 }
 
 const byFile = shareInstance({ ...alone, publish: ['v1.1.0', 'v1.2.0'] });
-/** Its compose file has the name that compose finds by itself. */
-const byName = shareInstance({ kind: 'inline' });
-
 /** A `docker run …` of the documents, with this instance's directory, image and name in it. */
 function filledIn(command: string): string {
   const { directory, name } = byFile();
@@ -89,112 +84,43 @@ function filledIn(command: string): string {
 const update = async (command: string) =>
   expect(await typed(filledIn(command))).toMatch(/ INFO {2}done updated v\S+ → v\S+ in /);
 
-const inDirectory = (command: string) => typed(command, { cwd: byName().directory });
-
-/** What the updater calls, with the flags that the documents name in their order. */
-const isInTraces =
-  (...flags: string[]) =>
-  async () => {
-    const has = (line: string) => flags.every((flag) => line.includes(` ${flag} `));
-    expect(traces.some((trace) => trace.split('\n').some(has))).toBe(true);
-  };
-
-/** The log of an updater whose container was kept, by a command that ends with the name. */
-const logOfUpdater = async (command: string) => {
-  const { containers } = await findNamed(`${traced().name}-updater`);
-  const log = await typed(`${command} ${containers[0]?.name}`);
-  expect(log).toMatch(/ done updated /);
-};
-
 /** Its instance must not be taken for one that a person has left running. */
 const demoState = join(inject('host').directory, 'demo');
 
-/** The program behind scripts/demo: what that sets up before, scripts/test sets up, too. */
-async function demo(mode: 'run' | 'keep'): Promise<void> {
-  const script = read('scripts/demo');
-  expect(script).toMatch(
-    /exec "\$ROOT\/node_modules\/\.bin\/node" "\$ROOT\/test\/platform\/demo\/main\.ts" "\$mode"\n$/,
-  );
-  for (const step of ['need_node_modules', '/scripts/engine" up', 'choose_docker', '/scripts/image"']) {
-    expect(script).toContain(step);
-  }
-  const story = await typed(`${process.execPath} test/platform/demo/main.ts ${mode}`, {
-    // Three updates, and two ways back.
-    timeout: 500_000,
-    env: { STATE: demoState },
-  });
-  expect(story).toContain('app answers v1.1.0, and app and worker run its image');
-  expect(story).not.toContain('NOT SO');
-}
-
+/** Somebody may have left one running. */
 const isDemoThere = (await findNamed('svc-updater-demo')).containers.length > 0;
 
-/** Each is given its own text. */
-const run: Record<RunCommand, (command: string) => Promise<unknown>> = {
-  [bump]: async (command) => {
-    const log = await typed(filledIn(command), { cwd: byFile().directory });
-    expect(log).toContain('+SVC_VERSION=v1.2.0');
-  },
-  [`${updater} plan --target v1.1.0`]: async (command) =>
-    expect(await typed(filledIn(command))).toContain('done planned: nothing was changed'),
-  [`${updater} --target v1.1.0`]: update,
-  // The next release: the one before is there already.
-  [`${leastRights} --target v1.1.0`]: (command) => update(command.replace('v1.1.0', 'v1.2.0')),
-  'docker logs svc-updater': (command) => logOfUpdater(command.replace(' svc-updater', '')),
-  'docker logs -f': logOfUpdater,
-  "docker image inspect --format '{{.RepoDigests}}' IMAGE": async (command) => {
-    const { image } = byFile();
-    expect(await typed(command.replace('IMAGE', `${image}:v1.2.0`))).toContain(`${image}@sha256:`);
-  },
-
-  'docker compose config': async (command) => expect(await inDirectory(command)).toContain('services:'),
-  'docker compose ps': async (command) => expect(await inDirectory(command)).toContain('-worker-1'),
-  'docker compose logs app worker': inDirectory,
-  'docker compose pull': inDirectory,
-  'docker compose up -d': inDirectory,
-  'docker compose pull && docker compose up -d': inDirectory,
-  'docker compose -f compose.prod.yaml pull && docker compose -f compose.prod.yaml up -d': (command) =>
-    typed(command, { cwd: byFile().directory }),
-  'docker compose pull app worker && docker compose up -d --no-deps --wait app worker': inDirectory,
-  'docker login REGISTRY': async (command) => {
-    const login = { user: 'svc', password: 'correct horse' };
-    const registry = await startBadRegistry(inject('host').registry, login);
-    const config = await mkdtemp(join(inject('host').directory, 'login-'));
-    onTestFinished(() => registry.close());
-    // Without a terminal it cannot ask for them.
-    await writeFile(join(config, 'config.json'), dockerConfig(registry.host, login));
-    const place = { env: { DOCKER_CONFIG: config } };
-    expect(await typed(command.replace('REGISTRY', registry.host), place)).toContain('Login Succeeded');
-  },
-  'docker image prune': async (command) => {
-    // Other people's images may be among them: answered with no, which some clients end with 1.
-    const { all } = await execa('sh', ['-c', command], { input: 'n\n', all: true, reject: false });
-    expect(all).toContain('This will remove all dangling images');
-  },
-
-  'docker compose pull --policy always': isInTraces('compose', 'pull --policy always'),
-  'docker compose up -d --no-deps': isInTraces('compose', 'up --detach --no-deps'),
-  'docker compose up --no-deps --no-build --pull never': isInTraces(
-    'compose',
-    'up --detach --no-deps --no-build --pull never',
-  ),
-
-  'scripts/engine status': async (command) => expect(await typed(command)).toMatch(/^engine .*\ncompose /m),
-  'scripts/demo': () => demo('run'),
-  'scripts/demo --keep': () => demo('keep'),
-  'scripts/demo --remove': async (command) =>
-    expect(await typed(command, { env: { SVC_UPDATER_DEV_STATE: demoState } })).toContain(
-      'removed the platform of the demo',
-    ),
-  'scripts/bench --help': async (command) => expect(await typed(command)).toContain('usage: scripts/bench'),
-};
-
 describe('a command of the documents', () => {
-  for (const [command, proof] of Object.entries<Proof>(commands)) {
-    if (!('by' in proof)) continue;
-    const isDemo = command.startsWith('scripts/demo');
-    const timeout = isDemo ? 600_000 : 240_000;
-    const name = isDemo && isDemoThere ? `${command}: somebody has one` : command;
-    test.skipIf(isDemo && isDemoThere)(name, { timeout }, () => run[command as RunCommand](command));
-  }
+  test('bump', async () => {
+    const log = await typed(filledIn(bump), { cwd: byFile().directory });
+    expect(log).toContain('+SVC_VERSION=v1.2.0');
+  });
+
+  test('plan, update, and an update with the least rights', async () => {
+    expect(await typed(filledIn(`${updater} plan --target v1.1.0`))).toContain(
+      'done planned: nothing was changed',
+    );
+    await update(`${updater} --target v1.1.0`);
+    await update(`${leastRights} --target v1.2.0`);
+  });
+
+  test('by hand, from the compose directory', async () => {
+    const commands = commandsOf(read('README.md')).filter((each) =>
+      each.startsWith('docker compose -f compose.prod.yaml'),
+    );
+    expect(commands).toHaveLength(1);
+    await typed(commands.join(), { cwd: byFile().directory });
+  });
+
+  test.skipIf(isDemoThere)('scripts/demo', { timeout: 600_000 }, async () => {
+    const script = read('scripts/demo');
+    // What it sets up before, scripts/test sets up, too.
+    for (const step of ['need_node_modules', '/scripts/engine" up', 'choose_docker', '/scripts/image"'])
+      expect(script).toContain(step);
+    // Three updates, and two ways back.
+    const place = { timeout: 500_000, env: { STATE: demoState } };
+    const story = await typed(`${process.execPath} test/platform/demo/main.ts run`, place);
+    expect(story).toContain('app answers v1.1.0, and app and worker run its image');
+    expect(story).not.toContain('NOT SO');
+  });
 });

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 
-// A few tries of the faults that need an engine of their own; `scripts/faults engine power disk` makes all of them.
+// A few tries of the faults that need an engine of their own; `scripts/campaign faults engine power disk` makes all of them.
 
 const main = fileURLToPath(new URL('../faults/main.ts', import.meta.url));
 

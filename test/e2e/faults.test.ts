@@ -7,7 +7,7 @@ import { faults as kills } from '../faults/kill-faults.ts';
 import { faults as people } from '../faults/people-faults.ts';
 import { runFaults } from '../faults/run-faults.ts';
 
-// The short run of scripts/faults: always the same tries, spread over kinds of install, phases and moments. What the
+// The short run of scripts/campaign faults: always the same tries, spread over kinds of install, phases and moments. What the
 // other end-to-end tests hold already is left to them and to the long run.
 
 const seed = 3;

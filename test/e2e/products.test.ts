@@ -5,7 +5,7 @@ import { runProducts } from '../products/run-products.ts';
 import type { TrialName } from '../products/trials.ts';
 import { n8n } from '../products/work-and-home.ts';
 
-// Two products that are not svc, as published: scripts/products tries all of them, in every form.
+// Two products that are not svc, as published: scripts/campaign products tries all of them, in every form.
 
 const trials: readonly TrialName[] = ['plan', 'update'];
 

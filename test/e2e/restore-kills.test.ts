@@ -3,7 +3,7 @@ import { onTools } from '../faults/restore-moments.ts';
 import { RestoreStage } from '../faults/restore-stage.ts';
 import { type Try, tryOnce } from '../faults/restore-tries.ts';
 
-// A few of the tries of scripts/restore-kills.
+// A few of the tries of scripts/campaign restore-kills.
 
 test('after a kill while data is saved or restored, the next run ends with everything of one version', {
   timeout: 900_000,

@@ -7,9 +7,9 @@ import { groups } from './groups.ts';
 import type { Row } from './run-faults.ts';
 import { table } from './table.ts';
 
-/** What scripts/faults runs once everything is set up. Nothing here may ask for DOCKER_HOST at once: see groups.ts. */
+/** What scripts/campaign faults runs once everything is set up. Nothing here may ask for DOCKER_HOST at once: see groups.ts. */
 
-const usage = `usage: scripts/faults [group…] [--tries N] [--seed S] [--short]
+const usage = `usage: scripts/campaign faults [group…] [--tries N] [--seed S] [--short]
 
 Breaks updates on purpose, on a real engine with the real image, and judges each time what is left.
 Groups: ${groupNames.join(', ')}; all of them by default.

@@ -14,7 +14,7 @@ import { rollbackSteps, updateSteps } from './restore-moments.ts';
 import { type DataKind, dataKinds, prepareStage, RestoreStage, versions } from './restore-stage.ts';
 import { people, type Story, type Strike, type Tried, type Try, tryOnce } from './restore-tries.ts';
 
-/** The program behind scripts/restore-kills. */
+/** The program behind scripts/campaign restore-kills. */
 
 const strikes = [
   'updater',
@@ -26,7 +26,7 @@ const strikes = [
   'unit',
   ...Object.keys(people),
 ];
-const usage = `usage: scripts/restore-kills [--count N] [--seed S] [--each STRIKE] [--kind ${dataKinds.join('|')}] [--engine] [--damage] [--only PATTERN]
+const usage = `usage: scripts/campaign restore-kills [--count N] [--seed S] [--each STRIKE] [--kind ${dataKinds.join('|')}] [--engine] [--damage] [--only PATTERN]
 
 Kills the updater, its tools container, the database or the engine while data is saved and restored, or types a command of a second
 person, repeats the updater's command until it has ended, and checks that everything is wholly of one version.

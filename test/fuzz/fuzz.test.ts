@@ -4,7 +4,7 @@ import { composeView, envView } from './pins.ts';
 import { propertyOf } from './target.ts';
 import { targets } from './targets.ts';
 
-// A few cases of each; scripts/fuzz plays many.
+// A few cases of each; scripts/campaign fuzz plays many.
 
 const here = targets.filter((target) => target !== composeView && target !== envView);
 

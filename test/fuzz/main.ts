@@ -6,9 +6,9 @@ import fc from 'fast-check';
 import { propertyOf, type Target } from './target.ts';
 import { targets } from './targets.ts';
 
-/** What scripts/fuzz runs once everything is set up. */
+/** What scripts/campaign fuzz runs once everything is set up. */
 
-const usage = `usage: scripts/fuzz [--cases N] [--only NAME,…] [--seed N [--path P]]
+const usage = `usage: scripts/campaign fuzz [--cases N] [--only NAME,…] [--seed N [--path P]]
 
 Plays cases against all that reads what comes from outside: a million of them, and another million at the next call; it
 may be stopped at any time, and goes on where it was. What it finds it prints with the call that plays it again.
@@ -162,7 +162,7 @@ async function play(
   seed: number,
   how: { numRuns: number; path?: string },
 ): Promise<boolean> {
-  call = `scripts/fuzz --only ${target.name} --seed ${seed}`;
+  call = `scripts/campaign fuzz --only ${target.name} --seed ${seed}`;
   Atomics.store(beat, 0, 0);
   watchman.postMessage(call);
   const result = await fc.check(

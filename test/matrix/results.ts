@@ -17,7 +17,7 @@ export const rowNames = [
 export type RowName = (typeof rowNames)[number] | 'strangers' | 'kills' | 'points' | 'restart' | 'podman';
 
 /**
- * Those of a cell: whose files a user may not give away is a question of rootless engines alone, on which `scripts/faults` is not run
+ * Those of a cell: whose files a user may not give away is a question of rootless engines alone, on which `scripts/campaign faults` is not run
  * either. Podman has no server, and refusals of its own.
  */
 export function rowsOf(engine: EngineName): readonly RowName[] {

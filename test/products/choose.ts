@@ -3,7 +3,7 @@ import { products } from './all.ts';
 import type { Form, Product } from './product.ts';
 import { type TrialName, trialNames } from './trials.ts';
 
-export const usage = `usage: scripts/products [PRODUCT…] [--form FORM] [--trial TRIAL…] [--lanes N]
+export const usage = `usage: scripts/campaign products [PRODUCT…] [--form FORM] [--trial TRIAL…] [--lanes N]
 
 Sets up products that people host, by the facts of their published compose files and with stand-in images, and does with
 each what its owner does. Prints a table, and ends with 1 where something is not right.
@@ -15,7 +15,7 @@ each what its owner does. Prints a table, and ends with 1 where something is not
   --help          this text
 `;
 
-/** What is tried, by the words behind scripts/products. */
+/** What is tried, by the words behind scripts/campaign products. */
 export interface Choice {
   chosen: [Product, Form][];
   trials: readonly TrialName[] | undefined;

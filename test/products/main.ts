@@ -4,7 +4,7 @@ import { openTestHost } from '../rig/test-host.ts';
 import { choose, usage } from './choose.ts';
 import { runProducts, tableOf } from './run-products.ts';
 
-/** What scripts/products runs once everything is set up. */
+/** What scripts/campaign products runs once everything is set up. */
 
 process.exitCode = await main(process.argv.slice(2));
 

@@ -77,7 +77,7 @@ describe('docs/other-products.md', () => {
   });
 });
 
-describe('the words of scripts/products', () => {
+describe('the words of scripts/campaign products', () => {
   it.each([
     [['immich'], 3],
     [['--form', 'no version'], 2],
