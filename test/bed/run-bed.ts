@@ -93,7 +93,8 @@ function badRow(name: string, isPaused: boolean, patience = 25): BedRow {
       const result = await instance.run('update', '--restore-point', '--target', badTag(name), ...wait);
       note(result);
       expectThat(result.exitCode === 4, `exit code ${result.exitCode}: ${lastLine(result)}`);
-      const told = /rolled-back\): v1\.0\.0 is running again with the data saved at [\d-]+ \d\d:\d\d:\d\d UTC/;
+      const told =
+        /rolled-back\): v1\.0\.0 is running again with the data saved at [\d-]+ \d\d:\d\d:\d\d UTC/;
       expectThat(told.test(lastLine(result)), `the last line: ${lastLine(result)}`);
       await expectBack(instance, before, isPaused, known);
     },

@@ -137,7 +137,7 @@ test('are listed, held together, written down, and updated', async () => {
   const updated = await runUpdater(instance, toNext);
   expect(updated).toMatchObject({ exitCode: 0 });
   expect(updated.lines.at(-1)?.message).toMatch(
-    /^updated v1\.0\.0 → v1\.1\.0 .*to free \d+ MB: docker image rm /,
+    /^updated v1\.0\.0 → v1\.1\.0 .*to free up to \d+ MB: docker image rm /,
   );
   for (const each of [image, learning]) expect(updated.lines.at(-1)?.message).toContain(` ${each}:v1.0.0`);
   const after = await instance.containers();

@@ -167,7 +167,10 @@ async function runTry(task: Task, host: TestHost, pool: Pool, settings: Settings
   );
   await Promise.all(used.map(({ instance }) => instance.dispose()));
   const again = `--fault '${fault.name}' --tries 1 --seed ${seed}`;
-  return { lost: [...facts, `log: ${kept}`, `again: scripts/campaign faults ${fault.group} ${again}`], notes };
+  return {
+    lost: [...facts, `log: ${kept}`, `again: scripts/campaign faults ${fault.group} ${again}`],
+    notes,
+  };
 }
 
 /** Instances between tries; as few as can be, as each costs the machine its health checks. */

@@ -126,6 +126,6 @@ export async function freeable(engine: Engine, changeover: Changeover): Promise<
   };
 }
 
-/** `to free 12 MB: docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */
+/** `to free up to 12 MB: docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */
 export const howToFree = ({ references, size }: Freeable): string =>
-  `to free ${Math.round(size / 1_000_000)} MB: docker image rm ${references.join(' ')}`;
+  `to free up to ${Math.round(size / 1_000_000)} MB: docker image rm ${references.join(' ')}`;
