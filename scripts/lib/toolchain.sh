@@ -19,7 +19,8 @@ toolchain_folder() {
   printf '%s/toolchain/%s-%s%s\n' "$STATE" "$1" "$recipe" "${TOOLCHAIN_ARCH:+-$TOOLCHAIN_ARCH}"
 }
 
-toolchain_has() { [[ -d $(toolchain_folder "$1") ]]; }
+# With WITHOUT_TOOLCHAIN in the environment nothing of it is used, as on a machine that has never built it.
+toolchain_has() { [[ -z ${WITHOUT_TOOLCHAIN:-} && -d $(toolchain_folder "$1") ]]; }
 
 toolchain_possible() { [[ -z $(toolchain_why_not) ]]; }
 
