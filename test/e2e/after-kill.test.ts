@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { killAt, onEngineStep } from '../faults/kill.ts';
 import { differs } from '../judge/differs.ts';
-import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { judgeBroughtBack, judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';
 import { bump } from './support/bump.ts';
-import { createInstance, type Instance } from './support/instance.ts';
+import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // What the faults do at every moment, here at one: what the log, `plan` and `bump` say of it.
 
@@ -78,4 +79,34 @@ test('files that a killed run has written are put back before another target is 
   expect(log).toContain('what it had changed is put back: v1.0.0 runs');
   expect(log).toContain('done failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: See that');
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
+});
+
+test('a container that is killed again and again gives up, leaves the old version whole, and says so once more', async () => {
+  const instance = await createInstance({ ...alone, release: stuck });
+  const before = await look(instance);
+  const run = instance.startUpdate(['--target', 'v1.1.0'], { keep: true });
+  await run.waitFor('recreate stopping worker');
+  await run.kill();
+  await run.done;
+  // As often as the launcher's restart policy starts it.
+  const journal = JSON.parse(await instance.read('.svc-updater/journal.json'));
+  await instance.write('.svc-updater/journal.json', JSON.stringify({ ...journal, attempt: 4 }));
+  await instance.write('data/go', '');
+
+  const again = await execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
+  expect(again.exitCode, again.all).toBe(4);
+  expect(again.all).toContain('this updater was interrupted 4 times in recreate');
+  expect(again.all).toMatch(
+    /done failed \(killed-often\): nothing was changed, v1\.0\.0 runs on\. Next: Find out what ends it/,
+  );
+  // Started once more, a run that has ended says its last line again.
+  const repeated = await execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
+  expect(repeated.exitCode, repeated.all).toBe(0);
+  expect(repeated.all).toContain('done failed (killed-often): nothing was changed, v1.0.0 runs on.');
+  await execa('docker', ['rm', run.name]);
+  expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
+
+  const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
+  expect(exitCode, log).toBe(0);
+  expect(log).not.toContain('interrupted');
 });

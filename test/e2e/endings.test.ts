@@ -154,14 +154,6 @@ describe('4: the pull fails, and nothing has changed', () => {
       pauses: [2],
     },
     {
-      name: 'a blob that is gone',
-      fault: registryFaults.gone,
-      scope: { on: 'blobs' },
-      says: 'the registry has the tag, but not all that belongs to it, after 2 tries',
-      next: 'Ask the publisher of the release to push it again',
-      pauses: [2],
-    },
-    {
       name: 'a stall for ever',
       fault: registryFaults.stall,
       scope: { on: 'blobs' },
@@ -248,17 +240,6 @@ describe('4: a registry with a password', () => {
       never,
     };
     await expectAttempt(instance, toNext, denied);
-    await login('hunter2-is-old');
-    await expectAttempt(instance, toNext, denied, mounted);
-
-    await writeFile(join(config, 'config.json'), '{ "auths": ');
-    await expectAttempt(
-      instance,
-      toNext,
-      { ...denied, says: [...denied.says, '/root/.docker/config.json is not JSON'] },
-      mounted,
-    );
-
     await login(credentials.password, {
       credHelpers: { 'other.example': 'gone' },
       currentContext: 'nowhere',
@@ -316,16 +297,19 @@ describe('4: recreate fails before anything new has started, and the old version
 
 describe('5: the new version has started and is not well', () => {
   const cases: [name: string, tag: string, says: Says][] = [
-    ['exits at once', 'v1.1.1', ['app-1', 'svc: cannot read the settings', /, restarted \d+ times/]],
     ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'its health check said:']],
-    ['has a worker that exits at once', 'v1.1.6', ['worker-1', 'svc: cannot read the settings']],
+    [
+      'has a worker that exits at once',
+      'v1.1.6',
+      ['worker-1', 'svc: cannot read the settings', /, restarted \d+ times/],
+    ],
   ];
   test.concurrent.for(cases)('one that %s', async ([, tag, says], { onTestFinished: finished }) => {
     const instance = await createInstanceFor(finished, { ...alone, publish: [tag] });
     const before = await look(instance);
     const names = `-p ${instance.project}`;
     // The engine calls one unhealthy after some seven seconds, on a quiet machine.
-    const result = await instance.update(['--target', tag, '--wait-timeout', tag === 'v1.1.2' ? '25' : '7']);
+    const result = await instance.update(['--target', tag, '--wait-timeout', tag === 'v1.1.2' ? '20' : '7']);
     expectWords(result, {
       exitCode: 5,
       says: [...says, /the last (line|\d+ lines) of /],
@@ -346,7 +330,7 @@ describe('5: the new version has started and is not well', () => {
     );
 
     if (tag === 'v1.1.2') await expectStillUnwell(instance, tag);
-    if (tag !== 'v1.1.1') return;
+    if (tag !== 'v1.1.6') return;
 
     // The publisher mends the release; what the last line said to type works.
     await instance.publish(tag, {});
@@ -399,8 +383,9 @@ test('4: somebody edits a file, which is only read, during the pull', async () =
 test('130 and 143: a signal in the pull cancels, and one while containers are replaced comes too late', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
-  const options = { registry: registry.host, tag: 'canary', release: stuck, publish: [] };
-  const instance = await createInstance(options);
+  const options = { registry: registry.host, tag: 'canary', publish: [] };
+  const release = { version: '1.1.0-canary.1', ...stuck };
+  const instance = await createInstance({ ...options, release });
   const next = { version: '1.1.0-canary.2', ...stuck };
   await instance.publish('canary', { ...next, ballast: 3_000_000 });
   // No pull ends by itself. An engine tells of whole mebibytes.

@@ -4,15 +4,10 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, test } from 'vitest';
 import { mountFlags } from '../../src/progress/advice.ts';
-import { type ExpectedUpdate, judgeUntouched } from '../judge/judge.ts';
-import { type ExpectedLog, judgeOutcome } from '../judge/log.ts';
-import { look } from '../judge/look.ts';
 import { type ComposeText, composeText } from '../rig/compose-text.ts';
 import { findContainers } from '../rig/engine-api.ts';
-import type { InstanceOptions } from '../rig/instance-options.ts';
 import type { LayoutContext } from '../rig/layout.ts';
-import type { UpdaterOptions } from '../rig/updater-run.ts';
-import { runUpdater, updateWell } from './support/good-run.ts';
+import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // Where the compose directory is mounted, how the instance was started, and what lives in it.
@@ -20,14 +15,6 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
 const toNext = ['--target', 'v1.1.0'];
 const good = { version: 'v1.1.0', changed: { '.env': bumped } };
-
-/** The update of an instance after `number` others: from v1.<number>.0 to the next release, which is published. */
-async function nextUpdate(instance: Instance, number: number, file = '.env') {
-  const [from, version] = [`v1.${number}.0`, `v1.${number + 1}.0`];
-  await instance.publish(version);
-  const changed = { [file]: (text: string) => text.replaceAll(from, version) };
-  return { args: ['--target', version], good: { version, changed }, from, version };
-}
 
 /** Pinned by SVC_VERSION in `.env`, with changes to the compose file. */
 const layout =
@@ -54,42 +41,6 @@ const environment = async (instance: Instance, service: string) => {
 };
 
 describe('where the directory is mounted and how the instance was started', () => {
-  /** A run from where the instance stands, which leaves nothing in the container's own paths on the host. */
-  interface Leg extends ExpectedLog {
-    args?: (instance: Instance) => string[];
-    run?: (instance: Instance) => UpdaterOptions;
-  }
-  interface Case extends Partial<ExpectedUpdate> {
-    name: string;
-    instance: InstanceOptions;
-    /** The file with the pin. Default `.env`. */
-    file?: string;
-    legs: Leg[];
-  }
-  const parent = (): UpdaterOptions => {
-    const { directory } = inject('host');
-    return { mount: null, volumes: [`${directory}:${directory}`] };
-  };
-  const cases: Case[] = [
-    {
-      name: 'a parent directory, by --project; a parent directory elsewhere, by --dir',
-      instance: {},
-      legs: [
-        { run: parent, args: ({ project }) => ['--project', project] },
-        {
-          run: () => ({ mount: null, volumes: [`${inject('host').directory}:/srv`] }),
-          args: ({ name }) => ['--dir', `/srv/${name}`],
-          says: ['is mounted at /srv'],
-        },
-      ],
-    },
-    {
-      name: 'several files and a project of its own, mounted elsewhere',
-      instance: { kind: 'two-files', project: 'prod' },
-      file: 'compose.site.yaml',
-      legs: [{ run: () => ({ mount: '/mnt/some where' }), says: [/is mounted at \/mnt\/some where\b/] }],
-    },
-  ];
   test('COMPOSE_FILE leads into a subdirectory, whose labels tell nothing of the .env above; an inline config says the version', async () => {
     const instance = await createInstance({
       project: 'prod',
@@ -134,18 +85,18 @@ describe('where the directory is mounted and how the instance was started', () =
     expect(shell.stdout).toBe(`-v ${directory}:${directory}`);
   });
 
-  test.for(cases)('$name', async ({ instance: options, file, legs }) => {
-    const instance = await createInstance({ publish: [], ...options });
-    for (const [number, { args = () => [], run, ...says }] of legs.entries()) {
-      const next = await nextUpdate(instance, number, file);
-      await updateWell(
-        instance,
-        [...next.args, ...args(instance)],
-        { ...next.good, ...says },
-        run?.(instance),
-      );
-    }
-    for (const path of ['/mnt/some where', `/srv/${instance.name}`]) expect(existsSync(path)).toBe(false);
+  test('two files and a project of its own, of which a parent directory is mounted elsewhere', async () => {
+    const instance = await createInstance({ ...alone, kind: 'two-files', project: 'prod' });
+    const changed = { 'compose.site.yaml': bumped };
+    const at = '/srv/some where';
+    await updateWell(
+      instance,
+      [...toNext, '--dir', `${at}/${instance.name}`],
+      { version: 'v1.1.0', changed, says: [/project \S+-prod in /, `is mounted at ${at}`] },
+      { mount: null, volumes: [`${inject('host').directory}:${at}`] },
+    );
+    // Nothing is left on the host of the container's own paths.
+    expect(existsSync(at)).toBe(false);
   });
 
   test('a linked .env is written through to its target, which may be in another mounted directory', async () => {
@@ -222,32 +173,5 @@ describe('the environment', () => {
     });
     expect(before?.some((line) => line.startsWith('SVC_HOST=localhost'))).toBe(true);
     expect(await environment(instance, 'app')).toEqual(before);
-  });
-});
-
-describe('pulls', () => {
-  test('pull_policy never: what is local counts', async () => {
-    const instance = await createInstance(alone);
-    const text = (await instance.read('compose.prod.yaml')).replaceAll(
-      / {4}command: (app|worker)\n/g,
-      '$&    pull_policy: never\n',
-    );
-    await instance.write('compose.prod.yaml', text);
-    await instance.compose('up', '-d', ...alone.up);
-    const before = await look(instance);
-    const missing = await runUpdater(instance, toNext);
-    expect(judgeOutcome(missing, ['failed'])).toEqual([]);
-    expect(missing.log).toContain(`${instance.image}:v1.1.0 is not on this machine`);
-    expect(judgeUntouched(before, await look(instance))).toEqual([]);
-
-    await execa('docker', ['pull', '--quiet', `${instance.image}:v1.1.0`]);
-    // The registry has another one by now.
-    await instance.publish('v1.1.0', { version: '1.1.0', labels: { later: 'yes' } });
-    await updateWell(instance, toNext, {
-      ...good,
-      says: [/app has pull_policy never/, /worker has pull_policy never/],
-    });
-    const [app] = await findContainers(`${instance.project}-app-1`);
-    expect(app?.Config.Labels.later).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
@@ -177,6 +177,19 @@ describe('what is in the directory', () => {
       next: () => /See that \.env is there and sets \w+, then run the update again\./,
     },
     {
+      // test/agent/state/state-directory.test.ts has the other links.
+      name: 'a state directory that is a link to another directory',
+      prepare: async (i) => {
+        await rm(join(i.directory, '.svc-updater'), { recursive: true, force: true });
+        await symlink(await outside(i), join(i.directory, '.svc-updater'));
+      },
+      says: ({ directory }) => [
+        `${directory}/.svc-updater is a symbolic link, which the updater does not follow`,
+      ],
+      state: /^refused \(foreign-state\): nothing was changed/,
+      next: ({ directory }) => `remove it (rm ${directory}/.svc-updater)`,
+    },
+    {
       name: 'an .env that may not be read',
       prepare: async (i) => {
         await chmod(env(i), 0o600);
@@ -249,20 +262,6 @@ describe('what the release ships', () => {
       says: [says],
       ends: [untouched('v1.0.0'), next],
     });
-  });
-
-  test('no compose.cluster.yaml for an install in cluster mode, and a floating tag is put back', async () => {
-    const cluster = await createInstance({ kind: 'cluster', tag: 'canary' });
-    await cluster.publish('canary', { version: '1.1.0-canary.2', ...releaseFiles.withoutCluster });
-    await expectAttempt(cluster, [], {
-      exitCode: 3,
-      says: [
-        'the release has no compose.cluster.yaml in /usr/share/svc/release, which this install uses',
-        `${cluster.image}:canary names the image from before again`,
-      ],
-      ends: [untouched('v1.1.0-canary.1'), publisher],
-    });
-    expect(await judgeUpDoesNothing(cluster)).toEqual([]);
   });
 });
 
