@@ -1,7 +1,5 @@
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { execa } from 'execa';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Blueprint, takeBlueprints } from '../../src/engine/api/blueprint.ts';
 import { copiedPaths } from '../../src/engine/api/copied-files.ts';
 import { engineFacts } from '../../src/engine/api/query.ts';
@@ -20,12 +18,12 @@ type Inspection = any;
 const docker = async (...args: string[]): Promise<string> =>
   (await execa('docker', args, { stdin: 'ignore', timeout: 120_000 })).stdout;
 
-async function openEngine(proxy?: string): Promise<Engine> {
-  const address = { host: proxy ?? `unix://${engineSocket}`, tls: [], configDirectory: '/nonexistent' };
+async function openEngine(): Promise<Engine> {
+  const address = { host: `unix://${engineSocket}`, tls: [], configDirectory: '/nonexistent' };
   const engine = new Engine(address, { home: '/' });
   await engine.check();
-  // As a run does: from then on it asks in a version of the API whose answers it knows. A proxy names its own.
-  if (proxy === undefined) await engineFacts(engine);
+  // As a run does: from then on it asks in a version of the API whose answers it knows.
+  await engineFacts(engine);
   return engine;
 }
 
@@ -51,12 +49,8 @@ interface Round {
 }
 
 /** Takes blueprints, removes every container as compose does, makes all again and starts those that ran. */
-async function round(
-  instance: Instance,
-  meanwhile: () => Promise<void> = async () => {},
-  host?: string,
-): Promise<Round> {
-  const engine = await openEngine(host);
+async function round(instance: Instance, meanwhile: () => Promise<void> = async () => {}): Promise<Round> {
+  const engine = await openEngine();
   const old = await inspectAll(instance);
   const model = JSON.parse(await instance.compose('config', '--format', 'json'));
   const copied = new Map(
@@ -425,121 +419,4 @@ networks:
     await docker('tag', old, moving);
     await expectUpDoesNothing(instance);
   });
-
-  test('is made once, however often it is asked for and whatever happens to the answer', async () => {
-    const instance = await createInstance({ layout: app(service('many', 'volumes: [/var/cache/x]')) });
-    const engine = await openEngine();
-    const name = `${instance.project}-many-1`;
-    await inside(name, 'sh', '-c', 'echo kept >/var/cache/x/kept');
-    const [blueprint] = await takeBlueprints(engine, [(await inspect(name))[0].Id]);
-    if (blueprint === undefined) throw new Error('no blueprint');
-    const again = () => rebuildContainer(engine, blueprint, new Map());
-
-    expect(await again(), 'the old one is still there').toBe(blueprint.id);
-    await docker('rm', '-f', name);
-
-    await docker('create', '--name', name, '--label', 'svc.stranger=yes', `${instance.image}:v1.0.0`);
-    await expect(again()).rejects.toThrow(
-      expect.objectContaining({
-        code: 'not-brought-back',
-        message: expect.stringMatching(
-          new RegExp(`^${name} could not be made again: Conflict\\. The container name`),
-        ),
-      }),
-    );
-    await docker('rm', name);
-
-    // The engine's first answers never arrive.
-    const cut = await startProxy({ lose: 2 });
-    const first = await rebuildContainer(await openEngine(cut.host), blueprint, new Map());
-    expect(cut.lost()).toEqual(['POST /containers/create', 'POST /containers/create']);
-    expect((await inspectAll(instance)).map(nameOf).filter((each) => each.includes('many'))).toEqual([name]);
-    const second = await again();
-    expect(second, 'one that never started is made anew').not.toBe(first);
-    const [unstarted] = await takeBlueprints(engine, [second]);
-    expect(unstarted && (await rebuildContainer(engine, unstarted, new Map())), 'still there').toBe(second);
-    await docker('start', second);
-    expect(await again(), 'one that has started stays').toBe(second);
-    expect(await inside(name, 'cat', '/var/cache/x/kept')).toBe('kept');
-
-    await docker('rm', '-f', name);
-    const gone = { ...blueprint, imageReference: 'there.is/none:v1', imageId: `sha256:${'0'.repeat(64)}` };
-    await expect(rebuildContainer(engine, gone, new Map())).rejects.toThrow(
-      /could not be made again: No such image: sha256:0000/,
-    );
-    const impossible = { ...blueprint, networks: { ...blueprint.networks, 'there-is-no-such-network': {} } };
-    await expect(
-      (async () => docker('start', await rebuildContainer(engine, impossible, new Map())))(),
-    ).rejects.toThrow(/there-is-no-such-network/);
-    expect(await inspectAll(instance)).toHaveLength(2);
-  });
-
-  test('has all its networks on an engine that takes one at a time', async () => {
-    const instance = await createInstance({
-      layout: app(
-        service(
-          'net',
-          'networks: { default: { aliases: [alias] }, a: { aliases: [in-a] }, z: {} }\nmac_address: 02:11:22:33:44:77',
-        ),
-        'networks: { a: , z: }\n',
-      ),
-    });
-    const proxy = await startProxy({ apiVersion: '1.43' });
-    const done = await round(instance, undefined, proxy.host);
-    expectSame(done);
-    expect(proxy.asked().filter((each) => each.endsWith('/connect'))).toHaveLength(2);
-    await expectUpDoesNothing(instance);
-
-    // One that cannot be completed is not left half.
-    const [blueprint] = [...done.blueprints.values()].filter((each) => each.name.includes('-net-'));
-    if (blueprint === undefined) throw new Error('no blueprint');
-    await docker('rm', '-f', blueprint.name);
-    const file = { path: '/bin/busybox/below-a-file', mode: 0o644, uid: 0, gid: 0, modified: 0, content: '' };
-    await expect(
-      rebuildContainer(await openEngine(), { ...blueprint, copied: [file] }, new Map()),
-    ).rejects.toThrow(/could not be made again: .*not a directory/);
-    expect((await inspectAll(instance)).map(nameOf)).toEqual([`${instance.project}-app-1`]);
-  });
 });
-
-interface Proxy {
-  host: string;
-  /** `POST /containers/create`, without queries and versions. */
-  asked(): string[];
-  lost(): string[];
-}
-
-/** The engine behind a TCP port: as an older one that speaks up to that API version, or losing its first answers to POST. */
-async function startProxy({ apiVersion, lose = 0 }: { apiVersion?: string; lose?: number }): Promise<Proxy> {
-  const asked: string[] = [];
-  const lost: string[] = [];
-  const server = createServer((from, to) => {
-    const { method = '', url = '', headers } = from;
-    const path = /^\/v\d/.test(url) || apiVersion === undefined ? url : `/v${apiVersion}${url}`;
-    const what = `${method} ${url.replace(/^\/v[\d.]+|\?.*/g, '')}`;
-    asked.push(what);
-    const onwards = request({ socketPath: engineSocket, method, path, headers, agent: false }, (answer) => {
-      if (method === 'POST' && lost.length < lose) {
-        lost.push(what);
-        answer.resume().on('end', () => from.socket.destroy());
-        return;
-      }
-      const version = apiVersion === undefined ? {} : { 'api-version': apiVersion };
-      to.writeHead(answer.statusCode ?? 500, { ...answer.headers, ...version });
-      answer.pipe(to);
-    });
-    onwards.on('error', () => to.destroy());
-    // In one piece: an engine that answers and hangs up at once must not meet the end of it.
-    from.toArray().then(
-      (chunks) => onwards.end(Buffer.concat(chunks)),
-      () => onwards.destroy(),
-    );
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return {
-    host: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked: () => asked,
-    lost: () => lost,
-  };
-}

@@ -6,7 +6,7 @@ import { differs } from '../judge/differs.ts';
 import { judgeWords, type Says } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { shareInstance } from './support/attempt.ts';
-import { alone, createInstance, type Instance } from './support/instance.ts';
+import { alone, type Instance } from './support/instance.ts';
 import {
   createServerInstance,
   follow,
@@ -22,14 +22,12 @@ import {
 const toNext = ['--target', 'v1.1.0'];
 
 interface Stranger {
-  /** Of the labels, beside those of a replica of the app whose file lies where the app may write. */
-  labels?: Record<string, string>;
   /** It says all that the app's own container says. */
   isPerfect?: boolean;
 }
 
 /** Writes `data/evil.yaml`, and starts a container whose labels name it. Gives its name. */
-async function plant(instance: Instance, { labels = {}, isPerfect = false }: Stranger = {}): Promise<string> {
+async function plant(instance: Instance, { isPerfect = false }: Stranger = {}): Promise<string> {
   const { Config } = await inspect(`${instance.project}-app-1`);
   const files: string = Config.Labels[composeLabels.files];
   const text = await instance.read(basename(files));
@@ -43,7 +41,6 @@ async function plant(instance: Instance, { labels = {}, isPerfect = false }: Str
     ...Config.Labels,
     [composeLabels.number]: '2',
     ...(!isPerfect && { [composeLabels.files]: join(instance.directory, 'data', 'evil.yaml') }),
-    ...labels,
   };
   const name = `${instance.name}-evil`;
   await execa('docker', [
@@ -73,33 +70,14 @@ async function expectRefusal(
   expect([...facts, ...differs('refused', before, await look(instance))], result.log).toEqual([]);
 }
 
-test.for<[string, Stranger | ((instance: Instance) => Stranger), string]>([
+// The other differences are rows of test/engine/foreign-containers.test.ts.
+test.for<[string, Stranger, string]>([
   ['another file', {}, 'were started from other compose files each'],
-  [
-    'another env file',
-    ({ directory }) => ({
-      isPerfect: true,
-      labels: { [composeLabels.envFiles]: `${directory}/data/evil.env` },
-    }),
-    'were started from other env files each',
-  ],
-  [
-    'another directory',
-    ({ directory }) => ({ labels: { [composeLabels.directory]: `${directory}/data` } }),
-    'was started from another directory',
-  ],
-  [
-    'a worker with another file',
-    { labels: { [composeLabels.service]: 'worker' } },
-    'were started from other compose files each',
-  ],
   ['a perfect replica of another image', { isPerfect: true }, 'run images of several repositories'],
-])('by hand: %s', async ([, given, difference]) => {
+])('by hand: %s', async ([, stranger, difference]) => {
   const instance = shared();
-  const stranger = typeof given === 'function' ? given(instance) : given;
   const name = await plant(instance, stranger);
-  const service = stranger.labels?.[composeLabels.service] ?? 'app';
-  const says = [name, `to be of service ${service} of project ${instance.project}`, difference];
+  const says = [name, `to be of service app of project ${instance.project}`, difference];
   const ends = [`docker rm -f ${name} removes`];
   await expectRefusal(instance, toNext, says, ends);
   await expectRefusal(instance, ['plan', ...toNext], says, ends);
@@ -118,48 +96,6 @@ test('a run that is told a container believes that one alone', async () => {
   const { exitCode, log } = await instance.update([...toNext, '--container', '0'.repeat(64)]);
   expect(exitCode, log).toBe(3);
   expect(log).toMatch(/there is no container 0{12} of.*\n.*refused \(no-app\): .* run the update again/);
-});
-
-test('one alone in a service that is not moved is neither read nor touched', async () => {
-  const instance = await createInstance(alone);
-  const name = await plant(instance, { labels: { [composeLabels.service]: 'proxy' } });
-  const { Id } = await inspect(name);
-  const { exitCode, log } = await instance.update(toNext);
-  expect(exitCode, log).toBe(0);
-  expect(log).not.toContain('evil.yaml');
-  expect((await inspect(name)).Id).toBe(Id);
-  expect((await inspect(`${instance.project}-app-1`)).HostConfig.Privileged).toBe(false);
-});
-
-test('a run that has replaced the container that it was told goes on after a kill, and not beside a stranger', async () => {
-  const instance = await createInstance({ ...alone, text: { port: null }, publish: [] });
-  await instance.publish('v1.1.0', { env: { READY_AFTER: '10' } });
-  const { Id } = await inspect(`${instance.project}-app-1`);
-  const run = instance.startUpdate(toNext, {
-    keep: true,
-    env: { SVC_UPDATER_CONTAINER: Id, SVC_UPDATER_DIR: instance.directory },
-  });
-  // Only the run's own journal tells of the project from here on.
-  await expect.poll(() => inspect(Id), { timeout: 60_000, interval: 20 }).toBeNull();
-  await run.kill();
-  expect((await run.done).exitCode).toBe(137);
-  const name = await plant(instance);
-  const idsNow = async () => Object.values(await instance.containers()).map(({ id }) => id);
-  const before = await idsNow();
-  const again = () => execa('docker', ['start', '--attach', run.name], { reject: false, all: true });
-  const beside = await again();
-  expect(beside.exitCode, beside.all).toBe(3);
-  expect(beside.all).toContain(`docker rm -f ${name} removes it.`);
-  expect(beside.all).toMatch(/done refused \(foreign-container\): .*was interrupted in (?:recreate|verify)/);
-  expect(beside.all).not.toContain('evil.yaml');
-  expect(await idsNow()).toEqual(before);
-
-  await removeContainer(name);
-  const { exitCode, all } = await again();
-  expect(exitCode, all).toBe(0);
-  expect(all).toContain('going on with it');
-  // Over, and started once more.
-  expect((await again()).exitCode).toBe(0);
 });
 
 test('a server says so before anybody presses, and tells its updater which container is its own', async () => {

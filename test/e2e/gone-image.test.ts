@@ -1,7 +1,6 @@
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { findContainers, keepsIndexes } from '../rig/engine-api.ts';
-import type { UpdateResult } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 
@@ -21,9 +20,6 @@ async function buildOver(tag: string): Promise<string> {
   return app?.Image ?? '';
 }
 
-const warnings = ({ lines }: UpdateResult) =>
-  lines.flatMap(({ level, message }) => (level === 'warn' ? [message] : []));
-
 test('an update from one is no drift, and says before anything is replaced that there is no way back', async ({
   skip,
 }) => {
@@ -34,22 +30,4 @@ test('an update from one is no drift, and says before anything is replaced that 
     changed: { '.env': (text) => text.replace('v1.0.0', 'v1.1.0') },
     warns: [gone],
   });
-});
-
-test('plan says so as well, and what it says to do gives the way back', async ({ skip }) => {
-  if (!(await keepsIndexes())) skip('this engine keeps what a container runs');
-  const { image } = instance();
-  const id = await buildOver('v1.1.0');
-  const plan = await instance().update(['plan', '--target', 'v1.1.3']);
-  expect(warnings(plan)).toEqual([expect.stringMatching(gone)]);
-  expect(plan.log).toContain(` docker pull ${image}@${id}; `);
-  expect(plan.exitCode, plan.log).toBe(0);
-
-  await execa('docker', ['pull', '--quiet', `${image}@${id}`]);
-  const failed = await instance().update(['--target', 'v1.1.3']);
-  expect(failed.log).toMatch(/-app-1 is created again from the old image/);
-  expect(failed.exitCode, failed.log).toBe(4);
-  expect(warnings(failed).filter((sentence) => gone.test(sentence))).toEqual([]);
-  await instance().waitUntilHealthy();
-  expect(await instance().version()).toBe('v1.1.0');
 });

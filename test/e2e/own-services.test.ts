@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { type LayoutContext, layouts } from '../rig/layout.ts';
 import { publish } from '../rig/registry.ts';
@@ -34,18 +32,12 @@ async function createProduct(): Promise<Instance> {
   return createInstance({ name, layout, up });
 }
 
-test('are listed, held together, written down, and updated', async () => {
+test('are held together, and updated', async () => {
   const instance = await createProduct();
-  const { image, directory, name } = instance;
+  const { image, name } = instance;
   const learning = learningOf(image);
   const toNext = ['--target', 'v1.1.0'];
   const three = '--service server --service machine-learning --service worker';
-  // The database of these tests has a name of its own, by which nobody can tell that it is one.
-  const listAt = (version: string) => [
-    `server (${image}:${version}): ${three}`,
-    `db (${inject('host').parts}/db:1): --service db`,
-  ];
-  const choose = 'Run it with the flags of one of the lines above; init writes them down.';
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
       exitCode: 3,
@@ -53,12 +45,6 @@ test('are listed, held together, written down, and updated', async () => {
       ends: [`refused (${code}): nothing was changed`, next],
     });
 
-  await refused(
-    toNext,
-    'no-app',
-    [...listAt('v1.0.0'), `project ${name} in ${directory} has no container of service app`],
-    `Its containers are of db, machine-learning, server, worker. ${choose}`,
-  );
   await refused(
     [...toNext, ...three.split(' '), '--service', 'db'],
     'foreign-service',
@@ -87,40 +73,7 @@ test('are listed, held together, written down, and updated', async () => {
     },
   );
 
-  await refused(
-    ['init'],
-    'no-app',
-    [...listAt('v1.0.0'), `2 services of project ${name} may be the app`],
-    'Run init again with the flags of one of the lines above.',
-  );
-  await expect(instance.read(settings)).rejects.toThrow('ENOENT');
-  await expectAttempt(instance, ['init', '--dry-run', ...three.split(' ')], {
-    exitCode: 0,
-    says: [
-      `server runs ${image}, pinned by SVC_VERSION in .env line `,
-      '; it is the app',
-      'stays as it is',
-      '+   - machine-learning  # ',
-    ],
-    ends: ['planned: nothing was changed'],
-  });
-  expect(await runUpdater(instance, ['init', ...three.split(' ')])).toMatchObject({ exitCode: 0 });
-  expect(await instance.read(settings)).toMatch(
-    /^services:\n {2}- server {2}#.*\n {2}- machine-learning {2}#.*\n {2}- worker {2}#.*\n# As they are: db \(/m,
-  );
-  const [file, folder] = await Promise.all([stat(join(directory, settings)), stat(directory)]);
-  expect([file.uid, file.gid, file.mode & 0o777]).toEqual([folder.uid, folder.gid, 0o644]);
-  await refused(
-    ['init', ...three.split(' ')],
-    'settings-exist',
-    [`${settings} is there already`],
-    'or replace it with --force',
-  );
-  expect(await instance.read(settings)).toContain('\nfiles: ["compose.prod.yaml"]\n');
-  const bump = ['bump', '--to', 'v1.1.0', '--dir', directory, '--dry-run'];
-  const bumped = await runUpdater(instance, bump, { socket: null });
-  expect(bumped.log).toContain(`${settings}: services server, machine-learning, worker`);
-  expect(bumped).toMatchObject({ exitCode: 0 });
+  await instance.write(settings, 'services: [server, machine-learning, worker]\n');
 
   // The second of two images is not published.
   await expectAttempt(instance, toNext, {
@@ -147,13 +100,6 @@ test('are listed, held together, written down, and updated', async () => {
   expect(after[`${name}-db-1`]).toEqual(before[`${name}-db-1`]);
   expect(await instance.version()).toBe('v1.1.0');
 
-  await instance.write(settings, 'services: [gone]\n');
-  await refused(
-    ['--target', 'v1.2.0'],
-    'no-app',
-    [...listAt('v1.1.0'), `project ${name} in ${directory} has no container of service gone`],
-    choose,
-  );
   await instance.write(settings, 'services: [server]\nwait: 9\n');
   await refused(
     ['--target', 'v1.2.0'],

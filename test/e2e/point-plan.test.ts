@@ -44,7 +44,6 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
       'Set data: {store: save, db.example.internal: none} in .svc-updater.yaml',
     ],
   ],
-  ['the store undeclared', data(outside), 'data-undeclared', ['store: save']],
   [
     'everything declared',
     data(`${outside}, store: save, 'app:/library': none`),
@@ -59,7 +58,6 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
       /running containers that are not updated lose their connection: \S+-proxy-1 \(db\)/,
     ],
   ],
-  ['an entry that fits nothing', data(`${outside}, store: none, other: none`), 'data-unsupported', ['other']],
 ])('plan with %s', async (_, settings, refusal, says) => {
   if (settings !== null) await instance().write('.svc-updater.yaml', settings);
   const state = `${instance().directory}/.svc-updater`;

@@ -1,5 +1,3 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { execa, execaSync } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { startBadEngine } from '../rig/bad-engine.ts';
@@ -32,21 +30,6 @@ test('the pulled image goes before it is used: it is pulled again', async () => 
   expect(exitCode, log).toBe(0);
   expect(log).toContain(`WARN  recreate ${image}:v1.1.0 was removed from this machine meanwhile`);
   expect(await instance().version()).toBe('v1.1.0');
-});
-
-test('the pulled tag leads elsewhere when it is pulled again: the old version is back', async () => {
-  const { image } = instance();
-  await rm(join(instance().directory, 'data/stop-now'));
-  await instance().publish('v1.2.0', { env: patient });
-  const run = instance().startUpdate(['--target', 'v1.2.0']);
-  await run.waitFor(/ recreate stopping worker/);
-  await instance().publish('v1.2.0', { env: { ...patient, OTHER: '1' } });
-  await remove('image', 'rm', `${image}:v1.2.0`);
-  await letStop();
-  const { exitCode, log } = await run.done;
-  expect(exitCode, log).toBe(4);
-  expect(log).toContain(`${image}:v1.2.0 leads to another image than the one that was looked at`);
-  await expectBack('v1.1.0');
 });
 
 test('a stopped container goes on the way back: it is made again', async () => {

@@ -39,10 +39,3 @@ test('a floating tag that was published again with the same content is unchanged
   await instance().publish('latest', attested('third'));
   await expectUnchanged();
 });
-
-test('with another content it is updated, and unchanged from then on', async () => {
-  await instance().publish('latest', attested('first', '1.1.0'));
-  await updateWell(instance(), [], { version: 'v1.1.0' });
-  await instance().publish('latest', attested('second', '1.1.0'));
-  await expectUnchanged();
-});

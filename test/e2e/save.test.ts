@@ -1,20 +1,14 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { parseLine } from '../../src/progress/line.ts';
-import { startBadEngine } from '../rig/bad-engine.ts';
-import type { UpdateResult, UpdaterRun } from '../rig/updater-run.ts';
+import { describe, expect, test } from 'vitest';
 import { expectWords } from './support/attempt.ts';
-import type { Instance } from './support/instance.ts';
 import {
-  allUp,
   createWithData,
   during,
+  expectAsBefore,
+  expectSavedAndUpdated,
   type HeldRun,
-  heldImages,
-  ownData,
-  pointsOf,
   statesOf,
 } from './support/own-data.ts';
 
@@ -22,42 +16,6 @@ import {
 // everything that was running runs in the end.
 
 const good = ['--target', 'v1.1.0', '--restore-point'];
-
-/** Everything is as it was, and nothing is left of a restore point. */
-async function expectAsBefore(instance: Instance, log: string): Promise<void> {
-  await instance.waitUntilHealthy();
-  expect(await statesOf(instance), log).toEqual(allUp);
-  expect(await instance.version(), log).toBe('v1.0.0');
-  expect(await pointsOf(instance), log).toEqual([]);
-  expect(await heldImages(instance), log).toEqual([]);
-  expect(await instance.read('.env')).toContain('SVC_VERSION=v1.0.0');
-  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
-}
-
-/** It is updated, and its restore point has the data as it was when everything was stopped. */
-async function expectUpdated(instance: Instance, log: string): Promise<void> {
-  await instance.waitUntilHealthy();
-  expect(await statesOf(instance), log).toEqual(allUp);
-  expect(await instance.version(), log).toBe('v1.1.0');
-  const points = await pointsOf(instance);
-  expect(points, log).toHaveLength(1);
-  // Of app, database and updater.
-  expect(await heldImages(instance), log).toHaveLength(3);
-  const copy = join(points[0] ?? '', '1-app', '0');
-  expect(await readFile(join(copy, 'note'), 'utf8')).toBe('of v1.0.0\n');
-  expect(await readFile(join(copy, 'boots'), 'utf8')).not.toContain('v1.1.0');
-}
-
-/** The engine starts the container again, as its restart policy may say. */
-async function again({ name }: UpdaterRun): Promise<UpdateResult> {
-  const { exitCode = 0, all } = await execa('docker', ['start', '--attach', name], {
-    all: true,
-    reject: false,
-  });
-  await execa('docker', ['rm', '--force', name]);
-  const lines = all.split('\n').map((line) => parseLine(line));
-  return { exitCode, log: all, lines: lines.filter((event) => event !== null), durationMs: 0 };
-}
 
 describe('while the data is copied', () => {
   test('docker compose up starts the old version: it is stopped, and the copy is repeated', async () => {
@@ -70,106 +28,17 @@ describe('while the data is copied', () => {
       says: [/was started while the data was being copied: stopping it and copying again/],
       ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
     });
-    await expectUpdated(instance, result.log);
+    await expectSavedAndUpdated(instance, result.log);
   });
 
-  test('another version is started: the update continues without a restore point', async () => {
+  test('the updater is killed: the next run starts everything, and updates', async () => {
     const instance = await createWithData();
-    const up = ['compose', '-f', 'compose.yaml', 'up', '-d', 'app', 'worker'];
-    const env = { SVC_VERSION: 'v1.1.0' };
-    await execa('docker', ['compose', 'pull', '--quiet', 'app'], { cwd: instance.directory, env });
-    const result = await during(instance, { args: good, verb: 'cold' }, () =>
-      execa('docker', up, { cwd: instance.directory, env }),
-    );
-    expectWords(result, {
-      exitCode: 0,
-      says: [
-        'another version of app and worker was started while the data was being saved: the update continues without a restore point',
-      ],
-      ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
-    });
-    await instance.waitUntilHealthy();
-    expect(await statesOf(instance), result.log).toEqual(allUp);
-    expect(await instance.version()).toBe('v1.1.0');
-    const boots = await instance.boots();
-    expect(boots.filter((line) => line === 'app v1.0.0')).toHaveLength(1);
-    expect(await pointsOf(instance), result.log).toEqual([]);
-    expect(await heldImages(instance), result.log).toEqual([]);
-  });
-
-  test('docker compose down removes everything: it is created again', async () => {
-    const instance = await createWithData();
-    const result = await during(instance, { args: good, verb: 'cold' }, () => instance.compose('down'));
-    expectWords(result, {
-      exitCode: 0,
-      says: [`${instance.project}-db-1 was removed in the meantime: it is created again`],
-      ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
-    });
-    await expectUpdated(instance, result.log);
-  });
-
-  test('the container that copies is removed: everything runs again', async () => {
-    const instance = await createWithData();
-    const result = await during(instance, { args: good, verb: 'cold' }, async () => {
-      const own = ['ps', '--quiet', '--filter', `label=svc-updater.scratch=${instance.project}`];
-      const { stdout } = await execa('docker', own);
-      await execa('docker', ['rm', '--force', ...stdout.split('\n')]);
-    });
-    expectWords(result, {
-      exitCode: 4,
-      says: [/the container that reads and writes files /],
-      ends: [/^failed \(save-failed\): /],
-    });
-    await expectAsBefore(instance, result.log);
-  });
-
-  test('the engine loses its answer with the name of the container that copies: nothing is left of it', async () => {
-    const instance = await createWithData();
-    const socket = `${instance.directory}-lost.sock`;
-    const engine = await startBadEngine(socket);
-    onTestFinished(() => engine.close());
-    const run = instance.startUpdate(good, { socket });
-    await run.waitFor('copying the data, ');
-    engine.loseAnswer(/^POST \/containers\/create/);
-    const { exitCode, log } = await run.done;
-    expect(exitCode, log).toBe(0);
-    await expectUpdated(instance, log);
-    const own = ['ps', '--all', '--quiet', '--filter', `label=svc-updater.scratch=${instance.project}`];
-    expect((await execa('docker', own)).stdout, log).toBe('');
-  });
-
-  test.each(['warm', 'cold'] as const)('SIGTERM cancels the update: %s copy', async (verb) => {
-    const instance = await createWithData();
-    const result = await during(instance, { args: good, verb }, async (run) => {
-      await run.kill('SIGTERM');
-      await run.waitFor(/SIGTERM|signal|cancel/i);
-    });
-    expectWords(result, { exitCode: 143, says: [], ends: [/^cancelled: /] });
-    await expectAsBefore(instance, result.log);
-  });
-
-  test.each([
-    [
-      'the next run',
-      async (instance: Instance, { name }: UpdaterRun) => {
-        await execa('docker', ['rm', '--force', name]);
-        return instance.update(good);
-      },
-    ],
-    ['its restarted container', (_: Instance, killed: UpdaterRun) => again(killed)],
-  ])('the updater is killed: %s starts everything, and updates', async (_, next) => {
-    const instance = await createWithData();
-    let killed: UpdaterRun | undefined;
-    const held = { args: good, options: { keep: true }, verb: 'cold' } satisfies HeldRun;
-    const { exitCode } = await during(instance, held, async (run) => {
-      killed = run;
-      await run.kill();
-    });
+    const { exitCode } = await during(instance, { args: good, verb: 'cold' }, (run) => run.kill());
     expect(exitCode).toBe(137);
     expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'exited' });
-    const result = await next(instance, killed as UpdaterRun);
+    const result = await instance.update(good);
     expectWords(result, { exitCode: 0, says: ['was interrupted in save'], ends: [/^updated /] });
-    await expectUpdated(instance, result.log);
+    await expectSavedAndUpdated(instance, result.log);
   });
 
   test('the disk of the restore point is full: everything runs again, and nothing is left', async () => {
@@ -194,161 +63,3 @@ describe('while the data is copied', () => {
     }
   });
 });
-
-/** A database that does what a file of its volume says: by default it listens after a second. */
-const moody = (lines: string) => ({
-  text: {
-    extra: {
-      db: `entrypoint: [/bin/sh, -c, 'trap "exit 0" TERM; mood=$$(cat /var/lib/db/mood); [ "$$mood" != exits ] || exit 1; sleep 1; [ "$$mood" = deaf ] || httpd -f -p 5432 & wait; sleep 3600 & wait']\n${lines}`,
-    },
-    restart: "'no'",
-  },
-});
-const listens = `expose: ['5432']`;
-const isChecked = `healthcheck: { test: [CMD, wget, -qO-, 'http://127.0.0.1:5432/etc/svc-version'], interval: 1s, timeout: 2s, retries: 1, start_period: 2s }`;
-
-describe('a data service that is not started again by the engine', () => {
-  test.each([
-    ['with a port, exits', listens, 'exits'],
-    ['with a port, does not listen', listens, 'deaf'],
-    ['with a health check, is not healthy', isChecked, 'deaf'],
-  ])('%s: broken, and the next run starts everything', async (_, lines, mood) => {
-    const instance = await createWithData(moody(lines));
-    const { stdout: volume } = await execa('docker', [
-      ...['volume', 'inspect', '--format', '{{.Mountpoint}}', `${instance.project}_db`],
-    ]);
-    const held = { args: [...good, '--wait-timeout', '8'], verb: 'cold' } satisfies HeldRun;
-    const broken = await during(instance, held, () => writeFile(join(volume, 'mood'), mood));
-    expectWords(broken, {
-      exitCode: 5,
-      says: [`${instance.project}-db-1`],
-      ends: [/^broken \(not-brought-back\): /],
-    });
-    await writeFile(join(volume, 'mood'), '');
-    const next = await instance.update([...good, '--wait-timeout', '30']);
-    expectWords(next, { exitCode: 0, says: [], ends: [/^updated v1\.0\.0 → v1\.1\.0 /] });
-    await expectUpdated(instance, next.log);
-  });
-});
-
-test.each([
-  ['when the files are written', 'write', '.env', 'SVC_VERSION=v1.1.0'],
-  ['before anything is replaced', 'recreate', '.svc-updater/journal.json', '"phase": "recreate"'],
-])(
-  'an updater that is killed %s: the next run starts everything, and updates',
-  async (_, phase, file, text) => {
-    const instance = await createWithData();
-    const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename}=fs;
-    fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/${file}')&&
-    (await fs.readFile(to,'utf8')).includes(${JSON.stringify(text)}))await new Promise((end)=>setTimeout(end,1e9))};
-    syncBuiltinESMExports()`;
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
-    const run = instance.startUpdate(good, { env });
-    await expect.poll(() => instance.read(file).catch(() => ''), { timeout: 60_000 }).toContain(text);
-    await run.kill();
-    await run.done;
-    expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'running' });
-    // As the old version does if it is started in the meantime.
-    await instance.write('data/later', 'of v1.0.0');
-    const next = await instance.update(good);
-    expectWords(next, { exitCode: 0, says: [`was interrupted in ${phase}`], ends: [/^updated /] });
-    await expectUpdated(instance, next.log);
-    const [point = ''] = await pointsOf(instance);
-    expect(await readdir(join(point, '1-app', '0')), next.log).toContain('later');
-  },
-);
-
-test('an update that is cancelled after another version was started on saved data is rolled back', async () => {
-  const instance = await createWithData();
-  const script = `import fs from 'node:fs/promises';import{syncBuiltinESMExports}from'node:module';const{rename,access}=fs;
-    const until=async(path)=>{for(;;){try{await access(path);return}catch{await new Promise((end)=>setTimeout(end,50))}}};
-    fs.rename=async(from,to)=>{await rename(from,to);if(to.endsWith('/.env'))await until('/tmp/go')};
-    syncBuiltinESMExports()`;
-  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` };
-  const run = instance.startUpdate(good, { env });
-  await expect.poll(() => instance.read('.env'), { timeout: 60_000 }).toContain('v1.1.0');
-  await instance.compose('up', '-d', '--no-deps', 'app');
-  await expect.poll(() => instance.version(), { timeout: 60_000 }).toBe('v1.1.0');
-  await instance.write('data/note', 'of v1.1.0\n');
-  await run.kill('SIGTERM');
-  await execa('docker', ['exec', run.name, 'touch', '/tmp/go']);
-  const result = await run.done;
-  expectWords(result, {
-    exitCode: 4,
-    says: ['the update was cancelled after another version was started'],
-    ends: [/^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at /],
-  });
-  await instance.waitUntilHealthy();
-  expect(await statesOf(instance), result.log).toEqual(allUp);
-  expect(await instance.version()).toBe('v1.0.0');
-  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
-});
-
-test('a unit that starts an attached docker compose up again and again is named, if it wins', async () => {
-  const instance = await createWithData();
-  const unit = execa('sh', ['-c', 'while :; do docker compose up app worker db; sleep 1; done'], {
-    cwd: instance.directory,
-    reject: false,
-    stdin: 'ignore',
-    detached: true,
-  });
-  try {
-    const { log, exitCode } = await instance.update(good);
-    const hasLost = exitCode === 4;
-    if (hasLost) expect(log).toMatch(/-1 was started again and again while its data was being copied/);
-    expect(log).toMatch(hasLost ? /done failed \(save-failed\): / : /done updated v1\.0\.0 → v1\.1\.0 /);
-    await instance.waitUntilHealthy();
-    expect(await statesOf(instance), log).toEqual(allUp);
-    expect(await instance.version(), log).toBe(hasLost ? 'v1.0.0' : 'v1.1.0');
-  } finally {
-    if (unit.pid) process.kill(-unit.pid, 'SIGKILL');
-    await unit;
-  }
-});
-
-test('of a volume only the mounted folder is saved and restored, and a volume may be a directory of the host', async () => {
-  const { run, directory } = inject('host');
-  const name = `${run}-volumes`;
-  const instance = await createWithData({
-    name,
-    publish: ['v1.1.1'],
-    impatient: true,
-    up: ['--no-deps', '--no-start', 'app', 'worker', 'other'],
-    layout: (c) => {
-      const { files, flags } = ownData({
-        ...c,
-        text: { service: { other: 'idle' }, extra: { other: shared('other') } },
-      });
-      const text = (files['compose.yaml'] ?? '')
-        .replace("volumes: ['./data:/data']", `volumes: ['./data:/data', 'disk:/disk', ${folder('app')}]`)
-        .replace(
-          'volumes:\n  db:',
-          `volumes:\n  db:\n  all:\n  disk: { driver_opts: { type: none, o: bind, device: ${join(directory, name, 'disk')} } }`,
-        );
-      return { files: { ...files, 'compose.yaml': text }, flags };
-    },
-  });
-  const { stdout: all } = await execa('docker', [
-    ...['volume', 'inspect', '--format', '{{.Mountpoint}}', `${instance.project}_all`],
-  ]);
-  await execa('mkdir', [join(all, 'app'), join(all, 'other'), join(instance.directory, 'disk')]);
-  await instance.compose('up', '-d', '--no-deps', 'app', 'worker', 'other');
-  await instance.waitUntilHealthy();
-  const notes = [
-    join(all, 'app', 'note'),
-    join(all, 'other', 'note'),
-    join(instance.directory, 'disk', 'note'),
-  ];
-  const write = (text: string) => Promise.all(notes.map((path) => writeFile(path, text)));
-  await write('old');
-  const result = await during(
-    instance,
-    { args: ['--target', 'v1.1.1', '--restore-point'], verb: 'restore' },
-    () => write('new'),
-  );
-  expectWords(result, { exitCode: 4, says: [], ends: [/^failed \(rolled-back\): /] });
-  expect(await Promise.all(notes.map((path) => readFile(path, 'utf8')))).toEqual(['old', 'new', 'old']);
-});
-
-const folder = (name: string) => `{ type: volume, source: all, target: /own, volume: { subpath: ${name} } }`;
-const shared = (name: string) => `volumes: [${folder(name)}]`;

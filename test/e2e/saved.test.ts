@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { findContainers } from '../rig/engine-api.ts';
 import { expectWords, shareInstance } from './support/attempt.ts';
 import type { Instance } from './support/instance.ts';
 
@@ -44,49 +42,3 @@ test('before the worker is replaced: it is not given an older version, and the l
   await instance.waitUntilHealthy();
   expect([await instance.version(), await instance.workerVersion()]).toEqual(['v1.1.0', 'v1.1.0']);
 });
-
-test('after both were replaced: updated, and the last line says what the next up would start', async () => {
-  const instance = shared();
-  await instance.publish('v1.2.0', patientRelease('v1.2.0'));
-  await letReady(instance, 'v1.2.0', 'app');
-  const run = instance.startUpdate(['--target', 'v1.2.0']);
-  await newWorker(instance, 'v1.2.0');
-  await setVersion(instance, 'v1.2.0', 'v1.1.0');
-  await letReady(instance, 'v1.2.0', 'worker');
-  expectWords(await run.done, {
-    exitCode: 0,
-    says: [],
-    ends: [
-      'updated v1.1.0 → v1.2.0 in ',
-      `/.env was saved by somebody meanwhile and left alone: the next docker compose up starts ${instance.image}:v1.1.0`,
-    ],
-  });
-  await setVersion(instance, 'v1.1.0', 'v1.2.0');
-});
-
-test('with another setting: updated, and nothing is said of it', async () => {
-  const instance = shared();
-  await instance.publish('v1.3.0', patientRelease('v1.3.0'));
-  const run = instance.startUpdate(['--target', 'v1.3.0']);
-  await run.waitFor('waiting for app, which worker depends on');
-  await instance.write('.env', `${await instance.read('.env')}\nSMTP_HOST=mail\n`);
-  await letReady(instance, 'v1.3.0', 'app');
-  await letReady(instance, 'v1.3.0', 'worker');
-  const { exitCode, log } = await run.done;
-  expect(exitCode, log).toBe(0);
-  expect(log).not.toContain('saved by somebody');
-  expect(await instance.workerVersion()).toBe('v1.3.0');
-});
-
-async function newWorker({ project, image }: Instance, tag: string): Promise<void> {
-  for (let tries = 0; tries < 1200; tries++) {
-    const containers = await findContainers(project);
-    const isNew = containers.some(
-      ({ Config, State }) =>
-        Config.Cmd?.[0] === 'worker' && Config.Image === `${image}:${tag}` && State.Running,
-    );
-    if (isNew) return;
-    await sleep(25);
-  }
-  throw new Error('there is no new worker');
-}

@@ -1,6 +1,5 @@
-import { createServer } from 'node:net';
 import { execa } from 'execa';
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import type { UpdaterOptions } from '../rig/updater-run.ts';
 import { shareInstance } from './support/attempt.ts';
 import { bump as bumpIn } from './support/bump.ts';
@@ -8,7 +7,7 @@ import { runUpdater } from './support/good-run.ts';
 import type { Instance } from './support/instance.ts';
 import { configJson, everything, foundIn, planted, plantedLayout, shell, shown } from './support/planted.ts';
 
-// docs/contract.md 6.5 to 6.10: no secret leaves, wherever it stands and however the run ends. log.test.ts has the shape of the log.
+// docs/contract.md 6.5 to 6.10: no secret leaves, wherever it stands and however the run ends. test/agent/log/mask.test.ts has every form of a value.
 
 const accept = '--accept-drift';
 
@@ -32,23 +31,8 @@ async function edited<T>(
 
 const replaced = (from: string | RegExp, to: string) => (text: string) => text.replace(from, () => to);
 
-/** A port of the machine that is taken until the test ends. */
-async function takenPort(): Promise<number> {
-  const server = createServer().listen(0, '0.0.0.0');
-  onTestFinished(() => void server.close());
-  await new Promise((resolve) => server.once('listening', resolve));
-  return (server.address() as { port: number }).port;
-}
-
-/** Throws what it is told, once compose has been asked for its model. */
-const bug = (words: string) => {
-  const throws = `if(String(a[0]).includes('"services"'))throw new TypeError(${JSON.stringify(words)})`;
-  const code = `const parse=JSON.parse;JSON.parse=(...a)=>{${throws};return parse(...a)}`;
-  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
-};
-
 describe('no secret of any place is in any line', () => {
-  const shared = shareInstance({ layout: plantedLayout, shell, publish: ['v1.1.0', 'v1.1.3', 'v1.3.0'] });
+  const shared = shareInstance({ layout: plantedLayout, shell, publish: ['v1.1.0'] });
   beforeAll(async () => {
     const instance = shared();
     await instance.publish('v1.2.0', {
@@ -115,12 +99,8 @@ describe('no secret of any place is in any line', () => {
       for (const key of ['FROM_SHELL', 'FROM_FILE']) expect(log).toContain(key);
     });
     await withText('.env', /DB_PASSWORD=.*/, '', () => run(3, 'DB_PASSWORD', to('v1.1.0')));
-    // log.test.ts has more of them.
     const rejected: [path: string, from: string | RegExp, words: string][] = [
       ['.env', /$/, `${planted.secretFile}+/ no name\n`],
-      ['db.env', /$/, `"${planted.plain}`],
-      ['more.env', /$/, `A=\${${planted.plain}\n`],
-      ['compose.yaml', /LITERAL: (.*)/, `LITERAL: "${planted.literal}`],
       ['compose.yaml', /LITERAL: (.*)/, `LITERAL: "\${${planted.literal}"`],
       ['compose.yaml', /environment: \['LISTED.*/, `environment: LISTED=${planted.listed}`],
     ];
@@ -129,26 +109,8 @@ describe('no secret of any place is in any line', () => {
     }
   });
 
-  test('of a failure, a crash and a cancelled run', async () => {
-    await run(4, 'pull-unknown', to('v9.9.9'));
-    const note = `NOTE: \${SVC_VERSION}+v1.0.0+${planted.literal}\n      FOLDED:`;
-    await withText('compose.yaml', 'FOLDED:', note, () => run(4, 'proof-failed', to('v1.1.0')));
-    await withText('.env', /SVC_PORT=.*/, `SVC_PORT=${await takenPort()}`, () =>
-      run(4, /recreate-failed.*v1\.0\.0 runs again/, to('v1.1.0')),
-    );
-    await run(4, /recreate-failed.*v1\.0\.0 runs again/, to('v1.1.3'));
-    const words = `${planted.plain} and ${planted.envFileOfDb}`;
-    await run(1, /TypeError: \*\*\* and \*\*\*/, to('v1.1.0'), { env: bug(words) });
-    const cancelled = shared().startUpdate(to('v1.1.0'));
-    await cancelled.waitFor('inspect');
-    await cancelled.kill('SIGTERM');
-    const { log } = await cancelled.done;
-    expect(log).toContain('cancelled: ');
-    expectNone(log);
-  });
-
   // The last one. The unwell container prints all that it knows, and what the one before it knew.
-  test('of a run that was killed, the broken instance that the next one finds, and one that is well again', async () => {
+  test('of a run that was killed, and the broken instance that the next one finds', async () => {
     const update = ['--target', 'v1.2.0', accept];
     const { stdout: old } = await execa('docker', ['inspect', '-f', '{{.Id}}', `${shared().project}-app-1`]);
     const killed = shared().startUpdate(update);
@@ -162,7 +124,5 @@ describe('no secret of any place is in any line', () => {
     // What is no secret is there to be read.
     expect(broken).toContain('host = mail');
     expectNone(await shared().read('.svc-updater/last-run.log'));
-    await run(0, 'updated v1.2.0', to('v1.3.0'));
-    await run(0, 'unchanged', to('v1.3.0'));
   });
 });

@@ -82,21 +82,3 @@ test('live and staging from one folder, and another folder that takes the same f
   });
   expect(told(log).sort()).toEqual(expected);
 });
-
-test('projects that share a .env, and one that does not', async () => {
-  const instance = await createInstance({
-    ...alone,
-    project: 'live',
-    files: (c) => ({
-      'other.yaml': `services:\n  db: { image: '${c.parts}/db:1', command: db }\n`,
-      'own.env': 'A=1\n',
-    }),
-  });
-  const { directory, image } = instance;
-  const prod = await createBeside(instance, ['-f', 'compose.prod.yaml']);
-  // It reads the same file, and takes nothing from what changes there.
-  await createBeside(instance, ['-f', 'other.yaml'], { services: ['db'] });
-  await createBeside(instance, ['-f', 'other.yaml', '--env-file', 'own.env'], { services: ['db'] });
-  const plan = await runUpdater(instance, ['plan', '--project', instance.project, ...toNext]);
-  expect(told(plan.log)).toEqual([moves(prod, directory, '.env', `moves app and worker to ${image}:v1.1.0`)]);
-});

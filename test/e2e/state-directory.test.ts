@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import { chown, lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import type { JournalData } from '../../src/agent/state/journal.ts';
 import { type Blueprint, blueprintOf } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
-import { expectAttempt, expectWords, shareInstance } from './support/attempt.ts';
+import { expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // docs/contract.md 7.7 to 7.9: what somebody else has put into the updater's own directory is not taken for its own.
@@ -105,70 +105,4 @@ test('a forged journal makes no container that may do more than the files let it
   expect(JSON.parse(found).map(({ HostConfig }: Json) => (HostConfig as Json).Privileged)).not.toContain(
     true,
   );
-});
-
-test('a journal of a kill makes the containers again that the files still say', async () => {
-  const instance = await updatedInstance();
-  const journal = await journalOf(instance);
-  const blueprints = await blueprintsOf(journal, instance.project);
-  const back = { phase: 'recreate', outcome: null, started: false, goingBack: { ending: null } } as const;
-  await forge(instance, { ...journal, ...back, blueprints });
-  const { exitCode, log } = await instance.update(['--target', 'v1.2.0']);
-  expect(exitCode, log).toBe(0);
-  expect(log).toContain(`${instance.project}-app-1 is created again from the old image`);
-  expect(log).toContain('what it had changed is put back: v1.0.0 runs');
-});
-
-const shared = shareInstance({ ...alone });
-
-test.each<[what: string, entry: string, kind: 'file' | 'directory']>([
-  ['itself', '', 'directory'],
-  ['its backups', 'backup', 'directory'],
-  ['its .gitignore', '.gitignore', 'file'],
-  ['its copy of the log', 'last-run.log', 'file'],
-  ['its journal', 'journal.json', 'file'],
-])('no link leads out of the state directory: %s', async (_, entry, kind) => {
-  const instance = shared();
-  const state = join(instance.directory, '.svc-updater');
-  // Where an app may write.
-  const elsewhere = join(instance.directory, 'data', 'elsewhere');
-  const path = join(state, entry).replace(/\/$/, '');
-  await rm(state, { recursive: true, force: true });
-  if (kind === 'directory') await mkdir(elsewhere, { mode: 0o755 });
-  else await writeFile(elsewhere, 'of somebody else\n', { mode: 0o644 });
-  if (entry !== '') await mkdir(state);
-  await symlink(elsewhere, path);
-  const before = await lstat(elsewhere);
-  const attempt = {
-    exitCode: 3,
-    says: [`${path} is a symbolic link, which the updater does not follow`],
-    ends: ['refused (foreign-state): nothing was changed', `remove it (rm ${path})`],
-  };
-  try {
-    await expectAttempt(instance, toNext, attempt);
-    await expectAttempt(instance, ['plan', ...toNext], attempt);
-    const { uid, mode } = before;
-    expect(await lstat(elsewhere)).toMatchObject({ uid, mode });
-    if (kind === 'file') expect(await readFile(elsewhere, 'utf8')).toBe('of somebody else\n');
-    else expect(await readdir(elsewhere)).toEqual([]);
-  } finally {
-    await rm(state, { recursive: true, force: true });
-    await rm(elsewhere, { recursive: true, force: true });
-  }
-});
-
-test('a state directory of somebody else is refused, with the ways out', async () => {
-  const instance = shared();
-  const state = join(instance.directory, '.svc-updater');
-  await mkdir(state);
-  await chown(state, 1234, 1234);
-  await expectAttempt(instance, toNext, {
-    exitCode: 3,
-    says: [
-      `${state} belongs to user 1234, neither to root nor to the owner of ${instance.directory} (user ${process.getuid?.()})`,
-    ],
-    ends: ['refused (foreign-state): nothing was changed', `give it to root (chown -R 0:0 ${state})`],
-  });
-  expect(await lstat(state)).toMatchObject({ uid: 1234 });
-  await rm(state, { recursive: true });
 });

@@ -60,7 +60,7 @@ export const faults: readonly Fault[] = Object.entries(stories).map(([name, stor
   name,
   installs: kinds,
   tries: 3,
-  // Each is a row of test/e2e/endings.test.ts.
+  // test/e2e/endings.test.ts has some of them.
   shortTries: 0,
   run: (trial) => tryRegistry(trial, story),
 }));

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { execa } from 'execa';
 import { afterAll, inject, onTestFinished } from 'vitest';
 import { type Instance, startInstance } from '../../rig/instance.ts';
 import type { InstanceOptions } from '../../rig/instance-options.ts';
@@ -25,29 +23,4 @@ export async function createInstance(options: InstanceOptions = {}): Promise<Ins
   const instance = await startInstance(inject('host'), options);
   onTestFinished(() => leave(instance));
   return instance;
-}
-
-/**
- * Starts it anew on a network as some compose made it: from 2.31 on with the hash of its definition, before without.
- * @param up further arguments of `up`
- */
-export async function remakeNetwork(
-  instance: Instance,
-  key: string,
-  { hash, up = [] }: { hash: boolean; up?: string[] },
-): Promise<void> {
-  await instance.compose('down');
-  const { networks } = JSON.parse(await instance.compose('config', '--format', 'json'));
-  const labels = {
-    network: key,
-    project: instance.project,
-    ...(hash && { 'config-hash': createHash('sha256').update(JSON.stringify(networks[key])).digest('hex') }),
-  };
-  const flags = Object.entries(labels).flatMap(([name, value]) => [
-    '--label',
-    `com.docker.compose.${name}=${value}`,
-  ]);
-  await execa('docker', ['network', 'create', ...flags, `${instance.project}_${key}`]);
-  await instance.compose('up', '-d', ...up);
-  await instance.waitUntilHealthy();
 }

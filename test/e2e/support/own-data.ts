@@ -1,5 +1,6 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { composeText } from '../../rig/compose-text.ts';
 import { listImages } from '../../rig/engine-api.ts';
 import type { InstanceOptions } from '../../rig/instance-options.ts';
@@ -76,4 +77,39 @@ export async function during(
   await act(run);
   held.go();
   return run.done;
+}
+
+/** Everything is as it was, and nothing is left of a restore point. */
+export async function expectAsBefore(instance: Instance, log: string): Promise<void> {
+  await instance.waitUntilHealthy();
+  expect(await statesOf(instance), log).toEqual(allUp);
+  expect(await instance.version(), log).toBe('v1.0.0');
+  expect(await pointsOf(instance), log).toEqual([]);
+  expect(await heldImages(instance), log).toEqual([]);
+  expect(await instance.read('.env')).toContain('SVC_VERSION=v1.0.0');
+  expect(await instance.read('data/note')).toBe('of v1.0.0\n');
+}
+
+/** It is updated, and its restore point has the data as it was when everything was stopped. */
+export async function expectSavedAndUpdated(instance: Instance, log: string): Promise<void> {
+  await instance.waitUntilHealthy();
+  expect(await statesOf(instance), log).toEqual(allUp);
+  expect(await instance.version(), log).toBe('v1.1.0');
+  const points = await pointsOf(instance);
+  expect(points, log).toHaveLength(1);
+  // Of app, database and updater.
+  expect(await heldImages(instance), log).toHaveLength(3);
+  const copy = join(points[0] ?? '', '1-app', '0');
+  expect(await readFile(join(copy, 'note'), 'utf8')).toBe('of v1.0.0\n');
+  expect(await readFile(join(copy, 'boots'), 'utf8')).not.toContain('v1.1.0');
+}
+
+/** Everything runs as before a bad release v1.1.1 that had been rolled back, with its data. */
+export async function expectRestored(instance: Instance, log: string): Promise<void> {
+  await instance.waitUntilHealthy();
+  expect(await statesOf(instance), log).toEqual(allUp);
+  expect(await instance.version(), log).toBe('v1.0.0');
+  expect(await instance.read('data/note'), log).toBe('of v1.0.0\n');
+  expect(await instance.read('.env')).toContain('SVC_VERSION=v1.0.0');
+  expect((await instance.boots()).join(), log).not.toContain('v1.1.1');
 }

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
-import { type BumpResult, bump, inDirectory, type Where } from './support/bump.ts';
+import { type BumpResult, bump, inDirectory, type Where } from '../e2e/support/bump.ts';
 
 /**
  * Compose files as their maintainers published them, beside the checkout and no part of it. A right bump is judged

@@ -10,9 +10,9 @@ import { interpolate } from '../../src/compose/interpolation.ts';
 import { trace } from '../../src/compose/traced.ts';
 import { variablesOf } from '../../src/compose/variables.ts';
 import { UpdateError } from '../../src/progress/update-error.ts';
+import { inDirectory } from '../e2e/support/bump.ts';
 import { anyEnvFiles, anyTemplate } from '../fuzz/env-texts.ts';
 import { updaterImage } from '../rig/updater-run.ts';
-import { inDirectory } from './support/bump.ts';
 
 // Our reading of env files and of interpolation beside that of the real compose: the host's and the image's, which is
 // the one to follow. SVC_TEST_SEED=… SVC_TEST_RUNS=… look elsewhere, and further.

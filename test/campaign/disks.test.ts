@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { expectWords } from '../e2e/support/attempt.ts';
+import { alone } from '../e2e/support/instance.ts';
+import { createWithData, during } from '../e2e/support/own-data.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { judgeGoodLog, judgeOutcome } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { startInstance } from '../rig/instance.ts';
 import { mountLoop } from '../rig/loop-disk.ts';
-import { expectWords } from './support/attempt.ts';
-import { alone } from './support/instance.ts';
-import { createWithData, during } from './support/own-data.ts';
 
 // Disks as a NAS has them: xfs, and btrfs, whose subvolumes are other devices without being mounts.
 

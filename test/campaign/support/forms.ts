@@ -1,0 +1,390 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { execa } from 'execa';
+import { expect } from 'vitest';
+import { bump, inDirectory, type Where } from '../../e2e/support/bump.ts';
+
+/** In texts and arguments `§` is the version, `¤` the hexadecimal part of a digest, `@root@` the directory above. */
+export interface Layout {
+  /** By paths from the project directory. */
+  files: Record<string, string>;
+  links?: Record<string, string>;
+  args?: string[];
+  services?: string[];
+  /** Other services that share the pin. */
+  also?: string[];
+  where?: Where;
+}
+
+interface Stand {
+  version: string;
+  digest: string;
+}
+
+export const old: Stand = { version: '1.4.2', digest: 'a'.repeat(64) };
+export const fresh: Stand = { version: '1.5.0', digest: 'b'.repeat(64) };
+
+export const app = (image: string) => `services:\n  app:\n    image: ${image}\n`;
+export const one = (text: string, env?: string): Layout => ({
+  files: { 'compose.yaml': text, ...(env === undefined ? {} : { '.env': env }) },
+});
+export const image = (text: string, env?: string): Layout => one(app(text), env);
+const overridden = (text: string, override: string): Layout => ({
+  files: { 'compose.yaml': text, 'compose.override.yaml': override },
+});
+const digest = ['--digest', `sha256:${fresh.digest}`];
+
+export const layouts: Record<string, Layout> = {
+  'extends in one file, a chain': {
+    ...one(
+      'services:\n  base: {image: "svc:v§"}\n  app: {extends: base}\n  web: {extends: {service: app}}\n',
+    ),
+    also: ['base', 'web'],
+  },
+  'extends over directories and back': {
+    files: {
+      'compose.yaml': 'services: {app: {extends: {file: sub/base.yml, service: b}}}\n',
+      'sub/base.yml': 'services: {b: {extends: {file: ../deep/x.yml, service: c}}}',
+      'deep/x.yml': 'services:\n  c: {extends: d}\n  d: {image: "svc:v§"}\n  e: {image: "svc:v1.4.2"}\n',
+    },
+    where: 'image',
+  },
+  'extends of the very same file by name, changed by the override': overridden(
+    'services: {app: {extends: {file: ./compose.yaml, service: base}}, base: {image: "svc:v§"}}\n',
+    'services: {base: {image: "svc:v2.0.0"}}',
+  ),
+  'extends of a service that is included': {
+    files: {
+      'compose.yaml': 'include: [sub/w.yml]\nservices: {app: {extends: {file: sub/w.yml, service: web}}}\n',
+      'sub/w.yml': 'services: {web: {image: "svc:v§"}}',
+    },
+    also: ['web'],
+  },
+  'extends with variables in the file and in the service': {
+    files: {
+      'compose.yaml': 'services: {app: {extends: {file: "$F.yaml", service: "${S:-b}"}}}\n',
+      'b.yaml': 'services: {b: {image: "svc:v§"}, c: {image: "svc:v1.4.2"}}\n',
+      '.env': 'F=b\n',
+    },
+  },
+  'extends of a file whose own includes do not count': {
+    files: {
+      'compose.yaml': 'services: {app: {extends: {file: b.yml, service: web}}}\n',
+      'b.yml': 'include: [nope.yml]\nservices: {web: {image: "svc:v§"}}\n',
+    },
+  },
+
+  'include, short': {
+    files: { 'compose.yaml': 'include:\n  - sub/a.yaml\n', 'sub/a.yaml': app('svc:v§') },
+    where: 'image',
+  },
+  'include of a list of paths, started from the first': {
+    files: {
+      'compose.yaml': 'include:\n  - path:\n    - sub/a.yaml\n    - other/b.yaml\n',
+      'sub/a.yaml': app('svc:v1.4.2'),
+      'other/b.yaml': 'services: {app: {extends: {file: x.yml, service: x}}}\n',
+      'sub/x.yml': 'services: {x: {image: "svc:v§"}}\n',
+      'other/x.yml': 'services: {x: {image: "svc:v1.4.2"}}\n',
+    },
+  },
+  'include with a project directory': {
+    files: {
+      'compose.yaml': 'include:\n  - path: sub/a.yaml\n    project_directory: pd\n',
+      'sub/a.yaml': 'services: {app: {extends: {file: x.yml, service: x}}}\n',
+      'pd/x.yml': 'services: {x: {image: "svc:$V"}}\n',
+      'pd/.env': 'V=v§',
+      'sub/.env': 'V=v1.4.2',
+    },
+    where: 'image',
+  },
+  'include with env files': {
+    files: {
+      'compose.yaml': 'include:\n  - path: sub/a.yaml\n    env_file:\n      - a.env\n      - b.env\n',
+      'sub/a.yaml': app('svc:$V'),
+      'a.env': 'V=v1.4.2\n',
+      'b.env': 'V=v§\n',
+      'sub/.env': 'V=v1.4.2\n',
+    },
+  },
+  'includes in includes': {
+    files: {
+      'compose.yaml': 'include: [sub/a.yaml]\n',
+      'sub/a.yaml': 'include: [deep/b.yaml]\n',
+      'sub/deep/b.yaml': app('svc:$V'),
+      'sub/.env': 'V=v§\n',
+      'sub/deep/.env': 'V=v1.4.2\n',
+    },
+    where: 'image',
+  },
+  'include with a variable, a space and a quote in the path': {
+    files: {
+      'compose.yaml': 'include: ["${W:-sub}/x\'y é.yaml"]\n',
+      "a dir/x'y é.yaml": app('svc:v§'),
+      "sub/x'y é.yaml": app('svc:v1.4.2'),
+      '.env': 'W=a dir',
+    },
+  },
+  'include by an absolute path': {
+    files: { 'compose.yaml': 'include: ["@root@/o/a.yaml"]\n', '../o/a.yaml': app('svc:v§') },
+  },
+  'include from beside the project': {
+    files: {
+      'compose.yaml': 'include: [../o/a.yaml]\n',
+      '../o/a.yaml': app('svc:$V'),
+      '../o/.env': 'V=v§',
+    },
+  },
+  'include by an absolute path, the pin in the .env beside that file': {
+    files: {
+      'compose.yaml': 'include: ["@root@/o/a.yaml"]\n',
+      '../o/a.yaml': app('svc:${V:?}'),
+      '../o/.env': 'V=v§\n',
+    },
+  },
+  'include by an absolute path with a directory and an env file': {
+    files: {
+      'compose.yaml':
+        'include:\n  - path: \'@root@/o/a.yaml\'\n    project_directory: "@root@/q"\n    env_file: [@root@/e/svc.env]\n',
+      '../o/a.yaml': app('svc:$V\n    env_file: app.env'),
+      '../e/svc.env': 'V=v§\n',
+      '../q/app.env': 'A=1\n',
+    },
+  },
+  'include by absolute paths, nested, by way of a variable': {
+    files: {
+      '.env': 'DIR=@root@/o\n',
+      'compose.yaml': 'include:\n  - path: ["${DIR}/a.yaml", "@root@/o/../o/over.yaml"]\n',
+      '../o/a.yaml': 'include: [&deep @root@/deep/b.yaml]\nx-deep: *deep\n',
+      '../o/over.yaml': 'services: {web: {image: "web:v1.4.2"}}\n',
+      '../deep/b.yaml': 'services: {app: {extends: {file: "@root@/base/c.yaml", service: base}}}\n',
+      '../deep/.env': 'V=v§\n',
+      '../base/c.yaml': 'services: {base: {image: "svc:$V", env_file: [../o/x.env]}}\n',
+      '../o/x.env': 'A=1\n',
+    },
+  },
+  'include of an absolute path through a linked directory, a file beside it has almost its name': {
+    files: {
+      'compose.yaml': 'include: ["@root@/l/a.yaml"]\n',
+      '../o/a.yaml': app('svc:$V\n    env_file: [.env.more]'),
+      '../o/.env': 'V=v§\n',
+      '../o/.env.more': 'A=1\n',
+    },
+    links: { '../l': 'o' },
+  },
+  'a file from another directory that includes by an absolute path': {
+    files: {
+      '../r/compose.yaml': 'include: ["@root@/o/a.yaml"]\n',
+      '../o/a.yaml': 'services: {app: {image: "svc:$V", env_file: ../q/x.env}}\n',
+      '../o/.env': 'V=v§\n',
+      '../q/x.env': 'A=1\n',
+    },
+    args: ['--file', '../r/compose.yaml'],
+  },
+
+  'several files in other directories': {
+    files: {
+      '../o/a.yaml': app('svc:v1.4.2'),
+      'b.yaml': app('svc:$V'),
+      '../o/.env': 'V=v1.4.2',
+      '.env': 'V=v§',
+    },
+    args: ['--dir', '.', '--file', '../o/a.yaml', '--file', 'b.yaml'],
+  },
+  'several files, the links of the second from the directory of the first': {
+    files: {
+      'a.yaml': app('svc:v1.4.2'),
+      '../o/b.yaml': 'services: {app: {extends: {file: x.yml, service: x}}}\n',
+      'x.yml': 'services: {x: {image: "svc:v§"}}\n',
+      '../o/x.yml': 'services: {x: {image: "svc:v1.4.2"}}\n',
+    },
+    args: ['--file', 'a.yaml', '--file', '../o/b.yaml'],
+  },
+  'COMPOSE_FILE in another directory, the .env of this one': {
+    files: {
+      '.env': 'COMPOSE_FILE=sub/a.yml\nV=v§\n',
+      'sub/.env': 'V=v1.4.2\nNAME=svc\n',
+      'sub/a.yml': 'services: {app: {extends: {file: base.yml, service: b}}}\n',
+      'sub/base.yml': 'services: {b: {image: "$NAME:$V"}}\n',
+      'base.yml': 'services: {b: {image: "svc:v1.4.2"}}\n',
+    },
+  },
+  'COMPOSE_FILE and its separator in .env': {
+    files: {
+      '.env': 'COMPOSE_FILE=a.yml,sub/b.yml\nCOMPOSE_PATH_SEPARATOR=,\n',
+      'a.yml': app('svc:v1.4.2'),
+      'sub/b.yml': app('svc:v§'),
+      'compose.yaml': app('svc:v1.4.2'),
+    },
+    where: 'image',
+  },
+  'a linked compose file and a linked .env': {
+    files: { '../o/real.yaml': app('svc:$V'), 'prod.env': 'V=v§\n', '../o/.env': 'V=v1.4.2\n' },
+    links: { 'compose.yaml': '../o/real.yaml', '.env': 'prod.env' },
+  },
+
+  'merge keys in merge keys': one(
+    'x-a: &a {image: "svc:v1.4.2"}\nx-b: &b\n  <<: *a\n  image: svc:v§\nservices:\n  app: {<<: *b}\n',
+  ),
+  'an anchor on the text': {
+    ...one('services:\n  app: {image: &i !!str "svc:v§"}\n  web: {image: *i}\n'),
+    also: ['web'],
+  },
+  'an anchor on a whole service': one('x-a: &a\n  image: svc:v§\nservices:\n  app: *a\n'),
+  'an anchor that is given twice': one(
+    'x-i: &i svc:v1.4.2\nx-j: &i svc:v§\nservices:\n  app: {image: *i}\nx-k: &i svc:v1.4.2\n',
+  ),
+  'aliases as keys': one('x-k: &k image\nx-s: &s app\nservices:\n  *s :\n    *k : svc:v§\n'),
+  'anchors on keys': one('services:\n  &k app:\n    &i image: svc:v§\n'),
+  'flow style': one('{services: {app: {image: svc:v§, command: [a, "v1.4.2"]}, db: {image: pg}}}\n'),
+  'brackets and quotes that end further left': one(
+    'services:\n  web:\n    image: svc:v1.4.2\n    command: [\n"a",\n"v1.4.2\nb"\n]\n  app: {\n\timage: svc:v§\n}\n',
+  ),
+  'JSON in one line': {
+    files: { 'compose.json': '{"services":{"app":{"image":"svc:v§"}}}' },
+    args: ['--file', 'compose.json'],
+  },
+  'several documents': one(
+    '---\nservices: {app: {image: "svc:v1.4.2"}}\n---\nservices: {app: {image: "svc:v§"}}\n...\n',
+  ),
+  'keys with question marks': one('services:\n  ? app\n  :\n    ? image\n    : svc:v§\n'),
+  'a folded block': image('>-2 # svc:v1.4.2\n      svc:v§\n    command: z'),
+  'a literal block': image('|-\n      svc:v§'),
+  'a text under its key': image('\n      # svc:v1.4.2\n      svc:v§ # svc:v1.4.2'),
+  'a verbatim tag': image('!<tag:yaml.org,2002:str> svc:v§'),
+  '!override of the image': overridden(app('svc:v1.4.2'), 'services: {app: {image: !override "svc:v§"}}'),
+  '!reset, then set again': {
+    files: {
+      'a.yaml': app('svc:v1.4.2'),
+      'b.yaml': 'services: {app: {image: !reset null, build: .}}',
+      'c.yaml': app('svc:v§'),
+    },
+    args: ['--file', 'a.yaml', '--file', 'b.yaml', '--file', 'c.yaml'],
+  },
+  '!reset of another service': {
+    ...overridden(`${app('svc:v1.4.2')}  web: {image: "svc:v§"}\n`, 'services: {app: !reset {}}'),
+    services: ['web'],
+  },
+  'an image that the override makes null': overridden(app('svc:v§'), 'services: {app: {image: ~}}'),
+
+  CRLF: image('svc:$V\r', 'A=1\r\nV=v§\r\nB=2\r\n'),
+  'byte order marks': one(`\ufeff${app('svc:$V')}`, '\ufeffV=v§\n'),
+  'letters beyond ASCII': one(
+    '# ünï 😀\nx-a: "😀"\nservices:\n  app:\n    labels: {"😀": é v1.4.2}\n    image: svc:v§ # 😀\n',
+    'A=😀é\n',
+  ),
+  'a registry with a port': image('localhost:5000/v1.4.2/svc:§-alpine'),
+  'a digest': { ...image('svc:v§@sha256:¤'), args: digest },
+  'a digest in a variable of its own, if there is one': {
+    ...image('svc:$V${D:+@$D}', 'V=v§\nD=sha256:¤'),
+    args: digest,
+  },
+  'a whole reference in a variable': image('$I', 'R=a/b\nT=v§\nI="r:5000/${R}:${T}"'),
+  'a variant in a variable of its own': image('svc:v§${S}', 'S=-alpine'),
+  'defaults, three deep': image('svc:${A:-${B-${C:-v§}}}', 'A='),
+  'a text for a variable that is set': image('svc:${V:+v§}', 'V=1'),
+  'a variable in the value of a variable': image('svc:$V', 'A=§\nV=v${A}'),
+  'a variable in quotes': image('svc:$V', 'A=v§\nV="${A}"'),
+  'export, spaces, a comment': image('svc:$V', 'export V = v§ # v1.4.2\n'),
+  'several env files': {
+    files: {
+      'compose.yaml': app('svc:$V'),
+      'a.env': 'V=v1.4.2',
+      '../o/b.env': 'V=v§',
+      '.env': 'V=v1.4.2',
+    },
+    args: ['--env-file', 'a.env', '--env-file', '../o/b.env'],
+  },
+  'the project name in the image': {
+    files: {
+      'compose.yaml': 'name: ${N:-abc}\ninclude: [s/a.yaml]\n',
+      's/a.yaml': app('${COMPOSE_PROJECT_NAME}/svc:v§'),
+    },
+    where: 'image',
+  },
+  'the version also in a label and in the environment': image(
+    'svc:$V\n    environment: {V: $V}\n    labels: ["v=$V"]',
+    'V=v§',
+  ),
+  'a variable of two services': {
+    ...one('services: {app: {image: "acme/svc:$V"}, worker: {image: "acme/worker:$V"}}\n', 'V=v§'),
+    also: ['worker'],
+  },
+};
+
+/** A bump moves the version and nothing else, as compose says before and after it. */
+export async function expectBumped(layout: Layout): Promise<void> {
+  await inProject(layout, async (directory, root) => {
+    const { services = ['app'], also = [] } = layout;
+    const before = await imagesOf(directory, layout);
+    const { exitCode, log } = await bumped(directory, layout);
+    expect({ exitCode, log }).toMatchObject({ exitCode: 0 });
+    expect(await textsOf(directory, layout)).toEqual(texts(layout, root, fresh));
+    const after = await imagesOf(directory, layout);
+    const moved = Object.entries(before).map(([name, text]) => {
+      const moves = services.includes(name) || also.includes(name);
+      const now = text?.replace(/(?<=:v?)1\.4\.2/, fresh.version).replace(old.digest, fresh.digest);
+      return [name, moves ? now : text];
+    });
+    expect(after).toEqual(Object.fromEntries(moved));
+    for (const name of [...services, ...also]) expect(after[name]).not.toBe(before[name]);
+  });
+}
+
+export function inProject(
+  layout: Layout,
+  use: (directory: string, root: string) => Promise<void>,
+): Promise<void> {
+  return inDirectory(async (root) => {
+    const directory = `${root}/p`;
+    await mkdir(directory);
+    for (const [name, text] of Object.entries(texts(layout, root, old))) {
+      const path = resolve(directory, name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, text);
+    }
+    for (const [name, target] of Object.entries(layout.links ?? {})) {
+      await symlink(target, resolve(directory, name));
+    }
+    await use(directory, root);
+  });
+}
+
+export function texts({ files }: Layout, root: string, { version, digest }: Stand): Record<string, string> {
+  const filled = Object.entries(files).map(([name, text]) => [
+    name,
+    text.replaceAll('§', version).replaceAll('¤', digest).replaceAll('@root@', root),
+  ]);
+  return Object.fromEntries(filled);
+}
+
+export async function textsOf(directory: string, { files }: Layout): Promise<Record<string, string>> {
+  const read = Object.keys(files).map(async (name) => [
+    name,
+    await readFile(resolve(directory, name), 'utf8'),
+  ]);
+  return Object.fromEntries(await Promise.all(read));
+}
+
+export function bumped(directory: string, { services = ['app'], args = [], where = 'host' }: Layout) {
+  const asked = services.flatMap((name) => ['--service', name]);
+  return bump(directory, ['--to', `v${fresh.version}`, ...asked, ...args], where);
+}
+
+/** Compose's own answer, asked the way a person would. */
+async function imagesOf(
+  directory: string,
+  { args = [] }: Layout,
+): Promise<Record<string, string | undefined>> {
+  const flags = args.map((arg) => (arg === '--dir' ? '--project-directory' : arg)).filter(isForCompose);
+  const { stdout } = await execa(
+    'docker',
+    ['compose', ...flags, '--profile', '*', 'config', '--no-consistency', '--format', 'json'],
+    { cwd: directory, env: { PATH: process.env.PATH, HOME: homedir() }, extendEnv: false },
+  );
+  const { services } = JSON.parse(stdout) as { services: Record<string, { image?: string }> };
+  return Object.fromEntries(Object.entries(services).map(([name, service]) => [name, service.image]));
+}
+
+const isForCompose = (arg: string): boolean => !digest.includes(arg);
