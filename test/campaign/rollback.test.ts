@@ -11,7 +11,7 @@ import { startBadEngine } from '../rig/bad-engine.ts';
 /** Its app and worker exit at once. */
 const bad = ['--target', 'v1.1.1', '--restore-point', '--wait-timeout', '20'];
 const rolledBack =
-  /^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d\d:\d\d:\d\d\. /;
+  /^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /;
 
 const spoil = (instance: Instance) => instance.write('data/note', 'of v1.1.1\n');
 
