@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Updates } from '../../../src/instance/updates.ts';
-import { lineOf, workOf } from '../../rig/engine-double/script.ts';
+import { workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { Rig, type Server, until } from './rig.ts';
 import { atWork, endGood, id, leaveOpen } from './scene.ts';
@@ -67,82 +67,12 @@ describe('a store', () => {
     for (const { told } of [one, two]) await until(() => told.includes('end updated'));
     expect([outcomes(), rig.ends.length]).toEqual([['updated'], 1]);
   });
-
-  it.each([
-    ['launched', true],
-    ['accepted', false],
-  ])('that is set back to a run that was only %s hinders no other one', async (_, wasLaunched) => {
-    lead();
-    const one = await booted();
-    await one.ask();
-    await until(() => !wasLaunched || rig.open?.updater);
-    const text = rig.state.store.get('run') ?? '';
-    await comesTo(one, 'verify');
-    endGood(rig.engine.updater);
-    await quiet(rig);
-    const { id: first } = rig.past[0]?.run ?? {};
-    rig.state.store.set('run', text);
-    await until(() => rig.open === null);
-    await quiet(rig);
-    lead();
-    expect(await one.ask()).toHaveProperty('run');
-    await comesTo(one, 'verify');
-    endGood(rig.engine.updater);
-    await quiet(rig);
-    expect(outcomes()).toEqual(['updated', 'updated']);
-    // It was told once, whatever the store says later.
-    expect(rig.ends.filter(({ id }) => id === first)).toHaveLength(1);
-  });
-
-  it('that never takes anything lets nothing start, and holds for an updater by hand', async () => {
-    vi.spyOn(Math, 'random').mockReturnValue(0);
-    const one = await rig.server();
-    one.host.fail('set', { how: { gives: false }, times: 1e9 });
-    await one.updates.boot();
-    expect(await one.ask()).toMatchObject({ reason: { code: 'update-running' } });
-    expect(rig.state.isHeld).toBe(false);
-    const container = atWork(rig, null);
-    rig.state.isHeld = false;
-    await until(() => rig.state.isHeld);
-    rig.state.violations.length = 0;
-    container.exit(0);
-    await until(() => !rig.state.isHeld);
-  });
-
-  it.each([[5], [{}], [[]], [true], [undefined]])('that gives %j has nothing', async (gives) => {
-    const one = await rig.server();
-    one.host.fail('get', { how: { gives }, with: ([key]) => key === 'run', times: 3 });
-    await one.updates.boot();
-    await one.updates.status();
-    await until(async () => 'run' in (await one.ask()));
-    await quiet(rig);
-    expect(outcomes()).toEqual(['updated']);
-    const warnings = one.host.logged.filter(({ message }) => message.includes('cannot be read'));
-    expect(warnings).toHaveLength(gives === undefined ? 0 : 1);
-  });
-});
-
-it('an engine that goes away at the end of a run keeps nothing held', async () => {
-  lead();
-  const one = await booted();
-  await one.ask();
-  await comesTo(one, 'verify');
-  const set = one.host.fail('set', { how: 'hang', with: ([key]) => key === 'history' });
-  endGood(rig.engine.updater);
-  await until(() => set.hits > 0);
-  await rig.engine.down();
-  set.release();
-  await until(() => rig.past.length === 1 && !rig.state.isHeld);
-  await rig.engine.up();
 });
 
 describe('jobs()', () => {
   it.each([
     ['nothing', undefined],
-    ['null', null],
-    ['an object', {}],
     ['a text', 'none'],
-    ['a generator', (function* () {})()],
   ])('that gives %s is no answer: nothing starts, and nothing stays held', async (_, gives) => {
     const one = await booted();
     one.host.fail('jobs', { how: { gives }, times: 2 });
@@ -151,21 +81,6 @@ describe('jobs()', () => {
     await quiet(rig);
     expect([rig.past, (await one.updates.status()).reason?.code]).toEqual([[], 'up-to-date']);
   });
-
-  it('that gives entries of no use counts them as running', async () => {
-    const one = await booted();
-    one.host.fail('jobs', { how: { gives: [null, 5, 'x', {}] } });
-    expect(await one.ask()).toMatchObject({ reason: { code: 'job-running', jobs: { length: 4 } } });
-  });
-
-  it('of which there are ten thousand are waited for', async () => {
-    const one = await booted({}, { timing: { host: 5_000 }, patience: { query: 5_000, work: 5_000 } });
-    rig.state.jobs.push(...Array.from({ length: 10_000 }, () => ({ kind: 'cron', state: 'running' })));
-    expect(await one.ask({ when: 'idle' })).toMatchObject({ run: { jobs: { length: 10_000 } } });
-    rig.state.jobs.length = 0;
-    await quiet(rig);
-    expect(outcomes()).toEqual(['updated']);
-  });
 });
 
 describe('a call from within', () => {
@@ -173,9 +88,6 @@ describe('a call from within', () => {
   const calm = { timing: { host: 5_000, onEnd: 5_000 }, patience: { query: 5_000, work: 5_000 } };
   const order = { target: 'v1.6.0', when: 'now', force: false, by: 'onEnd' } as const;
   it.each<[string, (updates: Updates) => Promise<unknown>, string[]]>([
-    ['status()', (updates) => updates.status({ refresh: true }), ['updated']],
-    ['history()', (updates) => updates.history(), ['updated']],
-    ['cancel()', (updates) => updates.cancel('onEnd'), ['updated']],
     ['close()', (updates) => updates.close(), ['updated']],
     ['update()', (updates) => updates.start(order), ['updated', 'updated']],
   ])('onEnd of %s comes to an end, and is told once', async (_, call, expected) => {
@@ -201,8 +113,6 @@ describe('a call from within', () => {
   });
 
   it.each<[string, (updates: Updates) => Promise<unknown>, string]>([
-    ['status()', (updates) => updates.status(), 'updated'],
-    ['update()', (updates) => updates.start(order), 'updated'],
     ['cancel()', (updates) => updates.cancel('ben'), 'cancelled'],
     ['close()', (updates) => updates.close(), 'cancelled'],
   ])('beforeUpdate of %s comes to an end', async (_, call, outcome) => {
@@ -236,29 +146,6 @@ describe('a call from within', () => {
 });
 
 describe('the life of a server', () => {
-  it('that is started twice looks once as often', async () => {
-    const one = await rig.server({}, { timing: { watch: 20 } });
-    await Promise.all([one.updates.boot(), one.updates.boot()]);
-    await one.updates.boot();
-    rig.state.calls.length = 0;
-    await sleep(200);
-    // Three things look, every 20 ms each.
-    expect(rig.state.calls.filter(({ part }) => part === 'get').length).toBeLessThan(36);
-  });
-
-  it('that is closed twice, beside a run, is closed', async () => {
-    lead();
-    const one = await booted();
-    await one.ask();
-    await comesTo(one, 'verify');
-    await Promise.all([one.updates.close(), one.updates.close()]);
-    await one.updates.close();
-    rig.state.calls.length = 0;
-    await sleep(100);
-    expect(rig.state.calls).toEqual([]);
-    expect([rig.state.isHeld, rig.open === null]).toEqual([true, false]);
-  });
-
   it('that is closed before it was started asks nobody', async () => {
     leaveOpen(rig);
     const one = await rig.server();
@@ -309,44 +196,6 @@ describe.each([
   ['forward', day],
   ['back', -day],
 ])('a clock that is set a day %s', (_, ms) => {
-  it.each(['waiting', 'preparing', 'launching'])('in %s changes nothing of a run', async (state) => {
-    const prepared = Promise.withResolvers<void>();
-    const one = await booted({}, { updaterPull: 'always', beforeUpdate: () => prepared.promise });
-    const job = rig.state.startJob('backup');
-    const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
-    await one.ask({ when: 'idle' });
-    const steps = ['waiting', 'preparing', 'launching'];
-    for (const [at, goOn] of [
-      () => job && rig.state.endJob(job),
-      prepared.resolve,
-      () => pull.release(),
-    ].entries()) {
-      await comesTo(one, steps[at] ?? '');
-      if (steps[at] === 'launching') await until(() => pull.hits > 0);
-      if (steps[at] === state) setClock(ms);
-      await sleep(30);
-      goOn();
-    }
-    await quiet(rig);
-    expect([outcomes(), rig.ends.length]).toEqual([['updated'], 1]);
-  });
-
-  it('while the updater works changes nothing of the run, and no absence is told', async () => {
-    lead();
-    const one = await booted();
-    await one.ask();
-    await comesTo(one, 'verify');
-    await one.updates.close();
-    setClock(ms);
-    const two = await booted(one.place);
-    await comesTo(two, 'verify');
-    rig.engine.updater.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
-    rig.engine.updater.exit(0);
-    await quiet(rig);
-    expect((await runOf(two))?.away).toBeNull();
-    expect([outcomes(), rig.ends.length]).toEqual([['updated'], 1]);
-  });
-
   it('waits as long as it was told to, by a clock that nobody sets', async () => {
     const one = await booted({}, { idleTimeout: 0.3 });
     rig.state.startJob('cron');
@@ -358,24 +207,4 @@ describe.each([
     expect(outcomes()).toEqual(['refused']);
     expect(performance.now() - began).toBeGreaterThan(290);
   });
-});
-
-it('a run that another one has followed at once ends at every server', async () => {
-  const one = await booted();
-  const two = await booted({ name: 'svc-app-2' }, { patience: { query: 3_000 } });
-  rig.state.startJob('backup');
-  await one.ask({ when: 'idle' });
-  await comesTo(two, 'waiting');
-  const record = await two.updates.record();
-  const get = two.host.fail('get', { how: { slow: 150 }, with: ([key]) => key === 'run' });
-  await until(() => get.hits > 0);
-  await one.updates.cancel('ben');
-  await until(() => rig.open === null);
-  await one.ask({ when: 'idle', target: 'v1.6.0' });
-  await until(() => two.told.length === 3);
-  expect(two.told).toEqual(['start v1.5.0', 'end cancelled', 'start v1.6.0']);
-  expect(record?.hasEnded).toBe(true);
-  rig.state.jobs.length = 0;
-  await quiet(rig);
-  expect(outcomes()).toEqual(['updated', 'cancelled']);
 });

@@ -173,39 +173,6 @@ describe('all the way', () => {
     expect(past()).toEqual(['v1.5.0 v2.0.0 updated anna', 'v1.0.0 v1.5.0 updated anna']);
   });
 
-  it('is left alone by what starts by itself', async () => {
-    const one = await firstStep();
-    const automatic = { enabled: true, age: 0, majors: true, from: '00:00', to: '00:00' };
-    const two = await booted('v1.5.0', one, { afterStep: () => 'Not yet.', automatic });
-    expect((await two.updates.status()).automatic?.keptBack).toBeNull();
-    await someLooks();
-    expect([rig.past.length, rig.open]).toEqual([1, null]);
-  });
-
-  it('is not gone on with where it is cancelled at the last moment', async () => {
-    const one = await firstStep();
-    const cancelled = Promise.withResolvers<void>();
-    const two: Server = await booted('v1.5.0', one, {
-      afterStep: async () => {
-        await two.updates.cancel('ben');
-        cancelled.resolve();
-      },
-    });
-    await cancelled.promise;
-    await someLooks();
-    expect([rig.past.length, rig.open]).toEqual([1, null]);
-  });
-
-  it('waits for what is in the way, and says what', async () => {
-    const one = await firstStep();
-    rig.state.jobs.push({ kind: 'backup', state: 'running', stuck: true });
-    rig.engine.updaterDoes(goodRun('v1.5.0', 'v2.0.0'));
-    const two = await booted('v1.5.0', one);
-    await until(async () => (await between(two))?.says?.includes('a backup is running'));
-    rig.state.jobs.length = 0;
-    await until(() => rig.past.length === 2);
-  });
-
   it('is not begun where no way is known, and is one update where one leads there', async () => {
     const one = await booted('v1.0.0');
     expect(await one.ask({ target: 'v2.2.0', through: true })).toMatchObject({

@@ -44,15 +44,6 @@ describe('two servers of one instance', () => {
     expect(await one.updates.history()).toEqual(await two.updates.history());
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('asked one after the other, %d0 ms apart, make one run', async (tens) => {
-    lead();
-    const [first, second] = await Promise.all([one.ask(), sleep(tens * 10).then(() => two.ask())]);
-    expect([first, second].filter((answer) => 'run' in answer)).toHaveLength(1);
-    await until(async () => (await runOf(two))?.state === 'verify');
-    finish();
-    expect(await judge(rig, { accepted: true })).toEqual([]);
-  });
-
   it('tell of a run that the other one prepares', async () => {
     const job = rig.state.startJob('backup', { title: 'nightly' });
     await one.ask({ when: 'idle' });
@@ -92,15 +83,6 @@ describe('two servers of one instance', () => {
     ]);
   });
 
-  it('cancel at either while the updater pulls', async () => {
-    lead(4);
-    await one.ask();
-    await until(async () => (await runOf(two))?.state === 'pull');
-    expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelAskedBy: 'ben' } });
-    await quiet(rig);
-    expect(rig.past).toMatchObject([{ run: { outcome: 'cancelled' } }]);
-  });
-
   describe('while one of them prepares or follows a run, the other one', () => {
     beforeEach(async () => {
       lead();
@@ -115,23 +97,6 @@ describe('two servers of one instance', () => {
       finish();
       expect(await judge(rig, { accepted: true })).toEqual([]);
     };
-
-    it('ends nothing by a request that is refused', async () => {
-      expect(await two.ask()).toMatchObject({ reason: { code: 'update-running' } });
-      await sleep(100);
-      expect([rig.state.isHeld, (await runOf(one))?.state]).toEqual([true, 'waiting']);
-      await goOn();
-    });
-
-    it('ends nothing by its own end and its restart', async () => {
-      await two.updates.close();
-      expect(rig.state.isHeld).toBe(true);
-      two = await rig.server(two.place);
-      await two.updates.boot();
-      await sleep(100);
-      expect([rig.state.isHeld, (await runOf(one))?.state]).toEqual([true, 'waiting']);
-      await goOn();
-    });
 
     it('ends it where the first one is gone', async () => {
       await one.die();
@@ -149,22 +114,5 @@ describe('two servers of one instance', () => {
       await rig.engine.up(two.place.door);
       await goOn();
     });
-  });
-
-  it('end nothing by a failed start of the other one after the end', async () => {
-    // The image of one cannot be pulled; meanwhile the other one begins.
-    const three = await rig.server(
-      { name: 'svc-app-3' },
-      { updaterImage: 'acme/nowhere:1', updaterPull: 'always' },
-    );
-    await three.updates.boot();
-    lead();
-    await three.ask();
-    await until(async () => 'run' in (await one.ask()));
-    await until(async () => (await runOf(one))?.state === 'verify');
-    expect(rig.state.isHeld).toBe(true);
-    finish();
-    await quiet(rig);
-    expect(rig.past.map(({ run }) => run.outcome)).toEqual(['updated', 'failed']);
   });
 });
