@@ -59,7 +59,6 @@ function watch(runs: Partial<typeof known> = {}, timing: Partial<typeof usualTim
 describe('a silence', () => {
   it.each<[string, Error, Partial<typeof known>, boolean[]]>([
     ['of the store, before it is known what is on', noStore, { isKnown: false }, [true]],
-    ['of the engine, before it is known what is on', noEngine, { isKnown: false }, [true]],
     ['of the store, beside a run', noStore, { isUnderWay: true }, [true]],
     ['of the store, with nothing on', noStore, {}, []],
     ['of the engine, of which the store has a run', noEngine, {}, [true]],
@@ -73,7 +72,6 @@ describe('a silence', () => {
     ['resumes', noStore, { isKnown: false }, [false]],
     ['leaves a run alone that is followed', noStore, { isUnderWay: true, hasSession: true }, []],
     ['ends a run that nobody can tell of', noPlace, { isKnown: false }, ['give up']],
-    ['resumes where the engine may come back', noEngine, { isKnown: false }, [false]],
   ])('that is too long %s, once, with an error', async (_, error, runs, expected) => {
     finds = error;
     await watch(runs).start();
@@ -90,16 +88,6 @@ describe('a silence', () => {
     ]);
   });
 
-  it('whose end cannot be written ends a moment later', async () => {
-    finds = noPlace;
-    failures = 2;
-    await watch({ isKnown: false }).start();
-    await until(() => logged.length === 2);
-    const most = looks;
-    await until(() => looks > most + 3);
-    expect(asked.filter((what) => what === 'give up')).toHaveLength(3);
-  });
-
   it('begins anew after an answer, and so does what is said of it', async () => {
     finds = noStore;
     await watch({ isKnown: false }).start();
@@ -113,15 +101,6 @@ describe('a silence', () => {
     expect([asked[0], logged[2]]).toEqual([true, logged[0]]);
     await until(() => logged.length === 4);
     expect(asked.at(-1)).toBe(false);
-  });
-
-  it('whose reason changes is told again', async () => {
-    finds = noStore;
-    await watch({}, { silence: 10_000 }).start();
-    finds = noEngine;
-    await until(() => logged.length === 2);
-    await until(() => looks > 5);
-    expect(logged).toHaveLength(2);
   });
 });
 
@@ -137,23 +116,5 @@ describe('a look', () => {
     if (isClose) return until(() => looks > 2);
     await sleep(60);
     expect(looks).toBe(1);
-  });
-
-  it('ends with the server', async () => {
-    const one = watch({}, { watch: 5 });
-    await one.start();
-    await until(() => looks > 2);
-    closing.abort();
-    const at = looks;
-    await sleep(30);
-    expect(looks).toBe(at);
-  });
-
-  it('is the first thing, and waited for', async () => {
-    finds = noStore;
-    const starting = watch({ isKnown: false }, { watchClosely: 1_000 }).start();
-    expect(asked).toEqual([]);
-    await starting;
-    expect([looks, asked]).toEqual([1, [true]]);
   });
 });

@@ -117,8 +117,6 @@ describe('a store in a directory', () => {
 
   it.each<[string, (string | null)[]]>([
     ['by one text', ['1']],
-    ['by none', [null]],
-    ['by more than are kept', Array.from({ length: 30 }, (_, at) => String(at))],
     ['by more than there are traces of', Array.from({ length: 300 }, (_, at) => String(at))],
     ['by the same, in the end', [...Array.from({ length: 30 }, (_, at) => String(at)), null, 'x', 'y']],
   ])('lets nobody set what was overtaken meanwhile %s', async (_, texts) => {
@@ -152,17 +150,6 @@ describe('a store in a directory', () => {
     await expect(store.set('run', { length: 1 } as unknown as string, { was: 'x' })).rejects.toThrow();
     expect(await store.get('run')).toBe('x');
     expect(await readdir(join(directory, 'run/1'))).toEqual(['text']);
-  });
-
-  it('does not take a text that was cleared away while it looked for none', async () => {
-    const store = fileStore(directory);
-    await store.set('run', 'x', { was: null });
-    await mkdir(join(directory, 'run/2'));
-    await writeFile(join(directory, 'run/2/gone'), '');
-    const looking = store.get('run');
-    await mkdir(join(directory, 'run/3'));
-    await writeFile(join(directory, 'run/3/text'), 'y');
-    expect(await looking).toBe('y');
   });
 
   it('clears away what a server left that was killed', async () => {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { toNodeHandler } from '../../../src/instance/http/node-handler.ts';
 import {
@@ -128,12 +127,6 @@ describe('a script', () => {
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.1', next: { version: 'v1.5.0' } });
   });
 
-  it('has no restore point by default', async () => {
-    const { playing, ask } = await play();
-    expect((await ask('GET', '/rollback')).json.reason).toMatchObject({ code: 'no-point' });
-    expect(await playing.rollback({ confirm: 'v1.4.1' })).toMatchObject({ reason: { code: 'no-point' } });
-  });
-
   it('goes a path to its end, and waits in between', async () => {
     const latest = { version: 'v2.0.0', url: null, notes: null, publishedAt: null };
     const path = ['v1.5.0', 'v2.0.0'];
@@ -159,42 +152,6 @@ describe('a script', () => {
       next: null,
       run: { id: 'run2', to: 'v2.0.0', by: 'anna', path },
     });
-  });
-
-  it('ends a path that is cancelled in between', async () => {
-    const latest = { version: 'v2.0.0', url: null, notes: null, publishedAt: null };
-    const { playing, ask } = await play({
-      status: { latest, next: { version: 'v1.5.0', major: false, path: ['v1.5.0', 'v2.0.0'] } },
-      betweens: [{ seconds: 1, lasts: () => true }],
-    });
-    await playing.update({ target: 'v2.0.0', through: true });
-    await expect.poll(async () => (await ask('GET')).json.between).not.toBeNull();
-    expect(await playing.cancel()).toMatchObject({ run: { outcome: 'updated', path: [] } });
-    await sleep(100);
-    expect(await playing.history()).toHaveLength(1);
-    expect((await ask('GET')).json).toMatchObject({ between: null, next: { version: 'v2.0.0' } });
-  });
-
-  it('may leave the new version behind, to be looked at again', async () => {
-    const broken = typicalRun({ outcome: 'broken', version: 'v1.5.0', cause: 'it crash-loops' });
-    const { ask, ended } = await play({ runs: [broken, typicalRun({ outcome: 'unchanged' })] });
-    await ask('POST');
-    await ended;
-    expect((await ask('GET')).json).toMatchObject({ version: 'v1.5.0', next: null, canUpdate: true });
-    expect((await ask('POST')).json).toMatchObject({ id: 'run2' });
-  });
-
-  it('may end before there is an updater', async () => {
-    const steps = [{ state: 'preparing', seconds: 1, says: ['pg_dump'] }] as const;
-    const end = {
-      outcome: 'refused',
-      message: 'nothing was changed',
-      cause: 'no space',
-      code: 'prepare',
-    } as const;
-    const { ask, ended } = await play({ runs: [{ steps, end }] });
-    await ask('POST');
-    expect(await ended).toMatchObject({ ...end, log: null, phase: null });
   });
 
   it('has each state that there is', async () => {
@@ -274,22 +231,6 @@ describe('a script', () => {
     expect(await ended).toMatchObject({ outcome });
   });
 
-  it('has what the object tells', async () => {
-    const { playing, ended } = await play();
-    const told: string[] = [];
-    const off = playing.on('start', ({ id }) => told.push(`start ${id}`));
-    playing.on('line', () => {
-      throw new Error('somebody else');
-    });
-    playing.on('line', ({ line: { phase } }) => told.includes(phase) || told.push(phase));
-    playing.on('end', ({ id }) => told.push(`end ${id}`));
-    await playing.update();
-    off();
-    await ended;
-    await sleep(5);
-    expect(told).toEqual(['start run1', ...withoutSave, 'done', 'end run1']);
-  });
-
   it('says something else after it was told to look again', async () => {
     const feedError = { message: 'no answer', nextCheckAt: '2026-11-21T10:50:00.000Z' };
     const next = { version: 'v2.0.0', major: true };
@@ -305,18 +246,6 @@ describe('a script', () => {
     expect((await playing.setChannel('canary')).channel).toBe('canary');
   });
 
-  it('shows a user what a user may see, and lets a request be answered otherwise', async () => {
-    const { ask } = await play({
-      authorize: () => ({ role: 'user', name: 'bob' }),
-      open: typicalRun(),
-      intercept: ({ method }) => (method === 'POST' ? new Response(null, { status: 503 }) : undefined),
-    });
-    expect((await ask('GET')).json).toEqual({ version: 'v1.4.2', updating: true });
-    expect((await ask('GET', '/progress')).status).toBe(403);
-    const posted = await updates?.handle(new Request(`${origin}${path}`, { method: 'POST' }));
-    expect(posted?.status).toBe(503);
-  });
-
   it('lets nobody in whom the script does not', async () => {
     const { ask } = await play({
       authorize: async ({ headers }) => (headers.has('x-admin') ? 'admin' : null),
@@ -324,18 +253,6 @@ describe('a script', () => {
     expect((await ask('GET')).status).toBe(401);
     expect((await ask('GET', '', { 'x-admin': '1' })).status).toBe(200);
     expect((await (await play({ authorize: () => null })).ask('GET')).status).toBe(401);
-  });
-
-  it('goes on from an earlier end', async () => {
-    const { playing, ended } = await play({
-      runs: [typicalRun({ outcome: 'broken', cause: 'it crash-loops' })],
-    });
-    await playing.update();
-    const history = [await ended];
-    const later = await play({ history });
-    expect((await later.ask('GET')).json.run).toEqual(history[0]);
-    expect((await later.ask('GET', '/progress')).json).toMatchObject({ outcome: 'broken' });
-    expect(await later.playing.history()).toEqual(history);
   });
 });
 
