@@ -162,31 +162,6 @@ describe('a run is followed', () => {
     await updates.close();
   });
 
-  it('until its stream ends or breaks: svc was there until then, however long it had said nothing', async () => {
-    for (const ending of ['ends', 'breaks', 'falls silent']) {
-      let streams = 0;
-      const news = await follow(async (request) => {
-        if (!isStream(request)) return typed('{"id":"run1","state":"updated","outcome":"updated"}', json);
-        streams++;
-        if (streams === 2) return Promise.reject(new TypeError('fetch failed'));
-        if (streams > 2) return new Response(null, { status: 204 });
-        const body = new ReadableStream<Uint8Array>({
-          async start(controller) {
-            request.signal.addEventListener('abort', () => controller.error(request.signal.reason));
-            controller.enqueue(new TextEncoder().encode(': still here\n\n'));
-            await new Promise((resolve) => setTimeout(resolve, 30));
-            if (ending === 'ends') controller.close();
-            if (ending === 'breaks') controller.error(new Error('reset'));
-          },
-        });
-        return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
-      });
-      const heard = ending === 'falls silent' ? ['heard'] : ['heard', 'heard'];
-      const broke = ending === 'ends' ? [] : ['unheard'];
-      expect(news.map(({ kind }) => kind)).toEqual([...heard, ...broke, 'unheard', 'run']);
-    }
-  });
-
   it('to its end in the history, where another run is the last one by now', async () => {
     const updates = createScriptedUpdates({ speed: 200, runs: [] });
     await updates.start();
@@ -201,17 +176,6 @@ describe('a run is followed', () => {
     const unknown = await follow((request) => updates.handle(request), 'run7');
     expect(unknown.at(-1)).toEqual({ kind: 'unknown' });
     await updates.close();
-  });
-
-  it('no more once its signal is given', async () => {
-    const stop = new AbortController();
-    const reader = new Reader({ address, fetch: async () => typed('', 'text/html', 502) });
-    const news: News[] = [];
-    for await (const one of followRun(reader, { run: 'run1', signal: stop.signal, timing })) {
-      news.push(one);
-      if (news.length === 3) stop.abort();
-    }
-    expect(news.map(({ kind }) => kind)).toEqual(['unheard', 'unheard', 'unheard']);
   });
 });
 

@@ -20,28 +20,6 @@ const holdWith = (waits: typeof timing) =>
 const called = () => host.calls().map(({ part }) => part);
 
 describe('the hold of the queue', () => {
-  it('is asked for once where it is wanted twice, and both wait for it', async () => {
-    host.fail('hold', { how: { slow: 20 } });
-    const first = hold.ensure(true);
-    await hold.ensure(true);
-    expect([called(), host.state.isHeld]).toEqual([['hold'], true]);
-    await first;
-    await hold.call(true);
-    expect(called()).toEqual(['hold', 'hold']);
-  });
-
-  it('is one call at a time, in order', async () => {
-    const slow = host.fail('hold', { how: 'hang' });
-    const first = hold.call(true);
-    await until(() => slow.hits > 0);
-    const second = hold.call(false);
-    await sleep(10);
-    expect(called()).toEqual(['hold']);
-    slow.release();
-    await Promise.all([first, second]);
-    expect([called(), host.state.isHeld]).toEqual([['hold', 'resume'], false]);
-  });
-
   it('tries what fails again until it succeeds, and says so', async () => {
     host.fail('resume', { how: 'reject', times: 3 });
     await expect(hold.call(false)).rejects.toThrow('queue.resume() failed');

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
 import { Unavailable } from '../../../src/instance/http/update-service.ts';
-import { cancelCodes, reasonCodes } from '../../../src/wire/codes.ts';
+import { reasonCodes } from '../../../src/wire/codes.ts';
 import { described, door, origin, path, type Question, request, seen } from './ask.ts';
 import { follow } from './follow.ts';
 import { MemoryService, notRunning, record, rollbackOffer, secret } from './memory-service.ts';
@@ -15,13 +15,6 @@ const choice = { channel: 'canary' };
 const eventStream = { accept: 'text/event-stream' };
 
 describe('the endpoints', () => {
-  it('tell the status', async () => {
-    const { ask, service } = rig();
-    const { status, json } = await ask('GET');
-    expect([status, json.version, json.latest.version]).toEqual([200, 'v1.4.2', 'v1.5.0']);
-    expect(service.calls).toEqual(['status']);
-  });
-
   it.each([
     ['?refresh=1', 'refresh'],
     ['?refresh', 'status'],
@@ -59,20 +52,6 @@ describe('the endpoints', () => {
     const { status, json } = await ask('DELETE', '/progress', { as: { role: 'admin', name: 'anna' } });
     expect([status, json.state, json.cancelAskedBy]).toEqual([202, 'launching', 'anna']);
     expect(service.calls).toEqual(['cancel for admin', 'cancel for anna']);
-  });
-
-  it.each(cancelCodes)('refuse to cancel: %s', async (code) => {
-    const { ask, service } = rig();
-    service.cancelReason = { code, message: 'No.' };
-    const { status, json } = await ask('DELETE', '/progress');
-    expect([status, json.detail, json.reason]).toEqual([409, 'No.', service.cancelReason]);
-  });
-
-  it('tell the history', async () => {
-    const { ask, service } = rig();
-    expect((await ask('GET', '/history')).json).toEqual([]);
-    service.run = record();
-    expect((await ask('GET', '/history')).json).toEqual([service.run.run]);
   });
 
   it("tell the server's clock beside a run", async () => {
@@ -132,13 +111,6 @@ describe('the endpoints', () => {
       const { status, json } = await asked;
       expect([status, json.reason]).toEqual([409, service.reason]);
     }
-  });
-
-  it('choose the channel', async () => {
-    const { ask, service } = rig();
-    const { status, json } = await ask('PUT', '/channel', { body: choice });
-    expect([status, json.channel]).toEqual([200, 'canary']);
-    expect(service.calls).toEqual(['channel canary']);
   });
 
   it('tell the progress', async () => {
@@ -367,12 +339,6 @@ describe('same origin', () => {
     );
     expect(await detail({ origin: 'null', host: 'nas' })).toBe(rule);
     expect(await detail({ origin: 'http://nas:8080', host: 'not a host' })).toBe(rule);
-  });
-
-  it('is looked at before the body', async () => {
-    const { ask } = rig();
-    const question = { headers: cookie, body: new Uint8Array(20_000) };
-    expect((await ask('POST', '', question)).status).toBe(403);
   });
 });
 

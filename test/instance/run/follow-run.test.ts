@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EngineSocket } from '../../../src/engine/socket.ts';
 import { followRun } from '../../../src/instance/run/follow-run.ts';
@@ -136,14 +135,6 @@ describe('an updater that has ended', () => {
   });
 });
 
-it('an updater that stays after its last line is left after a while', async () => {
-  await working();
-  container.say(done());
-  const { ms } = await follow();
-  expect(record.run.outcome).toBe('updated');
-  expect(ms).toBeGreaterThanOrEqual(145);
-});
-
 it('an updater that was never started is waited for, for a while', async () => {
   make();
   const following = follow({ restart: forever });
@@ -167,21 +158,6 @@ it('an updater that is gone has crashed', async () => {
 });
 
 describe('a log', () => {
-  it('that breaks off each time may have had an end: it is waited for longer', async () => {
-    await working(null);
-    container.say(done());
-    container.exit(1);
-    const fault = engine.fault({ kind: 'cut', match: /\/logs/, at: 300, times: 1_000 });
-    const following = follow({ restart: forever, lastMoments: forever });
-    await isJudged();
-    ahead = 1.5 * forever;
-    await isJudged();
-    expect(record.hasEnded).toBe(false);
-    fault.release();
-    await following;
-    expect(record.run.outcome).toBe('updated');
-  });
-
   it('that cannot be read at all is said to be so in the end', async () => {
     await working(null);
     container.exit(1);
@@ -193,16 +169,4 @@ describe('a log', () => {
     });
     expect(ms).toBeGreaterThanOrEqual(295);
   });
-});
-
-it('a server that closes while it reads judges nothing', async () => {
-  await working(null);
-  container.exit(1);
-  const fault = engine.fault({ kind: 'hang', match: /\/logs/, at: 300 });
-  const following = follow();
-  await until(() => fault.hits > 0);
-  await sleep(20);
-  closing.abort();
-  await following;
-  expect(record.hasEnded).toBe(false);
 });

@@ -1,8 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { toNodeHandler } from '../../../src/instance/http/node-handler.ts';
 import {
   createScriptedUpdates,
   type Disturbance,
@@ -14,7 +11,6 @@ import {
 import { cancelCodes, endStates, phaseWords, reasonCodes, runStates } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { check, origin, path } from '../http/ask.ts';
-import { follow } from '../http/follow.ts';
 
 let updates: InstanceUpdates | undefined;
 let server: Server | undefined;
@@ -230,30 +226,6 @@ describe('a script', () => {
     if ('run' in cancelled) expect(cancelled.run.outcome).toBe(state === 'launching' ? 'cancelled' : null);
     expect(await ended).toMatchObject({ outcome });
   });
-
-  it('says something else after it was told to look again', async () => {
-    const feedError = { message: 'no answer', nextCheckAt: '2026-11-21T10:50:00.000Z' };
-    const next = { version: 'v2.0.0', major: true };
-    const { playing, ask } = await play({
-      status: { next: null, feedError },
-      afterRefresh: { next, feedError: null },
-    });
-    const offers: string[] = [];
-    playing.on('offer', ({ version }) => offers.push(version));
-    expect((await ask('GET')).json).toMatchObject({ next: null, feedError, canUpdate: false });
-    expect((await ask('GET', '?refresh=1')).json).toMatchObject({ next, feedError: null, canUpdate: true });
-    expect(offers).toEqual(['v2.0.0']);
-    expect((await playing.setChannel('canary')).channel).toBe('canary');
-  });
-
-  it('lets nobody in whom the script does not', async () => {
-    const { ask } = await play({
-      authorize: async ({ headers }) => (headers.has('x-admin') ? 'admin' : null),
-    });
-    expect((await ask('GET')).status).toBe(401);
-    expect((await ask('GET', '', { 'x-admin': '1' })).status).toBe(200);
-    expect((await (await play({ authorize: () => null })).ask('GET')).status).toBe(401);
-  });
 });
 
 describe('a server that does not answer', () => {
@@ -277,6 +249,8 @@ describe('a server that does not answer', () => {
     ['html', 200, 'text/html; charset=utf-8'],
     ['logged-out', 401, 'application/problem+json'],
     ['unknown', 404, 'application/problem+json'],
+    // A connection that breaks: an error of the network.
+    ['closed', 0, null],
   ] as const)('is %s', async (disturbed, status, type) => {
     awaited.add('recreate');
     const { playing, ended } = await play(during(disturbed));
@@ -285,42 +259,7 @@ describe('a server that does not answer', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([status, type]);
     if (disturbed === 'unknown') expect((await playing.status()).run).toBeNull();
     awaited.clear();
-    expect((await ended).away).toBe(disturbed === 'bad-gateway' ? 30 : null);
+    expect((await ended).away).toBe(['bad-gateway', 'closed'].includes(disturbed) ? 30 : null);
     expect((await playing.handle(new Request(`${origin}${path}/progress`))).status).toBe(200);
-  });
-
-  it('is silent until it is back', async () => {
-    for (const state of ['recreate', 'verify']) awaited.add(state);
-    const { playing } = await play(during('silence'));
-    await reached(playing, 'recreate');
-    const response = playing.handle(new Request(`${origin}${path}/progress`));
-    awaited.delete('recreate');
-    expect(await (await response).json()).toMatchObject({ phase: 'verify' });
-    awaited.clear();
-  });
-
-  it('breaks connections, and those who follow come back to it', async () => {
-    for (const state of ['pull', 'recreate', 'verify']) awaited.add(state);
-    const { playing } = await play(during('closed'));
-    const { ask } = { ask: (headers = {}) => new Request(`${origin}${path}/progress`, { headers }) };
-    const headers = { accept: 'text/event-stream' };
-    const following = follow((await playing.handle(ask(headers))).body);
-    awaited.delete('pull');
-    const told = await following.rest();
-    expect(told.slice(-2)).toEqual([expect.stringMatching(/^run run1:\d recreate$/), 'end']);
-    await reached(playing, 'recreate');
-    expect((await playing.handle(ask())).type).toBe('error');
-    server = createServer(toNodeHandler(playing)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}/progress`;
-    await expect(fetch(url)).rejects.toThrow();
-    awaited.delete('recreate');
-    await reached(playing, 'verify');
-    const id = told.at(-2)?.split(' ')[1] ?? '';
-    const back = follow((await fetch(url, { headers: { ...headers, 'last-event-id': id } })).body);
-    awaited.clear();
-    const rest = await back.rest();
-    const lines = rest.filter((one) => one.startsWith('line')).map((one) => one.split(' ')[2]);
-    expect(lines).toEqual(['verify', 'updated']);
   });
 });

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Forge, startForge } from '../../feed/forge.ts';
-import { badRun, goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { Rig, type Server, until } from './rig.ts';
 
 let rig: Rig;
@@ -42,15 +41,6 @@ function looks(): Map<string, number> {
     if (part === 'get' && args[0] === 'automatic') counts.set(server, (counts.get(server) ?? 0) + 1);
   return counts;
 }
-/** A server looks for releases so often, and one that begins looks at once. */
-async function publishNewer(): Promise<void> {
-  forge.publish({ tag: 'v1.5.1', publishedAt: weekAgo });
-  await booted({}, 'svc-app-2');
-}
-const bad = (outcome: 'failed' | 'broken'): Script => [
-  ...badRun(workOf('v1.4.2', 'v1.5.0'), outcome, 'unhealthy').slice(0, -1),
-  { exit: 0 },
-];
 const past = () => rig.past.map(({ run }) => `${run.outcome} ${run.by}`);
 const set = async ({ updates }: Server) => (await updates.status()).automatic;
 
@@ -88,41 +78,6 @@ describe('what is offered', () => {
     at('2026-11-26T02:00:00Z');
     await until(() => past().length > 1);
     expect(past()).toEqual(['updated automatic', 'cancelled automatic']);
-  });
-
-  it('is not tried again once it has failed, until there is a newer one', async () => {
-    rig.engine.updaterDoes(bad('failed'));
-    const one = await booted();
-    at('2026-11-25T02:00:00Z');
-    await until(() => past().length > 0);
-    for (const day of ['26', '27']) {
-      at(`2026-11-${day}T02:00:00Z`);
-      await someLooks();
-    }
-    expect(past()).toEqual(['failed automatic']);
-    expect(await set(one)).toMatchObject({ keptBack: { code: 'failed' } });
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
-    await publishNewer();
-    await until(() => past().length > 1);
-    expect(past()).toEqual(['updated automatic', 'failed automatic']);
-  });
-
-  it('waits after one that is broken until a person has brought one to a good end', async () => {
-    rig.engine.updaterDoes(bad('broken'));
-    const one = await booted();
-    at('2026-11-25T02:00:00Z');
-    await until(() => past().length > 0);
-    await publishNewer();
-    at('2026-11-26T02:00:00Z');
-    await someLooks();
-    expect(past()).toEqual(['broken automatic']);
-    expect(await set(one)).toMatchObject({ nextAt: null, keptBack: { code: 'paused' } });
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
-    await one.ask();
-    await until(() => past().length > 1);
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
-    await until(() => past().length > 2);
-    expect(past()).toEqual(['updated automatic', 'updated anna', 'broken automatic']);
   });
 });
 

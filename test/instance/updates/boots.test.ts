@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OpenRun } from '../../../src/instance/store/open-run.ts';
-import { badRun, goodRun, lineOf, workOf } from '../../rig/engine-double/script.ts';
-import { quiet } from './invariants.ts';
+import { goodRun } from '../../rig/engine-double/script.ts';
 import { Rig, until } from './rig.ts';
 import * as scene from './scene.ts';
 import { endGood, id } from './scene.ts';
@@ -48,7 +47,6 @@ describe('a run is open', () => {
 
   it.each([
     ['well', goodRun('v1.4.2', 'v1.5.0'), 'updated'],
-    ['badly', badRun(workOf('v1.4.2', 'v1.5.0'), 'broken', 'not-healthy'), 'broken'],
     ['without a word', [{ exit: 0 }], 'crashed'],
   ])('and its updater has ended %s: its end is told', async (_, script, outcome) => {
     rig.state.isHeld = true;
@@ -63,18 +61,6 @@ describe('a run is open', () => {
     expect(outcomes()).toEqual([outcome]);
     expect(rig.ends).toHaveLength(1);
     expect((await one.updates.status()).run?.outcome).toBe(outcome);
-  });
-
-  it('and its updater has ended under another name: its end is told', async () => {
-    rig.state.isHeld = true;
-    const container = updater();
-    container.start();
-    await until(() => container.status === 'exited');
-    container.name = `svc-updater-${container.id.slice(0, 12)}`;
-    leaveOpen({ updater: container.id });
-    await (await rig.server()).updates.boot();
-    await over();
-    expect(outcomes()).toEqual(['updated']);
   });
 
   describe('was never launched, and its server', () => {
@@ -228,45 +214,9 @@ describe('nobody answers', () => {
     await until(async () => 'run' in (await one.ask()));
     await over();
   });
-
-  it('where the server is in no container: the queue goes on at once', async () => {
-    const one = await rig.server({}, { engine: 'unix:///nowhere/docker.sock' });
-    rig.state.isHeld = true;
-    await one.updates.boot();
-    expect(rig.state.isHeld).toBe(false);
-  });
 });
 
 describe('an end is told', () => {
-  /** Boots one server after the other in the same container; each dies as it is told. */
-  it('three times at most where the server dies of it', async () => {
-    const container = atWork();
-    leaveOpen({ updater: container.id });
-    container.say(
-      lineOf({ phase: 'done', level: 'error', message: 'broken (not-healthy): it is away. Next: See.' }),
-    );
-    container.exit(5);
-    await until(() => container.status === 'exited' || container.restartCount > 0);
-    container.kill('SIGKILL');
-    const place = await rig.engine.addServer();
-    for (let boot = 1; boot <= 5; boot++) {
-      const one = await rig.server(place);
-      one.host.fail('onEnd', { how: 'hang' });
-      await one.updates.boot();
-      if (boot <= 3) await until(() => one.host.calls('onEnd').length === 1);
-      else {
-        await quiet(rig);
-        expect(one.host.calls('onEnd')).toEqual([]);
-      }
-      one.host.cutOff();
-      void one.updates.close();
-    }
-    expect(rig.past).toMatchObject([
-      { run: { outcome: 'broken', code: 'not-healthy' }, attempts: 3, told: false },
-    ]);
-    expect(rig.state.isHeld).toBe(false);
-  });
-
   it('anew of an updater that was judged crashed and is started again', async () => {
     const container = atWork();
     leaveOpen({ updater: container.id });

@@ -163,30 +163,4 @@ describe('all the way', () => {
     await until(() => rig.past.length === 2 && rig.open === null);
     expect([await between(two), past()[0]]).toEqual([null, 'v1.5.0 v1.5.1 updated ben']);
   });
-
-  it('is gone on with by one of two servers', async () => {
-    const one = await firstStep();
-    rig.engine.updaterDoes(goodRun('v1.5.0', 'v2.0.0'));
-    await Promise.all([booted('v1.5.0', one), booted('v1.5.0', 'svc-app-2')]);
-    await until(() => rig.past.length === 2 && rig.open === null);
-    await someLooks();
-    expect(past()).toEqual(['v1.5.0 v2.0.0 updated anna', 'v1.0.0 v1.5.0 updated anna']);
-  });
-
-  it('is not begun where no way is known, and is one update where one leads there', async () => {
-    const one = await booted('v1.0.0');
-    expect(await one.ask({ target: 'v2.2.0', through: true })).toMatchObject({
-      run: { to: 'v2.2.0', path: [] },
-    });
-    await until(() => rig.past.length === 1 && rig.open === null);
-    rig.engine.updaterDoes(goodRun('v1.0.0', 'v1.5.0'));
-    expect(await one.ask({ target: 'v1.5.0', through: true })).toMatchObject({
-      run: { to: 'v1.5.0', path: [] },
-    });
-    await until(() => rig.past.length === 2 && rig.open === null);
-    forge.publish({ tag: 'v3.1.0', requires: 'v3.0.0' }, { tag: 'v1.5.0' });
-    const two = await booted('v1.0.0', 'svc-app-2');
-    const reason = { code: 'up-to-date', message: 'no way to v3.1.0 is known' };
-    expect(await two.ask({ target: 'v3.1.0', through: true })).toEqual({ reason });
-  });
 });

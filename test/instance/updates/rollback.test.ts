@@ -168,19 +168,6 @@ describe('a rollback', () => {
     expect(updaters()).toEqual([]);
   });
 
-  it('waits for jobs, or is refused for them', async () => {
-    const one = await booted();
-    rig.engine.updaterDoes(wentWell);
-    rig.state.jobs.push({ kind: 'backup', state: 'running' });
-    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'backup-running' } });
-    expect(await one.updates.rollback({ ...order, when: 'idle' })).toMatchObject({
-      run: { state: 'waiting' },
-    });
-    rig.state.jobs.length = 0;
-    await quiet(rig);
-    expect(await last(one)).toMatchObject({ kind: 'rollback', outcome: 'updated' });
-  });
-
   it('is refused while an update is on, and cannot be cancelled once it was launched', async () => {
     const one = await booted();
     rig.engine.updaterDoes([json('inspect', 'the updater begins')]);

@@ -3,7 +3,6 @@ import type { InstanceOptions } from '../../../src/instance/contract/options.ts'
 import { type Forge, startForge } from '../../feed/forge.ts';
 import { attach, releaseFile, sha256 } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
-import { goodRun } from '../../rig/engine-double/script.ts';
 import { Rig, type Server, until } from './rig.ts';
 
 const anna = publisher();
@@ -82,22 +81,5 @@ describe('a release that is not proven', () => {
         expect(await one.ask({ target, through, force })).toEqual({ reason: { code: 'unproven', message } });
     expect(rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater'))).toEqual([]);
     expect(rig.state.isHeld).toBe(false);
-  });
-
-  it('is waited for by a path that goes on by itself', async () => {
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
-    forge.publish(
-      attach(forge, anna, releaseFile('v1.6.0', { requires: 'v1.5.0' })),
-      attach(forge, anna, releaseFile('v1.5.0')),
-    );
-    const one = await booted();
-    await one.ask({ target: 'v1.6.0', through: true });
-    await until(() => rig.past.length === 1 && rig.open === null && !rig.state.isHeld);
-    await one.updates.close();
-    forge.publish(attach(forge, mallory, releaseFile('v1.6.0')));
-    const next = await booted({ version: 'v1.5.0' }, 'svc-app-2');
-    const says = 'v1.6.0 is not proven: it is signed by none of the keys that are trusted';
-    await until(async () => (await next.updates.status()).between?.says === says);
-    await next.updates.cancel('anna');
   });
 });

@@ -1,17 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { badRun, goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
+import type { Updates } from '../../../src/instance/updates.ts';
+import { goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { patient, Rig, type Server, until } from './rig.ts';
 import { atWork, endGood, leaveOpen } from './scene.ts';
 
-// What no whole run shows by its outcome: the last look before the launch, what is written when, what is said of it.
+// Moments that no whole run shows: a store that is wiped, answers of no use, calls from within calls, a clock that jumps,
+// a cancel right before the launch, an operator beside the server.
 
 let rig: Rig;
 beforeEach(async () => {
   rig = await Rig.start();
 });
 afterEach(async () => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
   await rig.close();
   expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
 });
@@ -22,11 +26,131 @@ const booted = async (...more: Parameters<Rig['server']>): Promise<Server> => {
   return one;
 };
 const runOf = async ({ updates }: Server) => (await updates.record())?.run;
-const comesTo = (server: Server, state: string) => until(async () => (await runOf(server))?.state === state);
 const outcomes = () => rig.past.map(({ run }) => run.outcome);
 const lead = () => rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
 const messages = (server: Server, level: string) =>
   server.host.logged.filter((entry) => entry.level === level).map(({ message }) => message);
+const comesTo = (server: Server, state: string) => until(async () => (await runOf(server))?.state === state);
+
+describe('a store', () => {
+  it('that is wiped while the updater works changes nothing of the run', async () => {
+    lead();
+    const one = await booted();
+    const two = await booted({ name: 'svc-app-2' });
+    await one.ask();
+    for (const server of [one, two]) await comesTo(server, 'verify');
+    rig.state.store.clear();
+    await sleep(100);
+    expect(rig.state.isHeld).toBe(true);
+    endGood(rig.engine.updater);
+    await quiet(rig);
+    for (const { told } of [one, two]) await until(() => told.includes('end updated'));
+    expect([outcomes(), rig.ends.length]).toEqual([['updated'], 1]);
+  });
+});
+
+describe('jobs()', () => {
+  it.each([
+    ['nothing', undefined],
+    ['a text', 'none'],
+  ])('that gives %s is no answer: nothing starts, and nothing stays held', async (_, gives) => {
+    const one = await booted();
+    one.host.fail('jobs', { how: { gives }, times: 2 });
+    await expect(one.updates.status()).rejects.toThrow('cannot do this right now');
+    await expect(one.ask()).rejects.toThrow('cannot do this right now');
+    await quiet(rig);
+    expect([rig.past, (await one.updates.status()).reason?.code]).toEqual([[], 'up-to-date']);
+  });
+});
+
+describe('a call from within', () => {
+  // None of these waits for a limit.
+  const calm = { timing: { host: 5_000, onEnd: 5_000 }, patience: { query: 5_000, work: 5_000 } };
+  const order = { target: 'v1.6.0', when: 'now', force: false, by: 'onEnd' } as const;
+  it.each<[string, (updates: Updates) => Promise<unknown>, string[]]>([
+    ['close()', (updates) => updates.close(), ['updated']],
+    ['update()', (updates) => updates.start(order), ['updated', 'updated']],
+  ])('onEnd of %s comes to an end, and is told once', async (_, call, expected) => {
+    let calls = 0;
+    const one: Server = await booted(
+      {},
+      {
+        ...calm,
+        onEnd: async () => {
+          if (++calls === 1) await call(one.updates);
+        },
+      },
+    );
+    await one.ask();
+    await until(() => rig.past.length === expected.length && rig.past.every(({ told }) => told));
+    await quiet(rig);
+    expect([outcomes(), calls, rig.past.map(({ attempts }) => attempts)]).toEqual([
+      expected,
+      expected.length,
+      expected.map(() => 1),
+    ]);
+    expect(one.host.logged.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('a listener that cancels and throws is heard, and hinders nobody', async () => {
+    lead();
+    const one = await booted();
+    one.updates.listeners.on('line', ({ line }) => {
+      if (line.phase === 'inspect') void one.updates.cancel('a listener');
+      throw new Error('a listener throws');
+    });
+    one.updates.listeners.on('start', () => Promise.reject(new Error('a listener rejects')));
+    rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 1));
+    await one.ask();
+    await quiet(rig);
+    expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelAskedBy: 'a listener' });
+    expect(one.host.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
+      'a listener for start failed',
+      'a listener for line failed',
+      'a listener for line failed',
+    ]);
+  });
+});
+
+describe('the life of a server', () => {
+  it('that is closed while it starts comes to an end, and does nothing afterwards', async () => {
+    const container = atWork(rig);
+    leaveOpen(rig, { updater: container.id });
+    const one = await rig.server();
+    const get = one.host.fail('get', { how: 'hang', with: ([key]) => key === 'run' });
+    const booting = one.updates.boot();
+    await until(() => get.hits > 0);
+    await one.updates.close();
+    get.release();
+    await booting;
+    rig.state.calls.length = 0;
+    await sleep(100);
+    expect([rig.state.calls, rig.state.isHeld]).toEqual([[], true]);
+    const next = await booted(one.place);
+    await comesTo(next, 'verify');
+    endGood(container);
+    await quiet(rig);
+  });
+});
+
+const day = 24 * 3_600_000;
+describe.each([
+  ['forward', day],
+  ['back', -day],
+])('a clock that is set a day %s', (_, ms) => {
+  it('waits as long as it was told to, by a clock that nobody sets', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+    const one = await booted({}, { idleTimeout: 0.3 });
+    rig.state.startJob('cron');
+    const began = performance.now();
+    await one.ask({ when: 'idle' });
+    await comesTo(one, 'waiting');
+    vi.setSystemTime(Date.now() + ms);
+    await quiet(rig);
+    expect(outcomes()).toEqual(['refused']);
+    expect(performance.now() - began).toBeGreaterThan(290);
+  });
+});
 
 describe('a cancel at another server', () => {
   it('right before the launch is heard at the last look: no container is made', async () => {
@@ -63,21 +187,6 @@ describe('a cancel at another server', () => {
   });
 });
 
-describe('what is waited for', () => {
-  it('and can no longer be read at all refuses the update in the end', async () => {
-    const one = await booted({}, { idleTimeout: 0.1 });
-    rig.state.startJob('backup');
-    await one.ask({ when: 'idle' });
-    one.host.fail('jobs', { how: 'reject', times: 1_000 });
-    await quiet(rig);
-    expect(await runOf(one)).toMatchObject({
-      outcome: 'refused',
-      code: 'job-running',
-      message: 'the jobs cannot be read: nothing was changed',
-    });
-  });
-});
-
 describe('the store', () => {
   it('that does not take an end leaves nothing held, and has it later', async () => {
     lead();
@@ -94,29 +203,6 @@ describe('the store', () => {
     set.release();
     await quiet(rig);
     expect([outcomes(), one.told.length, rig.ends.length]).toEqual([['updated'], 2, 1]);
-  });
-
-  it('that takes nothing hinders nobody from following an update', async () => {
-    const container = atWork(rig, null);
-    const one = await rig.server();
-    one.host.fail('set', { how: 'reject', times: 1e9 });
-    await one.updates.boot();
-    await comesTo(one, 'verify');
-    expect(rig.state.isHeld).toBe(true);
-    endGood(container);
-    await until(() => !rig.state.isHeld);
-    one.host.recover();
-  });
-});
-
-describe('what is seen at the start of a server', () => {
-  it('by one that has no place and never will ends the run after a while', async () => {
-    leaveOpen(rig, { updater: 'd'.repeat(64) });
-    const one = await rig.server({}, { engine: 'unix:///nowhere/docker.sock', timing: { silence: 100 } });
-    await one.updates.boot();
-    expect([rig.state.isHeld, rig.past]).toEqual([true, []]);
-    await until(() => rig.past.length === 1 && !rig.state.isHeld);
-    expect(outcomes()).toEqual(['crashed']);
   });
 });
 
@@ -140,23 +226,6 @@ it('a status looks at the engine once a second at most, and once in ten where it
   await one.updates.status({ refresh: true });
   expect(count()).toBe(refreshed);
   clock.mockRestore();
-});
-
-it('an end is told to the log, as loud as it is', async () => {
-  const one = await booted();
-  await one.ask();
-  await quiet(rig);
-  // The real one has the engine not start it again.
-  const refused = badRun(workOf('v1.4.2', 'v1.5.0').slice(0, 3), 'refused', 'drift').slice(0, -1);
-  rig.engine.updaterDoes([...refused, { exit: 0 }]);
-  await one.ask();
-  await quiet(rig);
-  expect(messages(one, 'info')).toContain('the update has ended: updated v1.4.2 → v1.5.0 in 4 s');
-  expect(messages(one, 'warn').some((message) => message.includes('refused (drift)'))).toBe(true);
-  const two = await booted({ name: 'svc-app-2' }, { updaterImage: 'acme/nowhere:1', updaterPull: 'always' });
-  await two.ask();
-  await quiet(rig);
-  expect(messages(two, 'error')[0]).toMatch(/acme\/nowhere:1 cannot be pulled/);
 });
 
 describe('an updater by hand', () => {
