@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createInstanceUpdates, type InstanceUpdates, type Status } from '../../src/instance/index.ts';
 import { type Api, type Forge, json, startForge } from '../feed/forge.ts';
@@ -36,12 +35,6 @@ async function ask(server: InstanceUpdates, query = '', init: RequestInit = {}):
   return (await answer.json()) as Status;
 }
 const refreshed = (server: InstanceUpdates) => ask(server, '?refresh=1');
-const choose = (server: InstanceUpdates, channel: string) =>
-  ask(server, '/channel', {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ channel }),
-  });
 
 describe('the status', () => {
   it('says what an update goes to now, and why nothing is offered', async () => {
@@ -61,18 +54,6 @@ describe('the status', () => {
     const there = await refreshed(serverOf('static'));
     expect(there).toMatchObject({ next: null, upToDate: { code: 'upgrade-step' }, updateAvailable: false });
     expect(there.latest).not.toHaveProperty('requires');
-  });
-
-  it.each([
-    ['off', null, 'v1.4.2'],
-    ['unread', 'static', 'v1.4.2'],
-  ] as const)('says that nothing is known: %s', async (code, api, version) => {
-    expect(await ask(serverOf(api, version))).toMatchObject({
-      next: null,
-      upToDate: { code },
-      feedError: null,
-    });
-    expect(forge.seen).toEqual([]);
   });
 
   it('says why the releases cannot be read, and when they are again', async () => {
@@ -119,45 +100,5 @@ describe('the status', () => {
       .toBe('v1.6.0');
     expect(await ask(server)).toMatchObject({ updateAvailable: true, skipped: null });
     expect(offers).toEqual(['v1.5.0', 'v1.6.0']);
-  });
-
-  it('looks for releases of a channel that is chosen', async () => {
-    forge.configure({ most: 1 });
-    forge.publish('v1.5.0', { tag: 'v1.6.0-canary.1', prerelease: true });
-    const server = serverOf('gitHub');
-    expect((await refreshed(server)).latest?.version).toBe('v1.5.0');
-    await choose(server, 'canary');
-    await expect
-      .poll(async () => (await ask(server)).next)
-      .toEqual({
-        ...{ version: 'v1.6.0-canary.1', major: false, ready: null, seconds: null },
-        path: ['v1.6.0-canary.1'],
-      });
-  });
-
-  it('tells listeners what is new to go to, once, and again after it was gone', async () => {
-    let ahead = 0;
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-    const server = serverOf('static');
-    const told: string[] = [];
-    server.on('offer', ({ version }) => told.push(version));
-    const look = async (...published: string[]) => {
-      forge.publish(...published);
-      // It looks again once in ten seconds at most.
-      ahead += 11_000;
-      await server.status({ refresh: true });
-      await sleep(20);
-      return told;
-    };
-    expect(await look('v1.5.0')).toEqual(['v1.5.0']);
-    expect(await look('v1.5.0')).toHaveLength(1);
-    expect(await look('v1.6.0', 'v1.5.0')).toEqual(['v1.5.0', 'v1.6.0']);
-    expect(await look()).toHaveLength(2);
-    expect(await look('v1.6.0')).toEqual(['v1.5.0', 'v1.6.0', 'v1.6.0']);
-    const asked = forge.seen.length;
-    await server.close();
-    await look('v1.7.0');
-    expect(forge.seen).toHaveLength(asked);
   });
 });

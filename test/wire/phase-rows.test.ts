@@ -64,25 +64,6 @@ describe('the phases of a run', () => {
         'ahead verifying',
       ],
     ],
-    // What it waits for again is time of the same phase.
-    [
-      ['waiting', 'preparing', 'waiting', 'launching', 'inspect'],
-      5,
-      {},
-      [
-        'done prepared preparing said 4 s',
-        'now checking inspect said 1 s',
-        'ahead pulling',
-        'ahead replacing',
-        'ahead verifying',
-      ],
-    ],
-    [
-      ['launching', 'inspect', 'pull'],
-      60,
-      { state: 'failed', outcome: 'failed', endedAt: at(3) },
-      ['done prepared 1 s', 'done checked 1 s', 'failed pulling pull said 1 s'],
-    ],
     [
       ['waiting'],
       60,
@@ -102,30 +83,11 @@ describe('the phases of a run', () => {
         'done verified 1 s',
       ],
     ],
-    // Without a restore point.
-    [
-      ['pull', 'write'],
-      2,
-      {},
-      ['done pulled pull said 1 s', 'now replacing write said 1 s', 'ahead verifying'],
-    ],
     [
       ['pull', 'save'],
       4,
       { percent: 30 },
       ['done pulled pull said 1 s', 'now saving save said 3 s', 'ahead replacing', 'ahead verifying'],
-    ],
-    [
-      ['pull', 'save', 'write', 'recreate'],
-      6,
-      {},
-      ['done pulled pull said 1 s', 'done saved 1 s', 'now replacing recreate said 4 s', 'ahead verifying'],
-    ],
-    [
-      ['pull', 'save'],
-      60,
-      { state: 'failed', outcome: 'failed', endedAt: at(2) },
-      ['done pulled pull said 1 s', 'failed saving save said 1 s'],
     ],
     // Nothing had to be replaced.
     [
@@ -145,27 +107,17 @@ describe('the phases of a run', () => {
   ])('in %j after %d s', (states, seconds, more, rows) => {
     expect(told(runIn(states.length > 0 ? states : ['cancelled'], more), seconds)).toEqual(rows);
   });
-
-  it('have no time where a server tells none', () => {
-    const run = runIn(['pull']);
-    expect(rowsOf({ ...run, steps: [] }, Number.NaN)[0]).toMatchObject({ mark: 'now', took: null });
-    expect(rowsOf(run, Number.NaN)[0]?.took).toBeNull();
-  });
 });
 
 describe('a run', () => {
   it.each<[string[], Partial<Run>, boolean, boolean]>([
     [['waiting'], {}, false, false],
-    [['pull'], {}, false, false],
     [['pull', 'write'], {}, false, false],
     [['pull', 'save'], {}, true, false],
-    [['pull', 'save', 'write'], {}, true, false],
     [['write', 'recreate'], {}, true, true],
-    [['recreate', 'verify'], {}, true, true],
     [['dancing'], {}, false, false],
     [['launching'], { kind: 'rollback' }, false, false],
     [['inspect'], { kind: 'rollback' }, false, true],
-    [['inspect', 'save'], { kind: 'rollback' }, true, true],
   ])('in %j %j: svc may be unavailable %j, too late to cancel %j', (states, more, isAway, isLate) => {
     const run = runIn(states, more);
     expect([mayBeAway(run), isTooLate(run)]).toEqual([isAway, isLate]);

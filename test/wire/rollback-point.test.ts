@@ -13,16 +13,10 @@ describe('the update that can be rolled back', () => {
   it.each<[string, Run[], boolean]>([
     ['is none before the first run', [], false],
     ['is the last one', [past('updated', { point })], true],
-    ['may have ended broken', [past('broken', { point })], true],
     [
       'is none after a rollback, which cannot be undone',
       [past('updated', { kind: 'rollback', point }), past('updated', { point })],
       false,
-    ],
-    [
-      'is still there after a rollback that failed',
-      [past('failed', { kind: 'rollback', point }), past('updated', { point })],
-      true,
     ],
     [
       'is not hidden by runs that changed nothing',
@@ -30,8 +24,8 @@ describe('the update that can be rolled back', () => {
       true,
     ],
     ['is none that changed nothing', [past('failed', { point })], false],
-    ['is none if the last one has no restore point', [past('updated'), past('updated', { point })], false],
     ['is none if it is unknown how the last one ended', [past('crashed'), past('updated', { point })], false],
+    ['is none if the last one has no restore point', [past('updated'), past('updated', { point })], false],
     [
       'is none after an automatic rollback',
       [past('failed', { point, rolledBack }), past('updated', { point })],
@@ -51,7 +45,6 @@ describe('the seconds that a restore point takes', () => {
       [past('updated', { point: { ...point, seconds: null } }), past('updated', { point })],
       12.5,
     ],
-    ['may be none', [past('updated', { point: { ...point, seconds: 0 } })], 0],
   ])('%s', (_, runs, seconds) => {
     expect(secondsToSave(runs)).toBe(seconds);
   });

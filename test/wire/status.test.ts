@@ -1,7 +1,6 @@
-import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { EndState, JobKind, PhaseWord, ReasonCode, RunState } from '../../src/wire/codes.ts';
+import { describe, expect, it } from 'vitest';
 import type { Shape } from '../../src/wire/fields.ts';
-import { answers, type JobInTheWay, type Reason, type Run, type Status } from '../../src/wire/status.ts';
+import { answers } from '../../src/wire/status.ts';
 import { expectValid } from '../instance/http/ask.ts';
 
 const at = '2026-11-21T10:42:07.000Z';
@@ -228,25 +227,6 @@ describe('an answer', () => {
       expect(read && field in read ? read[field] : needed).toEqual(value);
     }
   });
-});
-
-it('has the words of its lists in its types, and what may be left out', () => {
-  expectTypeOf<Pick<JobInTheWay, 'kind' | 'state'>>().toEqualTypeOf<{
-    kind: JobKind;
-    state: 'queued' | 'running';
-  }>();
-  expectTypeOf<Pick<Run, 'state' | 'phase' | 'outcome' | 'away' | 'warnings'>>().toEqualTypeOf<{
-    state: RunState;
-    phase: PhaseWord | null;
-    outcome: EndState | null;
-    away: number | null;
-    warnings: string[];
-  }>();
-  expectTypeOf<Pick<Reason, 'code' | 'since'>>().toEqualTypeOf<{
-    code: ReasonCode;
-    since?: string | undefined;
-  }>();
-  expectTypeOf<Status['channel']>().toEqualTypeOf<'stable' | 'canary'>();
 });
 
 describe('of what is no such thing', () => {

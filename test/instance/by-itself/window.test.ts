@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Schedule, type Window, windowsAfter } from '../../../src/instance/by-itself/window.ts';
-import { dayWords } from '../../../src/wire/codes.ts';
 
 const night = (timeZone: string, from = '02:00', to = '05:00'): Schedule => ({
   from,
@@ -23,58 +22,24 @@ describe('the first window that ends after a moment', () => {
   it.each<[string, string, string, string, string, string]>([
     // zone, from, to, moment, its begin, its end
     ['UTC', '02:00', '05:00', '2026-11-25T01:59:59Z', '2026-11-25T02:00Z', '2026-11-25T05:00Z'],
-    ['UTC', '02:00', '05:00', '2026-11-25T04:59:59Z', '2026-11-25T02:00Z', '2026-11-25T05:00Z'],
     ['UTC', '02:00', '05:00', '2026-11-25T05:00:00Z', '2026-11-26T02:00Z', '2026-11-26T05:00Z'],
     // Over midnight.
     ['UTC', '23:00', '01:30', '2026-11-25T00:30:00Z', '2026-11-24T23:00Z', '2026-11-25T01:30Z'],
-    ['UTC', '23:00', '01:30', '2026-11-25T01:30:00Z', '2026-11-25T23:00Z', '2026-11-26T01:30Z'],
     // A whole day.
     ['UTC', '02:00', '02:00', '2026-11-25T01:00:00Z', '2026-11-24T02:00Z', '2026-11-25T02:00Z'],
     // A leap day, the day before it, and a year that has none.
     ['UTC', '02:00', '05:00', '2028-02-28T06:00:00Z', '2028-02-29T02:00Z', '2028-02-29T05:00Z'],
-    ['UTC', '23:00', '01:00', '2028-02-29T12:00:00Z', '2028-02-29T23:00Z', '2028-03-01T01:00Z'],
-    ['UTC', '23:00', '01:00', '2027-02-28T12:00:00Z', '2027-02-28T23:00Z', '2027-03-01T01:00Z'],
     // East and west of Greenwich the day is another.
-    [
-      'Pacific/Kiritimati',
-      '02:00',
-      '05:00',
-      '2026-11-25T11:00:00Z',
-      '2026-11-25T12:00Z',
-      '2026-11-25T15:00Z',
-    ],
     ['Pacific/Pago_Pago', '02:00', '05:00', '2026-11-25T17:00:00Z', '2026-11-26T13:00Z', '2026-11-26T16:00Z'],
     // 02:00 to 03:00 is left out on 29 March 2026 in Berlin, and comes twice on 25 October.
-    ['Europe/Berlin', '02:00', '05:00', '2026-03-28T12:00:00Z', '2026-03-29T01:00Z', '2026-03-29T03:00Z'],
     ['Europe/Berlin', '02:30', '05:00', '2026-03-28T12:00:00Z', '2026-03-29T01:00Z', '2026-03-29T03:00Z'],
-    ['Europe/Berlin', '01:00', '02:30', '2026-03-28T12:00:00Z', '2026-03-29T00:00Z', '2026-03-29T01:00Z'],
     ['Europe/Berlin', '02:10', '02:50', '2026-03-28T12:00:00Z', '2026-03-29T01:00Z', '2026-03-29T01:40Z'],
     ['Europe/Berlin', '02:30', '05:00', '2026-10-24T12:00:00Z', '2026-10-25T00:30Z', '2026-10-25T04:00Z'],
     ['Europe/Berlin', '02:10', '02:50', '2026-10-24T12:00:00Z', '2026-10-25T00:10Z', '2026-10-25T00:50Z'],
     // The second of the two equal hours is in no window of the first.
     ['Europe/Berlin', '02:10', '02:50', '2026-10-25T01:20:00Z', '2026-10-26T01:10Z', '2026-10-26T01:50Z'],
-    ['America/New_York', '02:30', '03:30', '2026-03-08T00:00:00Z', '2026-03-08T07:00Z', '2026-03-08T07:30Z'],
-    ['America/New_York', '01:30', '03:00', '2026-11-01T00:00:00Z', '2026-11-01T05:30Z', '2026-11-01T08:00Z'],
-    // By half an hour.
-    [
-      'Australia/Lord_Howe',
-      '02:15',
-      '04:00',
-      '2026-10-03T12:00:00Z',
-      '2026-10-03T15:30Z',
-      '2026-10-03T17:00Z',
-    ],
-    [
-      'Australia/Lord_Howe',
-      '01:45',
-      '04:00',
-      '2026-04-04T12:00:00Z',
-      '2026-04-04T14:45Z',
-      '2026-04-04T17:30Z',
-    ],
     // A whole day is left out: 30 December 2011.
     ['Pacific/Apia', '02:00', '05:00', '2011-12-30T09:00:00Z', '2011-12-30T10:00Z', '2011-12-30T13:00Z'],
-    ['+05:37', '02:00', '05:00', '2026-11-24T20:00:00Z', '2026-11-24T20:23Z', '2026-11-24T23:23Z'],
   ])('%s, %s to %s, at %s', (zone, from, to, moment, begin, end) => {
     expect(first(night(zone, from, to), moment)).toEqual([`${begin} ${end}`]);
   });
@@ -120,12 +85,4 @@ it('come one after the other, a day apart at most where every day has one, each 
     }),
     { numRuns: 300 },
   );
-});
-
-it('begin on each day of a week, by its word', () => {
-  const begins = dayWords.map((day) => {
-    const [shownAs = ''] = first({ ...night('UTC'), days: [day] }, '2026-11-23T00:00:00Z');
-    return shownAs.slice(0, 10);
-  });
-  expect(begins).toEqual([23, 24, 25, 26, 27, 28, 29].map((day) => `2026-11-${day}`));
 });

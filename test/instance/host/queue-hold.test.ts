@@ -20,38 +20,6 @@ const holdWith = (waits: typeof timing) =>
 const called = () => host.calls().map(({ part }) => part);
 
 describe('the hold of the queue', () => {
-  it('is asked for once where it is wanted twice, and both wait for it', async () => {
-    host.fail('hold', { how: { slow: 20 } });
-    const first = hold.ensure(true);
-    await hold.ensure(true);
-    expect([called(), host.state.isHeld]).toEqual([['hold'], true]);
-    await first;
-    await hold.call(true);
-    expect(called()).toEqual(['hold', 'hold']);
-  });
-
-  it('is one call at a time, in order', async () => {
-    const slow = host.fail('hold', { how: 'hang' });
-    const first = hold.call(true);
-    await until(() => slow.hits > 0);
-    const second = hold.call(false);
-    await sleep(10);
-    expect(called()).toEqual(['hold']);
-    slow.release();
-    await Promise.all([first, second]);
-    expect([called(), host.state.isHeld]).toEqual([['hold', 'resume'], false]);
-  });
-
-  it('leaves out what was overtaken before it was its turn', async () => {
-    const slow = host.fail('hold', { how: 'hang' });
-    const first = hold.call(true);
-    await until(() => slow.hits > 0);
-    const calls = [first, hold.call(false), hold.call(true)];
-    slow.release();
-    const [, overtaken] = await Promise.allSettled(calls);
-    expect([overtaken?.status, called()]).toEqual(['rejected', ['hold', 'hold']]);
-  });
-
   it('tries what fails again until it succeeds, and says so', async () => {
     host.fail('resume', { how: 'reject', times: 3 });
     await expect(hold.call(false)).rejects.toThrow('queue.resume() failed');
@@ -61,25 +29,6 @@ describe('the hold of the queue', () => {
     expect(host.logged.map(({ message }) => message)).toEqual(
       Array.from({ length: 3 }, () => 'the queue is still held: it is tried again'),
     );
-  });
-
-  it('tries nothing again that something else has followed', async () => {
-    host.fail('hold', { how: 'reject' });
-    await expect(hold.call(true)).rejects.toThrow();
-    await hold.call(false);
-    await sleep(50);
-    expect([called(), host.logged.length]).toEqual([['hold', 'resume'], 1]);
-  });
-
-  it('says nothing of a failure that something else has followed', async () => {
-    const fails = host.fail('hold', { how: 'hang' });
-    const first = hold.call(true);
-    await until(() => fails.hits > 0);
-    const second = hold.call(false);
-    fails.release(new Error('too late'));
-    await expect(first).rejects.toThrow();
-    await second;
-    expect(host.logged).toEqual([]);
   });
 
   it('is asked for anew where the other one answers after its deadline', async () => {
@@ -92,14 +41,6 @@ describe('the hold of the queue', () => {
     await until(() => called().length === 3);
     await sleep(5);
     expect([called(), host.state.isHeld]).toEqual([['resume', 'hold', 'hold'], true]);
-  });
-
-  it('is tried no more where the server closes', async () => {
-    host.fail('hold', { how: 'reject', times: 10 });
-    await expect(hold.call(true)).rejects.toThrow();
-    closing.abort();
-    await sleep(50);
-    expect(called()).toEqual(['hold']);
   });
 });
 

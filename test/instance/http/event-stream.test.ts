@@ -17,7 +17,6 @@ const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?:
   message,
 });
 
-const until = '2026-11-21T11:42:07.000Z';
 const job: JobInTheWay = { kind: 'backup', state: 'running', title: 'nightly', since: null, stuck: false };
 
 function rig(lastEventId: string | null = null, run = record('run1', WatchedRecord) as WatchedRecord) {
@@ -41,26 +40,15 @@ function recordWith(count: number): WatchedRecord {
 describe('wantsEventStream', () => {
   it.each<[string | null, boolean]>([
     ['text/event-stream', true],
-    ['Text/Event-Stream', true],
     ['text/event-stream;q=0.5', true],
-    ['text/event-stream; charset=utf-8', true],
     ['text/event-stream, */*', true],
-    ['application/json, text/event-stream', true],
     ['text/html, text/event-stream;q=0.9, application/json;q=0.8', true],
-    ['application/json;q=0.2,text/event-stream ; q=0.3', true],
-    ['*/*;q=0.1, text/event-stream;q=0.2', true],
     [null, false],
-    ['', false],
     ['*/*', false],
-    ['text/*', false],
     ['application/json', false],
     ['application/json, text/event-stream;q=0.5', false],
-    ['application/*, text/event-stream;q=0.5', false],
     ['text/event-stream;q=0', false],
-    ['text/event-stream;q=0.0, */*', false],
-    ['text/event-stream;q=x', false],
     ['text/event-streams', false],
-    ['x/text/event-stream', false],
   ])('%s: %s', (accept, expected) => {
     expect(wantsEventStream(accept)).toBe(expected);
   });
@@ -86,32 +74,9 @@ describe('a run that is followed', () => {
     ]);
   });
 
-  it('is told from now on to who comes fresh', async () => {
-    const { run, stream } = rig(null, recordWith(3));
-    const following = follow(stream);
-    expect(await following.some(2)).toEqual(['retry 1000', 'run run1:3 pull']);
-    run.add(line('d'));
-    expect(await following.next()).toBe('line run1:4 d');
-  });
-
-  it('is told once where nothing changes but the count', async () => {
-    const { run, stream } = rig();
-    const following = follow(stream);
-    await following.some(2);
-    run.prepare('launching', 'launching the updater');
-    run.prepare('launching', 'launching the updater');
-    const next = following.next();
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    run.add(line('a'));
-    expect(await next).toBe('line run1:1 a');
-  });
-
   it.each<[string, (run: RunRecord) => void, Partial<Run>]>([
     ['waits for other jobs', (run) => run.prepare('waiting', 'waiting', { jobs: [job] }), { jobs: [job] }],
-    ['waits until later', (run) => run.prepare('waiting', 'waiting', { until }), { until }],
     ['is to be cancelled', (run) => run.note({ cancelAskedBy: 'anna' }), { cancelAskedBy: 'anna' }],
-    ['has a log', (run) => run.note({ log: 'docker logs x' }), { log: 'docker logs x' }],
-    ['was away', (run) => run.note({ away: 2.1 }), { away: 2.1 }],
   ])('is told anew when it %s, and when nothing else changes', async (_, change, told) => {
     const { run, stream } = rig();
     run.prepare('waiting', 'waiting');
@@ -123,46 +88,12 @@ describe('a run that is followed', () => {
     await following.cancel();
   });
 
-  it('is told anew with each warning and step', async () => {
-    const { run, stream } = rig();
-    const following = follow(stream);
-    await following.some(2);
-    run.add({ ...line('the disk is nearly full', 'inspect'), level: 'warn' });
-    await following.some(2);
-    expect(following.runs.at(-1)).toMatchObject({
-      warnings: ['the disk is nearly full'],
-      steps: [{ state: 'launching' }, { state: 'inspect', message: 'the disk is nearly full' }],
-    });
-    await following.cancel();
-  });
-
-  it("is told with the server's clock, which is no change of it", async () => {
-    const { run, stream } = rig();
-    const following = follow(stream);
-    const before = Date.now();
-    await following.some(2);
-    expect(Date.parse(following.runs[0]?.now ?? '')).toBeGreaterThanOrEqual(before);
-    const next = following.next();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    run.note({});
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    run.add(line('a'));
-    expect(await next).toBe('line run1:1 a');
-    await following.cancel();
-  });
-
   it('ends without a line where the updater crashed', async () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
     run.end('crashed', 'the container is gone');
     expect(await following.rest()).toEqual(['run run1:end crashed', 'end']);
-  });
-
-  it('is one event where it has ended', async () => {
-    const run = recordWith(3);
-    run.end('failed', 'failed: nothing was changed');
-    expect(await follow(rig(null, run).stream).rest()).toEqual(['retry 1000', 'run run1:end failed', 'end']);
   });
 
   it('ends without an outcome when the server shuts down', async () => {
@@ -177,22 +108,6 @@ describe('a run that is followed', () => {
     expect([run.waiting, listeners()]).toEqual([0, 0]);
   });
 
-  it('tells what there is before it ends so', async () => {
-    const { run, stream, close } = rig();
-    const following = follow(stream);
-    await following.some(2);
-    run.add(line('a'));
-    close();
-    expect(await following.rest()).toEqual(['line run1:1 a', 'run run1:1 pull', 'end']);
-  });
-
-  it('tells who comes while it shuts down how things are', async () => {
-    const { stream, close, listeners } = rig();
-    close();
-    expect(await follow(stream).rest()).toEqual(['retry 1000', 'run run1:0 launching', 'end']);
-    expect(listeners()).toBe(0);
-  });
-
   it('is told whatever a message says', async () => {
     const { run, stream } = rig();
     const following = follow(stream);
@@ -204,39 +119,6 @@ describe('a run that is followed', () => {
 });
 
 describe('who comes back', () => {
-  it('gets every line since, after the state', async () => {
-    const { run, stream } = rig('run1:2', recordWith(4));
-    const following = follow(stream);
-    expect(await following.some(4)).toEqual([
-      'retry 1000',
-      'run run1:2 pull',
-      'line run1:3 line 3',
-      'line run1:4 line 4',
-    ]);
-    run.add(line('e'));
-    expect(await following.some(2)).toEqual(['line run1:5 e', 'run run1:5 pull']);
-  });
-
-  it('gets all lines from 0', async () => {
-    const following = follow(rig('run1:0', recordWith(700)).stream);
-    const [retry, state, ...lines] = await following.some(702);
-    expect([retry, state]).toEqual(['retry 1000', 'run run1:0 pull']);
-    expect(lines).toEqual(Array.from({ length: 700 }, (_, at) => `line run1:${at + 1} line ${at + 1}`));
-  });
-
-  it('gets all lines and then the end, where it has ended meanwhile', async () => {
-    const run = recordWith(3);
-    run.add(line('updated v1.4.2 → v1.5.0', 'done'));
-    expect(await follow(rig('run1:2', run).stream).rest()).toEqual([
-      'retry 1000',
-      'run run1:2 updated',
-      'line run1:3 line 3',
-      'line run1:4 updated v1.4.2 → v1.5.0',
-      'run run1:end updated',
-      'end',
-    ]);
-  });
-
   it('loses no line at whatever point the connection broke', async () => {
     const whole = recordWith(40);
     whole.add(line('updated', 'done'));
@@ -250,15 +132,6 @@ describe('who comes back', () => {
       const lines = [...told, ...rest].filter((one) => one.startsWith('line '));
       expect(lines.map((one) => one.replace(/^line \S+ /, ''))).toEqual(all);
     }
-  });
-
-  it('gets what is kept of a long log', async () => {
-    const following = follow(rig('run1:5', recordWith(1_500)).stream);
-    const [, , first = ''] = await following.some(3);
-    const number = Number(/^line run1:(\d+) /.exec(first)?.[1]);
-    expect(number).toBeGreaterThan(400);
-    expect(first).toBe(`line run1:${number} line ${number}`);
-    expect((await following.some(1_500 - number)).at(-1)).toBe('line run1:1500 line 1500');
   });
 
   it('to a new server waits until it has read as far', async () => {
@@ -277,46 +150,13 @@ describe('who comes back', () => {
     expect(await next).toEqual(['run run1:3 recreate', 'line run1:4 d']);
   });
 
-  it('to a new server that learns of the end alone is told it', async () => {
-    const { run, stream } = rig('run1:9');
-    const following = follow(stream);
-    await following.next();
-    run.end('crashed', 'the container is gone');
-    expect(await following.rest()).toEqual(['run run1:end crashed', 'end']);
-  });
-
-  it.each([
-    '',
-    'run1',
-    'run1:',
-    'run1:x',
-    'run1:-1',
-    'run1:1.5',
-    'run1:1e3',
-    'run1: 1',
-    'run1:9999999999',
-    'run1:end',
-    'run2:1',
-    'run:1',
-    'xrun1:1',
-    ':1',
-    '1',
-    'constructor',
-  ])('with "%s" is as one who comes fresh', async (id) => {
-    const following = follow(rig(id, recordWith(3)).stream);
-    expect(await following.some(2)).toEqual(['retry 1000', 'run run1:3 pull']);
-  });
-
-  it('with an end that this server has not read yet is followed on', async () => {
-    const service = new MemoryService();
-    service.run = recordWith(2);
-    const { ask } = door(service);
-    const headers = { accept: 'text/event-stream', 'last-event-id': 'run1:end' };
-    const { status, response } = await ask('GET', '/progress', { headers });
-    expect(status).toBe(200);
-    service.run.end('updated', 'updated');
-    expect((await follow(response.body).rest()).at(-2)).toBe('run run1:end updated');
-  });
+  it.each(['', 'run1', 'run1:-1', 'run1:1e3', 'run2:1', 'constructor'])(
+    'with "%s" is as one who comes fresh',
+    async (id) => {
+      const following = follow(rig(id, recordWith(3)).stream);
+      expect(await following.some(2)).toEqual(['retry 1000', 'run run1:3 pull']);
+    },
+  );
 
   it('for a run that has ended is told again, unless it was told', async () => {
     const service = new MemoryService();
@@ -356,67 +196,11 @@ describe('silence', () => {
     }
     expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
   });
-
-  it('starts anew with every event, and not with what nobody is told', async () => {
-    const { run, stream } = rig();
-    const following = follow(stream);
-    await following.some(2);
-    const told: string[] = [];
-    void (async () => {
-      for (;;) told.push(await following.next());
-    })();
-    await vi.advanceTimersByTimeAsync(10_000);
-    run.add(line('a'));
-    await vi.advanceTimersByTimeAsync(10_000);
-    run.prepare('launching', 'nothing new');
-    expect(told).toEqual(['line run1:1 a', 'run run1:1 pull']);
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(told.at(-1)).toBe('comment still here');
-  });
-
-  it('ends the wait for lines that never come', async () => {
-    const { run, stream } = rig('run1:99', recordWith(3));
-    const following = follow(stream);
-    expect(await following.next()).toBe('retry 1000');
-    const next = following.some(2);
-    await vi.advanceTimersByTimeAsync(15_000);
-    expect(await next).toEqual(['comment still here', 'run run1:3 pull']);
-    run.add(line('d'));
-    expect(await following.next()).toBe('line run1:4 d');
-  });
 });
 
 describe('what a client costs', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
-
-  it('is nothing before it reads', async () => {
-    const { run, stream, listeners } = rig();
-    run.add(line('a'));
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
-    // Nor has anything been made for it meanwhile: the state is that of now.
-    const following = follow(stream);
-    expect(await following.some(3)).toEqual(['retry 1000', 'run run1:0 pull', 'line run1:1 a']);
-  });
-
-  it('is a cursor where it does not read on while 5,000 lines come', async () => {
-    const { run, stream, listeners } = rig();
-    const reader = stream.getReader();
-    await reader.read();
-    for (let number = 1; number <= 5_000; number++) {
-      run.add(line(`line ${number} ${'x'.repeat(1_000)}`));
-      if (number % 500 === 0) await vi.advanceTimersByTimeAsync(1_000);
-    }
-    expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
-    // One piece at a time, of what is kept.
-    const { value } = await reader.read();
-    expect(value?.length).toBeLessThan(20_000);
-    const first = Number(/id: run1:(\d+)/.exec(new TextDecoder().decode(value))?.[1]);
-    expect(first).toBeGreaterThan(3_999);
-    await vi.advanceTimersByTimeAsync(0);
-    expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
-  });
 
   it.each(['before anything is read', 'between two reads', 'while it waits'])(
     'is nothing any more when it leaves %s',
@@ -437,42 +221,4 @@ describe('what a client costs', () => {
       await vi.advanceTimersByTimeAsync(60_000);
     },
   );
-
-  it('is nothing any more when the run has ended', async () => {
-    const { run, stream, listeners } = rig();
-    const rest = follow(stream).rest();
-    await vi.advanceTimersByTimeAsync(1_000);
-    run.end('updated', 'updated');
-    expect((await rest).at(-1)).toBe('end');
-    expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
-  });
-
-  it('hinders nobody, be there 100 of them', async () => {
-    const warnings: string[] = [];
-    const note = ({ name }: Error) => void warnings.push(name);
-    process.on('warning', note);
-    const service = new MemoryService();
-    const run = record('run1', WatchedRecord) as WatchedRecord;
-    service.run = run;
-    const { ask } = door(service);
-    const followings = [];
-    for (let number = 0; number < 100; number++) {
-      const { response } = await ask('GET', '/progress', { headers: { accept: 'text/event-stream' } });
-      const following = follow(response.body);
-      await following.some(2);
-      followings.push({ following, next: following.next() });
-    }
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect([run.waiting, vi.getTimerCount()]).toEqual([100, 100]);
-    expect((await ask('GET')).json.run.state).toBe('launching');
-    run.add(line('a'));
-    const told = await Promise.all(followings.map(({ next }) => next));
-    expect(new Set(told)).toEqual(new Set(['line run1:1 a']));
-    await Promise.all(followings.map(({ following }) => following.cancel()));
-    await vi.advanceTimersByTimeAsync(0);
-    expect([run.waiting, vi.getTimerCount()]).toEqual([0, 0]);
-    expect(getEventListeners(service.closing, 'abort')).toEqual([]);
-    process.off('warning', note);
-    expect(warnings).toEqual([]);
-  });
 });

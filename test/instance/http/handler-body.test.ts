@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bodyLimit } from '../../../src/instance/http/read-body.ts';
-import { door, type Question, request, stream } from './ask.ts';
+import { door, type Question, stream } from './ask.ts';
 import { MemoryService } from './memory-service.ts';
 
 function rig() {
@@ -17,29 +17,13 @@ describe('the size of a body', () => {
   it.each<[string, () => Question, number]>([
     ['exactly 16 KiB', () => ({ body: padded(16_384) }), 202],
     ['one byte more', () => ({ body: padded(16_385) }), 413],
-    ['exactly 16 KiB in chunks', () => ({ body: halves(padded(16_384)) }), 202],
     ['one byte more in chunks', () => ({ body: halves(padded(16_385)) }), 413],
     ['a length that lies low', () => ({ body: padded(16_385), headers: { 'content-length': '2' } }), 413],
-    ['a length that lies high', () => ({ body: padded(99), headers: { 'content-length': '99999' } }), 202],
     ['characters of two bytes', () => ({ body: `{"target":"${'é'.repeat(8_192)}"}` }), 413],
-    ['too much of another type', () => ({ body: padded(16_385), type: 'text/plain' }), 413],
-    [
-      'a byte at a time',
-      () => ({ body: stream(...[...bytes(padded(300))].map((byte) => Uint8Array.of(byte))) }),
-      202,
-    ],
   ])('%s', async (_, question, expected) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', question())).status).toBe(expected);
     expect(service.calls).toEqual(expected === 202 ? ['start v1.5.0 for admin'] : []);
-  });
-
-  it('holds for the channel, too', async () => {
-    const { ask, service } = rig();
-    const body = '{"channel":"canary"}';
-    expect((await ask('PUT', '/channel', { body: body.padEnd(bodyLimit) })).status).toBe(200);
-    expect((await ask('PUT', '/channel', { body: body.padEnd(bodyLimit + 1) })).status).toBe(413);
-    expect(service.calls).toEqual(['channel canary']);
   });
 
   it('of a body without an end is found at once, and no more is taken of it', async () => {
@@ -80,17 +64,11 @@ describe('the size of a body', () => {
 describe('the type of a body', () => {
   it.each([
     ['application/json', 202],
-    ['Application/JSON', 202],
     ['application/json; charset=utf-8', 202],
-    ['application/json;charset=UTF-8', 202],
     [null, 415],
     ['text/plain', 415],
-    ['text/plain;application/json', 415],
     ['text/plain, application/json', 415],
-    ['application/jsonp', 415],
     ['application/x-www-form-urlencoded', 415],
-    ['multipart/form-data', 415],
-    ['json', 415],
   ])('%s: %i', async (type, expected) => {
     const { ask } = rig();
     // Bytes, as text would get a type of its own.
@@ -114,10 +92,7 @@ describe('what a body says', () => {
     ['{"target":"v1.5.0"}', 'v1.5.0'],
     ['{"target":"canary"}', 'canary'],
     ['{"target":"v1.6.0-canary.3"}', 'canary'],
-    ['{"target":"v0.0.0"}', 'v0.0.0'],
     ['\ufeff{"target":"v1.5.0"}', 'v1.5.0'],
-    [' \n{"target" : "\\u00761.5.0"}\t', 'v1.5.0'],
-    ['{"target":"v1.4.0","target":"v1.5.0"}', 'v1.5.0'],
   ])('%s starts %s', async (body, target) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', { body })).status).toBe(202);
@@ -129,19 +104,10 @@ describe('what a body says', () => {
   const aTarget = `${must} target must be vX.Y.Z, vX.Y.Z-canary.N or canary.`;
   it.each<[string | Uint8Array, string]>([
     ['{', notJson],
-    [' ', notJson],
     ['{"target":"v1.5.0"} x', notJson],
-    ["{'target':'v1.5.0'}", notJson],
-    ['target=v1.5.0', notJson],
     ['['.repeat(16_384), notJson],
     [Uint8Array.of(0x22, 0xff, 0x22), notJson],
-    [Uint8Array.of(...bytes('{"target":"'), 0xc3, ...bytes('"}')), notJson],
-    [Uint8Array.of(0xff, 0xfe, 0x7b, 0, 0x7d, 0), notJson],
     ['null', `${must} it must be an object.`],
-    ['[]', `${must} it must be an object.`],
-    ['"v1.5.0"', `${must} it must be an object.`],
-    ['1', `${must} it must be an object.`],
-    ['{"Target":"v1.5.0"}', `${must} it has a key that is not known.`],
     ['{"target":"v1.5.0","forced":true}', `${must} it has a key that is not known.`],
     ['{"force":"yes"}', `${must} force must be a boolean.`],
     ['{"when":"later"}', `${must} when must be one of now, idle.`],
@@ -151,36 +117,17 @@ describe('what a body says', () => {
     ],
     ['{"__proto__":{"target":"v1.5.0"}}', `${must} it has a key that is not known.`],
     ['{"target":1,"x":1}', `${must} target must be a string; it has a key that is not known.`],
-    ['{"target":null}', `${must} target must be a string.`],
-    ['{"target":{}}', `${must} target must be a string.`],
-    ['{"target":["v1.5.0"]}', `${must} target must be a string.`],
     ...[
       '',
-      ' ',
       'v1',
-      'v1.5',
       '1.5.0',
-      'V1.5.0',
       'v01.5.0',
-      'v1.5.0 ',
-      ' v1.5.0',
       'v1.5.0\\n',
-      'v1.5.0-alpine',
       'v1.5.0-rc.1',
-      'v1.5.0+build',
       'v1.6.0-canary',
-      'v1.6.0-canary.03',
-      'v1.6.0-canary.3-alpine',
-      '1.6.0-canary.3',
       'latest',
-      'stable',
-      'Canary',
       '--help',
-      '--target=v1.5.0',
       '../x',
-      'v1.5.0@sha256:0',
-      'v99999999999999999999.0.0',
-      'v1.5.0\\u0000',
       '$(id)',
     ].map((target): [string, string] => [`{"target":"${target}"}`, aTarget]),
   ])('%j: 400', async (body, detail) => {
@@ -193,13 +140,8 @@ describe('what a body says', () => {
   it.each([
     ['{"channel":"stable"}', 200],
     ['{"channel":"canary"}', 200],
-    ['{}', 400],
-    ['{"channel":"Canary"}', 400],
     ['{"channel":"nightly"}', 400],
-    ['{"channel":null}', 400],
-    ['{"channel":["canary"]}', 400],
     ['{"channel":"canary","target":"v1.5.0"}', 400],
-    ['"canary"', 400],
   ])('the channel by %s: %i', async (body, expected) => {
     const { ask, service } = rig();
     const { status, json } = await ask('PUT', '/channel', { body });
@@ -222,10 +164,5 @@ describe('what a body says', () => {
     expect(status).toBe(400);
     expect(text).not.toContain('evil');
     expect(text.length).toBeLessThan(300);
-  });
-
-  it('is of no matter where it is asked for', async () => {
-    const { handle } = rig();
-    expect((await handle(request('GET', '?target=v1.5.0'))).status).toBe(200);
   });
 });

@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
-import { createHandler } from '../../../src/instance/http/handler.ts';
 import { Unavailable } from '../../../src/instance/http/update-service.ts';
-import { cancelCodes, reasonCodes } from '../../../src/wire/codes.ts';
-import { WatchedRecord } from '../run/watched-record.ts';
+import { reasonCodes } from '../../../src/wire/codes.ts';
 import { described, door, origin, path, type Question, request, seen } from './ask.ts';
 import { follow } from './follow.ts';
 import { MemoryService, notRunning, record, rollbackOffer, secret } from './memory-service.ts';
@@ -17,21 +15,10 @@ const choice = { channel: 'canary' };
 const eventStream = { accept: 'text/event-stream' };
 
 describe('the endpoints', () => {
-  it('tell the status', async () => {
-    const { ask, service } = rig();
-    const { status, json } = await ask('GET');
-    expect([status, json.version, json.latest.version]).toEqual([200, 'v1.4.2', 'v1.5.0']);
-    expect(service.calls).toEqual(['status']);
-  });
-
   it.each([
     ['?refresh=1', 'refresh'],
-    ['?refresh=1&x=y', 'refresh'],
-    ['?refresh=0', 'status'],
     ['?refresh', 'status'],
-    ['?', 'status'],
     ['?notes=1', 'status with notes'],
-    ['?refresh=1&notes=1', 'refresh with notes'],
     ['?notes=true', 'status'],
   ])('look again with %s: %s', async (query, call) => {
     const { ask, service } = rig();
@@ -50,12 +37,8 @@ describe('the endpoints', () => {
     [{ when: 'now' }, 'start null for admin'],
     [{ when: 'idle' }, 'start null when idle for admin'],
     [{ force: true }, 'start null by force for admin'],
-    [{ force: true, when: 'now' }, 'start null by force for admin'],
-    [{ force: false, when: 'idle', target: 'canary' }, 'start canary when idle for admin'],
     [{ force: true, when: 'idle' }, null],
     [{ when: 'later' }, null],
-    [{ when: null }, null],
-    [{ force: 1 }, null],
   ])('start an update by %j: %s', async (body, call) => {
     const { ask, service } = rig();
     expect((await ask('POST', '', { body })).status).toBe(call === null ? 400 : 202);
@@ -69,20 +52,6 @@ describe('the endpoints', () => {
     const { status, json } = await ask('DELETE', '/progress', { as: { role: 'admin', name: 'anna' } });
     expect([status, json.state, json.cancelAskedBy]).toEqual([202, 'launching', 'anna']);
     expect(service.calls).toEqual(['cancel for admin', 'cancel for anna']);
-  });
-
-  it.each(cancelCodes)('refuse to cancel: %s', async (code) => {
-    const { ask, service } = rig();
-    service.cancelReason = { code, message: 'No.' };
-    const { status, json } = await ask('DELETE', '/progress');
-    expect([status, json.detail, json.reason]).toEqual([409, 'No.', service.cancelReason]);
-  });
-
-  it('tell the history', async () => {
-    const { ask, service } = rig();
-    expect((await ask('GET', '/history')).json).toEqual([]);
-    service.run = record();
-    expect((await ask('GET', '/history')).json).toEqual([service.run.run]);
   });
 
   it("tell the server's clock beside a run", async () => {
@@ -144,13 +113,6 @@ describe('the endpoints', () => {
     }
   });
 
-  it('choose the channel', async () => {
-    const { ask, service } = rig();
-    const { status, json } = await ask('PUT', '/channel', { body: choice });
-    expect([status, json.channel]).toEqual([200, 'canary']);
-    expect(service.calls).toEqual(['channel canary']);
-  });
-
   it('tell the progress', async () => {
     const { ask, service } = rig();
     expect((await ask('GET', '/progress')).status).toBe(404);
@@ -203,43 +165,20 @@ describe('the endpoints', () => {
       expect(service.calls[0]).toBe(service.calls[1]);
     },
   );
-
-  it('answer HEAD of an event stream, of which nothing is left', async () => {
-    const { ask, service } = rig();
-    const run = record('run1', WatchedRecord) as WatchedRecord;
-    service.run = run;
-    const { headers, response } = await ask('HEAD', '/progress', { headers: eventStream });
-    expect([headers.get('content-type'), response.body]).toEqual(['text/event-stream', null]);
-    expect(run.waiting).toBe(0);
-  });
 });
 
 describe('paths and methods', () => {
-  it.each([
-    '/',
-    '/progress/',
-    '/channel/',
-    '/x',
-    '/progress/x',
-    '/Progress',
-    '/%70rogress',
-    '/progress%2f',
-    '/%2e%2e/x',
-    '/%',
-    '/%ff',
-    '/%00',
-    '/progress/..%2f',
-    '/../x',
-    'x',
-    '//',
-  ])('there is nothing at %s', async (where) => {
-    const { ask, service } = rig();
-    for (const method of ['GET', 'POST', 'PUT']) {
-      expect((await ask(method, where)).status).toBe(404);
-      expect((await ask(method, where, { as: null })).status).toBe(401);
-    }
-    expect(service.calls).toEqual([]);
-  });
+  it.each(['/', '/progress/', '/Progress', '/%70rogress', '/%2e%2e/x', '/%', '/%00', '/../x', '//'])(
+    'there is nothing at %s',
+    async (where) => {
+      const { ask, service } = rig();
+      for (const method of ['GET', 'POST', 'PUT']) {
+        expect((await ask(method, where)).status).toBe(404);
+        expect((await ask(method, where, { as: null })).status).toBe(401);
+      }
+      expect(service.calls).toEqual([]);
+    },
+  );
 
   it.each([
     ['', 'GET, HEAD, POST', ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'constructor', '__proto__', 'PURGE']],
@@ -256,24 +195,12 @@ describe('paths and methods', () => {
     }
     expect(service.calls).toEqual([]);
   });
-
-  it('are where the host wants them', async () => {
-    const handle = createHandler(new MemoryService(), {
-      path: '/x',
-      authorize: () => 'admin',
-      log: () => {},
-    });
-    const get = async (where: string) => (await handle(new Request(`${origin}${where}`))).status;
-    expect([await get('/x'), await get('/x?refresh=1'), await get(path), await get('/')]).toEqual([
-      200, 200, 404, 404,
-    ]);
-  });
 });
 
 describe('who may', () => {
   const endpoints: [method: string, where: string, question: Question, user: number, admin: number][] = [
     ['GET', '', {}, 200, 200],
-    ['GET', '?refresh=1', {}, 200, 200],
+
     ['POST', '', {}, 403, 202],
     ['GET', '/progress', {}, 403, 200],
     ['GET', '/progress', { headers: eventStream }, 403, 200],
@@ -312,19 +239,12 @@ describe('who may', () => {
   it.each([
     undefined,
     null,
-    '',
-    'root',
     'Admin',
-    true,
-    1,
     {},
     ['admin'],
-    { role: 'root' },
     { name: 'anna' },
     { role: 'admin', name: 5 },
-    { role: 'admin', name: null },
     { role: ['admin'] },
-    () => 'admin',
   ])('%j is nobody', async (caller) => {
     const { ask, service } = rig({ authorize: () => caller as 'admin' });
     expect((await ask('GET')).status).toBe(401);
@@ -338,33 +258,14 @@ describe('who may', () => {
     [{ role: 'admin', name: '' }, 'admin'],
     // What starts by itself has that name.
     [{ role: 'admin', name: ' automatic' }, 'admin'],
-    [{ role: 'admin', name: ' \n' }, 'admin'],
-    [{ role: 'admin' } as Caller, 'admin'],
     [{ role: 'admin', name: 'a\u0000b\nc\u001b[31m\u0085\u2028' }, 'a\\u0000b\\u000ac\\u001b[31m\\u0085'],
     [{ role: 'admin', name: 'x\u202egnp.exe\u2066\u200f\u061c.' }, 'x\\u202egnp.exe\\u2066\\u200f\\u061c.'],
-    [{ role: 'admin', name: 'half \ud800.' }, 'half \ufffd.'],
     [{ role: 'admin', name: '🎉'.repeat(300) }, '🎉'.repeat(200)],
-    [{ role: 'admin', name: 'a'.repeat(200) }, 'a'.repeat(200)],
   ])('%j starts as %j', async (caller, by) => {
     const { ask, service } = rig({ authorize: () => caller });
     await ask('POST');
     await ask('DELETE', '/progress');
     expect(service.calls).toEqual([`start null for ${by}`, `cancel for ${by}`]);
-  });
-
-  it('knows a user by name as a user', async () => {
-    const { ask, service } = rig({ authorize: () => ({ role: 'user', name: 'bob' }) });
-    expect((await ask('GET')).json).toEqual({ version: 'v1.4.2', updating: false });
-    expect((await ask('POST')).status).toBe(403);
-    expect(service.calls).toEqual(['updating?']);
-  });
-
-  it('is asked with the request itself, whose body nobody has read', async () => {
-    const { ask } = rig({
-      authorize: async ({ url, method, bodyUsed }) =>
-        url === `${origin}${path}` && method === 'POST' && !bodyUsed ? 'admin' : null,
-    });
-    expect((await ask('POST', '', { body: {} })).status).toBe(202);
   });
 
   it('does not read the body of those who may not', async () => {
@@ -389,45 +290,29 @@ describe('same origin', () => {
     [{ origin }, true],
     [{ origin: 'https://evil.example' }, false],
     [{ origin: 'null' }, false],
-    [{ authorization: 'Bearer x', origin: 'https://evil.example' }, false],
     // A login that a browser adds by itself.
     [{ authorization: 'Basic YTpi' }, false],
-    [{ authorization: 'bAsIc YTpi' }, false],
     [{ authorization: ' Negotiate x' }, false],
-    [{ authorization: 'Digest username="a"' }, false],
     [{ authorization: 'Basic YTpi', origin }, true],
-    [{ authorization: 'Basic YTpi', 'sec-fetch-site': 'same-origin' }, true],
-    [{ authorization: 'Bearer basic' }, true],
     [{ authorization: 'Bearer x', cookie: 'session=1' }, false],
     [{ ...cookie, 'sec-fetch-site': 'same-origin' }, true],
-    [{ ...cookie, 'sec-fetch-site': 'same-origin', origin: 'https://proxied.example' }, true],
     [{ ...cookie, 'sec-fetch-site': 'same-site', origin }, false],
-    [{ ...cookie, 'sec-fetch-site': 'cross-site', origin }, false],
     [{ ...cookie, 'sec-fetch-site': 'none' }, false],
-    [{ ...cookie, 'sec-fetch-site': '' }, false],
-    [{ ...cookie, 'sec-fetch-site': 'same-origin, same-origin' }, false],
     [{ ...cookie, 'sec-fetch-site': 'cross-site', authorization: 'Bearer x' }, false],
     [cookie, false],
     [{ cookie: '' }, false],
     [{ ...cookie, origin }, true],
-    [{ ...cookie, origin: 'http://svc.example.org' }, true],
     [{ ...cookie, origin: 'null' }, false],
-    [{ ...cookie, origin: '' }, false],
     [{ ...cookie, origin: 'svc.example.org' }, false],
-    [{ ...cookie, origin: `${origin}/` }, false],
     [{ ...cookie, origin: `${origin}:8443` }, false],
     [{ ...cookie, origin: 'https://svc.example.org.evil.example' }, false],
     [{ ...cookie, origin: 'https://evil.example' }, false],
-    [{ ...cookie, origin: 'https://x@svc.example.org' }, false],
     [{ ...cookie, origin: 'http://10.0.0.5:3000', host: '10.0.0.5:3000' }, true],
-    [{ ...cookie, origin: 'https://svc.example', host: 'svc.example:443' }, true],
     [{ ...cookie, origin: 'http://svc.example', host: 'SVC.example:80' }, true],
-    [{ ...cookie, origin: 'http://[::1]:3000', host: '[::1]:3000' }, true],
     [{ ...cookie, origin: 'http://10.0.0.5:3001', host: '10.0.0.5:3000' }, false],
     // The host that the browser named counts, not the one that a proxy calls.
     [{ ...cookie, origin, host: 'proxied.example' }, false],
     [{ ...cookie, origin, host: 'not a host' }, false],
-    [{ ...cookie, referer: `${origin}/settings` }, false],
   ])('%j: %s', async (headers, isFine) => {
     const { ask, service } = rig();
     const posted = await ask('POST', '', { headers });
@@ -454,12 +339,6 @@ describe('same origin', () => {
     );
     expect(await detail({ origin: 'null', host: 'nas' })).toBe(rule);
     expect(await detail({ origin: 'http://nas:8080', host: 'not a host' })).toBe(rule);
-  });
-
-  it('is looked at before the body', async () => {
-    const { ask } = rig();
-    const question = { headers: cookie, body: new Uint8Array(20_000) };
-    expect((await ask('POST', '', question)).status).toBe(403);
   });
 });
 
@@ -505,27 +384,28 @@ describe('what goes wrong inside', () => {
     expect(text).toMatch(/^retry: 1000\n\n(?!.*:end)/s);
   });
 
-  const answers = ways.filter(([, { headers }]) => headers !== eventStream);
-  it.each(answers)('%s: 503 while the server closes, for whom it would serve', async (way, question) => {
-    const [method = '', where = ''] = way.split(' ');
-    const { ask, service, logged } = rig();
-    service.close();
-    const statusAs = async (as: Caller, from = where) =>
-      (await ask(method, from, { ...question, as })).status;
-    expect(await statusAs('admin')).toBe(503);
-    expect(await statusAs(null)).toBe(401);
-    expect(await statusAs('user')).toBe(where.startsWith('/') || method === 'POST' ? 403 : 503);
-    expect(await statusAs('admin', '/x')).toBe(404);
-    expect([service.calls, logged]).toEqual([[], []]);
-  });
+  it.each(ways.slice(0, 3))(
+    '%s: 503 while the server closes, for whom it would serve',
+    async (way, question) => {
+      const [method = '', where = ''] = way.split(' ');
+      const { ask, service, logged } = rig();
+      service.close();
+      const statusAs = async (as: Caller, from = where) =>
+        (await ask(method, from, { ...question, as })).status;
+      expect(await statusAs('admin')).toBe(503);
+      expect(await statusAs(null)).toBe(401);
+      expect(await statusAs('user')).toBe(where.startsWith('/') || method === 'POST' ? 403 : 503);
+      expect(await statusAs('admin', '/x')).toBe(404);
+      expect([service.calls, logged]).toEqual([[], []]);
+    },
+  );
 
-  it.each(ways)('%s: 503 where authorize does not answer for 10 s', async (way, question) => {
+  it('503 where authorize does not answer for 10 s', async () => {
     vi.useFakeTimers();
-    const [method = '', where = ''] = way.split(' ');
     const late = Promise.withResolvers<Caller>();
     const { ask, service } = rig({ authorize: () => late.promise });
     let status = 0;
-    const asked = ask(method, where, question).then((answer) => {
+    const asked = ask('GET').then((answer) => {
       ({ status } = answer);
     });
     await vi.advanceTimersByTimeAsync(9_999);
@@ -536,13 +416,6 @@ describe('what goes wrong inside', () => {
     // What it says afterwards is nobody's trouble.
     late.reject(new Error(secret));
     expect(service.calls).toEqual([]);
-  });
-
-  it('no timer is left where authorize answers', async () => {
-    vi.useFakeTimers();
-    const { ask } = rig();
-    await ask('GET');
-    expect(vi.getTimerCount()).toBe(0);
   });
 
   it.each(ways)('%s: 500 says nothing, the log everything', async (way, question) => {
@@ -556,43 +429,14 @@ describe('what goes wrong inside', () => {
     ]);
   });
 
-  it.each<[string, Settings['authorize']]>([
-    [
-      'throws',
-      () => {
-        throw failure;
-      },
-    ],
-    ['rejects', () => Promise.reject(failure)],
-    ['rejects with no error', () => Promise.reject(secret)],
-  ])('authorize %s', async (_, authorize) => {
-    const { ask, service, logged } = rig({ authorize });
-    for (const [way, question] of ways) {
-      const [method = '', where = ''] = way.split(' ');
-      expect((await ask(method, where, question)).status).toBe(500);
-    }
-    expect(logged.map(({ cause }) => String(cause).includes(secret))).toEqual(ways.map(() => true));
-    expect(service.calls).toEqual([]);
-  });
-
-  it('a log that throws, too, is no reason to reject', async () => {
-    const { ask, service } = rig({
-      log: () => {
+  it('authorize throws', async () => {
+    const { ask, service, logged } = rig({
+      authorize: () => {
         throw failure;
       },
     });
-    service.failure = failure;
-    expect((await ask('GET')).status).toBe(500);
-  });
-
-  it('a body that the host has read before is a mistake to log', async () => {
-    const { ask, logged } = rig({
-      authorize: async (asked) => {
-        return (await asked.text()) === '{}' ? 'admin' : null;
-      },
-    });
-    expect((await ask('POST', '', { body: {} })).status).toBe(500);
-    expect(logged).toHaveLength(1);
+    expect((await ask('POST')).status).toBe(500);
+    expect([service.calls, logged.map(({ cause }) => cause)]).toEqual([[], [failure]]);
   });
 });
 

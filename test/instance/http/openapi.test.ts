@@ -3,7 +3,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { openApi } from '../../../src/instance/http/openapi.ts';
 import { reasonCodes } from '../../../src/wire/codes.ts';
-import { described } from './ask.ts';
 
 const document = (path = '/x') => JSON.parse(JSON.stringify(openApi(path, '1.2.3')));
 
@@ -38,42 +37,6 @@ describe('openApi', () => {
     ]);
   });
 
-  it('describes every answer', () => {
-    const short = described.map((answer) => answer.replace('/api/v1/instance/update', ''));
-    const problem = (way: string, ...statuses: number[]) =>
-      statuses.map((status) => `${way} ${status} application/problem+json`);
-    expect(short.toSorted()).toEqual(
-      [
-        'GET  200 application/json',
-        ...problem('GET ', 401, 500, 503),
-        ...['200', '401', '500', '503'].map((status) => `HEAD  ${status}`),
-        'POST  202 application/json',
-        ...problem('POST ', 400, 401, 403, 408, 409, 413, 415, 500, 503),
-        'GET /progress 200 application/json',
-        'GET /progress 200 text/event-stream',
-        'GET /progress 204',
-        ...problem('GET /progress', 401, 403, 404, 500, 503),
-        ...['200', '204', '401', '403', '404', '500', '503'].map((status) => `HEAD /progress ${status}`),
-        'DELETE /progress 202 application/json',
-        ...problem('DELETE /progress', 401, 403, 409, 500, 503),
-        'GET /history 200 application/json',
-        ...problem('GET /history', 401, 403, 500, 503),
-        ...['200', '401', '403', '500', '503'].map((status) => `HEAD /history ${status}`),
-        'GET /rollback 200 application/json',
-        ...problem('GET /rollback', 401, 403, 409, 500, 503),
-        ...['200', '401', '403', '409', '500', '503'].map((status) => `HEAD /rollback ${status}`),
-        'POST /rollback 202 application/json',
-        ...problem('POST /rollback', 400, 401, 403, 408, 409, 413, 415, 500, 503),
-        'PUT /channel 200 application/json',
-        ...problem('PUT /channel', 400, 401, 403, 408, 413, 415, 500, 503),
-        'PUT /skip 200 application/json',
-        ...problem('PUT /skip', 400, 401, 403, 408, 409, 413, 415, 500, 503),
-        'PUT /automatic 200 application/json',
-        ...problem('PUT /automatic', 400, 401, 403, 408, 413, 415, 500, 503),
-      ].toSorted(),
-    );
-  });
-
   it('refers to what is in it, and has nothing that nobody refers to', () => {
     const whole = document();
     const used = new Set(references(whole));
@@ -87,21 +50,6 @@ describe('openApi', () => {
       '#/components/responses/NotFound',
       '#/components/responses/MethodNotAllowed',
     ]);
-  });
-
-  it('takes what the server takes, and gives what it gives', () => {
-    const { schemas } = document().components;
-    expect(schemas.Start).toMatchObject({ type: 'object', additionalProperties: false });
-    expect(schemas.Start.required).toBeUndefined();
-    expect(schemas.ChannelChoice.properties.channel.enum).toEqual(['stable', 'canary']);
-    expect(schemas.Status.required).toContain('reason');
-    expect(schemas.Status.properties.latest.anyOf[0]).toEqual({ $ref: '#/components/schemas/Release' });
-    expect(schemas.Run.properties.startedAt).toEqual({
-      type: 'string',
-      format: 'date-time',
-      description: 'UTC, ISO 8601',
-    });
-    expect(JSON.stringify(schemas)).not.toMatch(/\$id|\$schema|\$defs/);
   });
 
   it('lets answers grow, and requests not', () => {

@@ -12,8 +12,6 @@ const job = (
 ): JobInTheWay => ({ kind, state, title: null, since: null, stuck: false, ...more });
 
 describe('the reason against an update', () => {
-  it('is none where nothing stands in the way', () => expect(findReason(free)).toBeNull());
-
   it.each<[JobInTheWay, string | null]>([
     [job('deployment', 'queued'), 'deployment-queued'],
     [job('deployment', 'running'), 'deployment-running'],
@@ -23,9 +21,6 @@ describe('the reason against an update', () => {
     [job('job', 'running'), 'job-running'],
     // These wait for the end of the update.
     [job('backup', 'queued'), null],
-    [job('cron', 'queued'), null],
-    [job('cleanup', 'queued'), null],
-    [job('job', 'queued'), null],
   ])('of %j is %s', (one, code) => {
     expect(findReason({ ...free, jobs: [one] })?.code ?? null).toBe(code);
   });

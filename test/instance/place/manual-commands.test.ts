@@ -27,11 +27,6 @@ const settings: Parameters<typeof stackCommands>[1] = {
 describe('the commands that update an instance by hand', () => {
   it.each<[string, ReturnType<typeof started>, string[]]>([
     [
-      'whose file compose finds',
-      started('/opt/svc/compose.yaml,/opt/svc/compose.override.yaml'),
-      ['cd /opt/svc', 'docker compose -p svc pull', 'docker compose -p svc up -d'],
-    ],
-    [
       'with files and env files of its own',
       started('/opt/svc/compose.prod.yaml,/srv/more/site.yaml', {
         [composeLabels.envFiles]: '/opt/svc/prod.env',
@@ -78,8 +73,6 @@ describe('the commands that update an instance by hand', () => {
     [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
     [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
     [`acme/svc:canary@sha256:${'1'.repeat(64)}`, 'acme/svc:canary'],
-    ['localhost:5000/svc', 'localhost:5000/svc:latest'],
-    ['acme/svc:canary', 'acme/svc:canary'],
   ])('are those of Swarm for %s', (reference, image) => {
     const own = task(reference);
     const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
@@ -94,7 +87,6 @@ describe('the commands that update an instance by hand', () => {
 
   it.each<[string, string[], Partial<typeof settings>, string]>([
     ['acme/svc:v1.4.2', ['svc_worker'], {}, '--stack svc --target vX.Y.Z'],
-    ['acme/svc:canary', [], {}, '--stack svc'],
     [
       'acme/svc:v1.4.2',
       ['svc_worker'],

@@ -42,7 +42,6 @@ describe('the services that are updated', () => {
   const usual = { app: {}, worker: {} };
   it.each<[string, Services, string, string | null, string[] | null, string[] | null]>([
     ['are left to the updater for app and worker', usual, 'app', null, null, null],
-    ['are left to the updater for app alone', { app: {} }, 'app', null, null, null],
     [
       'are left to the updater where a label says which workers',
       { app: {}, jobs: { labels: byRole } },
@@ -52,7 +51,6 @@ describe('the services that are updated', () => {
       null,
     ],
     ['begin with another app', { web: {}, worker: {} }, 'web', null, null, ['web', 'worker']],
-    ['may be another app alone', { web: {} }, 'web', null, null, ['web']],
     [
       'are those with the label, not the one called worker',
       { web: {}, worker: {}, mail: { labels: byRole }, jobs: { labels: byRole } },
@@ -78,16 +76,7 @@ describe('the services that are updated', () => {
       ['web'],
     ],
     ['are what the option says', usual, 'app', null, ['a', 'b'], ['app', 'a', 'b']],
-    ['are what the option says, if it is none', usual, 'app', null, [], ['app']],
     ['are left to the updater where the library lives in the worker', usual, 'worker', 'app', null, null],
-    [
-      'are left to the updater where it lives in a labelled one',
-      { app: {}, jobs: { labels: byRole } },
-      'jobs',
-      'app',
-      null,
-      null,
-    ],
     [
       'have the own one where it lives in another',
       { app: {}, worker: {}, jobs: {} },
@@ -96,7 +85,6 @@ describe('the services that are updated', () => {
       null,
       ['app', 'worker', 'jobs'],
     ],
-    ['have the own one beside those of the option', usual, 'jobs', 'app', ['a'], ['app', 'a', 'jobs']],
     ['are not named twice', usual, 'app', 'app', ['app', 'worker'], ['app', 'worker']],
   ])('%s', async (_, services, own, app, workers, expected) => {
     const home = { project: 'svc', service: own } as Home;
@@ -109,7 +97,6 @@ describe('the services that are updated', () => {
 describe("another product's services", () => {
   const larder = productOf({ name: 'larder', services: ['web', 'jobs', 'mail'] });
   it.each<[string, Services, string, readonly string[] | null]>([
-    ['are left to the updater where they are the usual ones', { web: {}, jobs: {}, mail: {} }, 'web', null],
     ['are those that there are', { web: {}, mail: {} }, 'jobs', ['jobs', 'mail']],
     ['are not called as those of svc', { app: {}, worker: {} }, 'app', ['app']],
     [

@@ -96,10 +96,6 @@ describe("the updater's container", () => {
     });
   });
 
-  it('never wears the labels of compose, which would take it for one of the project', () => {
-    expect(Object.keys(spec.Labels ?? {}).filter((key) => key.startsWith('com.docker.compose'))).toEqual([]);
-  });
-
   it('is told the services where they are not the usual ones', () => {
     const services = ['web', 'jobs'];
     const { Cmd, Env } = updaterContainer(home, settings, { ...order, services });
@@ -111,17 +107,6 @@ describe("the updater's container", () => {
       'SVC_UPDATER_LEAVE=cron',
       own,
     ]);
-  });
-
-  it('is given the settings of the host', () => {
-    const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
-    const { Env } = updaterContainer(home, { ...settings, updaterEnvironment }, order);
-    expect(Env).toEqual(['DOCKER_HOST=unix:///run/docker.sock', 'SVC_UPDATER_WAIT_TIMEOUT=600', own]);
-  });
-
-  it('has no logins where the server has none', () => {
-    const { HostConfig } = updaterContainer({ ...home, credentials: null }, settings, order);
-    expect(HostConfig?.Mounts).toHaveLength(3);
   });
 
   it('tells later which run it was', () => {
@@ -141,12 +126,10 @@ describe('a container of the name', () => {
   it.each([
     ['of the same project and directory', labelled('svc', '/opt/svc'), true],
     ['of another directory', labelled('svc', '/opt/other'), false],
-    ['of another project', labelled('other', '/opt/svc'), false],
     ['started by hand on the directory', byHand('/opt/svc:/opt/svc'), true],
     ['started by hand on a directory above', byHand('/opt:/host'), true],
     ['started by hand on another', byHand('/opt/svc2:/opt/svc'), false],
     ['with a volume', byHand('svc:/opt/svc'), false],
-    ['with nothing', details(), false],
   ])('%s is about this instance: %s', (_, container, expected) => {
     expect(isAbout(container, home)).toBe(expected);
   });
@@ -154,12 +137,9 @@ describe('a container of the name', () => {
   const now = Date.parse('2026-11-21T10:00:30Z');
   it.each([
     ['running', '2026-11-20T10:00:00Z', true],
-    ['restarting', '2026-11-20T10:00:00Z', true],
-    ['paused', '2026-11-20T10:00:00Z', true],
     ['created', '2026-11-21T10:00:00Z', true],
     ['created', '2026-11-21T09:00:00Z', false],
     ['exited', '2026-11-21T10:00:00Z', false],
-    ['dead', '2026-11-21T10:00:00Z', false],
   ])('that is %s since %s is under way: %s', (Status, createdAt, expected) => {
     expect(isUnderWay(details({ State: { Status } }, { createdAt }), now)).toBe(expected);
   });

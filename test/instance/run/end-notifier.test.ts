@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { usualTiming } from '../../../src/instance/contract/timing.ts';
 import { EndNotifier } from '../../../src/instance/run/end-notifier.ts';
@@ -57,20 +56,10 @@ it('tells the oldest end first, each once, with the attempt noted before', async
   ]);
 });
 
-it('asks the platform once at a time, however often it is asked to tell', async () => {
-  const slow = host.fail('onEnd', { how: { slow: 20 } });
-  const all = notifier();
-  const telling = all.notifyAll();
-  await until(() => slow.hits > 0);
-  await Promise.all([telling, all.notifyAll()]);
-  expect(told()).toEqual(['1']);
-});
-
 it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
   ['that lives', {}, 'lives', []],
   ['that is gone', {}, 'gone', ['1']],
   ['that is gone, for the third time', { attempts: 3 }, 'gone', []],
-  ['that has told it', { told: true }, 'gone', []],
 ])('leaves an end to another server %s: %j', async (_, more, state, expected) => {
   await mark({ attempts: 1, teller: { container: 'other', word: 'x' }, ...more });
   stateOf = () => state;
@@ -78,21 +67,21 @@ it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
   expect(told()).toEqual(expected);
 });
 
-it.each<[string, Partial<PastRun>]>([
-  ['has told it', { told: true }],
-  ['has begun to tell it', { attempts: 2 }],
-])('leaves an end to another server that %s meanwhile', async (_, more) => {
-  await mark({ attempts: 1, teller: { container: 'other', word: 'x' } });
-  const slow = host.fail('get', { how: 'hang', nth: 2 });
-  const telling = notifier().notifyAll();
-  await until(() => slow.hits > 0);
-  const text = host.state.store.get('history') ?? '';
-  const [now] = JSON.parse(text) as PastRun[];
-  host.state.store.set('history', JSON.stringify([{ ...now, ...more }]));
-  host.recover();
-  await telling;
-  expect(told()).toEqual([]);
-});
+it.each<[string, Partial<PastRun>]>([['has told it', { told: true }]])(
+  'leaves an end to another server that %s meanwhile',
+  async (_, more) => {
+    await mark({ attempts: 1, teller: { container: 'other', word: 'x' } });
+    const slow = host.fail('get', { how: 'hang', nth: 2 });
+    const telling = notifier().notifyAll();
+    await until(() => slow.hits > 0);
+    const text = host.state.store.get('history') ?? '';
+    const [now] = JSON.parse(text) as PastRun[];
+    host.state.store.set('history', JSON.stringify([{ ...now, ...more }]));
+    host.recover();
+    await telling;
+    expect(told()).toEqual([]);
+  },
+);
 
 it('tries an end that is refused three times, and then says that it leaves it at that', async () => {
   host.fail('onEnd', { how: 'reject', times: 10 });
@@ -111,14 +100,6 @@ it('tells no end twice whose note the store did not take', async () => {
   expect([told(), (await first())?.told]).toEqual([['1'], true]);
 });
 
-it('tells another end of the same run', async () => {
-  const all = notifier();
-  await all.notifyAll();
-  await ledger.addPast({ ...ended('1'), endedAt: '2026-11-21T11:00:00.000Z' }, 'b');
-  await all.notifyAll();
-  expect(told()).toEqual(['1', '1']);
-});
-
 it('waits for a store that does not answer', async () => {
   const failure = host.fail('get', { how: 'reject', times: 3 });
   const began = performance.now();
@@ -126,14 +107,4 @@ it('waits for a store that does not answer', async () => {
   expect([told(), failure.hits]).toEqual([['1'], 3]);
   // 10, 20 and 20 ms.
   expect(performance.now() - began).toBeGreaterThan(45);
-});
-
-it('stops where the server closes', async () => {
-  const failure = host.fail('get', { how: 'reject' });
-  const telling = notifier().notifyAll();
-  await until(() => failure.hits > 0);
-  closing.abort();
-  await telling;
-  await sleep(30);
-  expect(told()).toEqual([]);
 });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EngineSocket } from '../../../src/engine/socket.ts';
 import { followRun } from '../../../src/instance/run/follow-run.ts';
@@ -6,7 +5,7 @@ import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { EngineDouble } from '../../rig/engine-double/engine-double.ts';
 import { lineOf, workOf } from '../../rig/engine-double/script.ts';
-import { patient, quickEngine, until } from '../updates/rig.ts';
+import { quickEngine, until } from '../updates/rig.ts';
 
 // When an updater's container that stands still has crashed, and when it may still tell its end (docs/contract.md 8.4).
 
@@ -82,9 +81,7 @@ async function goesOn(following: Promise<unknown>): Promise<void> {
 describe('an updater that has ended', () => {
   it.each([
     ['by an error, without a policy', 1, null, 0, { lastMoments: forever }],
-    ['by a kill, without a policy', 137, null, 0, { lastMoments: forever }],
     ['well, and has said nothing', 0, 'on-failure', 150, {}],
-    ['refused, without a policy, and has said nothing', 3, null, 150, {}],
   ])('%s', async (_, code, policy, least, more) => {
     await working(policy);
     container.exit(code);
@@ -99,14 +96,6 @@ describe('an updater that has ended', () => {
     expect(startedAt).toBe(container.startedAt);
   });
 
-  it('by a kill may be started again by its policy, for a while', async () => {
-    await working();
-    container.kill('SIGKILL');
-    const { ms } = await follow();
-    expect(record.run.outcome).toBe('crashed');
-    expect(ms).toBeGreaterThanOrEqual(150);
-  });
-
   it('by a kill, and is started within that while, goes on; the while begins anew', async () => {
     await working();
     const following = follow({ restart: forever });
@@ -119,23 +108,6 @@ describe('an updater that has ended', () => {
     container.say(lineOf({ phase: 'pull', message: 'and on' }));
     await until(() => lines.includes('and on'));
     container.kill('SIGKILL');
-    await isJudged();
-    ahead += 0.6 * forever;
-    await isJudged();
-    await goesOn(following);
-  });
-
-  it('by a kill, started and killed again while its log is read: the while begins anew', async () => {
-    await working();
-    const following = follow({ restart: forever }, patient);
-    container.kill('SIGKILL');
-    await isJudged();
-    const reading = engine.fault({ match: /logs/, kind: 'hang' });
-    await until(() => reading.hits === 1);
-    ahead = 0.6 * forever;
-    container.start();
-    container.kill('SIGKILL');
-    reading.release();
     await isJudged();
     ahead += 0.6 * forever;
     await isJudged();
@@ -163,14 +135,6 @@ describe('an updater that has ended', () => {
   });
 });
 
-it('an updater that stays after its last line is left after a while', async () => {
-  await working();
-  container.say(done());
-  const { ms } = await follow();
-  expect(record.run.outcome).toBe('updated');
-  expect(ms).toBeGreaterThanOrEqual(145);
-});
-
 it('an updater that was never started is waited for, for a while', async () => {
   make();
   const following = follow({ restart: forever });
@@ -184,13 +148,6 @@ it('an updater that was never started is waited for, for a while', async () => {
   expect(record.run.outcome).toBe('updated');
 });
 
-it('an updater that is never started has crashed, now', async () => {
-  make();
-  const began = Date.now();
-  await follow();
-  expect(Date.parse(record.run.endedAt ?? '')).toBeGreaterThanOrEqual(began);
-});
-
 it('an updater that is gone has crashed', async () => {
   await working();
   const following = follow();
@@ -201,33 +158,6 @@ it('an updater that is gone has crashed', async () => {
 });
 
 describe('a log', () => {
-  it('that breaks off is read anew, each line told once', async () => {
-    await working();
-    const fault = engine.fault({ kind: 'cut', match: /\/logs/, at: 400 });
-    const following = follow();
-    await until(() => fault.hits > 0 && lines.length === 3);
-    container.say(done());
-    container.exit(0);
-    await following;
-    expect(lines).toHaveLength(4);
-    expect(record.lineCount).toBe(4);
-  });
-
-  it('that breaks off each time may have had an end: it is waited for longer', async () => {
-    await working(null);
-    container.say(done());
-    container.exit(1);
-    const fault = engine.fault({ kind: 'cut', match: /\/logs/, at: 300, times: 1_000 });
-    const following = follow({ restart: forever, lastMoments: forever });
-    await isJudged();
-    ahead = 1.5 * forever;
-    await isJudged();
-    expect(record.hasEnded).toBe(false);
-    fault.release();
-    await following;
-    expect(record.run.outcome).toBe('updated');
-  });
-
   it('that cannot be read at all is said to be so in the end', async () => {
     await working(null);
     container.exit(1);
@@ -239,39 +169,4 @@ describe('a log', () => {
     });
     expect(ms).toBeGreaterThanOrEqual(295);
   });
-});
-
-it('an engine that is away tells nothing, and its return all', async () => {
-  await working();
-  const following = follow();
-  await until(() => lines.length === 3);
-  await engine.down();
-  container.say(done());
-  container.exit(0);
-  await sleep(200);
-  expect(record.hasEnded).toBe(false);
-  await engine.up();
-  await following;
-  expect(record.run.outcome).toBe('updated');
-});
-
-it('a server that closes while it reads judges nothing', async () => {
-  await working(null);
-  container.exit(1);
-  const fault = engine.fault({ kind: 'hang', match: /\/logs/, at: 300 });
-  const following = follow();
-  await until(() => fault.hits > 0);
-  await sleep(20);
-  closing.abort();
-  await following;
-  expect(record.hasEnded).toBe(false);
-});
-
-it('a server that closes lets go of it, without an end', async () => {
-  await working();
-  const following = follow();
-  await until(() => lines.length === 3);
-  closing.abort();
-  await following;
-  expect(record.hasEnded).toBe(false);
 });

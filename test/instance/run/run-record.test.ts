@@ -1,12 +1,10 @@
 import { getEventListeners } from 'node:events';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { refusedStepOf } from '../../../src/instance/offer/stepping.ts';
 import type { RunRecord } from '../../../src/instance/run/run-record.ts';
-import { levels, type ProgressEvent, phases } from '../../../src/progress/event.ts';
+import type { ProgressEvent } from '../../../src/progress/event.ts';
 import { outcomes } from '../../../src/progress/outcome.ts';
-import { endStates, runStates } from '../../../src/wire/codes.ts';
-import { expectValid } from '../http/ask.ts';
+import { endStates } from '../../../src/wire/codes.ts';
 import { record } from '../http/memory-service.ts';
 
 const line = (phase: ProgressEvent['phase'], message: string, percent?: number): ProgressEvent => ({
@@ -21,46 +19,6 @@ const never = new AbortController().signal;
 const numbers = (run: RunRecord, after: number) => run.linesAfter(after).map(({ number }) => number);
 
 describe('the state of a run', () => {
-  it('begins with what is known', () => {
-    const { run, hasEnded, lineCount } = record();
-    expect(run).toEqual({
-      id: 'run1',
-      kind: 'update',
-      state: 'launching',
-      phase: null,
-      percent: null,
-      from: 'v1.4.2',
-      to: 'v1.5.0',
-      startedAt: '2026-11-21T10:42:07.000Z',
-      endedAt: null,
-      outcome: null,
-      message: 'launching the updater',
-      cause: null,
-      code: null,
-      advice: null,
-      step: null,
-      warnings: [],
-      steps: [
-        {
-          state: 'launching',
-          startedAt: '2026-11-21T10:42:07.000Z',
-          endedAt: null,
-          message: 'launching the updater',
-        },
-      ],
-      jobs: [],
-      until: null,
-      cancelAskedBy: null,
-      away: null,
-      log: null,
-      by: null,
-      path: [],
-      point: null,
-      rolledBack: null,
-    });
-    expect([hasEnded, lineCount]).toEqual([false, 0]);
-  });
-
   it('follows a good run', () => {
     const run = record();
     run.prepare('launching', 'pulling the updater', { percent: 40 });
@@ -118,7 +76,6 @@ describe('the state of a run', () => {
   });
 
   it.each([
-    ['usage: nothing was looked at. Next: See --help.', 'refused', 'nothing was looked at', 'See --help.'],
     [
       'cancelled: nothing was changed. Next: Run it again.',
       'cancelled',
@@ -126,18 +83,11 @@ describe('the state of a run', () => {
       'Run it again.',
     ],
     [
-      'failed: nothing was changed. See that it is there.',
-      'failed',
-      'nothing was changed. See that it is there.',
-      null,
-    ],
-    [
       'unchanged: app runs v1.5.0 already. Next: nothing',
       'unchanged',
       'unchanged: app runs v1.5.0 already. Next: nothing',
       null,
     ],
-    ['failed', 'failed', 'failed', null],
   ])('%s', (text, state, message, advice) => {
     const run = record();
     run.add(line('done', text));
@@ -209,52 +159,6 @@ describe('the state of a run', () => {
     expect(run.run).toEqual(ended);
     expect(numbers(run, 0)).toEqual([1, 2, 3]);
   });
-
-  it('says nothing of the launch any more once the updater speaks', () => {
-    const run = record();
-    run.add(line('inspect', 'svc-updater 1.0.0'));
-    run.prepare('launching', 'pulling the updater', { percent: 99 });
-    expect(run.run).toMatchObject({ state: 'inspect', percent: null, message: 'svc-updater 1.0.0' });
-  });
-
-  it('is never changed in place', () => {
-    const run = record();
-    const before = run.run;
-    const copy = structuredClone(before);
-    run.prepare('launching', 'pulling the updater', { percent: 1 });
-    run.add(line('pull', 'fetching', 42));
-    run.end('failed', 'failed');
-    expect(before).toEqual(copy);
-  });
-
-  it('fits its schema, whatever the log says', () => {
-    const event = fc.record(
-      {
-        time: fc
-          .date({ min: new Date('2000-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
-          .map((date) => date.toISOString()),
-        level: fc.constantFrom(...levels),
-        phase: fc.constantFrom(...phases),
-        percent: fc.integer({ min: 0, max: 100 }),
-        message: fc.oneof(fc.string(), fc.constantFrom(...outcomes)),
-      },
-      { requiredKeys: ['time', 'level', 'phase', 'message'] },
-    );
-    fc.assert(
-      fc.property(fc.array(event as fc.Arbitrary<ProgressEvent>), (events) => {
-        const run = record();
-        for (const one of events) {
-          run.add(one);
-          expectValid({ $ref: '#/components/schemas/Run' }, run.run);
-          expect(runStates).toContain(run.run.state);
-          expect(run.run.outcome === null).toBe(run.run.endedAt === null);
-          expect(run.run.state === run.run.outcome).toBe(run.hasEnded);
-        }
-        expect(run.lineCount).toBe(events.length);
-        expect(run.linesAfter(0).map((kept) => kept.event)).toEqual(events);
-      }),
-    );
-  });
 });
 
 describe('the lines of a run', () => {
@@ -300,21 +204,6 @@ describe('waiting for a change', () => {
     expect(run.changes).toBe(1);
   });
 
-  it('is none where it has come already', async () => {
-    const run = record();
-    run.add(line('pull', 'a'));
-    await run.changeAfter(0, never);
-  });
-
-  it('a line after the end counts as well', async () => {
-    const run = record();
-    run.end('crashed', 'gone');
-    const { changes } = run;
-    const waiting = run.changeAfter(changes, never);
-    run.add(line('pull', 'late'));
-    await waiting;
-  });
-
   it('ends by the signal, and leaves no listener', async () => {
     const run = record();
     const controller = new AbortController();
@@ -325,23 +214,5 @@ describe('waiting for a change', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
     await run.changeAfter(0, controller.signal);
     expect(getEventListeners(never, 'abort')).toHaveLength(0);
-  });
-
-  it('lets who waits wait again at once', async () => {
-    const run = record();
-    let rounds = 0;
-    const follower = (async () => {
-      while (!run.hasEnded) {
-        await run.changeAfter(run.changes, never);
-        rounds++;
-      }
-    })();
-    for (const message of ['a', 'b', 'c']) {
-      run.add(line('pull', message));
-      await new Promise((resolve) => setTimeout(resolve));
-    }
-    run.end('crashed', 'gone');
-    await follower;
-    expect(rounds).toBe(4);
   });
 });

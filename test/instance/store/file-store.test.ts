@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -104,21 +104,8 @@ describe('a store in a directory', () => {
     expect(numbers.filter((number) => !names.some((name) => name.startsWith(`${number}/`)))).toEqual([]);
   });
 
-  it('gives one of many that set the same at once its way', async () => {
-    const stores = Array.from({ length: 20 }, () => fileStore(directory));
-    for (const was of [null, '0']) {
-      const all = await Promise.all(stores.map((store, at) => store.set('run', `${was} ${at}`, { was })));
-      expect(all.filter(Boolean)).toHaveLength(1);
-      const text = await stores[0]?.get('run');
-      expect(text).toBe(`${was} ${all.indexOf(true)}`);
-      await stores[0]?.set('run', '0', { was: text ?? null });
-    }
-  });
-
   it.each<[string, (string | null)[]]>([
     ['by one text', ['1']],
-    ['by none', [null]],
-    ['by more than are kept', Array.from({ length: 30 }, (_, at) => String(at))],
     ['by more than there are traces of', Array.from({ length: 300 }, (_, at) => String(at))],
     ['by the same, in the end', [...Array.from({ length: 30 }, (_, at) => String(at)), null, 'x', 'y']],
   ])('lets nobody set what was overtaken meanwhile %s', async (_, texts) => {
@@ -142,29 +129,6 @@ describe('a store in a directory', () => {
     expect([await late, await store.get('run')]).toEqual([false, was]);
   });
 
-  it('tells of what it cannot do, and leaves what is there', async () => {
-    await writeFile(join(directory, 'file'), '');
-    const inFile = fileStore(join(directory, 'file'));
-    await expect(inFile.set('run', 'x', { was: null })).rejects.toThrow(/ENOTDIR/);
-    const store = fileStore(directory);
-    await store.set('run', 'x', { was: null });
-    // As where the disk is full: it fails while it writes.
-    await expect(store.set('run', { length: 1 } as unknown as string, { was: 'x' })).rejects.toThrow();
-    expect(await store.get('run')).toBe('x');
-    expect(await readdir(join(directory, 'run/1'))).toEqual(['text']);
-  });
-
-  it('does not take a text that was cleared away while it looked for none', async () => {
-    const store = fileStore(directory);
-    await store.set('run', 'x', { was: null });
-    await mkdir(join(directory, 'run/2'));
-    await writeFile(join(directory, 'run/2/gone'), '');
-    const looking = store.get('run');
-    await mkdir(join(directory, 'run/3'));
-    await writeFile(join(directory, 'run/3/text'), 'y');
-    expect(await looking).toBe('y');
-  });
-
   it('clears away what a server left that was killed', async () => {
     const store = fileStore(directory);
     await mkdir(join(directory, 'run.0123456789abcdef/0'), { recursive: true });
@@ -182,29 +146,6 @@ describe('a store in a directory', () => {
 });
 
 describe('servers that share a directory', () => {
-  it('lose nothing that one of them has set, and never see a part of a text', async () => {
-    const store = fileStore(directory);
-    const names = ['a', 'b', 'c', 'd', 'e'];
-    const running = Promise.all(names.map((name) => hammer(name, 60)));
-    let isOver = false;
-    const seen: Record<string, number> = {};
-    const reading = (async () => {
-      while (!isOver) {
-        for (const [name, count] of Object.entries(read(await store.get('key')))) {
-          // Nor goes anything back that was there.
-          expect(count).toBeGreaterThanOrEqual(seen[name] ?? 0);
-          seen[name] = count;
-        }
-        await sleep(1);
-      }
-    })();
-    const ended = await running;
-    isOver = true;
-    await reading;
-    expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(names.map(() => [0, '']));
-    expect(read(await store.get('key'))).toEqual(Object.fromEntries(names.map((name) => [name, 60])));
-  });
-
   it('may be killed or stopped at any moment', async () => {
     const store = fileStore(directory);
     const steady = hammer('steady', 80);

@@ -1,9 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Server } from 'node:http';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { toNodeHandler } from '../../../src/instance/http/node-handler.ts';
 import {
   createScriptedUpdates,
   type Disturbance,
@@ -15,7 +11,6 @@ import {
 import { cancelCodes, endStates, phaseWords, reasonCodes, runStates } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { check, origin, path } from '../http/ask.ts';
-import { follow } from '../http/follow.ts';
 
 let updates: InstanceUpdates | undefined;
 let server: Server | undefined;
@@ -128,12 +123,6 @@ describe('a script', () => {
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.1', next: { version: 'v1.5.0' } });
   });
 
-  it('has no restore point by default', async () => {
-    const { playing, ask } = await play();
-    expect((await ask('GET', '/rollback')).json.reason).toMatchObject({ code: 'no-point' });
-    expect(await playing.rollback({ confirm: 'v1.4.1' })).toMatchObject({ reason: { code: 'no-point' } });
-  });
-
   it('goes a path to its end, and waits in between', async () => {
     const latest = { version: 'v2.0.0', url: null, notes: null, publishedAt: null };
     const path = ['v1.5.0', 'v2.0.0'];
@@ -159,42 +148,6 @@ describe('a script', () => {
       next: null,
       run: { id: 'run2', to: 'v2.0.0', by: 'anna', path },
     });
-  });
-
-  it('ends a path that is cancelled in between', async () => {
-    const latest = { version: 'v2.0.0', url: null, notes: null, publishedAt: null };
-    const { playing, ask } = await play({
-      status: { latest, next: { version: 'v1.5.0', major: false, path: ['v1.5.0', 'v2.0.0'] } },
-      betweens: [{ seconds: 1, lasts: () => true }],
-    });
-    await playing.update({ target: 'v2.0.0', through: true });
-    await expect.poll(async () => (await ask('GET')).json.between).not.toBeNull();
-    expect(await playing.cancel()).toMatchObject({ run: { outcome: 'updated', path: [] } });
-    await sleep(100);
-    expect(await playing.history()).toHaveLength(1);
-    expect((await ask('GET')).json).toMatchObject({ between: null, next: { version: 'v2.0.0' } });
-  });
-
-  it('may leave the new version behind, to be looked at again', async () => {
-    const broken = typicalRun({ outcome: 'broken', version: 'v1.5.0', cause: 'it crash-loops' });
-    const { ask, ended } = await play({ runs: [broken, typicalRun({ outcome: 'unchanged' })] });
-    await ask('POST');
-    await ended;
-    expect((await ask('GET')).json).toMatchObject({ version: 'v1.5.0', next: null, canUpdate: true });
-    expect((await ask('POST')).json).toMatchObject({ id: 'run2' });
-  });
-
-  it('may end before there is an updater', async () => {
-    const steps = [{ state: 'preparing', seconds: 1, says: ['pg_dump'] }] as const;
-    const end = {
-      outcome: 'refused',
-      message: 'nothing was changed',
-      cause: 'no space',
-      code: 'prepare',
-    } as const;
-    const { ask, ended } = await play({ runs: [{ steps, end }] });
-    await ask('POST');
-    expect(await ended).toMatchObject({ ...end, log: null, phase: null });
   });
 
   it('has each state that there is', async () => {
@@ -273,70 +226,6 @@ describe('a script', () => {
     if ('run' in cancelled) expect(cancelled.run.outcome).toBe(state === 'launching' ? 'cancelled' : null);
     expect(await ended).toMatchObject({ outcome });
   });
-
-  it('has what the object tells', async () => {
-    const { playing, ended } = await play();
-    const told: string[] = [];
-    const off = playing.on('start', ({ id }) => told.push(`start ${id}`));
-    playing.on('line', () => {
-      throw new Error('somebody else');
-    });
-    playing.on('line', ({ line: { phase } }) => told.includes(phase) || told.push(phase));
-    playing.on('end', ({ id }) => told.push(`end ${id}`));
-    await playing.update();
-    off();
-    await ended;
-    await sleep(5);
-    expect(told).toEqual(['start run1', ...withoutSave, 'done', 'end run1']);
-  });
-
-  it('says something else after it was told to look again', async () => {
-    const feedError = { message: 'no answer', nextCheckAt: '2026-11-21T10:50:00.000Z' };
-    const next = { version: 'v2.0.0', major: true };
-    const { playing, ask } = await play({
-      status: { next: null, feedError },
-      afterRefresh: { next, feedError: null },
-    });
-    const offers: string[] = [];
-    playing.on('offer', ({ version }) => offers.push(version));
-    expect((await ask('GET')).json).toMatchObject({ next: null, feedError, canUpdate: false });
-    expect((await ask('GET', '?refresh=1')).json).toMatchObject({ next, feedError: null, canUpdate: true });
-    expect(offers).toEqual(['v2.0.0']);
-    expect((await playing.setChannel('canary')).channel).toBe('canary');
-  });
-
-  it('shows a user what a user may see, and lets a request be answered otherwise', async () => {
-    const { ask } = await play({
-      authorize: () => ({ role: 'user', name: 'bob' }),
-      open: typicalRun(),
-      intercept: ({ method }) => (method === 'POST' ? new Response(null, { status: 503 }) : undefined),
-    });
-    expect((await ask('GET')).json).toEqual({ version: 'v1.4.2', updating: true });
-    expect((await ask('GET', '/progress')).status).toBe(403);
-    const posted = await updates?.handle(new Request(`${origin}${path}`, { method: 'POST' }));
-    expect(posted?.status).toBe(503);
-  });
-
-  it('lets nobody in whom the script does not', async () => {
-    const { ask } = await play({
-      authorize: async ({ headers }) => (headers.has('x-admin') ? 'admin' : null),
-    });
-    expect((await ask('GET')).status).toBe(401);
-    expect((await ask('GET', '', { 'x-admin': '1' })).status).toBe(200);
-    expect((await (await play({ authorize: () => null })).ask('GET')).status).toBe(401);
-  });
-
-  it('goes on from an earlier end', async () => {
-    const { playing, ended } = await play({
-      runs: [typicalRun({ outcome: 'broken', cause: 'it crash-loops' })],
-    });
-    await playing.update();
-    const history = [await ended];
-    const later = await play({ history });
-    expect((await later.ask('GET')).json.run).toEqual(history[0]);
-    expect((await later.ask('GET', '/progress')).json).toMatchObject({ outcome: 'broken' });
-    expect(await later.playing.history()).toEqual(history);
-  });
 });
 
 describe('a server that does not answer', () => {
@@ -360,6 +249,8 @@ describe('a server that does not answer', () => {
     ['html', 200, 'text/html; charset=utf-8'],
     ['logged-out', 401, 'application/problem+json'],
     ['unknown', 404, 'application/problem+json'],
+    // A connection that breaks: an error of the network.
+    ['closed', 0, null],
   ] as const)('is %s', async (disturbed, status, type) => {
     awaited.add('recreate');
     const { playing, ended } = await play(during(disturbed));
@@ -368,42 +259,7 @@ describe('a server that does not answer', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([status, type]);
     if (disturbed === 'unknown') expect((await playing.status()).run).toBeNull();
     awaited.clear();
-    expect((await ended).away).toBe(disturbed === 'bad-gateway' ? 30 : null);
+    expect((await ended).away).toBe(['bad-gateway', 'closed'].includes(disturbed) ? 30 : null);
     expect((await playing.handle(new Request(`${origin}${path}/progress`))).status).toBe(200);
-  });
-
-  it('is silent until it is back', async () => {
-    for (const state of ['recreate', 'verify']) awaited.add(state);
-    const { playing } = await play(during('silence'));
-    await reached(playing, 'recreate');
-    const response = playing.handle(new Request(`${origin}${path}/progress`));
-    awaited.delete('recreate');
-    expect(await (await response).json()).toMatchObject({ phase: 'verify' });
-    awaited.clear();
-  });
-
-  it('breaks connections, and those who follow come back to it', async () => {
-    for (const state of ['pull', 'recreate', 'verify']) awaited.add(state);
-    const { playing } = await play(during('closed'));
-    const { ask } = { ask: (headers = {}) => new Request(`${origin}${path}/progress`, { headers }) };
-    const headers = { accept: 'text/event-stream' };
-    const following = follow((await playing.handle(ask(headers))).body);
-    awaited.delete('pull');
-    const told = await following.rest();
-    expect(told.slice(-2)).toEqual([expect.stringMatching(/^run run1:\d recreate$/), 'end']);
-    await reached(playing, 'recreate');
-    expect((await playing.handle(ask())).type).toBe('error');
-    server = createServer(toNodeHandler(playing)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}/progress`;
-    await expect(fetch(url)).rejects.toThrow();
-    awaited.delete('recreate');
-    await reached(playing, 'verify');
-    const id = told.at(-2)?.split(' ')[1] ?? '';
-    const back = follow((await fetch(url, { headers: { ...headers, 'last-event-id': id } })).body);
-    awaited.clear();
-    const rest = await back.rest();
-    const lines = rest.filter((one) => one.startsWith('line')).map((one) => one.split(' ')[2]);
-    expect(lines).toEqual(['verify', 'updated']);
   });
 });

@@ -113,27 +113,6 @@ describe('images ahead', () => {
     expect(signals).toEqual(['SIGTERM']);
   });
 
-  it('are not here where the container that was to fetch them was never started', async () => {
-    rig.engine.updaterDoes(fetched);
-    const one = await booted();
-    await until(() => isReady(one));
-    const [container] = all();
-    if (container) container.status = 'created';
-    await until(async () => (await next(one))?.ready === false);
-    expect(all()).toEqual([container]);
-  });
-
-  it('are left to the instance that has the name', async () => {
-    rig.engine.updaterDoes(fetched);
-    const one = await booted();
-    await until(() => isReady(one));
-    const [container] = all();
-    if (container?.spec.Labels) container.spec.Labels['svc-updater.directory'] = '/srv/other';
-    await until(async () => (await next(one))?.ready === null);
-    await someLooks();
-    expect(all()).toEqual([container]);
-  });
-
   it('are of the newest release: what was fetched for another is forgotten', async () => {
     rig.engine.updaterDoes(fetched);
     const one = await booted();

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Forge, startForge } from '../../feed/forge.ts';
-import { badRun, goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { Rig, type Server, until } from './rig.ts';
 
 let rig: Rig;
@@ -42,15 +41,6 @@ function looks(): Map<string, number> {
     if (part === 'get' && args[0] === 'automatic') counts.set(server, (counts.get(server) ?? 0) + 1);
   return counts;
 }
-/** A server looks for releases so often, and one that begins looks at once. */
-async function publishNewer(): Promise<void> {
-  forge.publish({ tag: 'v1.5.1', publishedAt: weekAgo });
-  await booted({}, 'svc-app-2');
-}
-const bad = (outcome: 'failed' | 'broken'): Script => [
-  ...badRun(workOf('v1.4.2', 'v1.5.0'), outcome, 'unhealthy').slice(0, -1),
-  { exit: 0 },
-];
 const past = () => rig.past.map(({ run }) => `${run.outcome} ${run.by}`);
 const set = async ({ updates }: Server) => (await updates.status()).automatic;
 
@@ -66,23 +56,6 @@ describe('what is offered', () => {
     expect([past(), rig.open]).toEqual([['updated automatic'], null]);
     expect(rig.ends).toHaveLength(1);
     expect(await set(other)).toMatchObject({ nextAt: '2026-11-26T02:00:00.000Z' });
-  });
-
-  it('is not started by a server that comes to it after another one is done', async () => {
-    const timing = { host: 600_000, path: 600_000 };
-    const late = await booted({ timing }, 'svc-app-2');
-    await someLooks();
-    const read = () => late.host.calls('get').filter(({ args: [key] }) => key === 'history').length;
-    const held = late.host.fail('get', { how: 'hang', times: 99, with: ([key]) => key === 'run' });
-    const before = read();
-    at('2026-11-25T02:00:00Z');
-    // It has read all that it decides by, and goes no further.
-    await until(() => read() >= before + 2);
-    await booted();
-    await until(() => past().length > 0 && rig.open === null);
-    held.release();
-    await someLooks();
-    expect([past(), rig.open]).toEqual([['updated automatic'], null]);
   });
 
   it('is begun no more where jobs do not end by the end of the window, and nobody is told', async () => {
@@ -106,104 +79,6 @@ describe('what is offered', () => {
     await until(() => past().length > 1);
     expect(past()).toEqual(['updated automatic', 'cancelled automatic']);
   });
-
-  it('waits for another window where a person has cancelled it', async () => {
-    const one = await booted();
-    rig.state.startJob('backup');
-    at('2026-11-25T02:10:00Z');
-    await until(() => rig.open?.run.state === 'waiting');
-    await one.updates.cancel('anna');
-    await until(() => past().length > 0);
-    await someLooks();
-    expect(past()).toEqual(['cancelled automatic']);
-    expect(rig.past[0]?.run.message).toContain('cancelled by anna');
-  });
-
-  it('is not tried again once it has failed, until there is a newer one', async () => {
-    rig.engine.updaterDoes(bad('failed'));
-    const one = await booted();
-    at('2026-11-25T02:00:00Z');
-    await until(() => past().length > 0);
-    for (const day of ['26', '27']) {
-      at(`2026-11-${day}T02:00:00Z`);
-      await someLooks();
-    }
-    expect(past()).toEqual(['failed automatic']);
-    expect(await set(one)).toMatchObject({ keptBack: { code: 'failed' } });
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
-    await publishNewer();
-    await until(() => past().length > 1);
-    expect(past()).toEqual(['updated automatic', 'failed automatic']);
-  });
-
-  it('waits after one that is broken until a person has brought one to a good end', async () => {
-    rig.engine.updaterDoes(bad('broken'));
-    const one = await booted();
-    at('2026-11-25T02:00:00Z');
-    await until(() => past().length > 0);
-    await publishNewer();
-    at('2026-11-26T02:00:00Z');
-    await someLooks();
-    expect(past()).toEqual(['broken automatic']);
-    expect(await set(one)).toMatchObject({ nextAt: null, keptBack: { code: 'paused' } });
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
-    await one.ask();
-    await until(() => past().length > 1);
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
-    await until(() => past().length > 2);
-    expect(past()).toEqual(['updated automatic', 'updated anna', 'broken automatic']);
-  });
-
-  it('waits for the next window where no server was there in the last', async () => {
-    at('2026-11-25T05:00:00Z');
-    const one = await booted();
-    await someLooks();
-    expect(past()).toEqual([]);
-    expect(await set(one)).toMatchObject({ nextAt: '2026-11-26T02:00:00.000Z' });
-  });
-
-  it('starts in a window that was on as the server began', async () => {
-    at('2026-11-25T03:00:00Z');
-    await booted();
-    await until(() => past().length > 0);
-    expect(past()).toEqual(['updated automatic']);
-  });
-
-  it('may come out in the window, and starts there where no age is asked for', async () => {
-    at('2026-11-25T03:00:00Z');
-    forge.publish({ tag: 'v1.5.1', publishedAt: '2026-11-25T02:59:00Z' });
-    const one = await booted();
-    await someLooks();
-    expect([past(), (await set(one))?.nextAt]).toEqual([[], '2026-11-28T02:59:00.000Z']);
-    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.1'));
-    await one.updates.setAutomatic({ age: 0 });
-    await until(() => past().length > 0);
-    expect(rig.past[0]?.run.to).toBe('v1.5.1');
-  });
-
-  it('does not start while it is skipped', async () => {
-    const one = await booted();
-    await one.updates.skip('v1.5.0');
-    at('2026-11-25T02:00:00Z');
-    await someLooks();
-    expect([past(), (await set(one))?.keptBack?.code]).toEqual([[], 'skipped']);
-    await one.updates.skip(null);
-    await until(() => past().length > 0);
-  });
-
-  it('starts later in the window where store or jobs are in the way at first', async () => {
-    const one = await booted();
-    rig.state.jobs.push({ kind: 'backup', state: 'running', stuck: true });
-    at('2026-11-25T02:00:00Z');
-    await someLooks();
-    expect([past(), rig.open]).toEqual([[], null]);
-    one.host.fail('get', { how: 'reject', times: 50 });
-    rig.state.jobs.length = 0;
-    await until(() => one.host.calls('get').filter(({ end }) => end === 'failed').length > 10);
-    one.host.recover();
-    await until(() => past().length > 0);
-    expect(past()).toEqual(['updated automatic']);
-  });
 });
 
 describe('what is set', () => {
@@ -220,13 +95,5 @@ describe('what is set', () => {
     expect(await set(other)).toEqual(told);
     await other.updates.setAutomatic({ enabled: false });
     expect(await set(one)).toMatchObject({ ...said, enabled: false, nextAt: null });
-  });
-
-  it('counts as nothing where it cannot be', async () => {
-    rig.state.store.set('automatic', JSON.stringify({ enabled: true, from: '99:99', timeZone: 'Mars/Base' }));
-    const one = await booted({ automatic: {} });
-    at('2026-11-25T02:00:00Z');
-    await someLooks();
-    expect([past(), (await set(one))?.enabled]).toEqual([[], false]);
   });
 });

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { OpenRun } from '../../../src/instance/store/open-run.ts';
-import { badRun, goodRun, lineOf, workOf } from '../../rig/engine-double/script.ts';
-import { quiet } from './invariants.ts';
+import { goodRun } from '../../rig/engine-double/script.ts';
 import { Rig, until } from './rig.ts';
 import * as scene from './scene.ts';
 import { endGood, id } from './scene.ts';
@@ -48,7 +47,6 @@ describe('a run is open', () => {
 
   it.each([
     ['well', goodRun('v1.4.2', 'v1.5.0'), 'updated'],
-    ['badly', badRun(workOf('v1.4.2', 'v1.5.0'), 'broken', 'not-healthy'), 'broken'],
     ['without a word', [{ exit: 0 }], 'crashed'],
   ])('and its updater has ended %s: its end is told', async (_, script, outcome) => {
     rig.state.isHeld = true;
@@ -65,62 +63,11 @@ describe('a run is open', () => {
     expect((await one.updates.status()).run?.outcome).toBe(outcome);
   });
 
-  it('and its updater has ended under another name: its end is told', async () => {
-    rig.state.isHeld = true;
-    const container = updater();
-    container.start();
-    await until(() => container.status === 'exited');
-    container.name = `svc-updater-${container.id.slice(0, 12)}`;
-    leaveOpen({ updater: container.id });
-    await (await rig.server()).updates.boot();
-    await over();
-    expect(outcomes()).toEqual(['updated']);
-  });
-
-  it('was launched, and there is no such container: it has crashed', async () => {
-    leaveOpen({ updater: 'd'.repeat(64) });
-    const one = await rig.server();
-    await one.updates.boot();
-    await over();
-    expect(outcomes()).toEqual(['crashed']);
-    expect(rig.past[0]?.run).toMatchObject({
-      code: 'updater-gone',
-      message: expect.stringContaining('gone'),
-    });
-  });
-
-  it('was launched, and another run has its name: it has crashed, and the other one is followed', async () => {
-    leaveOpen({ updater: 'd'.repeat(64) });
-    const container = atWork(null);
-    await (await rig.server()).updates.boot();
-    await until(() => rig.past.length === 1 && rig.open !== null && rig.open.run.id !== id);
-    expect(rig.state.isHeld).toBe(true);
-    endGood(container);
-    await over();
-    expect(outcomes()).toEqual(['updated', 'crashed']);
-  });
-
   describe('was never launched, and its server', () => {
-    it('is gone: it was cancelled', async () => {
-      leaveOpen();
-      await (await rig.server()).updates.boot();
-      await over();
-      expect(outcomes()).toEqual(['cancelled']);
-      expect(rig.past[0]?.run.message).toMatch(/nothing was changed/);
-    });
-
     it('has stopped: it was cancelled', async () => {
       const other = await rig.engine.addServer({ name: 'svc-app-2', isRunning: false });
       leaveOpen({ server: { container: other.container.id, word: 'w' } });
       await (await rig.server()).updates.boot();
-      await over();
-      expect(outcomes()).toEqual(['cancelled']);
-    });
-
-    it('is this one, in another boot: it was cancelled', async () => {
-      const place = await rig.engine.addServer();
-      leaveOpen({ server: { container: place.container.id, word: 'of a boot before' } });
-      await (await rig.server(place)).updates.boot();
       await over();
       expect(outcomes()).toEqual(['cancelled']);
     });
@@ -160,19 +107,13 @@ describe('a run is open', () => {
   });
 });
 
-describe.each([
-  ['nothing', null],
-  ['nothing that can be read', '{"run":'],
-  ['what another version has written', '{"format":7}'],
-])('the store says %s', (_, text) => {
-  beforeEach(() => {
-    if (text !== null) rig.state.store.set('run', text);
-  });
-
+describe('the store says nothing', () => {
   it.each([
-    ['by hand', null],
-    ['of a run', id],
-  ])('and an updater %s is under way: it is adopted', async (_, run) => {
+    ['by hand', null, null],
+    ['of a run', id, null],
+    ['of a run that nobody can read', id, '{"run":'],
+  ])('and an updater %s is under way: it is adopted', async (_, run, text) => {
+    if (text !== null) rig.state.store.set('run', text);
     const container = atWork(run);
     rig.state.isHeld = false;
     const one = await rig.server();
@@ -184,23 +125,6 @@ describe.each([
     await over();
     expect(outcomes()).toEqual(['updated']);
     expect(rig.past[0]?.run.by).toBeNull();
-  });
-
-  it('and an updater with another form of log is under way: it is followed, too', async () => {
-    rig.engine.updaterDoes([]);
-    rig.state.isHeld = true;
-    const container = updater(null);
-    container.start();
-    const one = await rig.server();
-    await one.updates.boot();
-    const json = (phase: string, msg: string) =>
-      JSON.stringify({ level: 30, time: new Date().toISOString(), phase, msg });
-    container.say(json('pull', 'fetching'));
-    await until(() => one.updates.record().then((record) => record?.run.state === 'pull'));
-    container.say(json('done', 'updated v1.4.2 → v1.5.0 in 4 s'));
-    container.exit(0);
-    await over();
-    expect(outcomes()).toEqual(['updated']);
   });
 
   it.each([
@@ -277,20 +201,6 @@ describe('nobody answers', () => {
     expect(outcomes()).toEqual(isOpen ? ['crashed'] : []);
   });
 
-  it('where the engine comes back in time: followed to the end', async () => {
-    const container = atWork();
-    leaveOpen({ updater: container.id });
-    const one = await rig.server({}, { timing: { silence: 600_000 } });
-    await rig.engine.down();
-    await one.updates.boot();
-    await sleep(100);
-    expect(rig.state.isHeld).toBe(true);
-    await rig.engine.up();
-    endGood(container);
-    await over();
-    expect(outcomes()).toEqual(['updated']);
-  });
-
   it('where the store hangs: held, refused, and as it should be once it answers', async () => {
     rig.state.isHeld = true;
     const one = await rig.server();
@@ -304,73 +214,9 @@ describe('nobody answers', () => {
     await until(async () => 'run' in (await one.ask()));
     await over();
   });
-
-  it('where the server is in no container: the queue goes on at once', async () => {
-    const one = await rig.server({}, { engine: 'unix:///nowhere/docker.sock' });
-    rig.state.isHeld = true;
-    await one.updates.boot();
-    expect(rig.state.isHeld).toBe(false);
-  });
 });
 
 describe('an end is told', () => {
-  /** Boots one server after the other in the same container; each dies as it is told. */
-  it('three times at most where the server dies of it', async () => {
-    const container = atWork();
-    leaveOpen({ updater: container.id });
-    container.say(
-      lineOf({ phase: 'done', level: 'error', message: 'broken (not-healthy): it is away. Next: See.' }),
-    );
-    container.exit(5);
-    await until(() => container.status === 'exited' || container.restartCount > 0);
-    container.kill('SIGKILL');
-    const place = await rig.engine.addServer();
-    for (let boot = 1; boot <= 5; boot++) {
-      const one = await rig.server(place);
-      one.host.fail('onEnd', { how: 'hang' });
-      await one.updates.boot();
-      if (boot <= 3) await until(() => one.host.calls('onEnd').length === 1);
-      else {
-        await quiet(rig);
-        expect(one.host.calls('onEnd')).toEqual([]);
-      }
-      one.host.cutOff();
-      void one.updates.close();
-    }
-    expect(rig.past).toMatchObject([
-      { run: { outcome: 'broken', code: 'not-healthy' }, attempts: 3, told: false },
-    ]);
-    expect(rig.state.isHeld).toBe(false);
-  });
-
-  it('by the next server, where the first one died of it', async () => {
-    const container = atWork();
-    leaveOpen({ updater: container.id });
-    endGood(container);
-    const place = await rig.engine.addServer();
-    const one = await rig.server(place);
-    one.host.fail('onEnd', { how: 'hang' });
-    await one.updates.boot();
-    await until(() => one.host.calls('onEnd').length === 1);
-    one.host.cutOff();
-    void one.updates.close();
-    const two = await rig.server(place);
-    await two.updates.boot();
-    await over();
-    expect([rig.past[0]?.attempts, two.host.calls('onEnd').length]).toEqual([2, 1]);
-  });
-
-  it('again where it is refused, and no more often than three times', async () => {
-    const one = await rig.server();
-    one.host.fail('onEnd', { how: 'reject', times: 10 });
-    await one.updates.boot();
-    await one.ask();
-    await until(() => one.host.calls('onEnd').length === 3);
-    await quiet(rig);
-    expect(one.host.calls('onEnd')).toHaveLength(3);
-    expect(rig.state.isHeld).toBe(false);
-  });
-
   it('anew of an updater that was judged crashed and is started again', async () => {
     const container = atWork();
     leaveOpen({ updater: container.id });

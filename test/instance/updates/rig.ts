@@ -150,15 +150,6 @@ export class Rig {
   }
 }
 
-/** A few at a time: a deadline that is missed as the machine is busy tells nothing. */
-export async function inTurns<T, R>(all: readonly T[], each: (one: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let at = 0; at < all.length; at += 4) {
-    results.push(...(await Promise.all(all.slice(at, at + 4).map(each))));
-  }
-  return results;
-}
-
 /** Waits for it. Nothing fails by how long it takes, but by what never comes. */
 export async function until(what: () => unknown, ms = 60_000): Promise<void> {
   for (const end = performance.now() + ms; !(await what()); ) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { usualTiming } from '../../../src/instance/contract/timing.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
-import { badRun, lineOf, type Script, workOf } from '../../rig/engine-double/script.ts';
+import { badRun, lineOf, type Script } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { Rig, type Server, until } from './rig.ts';
 import { leaveOpen, updater } from './scene.ts';
@@ -90,21 +90,6 @@ describe('a restore point', () => {
     expect(rig.past[0]?.run).toMatchObject(expected);
     expect(updaters()[0]?.spec.Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
   });
-
-  it.each([1, 'kept', {}, { at: 1, version: 'v1' }])(
-    'is none where the log has %j for it',
-    async (restorePoint) => {
-      const one = await booted([]);
-      rig.engine.updaterDoes([
-        json('save', 'data saved', { restorePoint }),
-        json('done', 'updated'),
-        { exit: 0 },
-      ]);
-      await one.ask();
-      await quiet(rig);
-      expect(await last(one)).toMatchObject({ outcome: 'updated', point: null });
-    },
-  );
 });
 
 describe('a rollback offer', () => {
@@ -183,19 +168,6 @@ describe('a rollback', () => {
     expect(updaters()).toEqual([]);
   });
 
-  it('waits for jobs, or is refused for them', async () => {
-    const one = await booted();
-    rig.engine.updaterDoes(wentWell);
-    rig.state.jobs.push({ kind: 'backup', state: 'running' });
-    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'backup-running' } });
-    expect(await one.updates.rollback({ ...order, when: 'idle' })).toMatchObject({
-      run: { state: 'waiting' },
-    });
-    rig.state.jobs.length = 0;
-    await quiet(rig);
-    expect(await last(one)).toMatchObject({ kind: 'rollback', outcome: 'updated' });
-  });
-
   it('is refused while an update is on, and cannot be cancelled once it was launched', async () => {
     const one = await booted();
     rig.engine.updaterDoes([json('inspect', 'the updater begins')]);
@@ -208,15 +180,6 @@ describe('a rollback', () => {
     container?.say(lineOf({ phase: 'done', message: 'updated' }));
     container?.exit(0);
     await quiet(rig);
-  });
-
-  it('that ended badly is no release to update to again', async () => {
-    const one = await booted();
-    const broken = badRun(workOf('v1.4.2', 'v1.4.1'), 'broken', 'not-well').slice(0, -1);
-    rig.engine.updaterDoes([...broken, { exit: 0 }]);
-    await one.updates.rollback(order);
-    await quiet(rig);
-    expect(await one.ask({ target: 'v1.4.1' })).toMatchObject({ reason: { code: 'up-to-date' } });
   });
 });
 

@@ -1,7 +1,7 @@
 import { rename, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { FaultPlan } from './faults.ts';
-import { type Gate, Reply } from './reply.ts';
+import { Reply } from './reply.ts';
 
 /** A request as it came in. */
 export interface Asked {
@@ -11,8 +11,6 @@ export interface Asked {
   query: URLSearchParams;
   body: string;
   headers: ReadonlyMap<string, string>;
-  /** `1.45`; null where none was named. */
-  version: string | null;
   /** `GET /v1.45/containers/x/json?…`, which faults are matched against. */
   line: string;
   /** The name of the door. */
@@ -22,7 +20,6 @@ export interface Asked {
 export interface DoorOptions {
   name: string;
   path: string;
-  gate: Gate;
   faults: FaultPlan;
   answer(asked: Asked, reply: Reply): void;
   /** Told of each request before it is answered, and of its answer. */
@@ -33,7 +30,6 @@ export interface DoorOptions {
 export class Door {
   readonly #options: DoorOptions;
   readonly #connections = new Set<Socket>();
-  readonly #replies = new Set<Reply>();
   readonly #stale = new WeakSet<Socket>();
   #server: Server | null = null;
 
@@ -79,11 +75,6 @@ export class Door {
     for (const socket of this.#connections) this.#stale.add(socket);
   }
 
-  /** What was held back goes out. */
-  pump(): void {
-    for (const reply of this.#replies) reply.pump();
-  }
-
   async #serve(socket: Socket): Promise<void> {
     this.#connections.add(socket);
     socket.once('close', () => this.#connections.delete(socket));
@@ -122,28 +113,16 @@ export class Door {
   }
 
   async #answer(asked: Asked, socket: Socket): Promise<void> {
-    const { faults, gate, name, answer, onRequest } = this.#options;
-    const strike = faults.meet(asked.line, name);
+    const { faults, answer, onRequest } = this.#options;
+    const strike = faults.meet(asked.line);
     const keepsOpen = asked.headers.get('connection')?.toLowerCase() !== 'close';
-    const reply = new Reply({ socket, gate, strike, keepsOpen });
-    this.#replies.add(reply);
+    const reply = new Reply({ socket, strike, keepsOpen });
     onRequest(asked, reply);
-    const { fault, isDone } = strike ?? { fault: null, isDone: true };
-    if (fault?.kind === 'refuse' || fault?.kind === 'page') {
-      // What happened is not told: the handler's own answer goes nowhere.
-      if (isDone) answer(asked, new Reply({ socket: nowhere(), gate, strike: null, keepsOpen }));
-      if (fault.kind === 'refuse') reply.refuse(fault.status ?? 500, fault.message ?? 'something went wrong');
-      else reply.whole(fault.status ?? 403, fault.body ?? proxyPage, 'text/html');
-    } else if (isDone) {
-      answer(asked, reply);
-    } else if (fault?.kind === 'slow') {
-      setTimeout(() => answer(asked, reply), fault.ms);
-    } else {
-      // Nothing is done, and so nothing can be told: the request is cut, or hangs.
-      reply.pump();
-    }
+    const fault = strike?.fault;
+    if (fault?.kind === 'refuse') reply.refuse(fault.status ?? 500, fault.message ?? 'something went wrong');
+    else if (fault?.kind === 'page') reply.whole(fault.status ?? 403, proxyPage, 'text/html');
+    else answer(asked, reply);
     await reply.finished;
-    this.#replies.delete(reply);
   }
 }
 
@@ -152,9 +131,6 @@ const proxyPage = `<html><body><h1>403 Forbidden</h1>
 Request forbidden by administrative rules.
 </body></html>
 `;
-
-const nowhere = (): Socket =>
-  ({ destroyed: true, once: () => {}, write: () => {}, end: () => {} }) as unknown as Socket;
 
 /** The first request of what has come, and how many bytes it has; null while it is not whole. */
 function readRequest(come: Buffer, door: string): { asked: Asked; size: number } | null {
@@ -171,7 +147,7 @@ function readRequest(come: Buffer, door: string): { asked: Asked; size: number }
   if (come.length < size) return null;
   const [method = '', target = ''] = first.split(' ');
   const [whole = '', query = ''] = target.split('?', 2);
-  const [, version = null, path = whole] = /^\/v(1\.\d+)(\/.*)$/.exec(whole) ?? [];
+  const path = whole.replace(/^\/v1\.\d+(?=\/)/, '');
   return {
     asked: {
       method,
@@ -179,7 +155,6 @@ function readRequest(come: Buffer, door: string): { asked: Asked; size: number }
       query: new URLSearchParams(query),
       body: come.subarray(headEnd + 4, size).toString(),
       headers,
-      version,
       line: `${method} ${target}`,
       door,
     },

@@ -30,7 +30,6 @@ export class EngineDouble {
   readonly #doors = new Map<string, Door>();
   readonly #servers = new Map<string, ContainerDouble>();
   readonly #faults = new FaultPlan();
-  readonly #gate = { isShut: false };
   readonly #state: EngineState;
   readonly #replies: { line: string; reply: Reply }[] = [];
   readonly #watching = new Set<(container: ContainerDouble) => void>();
@@ -41,10 +40,8 @@ export class EngineDouble {
   private constructor(directory: string, ownNames: readonly string[]) {
     this.#directory = directory;
     this.#state = {
-      apiVersion: '1.45',
       images: this.images,
       containers: [],
-      missing: new Set(),
       find: (name, door) =>
         this.find(name) ?? (ownNames.includes(name) ? (this.#servers.get(door) ?? null) : null),
       create: (spec, imageId) => this.create(spec, imageId),
@@ -66,15 +63,6 @@ export class EngineDouble {
 
   get containers(): readonly ContainerDouble[] {
     return this.#state.containers;
-  }
-
-  /** Directories of the machine that are not there. */
-  get missing(): Set<string> {
-    return this.#state.missing;
-  }
-
-  set apiVersion(version: string) {
-    this.#state.apiVersion = version;
   }
 
   /** The container that was made last and is no server's. */
@@ -102,21 +90,9 @@ export class EngineDouble {
     this.#scripts = starts;
   }
 
-  /** Told of every container that begins to run, also again. Gives what ends that. */
-  onStart(tell: (container: ContainerDouble) => void): () => void {
+  /** Told of every container that begins to run, also again. */
+  onStart(tell: (container: ContainerDouble) => void): void {
     this.#watching.add(tell);
-    return () => void this.#watching.delete(tell);
-  }
-
-  /** Resolves with the next updater that begins to run. */
-  nextStart(): Promise<ContainerDouble> {
-    return new Promise((resolve) => {
-      const stop = this.onStart((container) => {
-        if (!this.isUpdater(container)) return;
-        stop();
-        resolve(container);
-      });
-    });
   }
 
   find(name: string): ContainerDouble | null {
@@ -184,16 +160,6 @@ export class EngineDouble {
     for (const door of this.#doors.values()) door.makeStale();
   }
 
-  /** Connections are taken, and not a byte is sent, also to those that are open. */
-  freeze(): void {
-    this.#gate.isShut = true;
-  }
-
-  thaw(): void {
-    this.#gate.isShut = false;
-    for (const door of this.#doors.values()) door.pump();
-  }
-
   /** The last whole answer to a request that matches, byte for byte. */
   recorded(match: RegExp): Buffer {
     const found = this.#replies.findLast(({ line }) => match.test(line));
@@ -212,7 +178,6 @@ export class EngineDouble {
     const door = new Door({
       name,
       path: join(this.#directory, `${name}.sock`),
-      gate: this.#gate,
       faults: this.#faults,
       answer: (asked: Asked, reply: Reply) => answer(this.#state, asked, reply),
       onRequest: ({ line }, reply) => {

@@ -1,24 +1,17 @@
-import { bordersOf } from './borders.ts';
-
-/** What goes wrong with the answer to one request. */
+/** What goes wrong with the answer to one request; `at` is a number of bytes, 0 by default. */
 export type FaultKind =
   /** The connection breaks at `at`. */
-  | { kind: 'cut'; at?: Place }
+  | { kind: 'cut'; at?: number }
   /** No byte comes from `at` on, until it is released. */
-  | { kind: 'hang'; at?: Place }
-  /** The answer begins so much later. */
-  | { kind: 'slow'; ms: number }
+  | { kind: 'hang'; at?: number }
   /** Every byte comes by itself, and so long after the one before it. */
   | { kind: 'trickle'; everyMs?: number }
   /** The engine refuses in its own way. */
   | { kind: 'refuse'; status?: number; message?: string }
   /** Something between refuses, in a language of its own. */
-  | { kind: 'page'; status?: number; body?: string }
+  | { kind: 'page'; status?: number }
   /** The first half of the body, or so many chunks of it, sent as if it were the whole. */
   | { kind: 'half'; chunks?: number };
-
-/** A number of bytes, or the name of one of the answer's borders; 0 where none is given. */
-export type Place = number | string;
 
 export type Fault = FaultKind & {
   /** Of `GET /v1.45/containers/svc-updater/json`. */
@@ -27,13 +20,6 @@ export type Fault = FaultKind & {
   nth?: number;
   /** How many from there on; one. */
   times?: number;
-  /** Only of those that come through this door. */
-  door?: string;
-  /**
-   * Whether what was asked for happens all the same. By default it does where bytes of an answer are lost, and does not
-   * where something is refused.
-   */
-  done?: boolean;
 };
 
 export interface FaultHandle {
@@ -46,12 +32,9 @@ export interface FaultHandle {
 /** A fault as it meets one request. */
 export interface Strike {
   fault: Fault;
-  isDone: boolean;
   /** Told once for each request that hangs: what to do when it is released. */
   held(goOn: () => void): void;
 }
-
-const refusals = ['refuse', 'page'];
 
 export class FaultPlan {
   readonly #planned: PlannedFault[] = [];
@@ -67,8 +50,8 @@ export class FaultPlan {
   }
 
   /** The fault that meets a request; where several would, the first one that was planned. */
-  meet(line: string, door: string): Strike | null {
-    const met = this.#planned.filter((planned) => planned.meets(line, door));
+  meet(line: string): Strike | null {
+    const met = this.#planned.filter((planned) => planned.meets(line));
     return met[0]?.strike() ?? null;
   }
 }
@@ -88,21 +71,16 @@ class PlannedFault implements FaultHandle {
     return this.#hits;
   }
 
-  meets(line: string, door: string): boolean {
+  meets(line: string): boolean {
     const { match, nth = 1, times = 1 } = this.#fault;
-    if (this.#isOver || (this.#fault.door ?? door) !== door || !match.test(line)) return false;
+    if (this.#isOver || !match.test(line)) return false;
     this.#seen += 1;
     return this.#seen >= nth && this.#seen < nth + times;
   }
 
   strike(): Strike {
     this.#hits += 1;
-    const fault = this.#fault;
-    return {
-      fault,
-      isDone: fault.done ?? !refusals.includes(fault.kind),
-      held: (goOn) => void this.#held.add(goOn),
-    };
+    return { fault: this.#fault, held: (goOn) => void this.#held.add(goOn) };
   }
 
   release(): void {
@@ -110,10 +88,4 @@ class PlannedFault implements FaultHandle {
     for (const goOn of this.#held) goOn();
     this.#held.clear();
   }
-}
-
-/** Where in what has come of an answer so far that place is; null while it has not come. */
-export function placeIn(answer: Buffer, place: Place = 0): number | null {
-  const at = typeof place === 'number' ? place : bordersOf(answer).find(({ name }) => name === place)?.at;
-  return at === undefined || at > answer.length ? null : at;
 }

@@ -1,18 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { placeIn, type Strike } from './faults.ts';
+import type { Strike } from './faults.ts';
 
 /** Go sends longer ones in chunks, as it does not wait for their end to tell their length. */
 const longestMeasured = 2048;
 
-/** What holds back everything that an engine sends. */
-export interface Gate {
-  isShut: boolean;
-}
-
 export interface ReplyOptions {
   socket: Socket;
-  gate: Gate;
   strike: Strike | null;
   /** As the client has asked for it. */
   keepsOpen: boolean;
@@ -29,19 +23,11 @@ export class Reply {
   #isOver = false;
   /** What was to stop it has, or has been called off. */
   #fate: 'open' | 'stopped' | 'released' = 'open';
-  #isLate: boolean;
+  #isTrickling = false;
   readonly #finished = Promise.withResolvers<void>();
 
   constructor(options: ReplyOptions) {
     this.#options = options;
-    const { fault } = options.strike ?? {};
-    this.#isLate = fault?.kind === 'slow';
-    if (fault?.kind === 'slow') {
-      setTimeout(() => {
-        this.#isLate = false;
-        this.pump();
-      }, fault.ms);
-    }
     options.socket.once('close', () => this.#finished.resolve());
   }
 
@@ -138,8 +124,8 @@ export class Reply {
 
   /** Sends what may be sent by now. */
   pump(): void {
-    const { socket, gate, strike } = this.#options;
-    if (gate.isShut || this.#isLate || this.#fate === 'stopped' || socket.destroyed) return;
+    const { socket, strike } = this.#options;
+    if (this.#isTrickling || this.#fate === 'stopped' || socket.destroyed) return;
     if (strike?.fault.kind === 'trickle') {
       this.#trickle(strike.fault.everyMs);
       return;
@@ -166,17 +152,19 @@ export class Reply {
   }
 
   #stopAt({ fault }: Strike): number | null {
-    return fault.kind === 'cut' || fault.kind === 'hang' ? placeIn(this.#bytes, fault.at) : null;
+    if (fault.kind !== 'cut' && fault.kind !== 'hang') return null;
+    const { at = 0 } = fault;
+    return at > this.#bytes.length ? null : at;
   }
 
   #trickle(everyMs?: number): void {
-    this.#isLate = true;
+    this.#isTrickling = true;
     const step = () => {
-      const { socket, gate } = this.#options;
+      const { socket } = this.#options;
       if (socket.destroyed) return;
-      if (gate.isShut || this.#sent === this.#bytes.length) {
-        this.#isLate = false;
-        if (!gate.isShut && this.#isOver) this.#finish();
+      if (this.#sent === this.#bytes.length) {
+        this.#isTrickling = false;
+        if (this.#isOver) this.#finish();
         return;
       }
       socket.write(this.#bytes.subarray(this.#sent, this.#sent + 1));

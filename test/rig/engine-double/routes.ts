@@ -7,12 +7,9 @@ import { distribution, imageInspection, inspection, listed, versionAnswer } from
 
 /** What requests change and tell of. */
 export interface EngineState {
-  apiVersion: string;
   images: Images;
   /** In the order in which they were made. */
   containers: ContainerDouble[];
-  /** Directories of the machine that are not there, so that they cannot be mounted. */
-  missing: Set<string>;
   /** By id, a part of it, or name; at a server's door also by what that takes for its own name. */
   find(name: string, door: string): ContainerDouble | null;
   create(spec: ContainerSpec, imageId: string): ContainerDouble;
@@ -33,9 +30,7 @@ type Handler = (state: EngineState, asked: Asked, reply: Reply) => void;
 type ContainerHandler = (container: ContainerDouble, asked: Asked, reply: Reply, state: EngineState) => void;
 
 const routes: readonly [method: string, path: RegExp, handler: Handler][] = [
-  ['GET', /^\/_ping$/, (_, __, reply) => reply.whole(200, 'OK', 'text/plain; charset=utf-8')],
-  ['HEAD', /^\/_ping$/, (_, __, reply) => reply.empty(200)],
-  ['GET', /^\/version$/, ({ apiVersion }, _, reply) => reply.json(200, versionAnswer(apiVersion))],
+  ['GET', /^\/version$/, (_, __, reply) => reply.json(200, versionAnswer)],
   ['GET', /^\/containers\/json$/, list],
   ['POST', /^\/containers\/create$/, create],
   ['GET', /^\/containers\/([^/]+)\/json$/, ofContainer(inspect)],
@@ -61,11 +56,7 @@ export function answer(state: EngineState, asked: Asked, reply: Reply): void {
 }
 
 function carryOut(state: EngineState, asked: Asked, reply: Reply): void {
-  const { method, path, version } = asked;
-  if (version !== null && Number(version.slice(2)) > Number(state.apiVersion.slice(2))) {
-    const message = `client version ${version} is too new. Maximum supported API version is ${state.apiVersion}`;
-    throw new Refused(400, message);
-  }
+  const { method, path } = asked;
   const [, , handler] = routes.find(([verb, form]) => verb === method && form.test(path)) ?? [];
   if (!handler) throw new Refused(404, 'page not found');
   handler(state, asked, reply);
@@ -111,15 +102,7 @@ function create(state: EngineState, { query, body }: Asked, reply: Reply): void 
   const name = query.get('name') ?? '';
   const spec = { ...JSON.parse(body), name } as ContainerSpec;
   const found = state.images.find(spec.Image);
-  if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/.test(name)) {
-    throw new Refused(400, `Invalid container name (${name}), only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed`);
-  }
   if (!found) throw new Refused(404, `No such image: ${spec.Image}`);
-  for (const { Source } of spec.HostConfig?.Mounts ?? []) {
-    if (!state.missing.has(Source)) continue;
-    const message = `invalid mount config for type "bind": bind source path does not exist: ${Source}`;
-    throw new Refused(400, message);
-  }
   const owner = ownerOf(state, name);
   if (owner) throw new Refused(409, taken(owner));
   reply.json(201, { Id: state.create(spec, found.id).id, Warnings: [] });

@@ -3,17 +3,15 @@
 import type { ContainerDouble } from './container-double.ts';
 import type { ImageDouble } from './images.ts';
 
-/** Of the whole engine; `apiVersion` may be made older or newer. */
-export const versionAnswer = (apiVersion: string) => ({
-  Platform: { Name: '' },
+/** Of the whole engine. */
+export const versionAnswer = {
   Components: [
     {
       Name: 'Engine',
       Version: '26.1.5',
       Details: {
-        ApiVersion: apiVersion,
+        ApiVersion: '1.45',
         Arch: 'amd64',
-        Experimental: 'false',
         MinAPIVersion: '1.24',
         Os: 'linux',
       },
@@ -21,15 +19,11 @@ export const versionAnswer = (apiVersion: string) => ({
     { Name: 'containerd', Version: '1.6.20', Details: { GitCommit: '1.6.20-1' } },
   ],
   Version: '26.1.5',
-  ApiVersion: apiVersion,
+  ApiVersion: '1.45',
   MinAPIVersion: '1.24',
-  GitCommit: '411e817',
-  GoVersion: 'go1.24.4',
   Os: 'linux',
   Arch: 'amd64',
-  KernelVersion: '6.18.44',
-  BuildTime: '2026-08-13T05:35:47.000000000+00:00',
-});
+};
 
 function stateOf({ status, isUp, isRunning, exitCode, error, startedAt, finishedAt }: ContainerDouble) {
   return {
@@ -37,8 +31,6 @@ function stateOf({ status, isUp, isRunning, exitCode, error, startedAt, finished
     Running: isUp,
     Paused: false,
     Restarting: status === 'restarting',
-    OOMKilled: false,
-    Dead: false,
     Pid: isRunning ? 18244 : 0,
     ExitCode: exitCode,
     Error: error,
@@ -66,16 +58,8 @@ function mountsOf({ spec, mounts }: ContainerDouble) {
 
 const networkOf = ({ spec, name, id, isRunning }: ContainerDouble, network: string) => ({
   [network]: {
-    IPAMConfig: null,
-    Links: null,
-    Aliases: null,
-    MacAddress: '',
     NetworkID: 'f3429faf9d3ef41f95ccab82d28d6394657386b452903eae164534cea22d5345',
     EndpointID: isRunning ? '8789d3f8fe87fcb76d52322768591b6ab14ea925e518a73df83d1f6403a9e5b9' : '',
-    Gateway: '',
-    IPAddress: '',
-    IPPrefixLen: 0,
-    DriverOpts: null,
     DNSNames: [name, id.slice(0, 12), ...(spec.Labels?.['com.docker.compose.service'] ? ['app'] : [])],
   },
 });
@@ -90,43 +74,19 @@ export function inspection(container: ContainerDouble, image: ImageDouble | null
   return {
     Id: id,
     Created: createdAt,
-    Path: '/usr/local/bin/svc-updater',
     Args: spec.Cmd ?? [],
     State: stateOf(container),
     Image: imageId,
-    LogPath: `/var/lib/docker/containers/${id}/${id}-json.log`,
     Name: `/${name}`,
     RestartCount: restartCount,
-    Driver: 'overlay2',
     Platform: 'linux',
-    MountLabel: '',
-    ProcessLabel: '',
-    AppArmorProfile: '',
-    ExecIDs: null,
     HostConfig: {
       Binds: null,
-      ContainerIDFile: '',
-      LogConfig: { Type: 'json-file', Config: {} },
       NetworkMode: mode,
-      PortBindings: null,
       RestartPolicy: RestartPolicy ?? { Name: 'no', MaximumRetryCount: 0 },
-      AutoRemove: false,
-      CapAdd: null,
-      CapDrop: null,
-      CgroupnsMode: 'host',
-      IpcMode: 'private',
-      PidMode: '',
-      Privileged: false,
-      SecurityOpt: null,
-      UsernsMode: '',
-      ShmSize: 67108864,
-      Runtime: 'runc',
-      Memory: 0,
       ...host,
       // A mount that may be written says nothing of it.
       Mounts: Mounts?.map(({ ReadOnly, ...mount }) => (ReadOnly ? { ...mount, ReadOnly } : mount)) ?? null,
-      MaskedPaths: ['/proc/asound', '/proc/acpi', '/proc/kcore', '/proc/keys', '/sys/firmware'],
-      ReadonlyPaths: ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
     },
     GraphDriver: {
       Data: {
@@ -138,27 +98,14 @@ export function inspection(container: ContainerDouble, image: ImageDouble | null
     Mounts: mountsOf(container),
     Config: {
       Hostname: id.slice(0, 12),
-      Domainname: '',
-      User: 'root',
-      Tty: false,
-      OpenStdin: false,
       Env: [...(spec.Env ?? []), 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
       Cmd: spec.Cmd ?? null,
       Image: spec.Image,
-      Volumes: null,
-      WorkingDir: '/',
       Entrypoint: ['/usr/local/bin/svc-updater'],
-      OnBuild: null,
       Labels: { ...image?.labels, ...spec.Labels },
-      StopSignal: 'SIGTERM',
       ...(spec.StopTimeout !== undefined && { StopTimeout: spec.StopTimeout }),
     },
     NetworkSettings: {
-      Bridge: '',
-      SandboxID: '',
-      Ports: {},
-      Gateway: '',
-      IPAddress: '',
       Networks: networkOf(container, mode),
     },
   };
@@ -176,9 +123,7 @@ export function listed(container: ContainerDouble, image: ImageDouble | null) {
     Names: [`/${name}`],
     Image: spec.Image,
     ImageID: imageId,
-    Command: `/usr/local/bin/svc-updater ${(spec.Cmd ?? []).join(' ')}`,
     Created: Math.floor(Date.parse(createdAt) / 1000),
-    Ports: [],
     Labels: { ...image?.labels, ...spec.Labels },
     State: status,
     Status: status === 'exited' || status === 'restarting' ? `${words} (${exitCode}) 1 second ago` : words,
@@ -193,24 +138,15 @@ export const imageInspection = ({ id, references, digests, labels, size }: Image
   Id: id,
   RepoTags: references,
   RepoDigests: digests,
-  Parent: '',
-  Comment: '',
   Created: '2026-11-22T17:53:11.351142625Z',
-  DockerVersion: '26.1.5',
-  Author: '',
   Config: {
-    User: '',
     Env: ['PATH=/usr/local/bin:/usr/bin:/bin'],
-    Cmd: null,
-    WorkingDir: '/',
     Labels: labels,
   },
   Architecture: 'amd64',
   Os: 'linux',
   Size: size,
   GraphDriver: { Data: { MergedDir: '/var/lib/docker/overlay2/a/merged' }, Name: 'overlay2' },
-  RootFS: { Type: 'layers', Layers: [id] },
-  Metadata: { LastTagTime: '0001-01-01T00:00:00Z' },
 });
 
 /** `GET /distribution/{reference}/json` */

@@ -1,5 +1,5 @@
 /** The platform's functions that a library calls. */
-export type Part = 'hold' | 'resume' | 'jobs' | 'get' | 'set' | 'authorize' | 'beforeUpdate' | 'onEnd';
+export type Part = 'hold' | 'resume' | 'jobs' | 'get' | 'set' | 'onEnd';
 
 /** How a call fails. */
 export type FailureKind =
@@ -26,7 +26,6 @@ export interface Failure {
   times?: number;
   /** Only calls with such an argument, such as a key of the store. */
   with?: (args: readonly unknown[]) => boolean;
-  error?: unknown;
 }
 
 export interface FailureHandle {
@@ -41,8 +40,6 @@ export interface Call {
   server: string;
   part: Part;
   args: readonly unknown[];
-  /** By `performance.now()`. */
-  at: number;
   end: 'open' | 'done' | 'failed';
 }
 
@@ -89,10 +86,10 @@ export class CallRecorder {
   /** Does it, and gives a promise of what comes of it: what is planned may throw instead, as a platform may. */
   call<T>(part: Part, args: readonly unknown[], act: () => T): Promise<Awaited<T>> {
     if (this.#isCutOff) return new Promise(() => {});
-    const call: Call = { server: this.server, part, args, at: performance.now(), end: 'open' };
+    const call: Call = { server: this.server, part, args, end: 'open' };
     this.#calls.push(call);
     const planned = this.#meet(part, args);
-    const error = planned?.error ?? new Error(`the platform fails: ${part}`);
+    const error = new Error(`the platform fails: ${part}`);
     if (planned?.how === 'throw') {
       call.end = 'failed';
       throw error;

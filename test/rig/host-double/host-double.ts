@@ -86,10 +86,6 @@ export interface HostOptions {
 export class HostDouble {
   readonly state: HostState;
   readonly #record: CallRecorder;
-  /** What `authorize` says. */
-  caller: unknown = 'admin';
-  /** What `beforeUpdate` does, besides failing. */
-  prepares: (context: unknown) => unknown = () => undefined;
 
   constructor({ name = 'one', state = new HostState() }: HostOptions = {}) {
     this.state = state;
@@ -130,16 +126,10 @@ export class HostDouble {
       this.#record.call('set', [key, text, was], () => this.state.set(key, text, was)),
   };
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the test has it say
-  readonly authorize = (request: Request): any =>
-    this.#record.call('authorize', [`${request.method} ${request.url}`], () => this.caller);
+  readonly authorize = () => 'admin' as const;
 
   // biome-ignore lint/suspicious/noExplicitAny: a promise, where the library awaits nothing
   readonly onEnd = (run: unknown): any => this.#record.call('onEnd', [run], () => undefined);
-
-  // biome-ignore lint/suspicious/noExplicitAny: a sentence, or a promise of one
-  readonly beforeUpdate = (context: unknown): any =>
-    this.#record.call('beforeUpdate', [context], () => this.prepares(context));
 
   /** What the library has told the operator. */
   readonly logged: { level: string; message: string; cause?: unknown }[] = [];

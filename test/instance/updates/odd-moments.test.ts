@@ -1,0 +1,307 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Updates } from '../../../src/instance/updates.ts';
+import { goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
+import { quiet } from './invariants.ts';
+import { patient, Rig, type Server, until } from './rig.ts';
+import { atWork, endGood, leaveOpen } from './scene.ts';
+
+// Moments that no whole run shows: a store that is wiped, answers of no use, calls from within calls, a clock that jumps,
+// a cancel right before the launch, an operator beside the server.
+
+let rig: Rig;
+beforeEach(async () => {
+  rig = await Rig.start();
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  await rig.close();
+  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+});
+
+const booted = async (...more: Parameters<Rig['server']>): Promise<Server> => {
+  const one = await rig.server(...more);
+  await one.updates.boot();
+  return one;
+};
+const runOf = async ({ updates }: Server) => (await updates.record())?.run;
+const outcomes = () => rig.past.map(({ run }) => run.outcome);
+const lead = () => rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
+const messages = (server: Server, level: string) =>
+  server.host.logged.filter((entry) => entry.level === level).map(({ message }) => message);
+const comesTo = (server: Server, state: string) => until(async () => (await runOf(server))?.state === state);
+
+describe('a store', () => {
+  it('that is wiped while the updater works changes nothing of the run', async () => {
+    lead();
+    const one = await booted();
+    const two = await booted({ name: 'svc-app-2' });
+    await one.ask();
+    for (const server of [one, two]) await comesTo(server, 'verify');
+    rig.state.store.clear();
+    await sleep(100);
+    expect(rig.state.isHeld).toBe(true);
+    endGood(rig.engine.updater);
+    await quiet(rig);
+    for (const { told } of [one, two]) await until(() => told.includes('end updated'));
+    expect([outcomes(), rig.ends.length]).toEqual([['updated'], 1]);
+  });
+});
+
+describe('jobs()', () => {
+  it.each([
+    ['nothing', undefined],
+    ['a text', 'none'],
+  ])('that gives %s is no answer: nothing starts, and nothing stays held', async (_, gives) => {
+    const one = await booted();
+    one.host.fail('jobs', { how: { gives }, times: 2 });
+    await expect(one.updates.status()).rejects.toThrow('cannot do this right now');
+    await expect(one.ask()).rejects.toThrow('cannot do this right now');
+    await quiet(rig);
+    expect([rig.past, (await one.updates.status()).reason?.code]).toEqual([[], 'up-to-date']);
+  });
+});
+
+describe('a call from within', () => {
+  // None of these waits for a limit.
+  const calm = { timing: { host: 5_000, onEnd: 5_000 }, patience: { query: 5_000, work: 5_000 } };
+  const order = { target: 'v1.6.0', when: 'now', force: false, by: 'onEnd' } as const;
+  it.each<[string, (updates: Updates) => Promise<unknown>, string[]]>([
+    ['close()', (updates) => updates.close(), ['updated']],
+    ['update()', (updates) => updates.start(order), ['updated', 'updated']],
+  ])('onEnd of %s comes to an end, and is told once', async (_, call, expected) => {
+    let calls = 0;
+    const one: Server = await booted(
+      {},
+      {
+        ...calm,
+        onEnd: async () => {
+          if (++calls === 1) await call(one.updates);
+        },
+      },
+    );
+    await one.ask();
+    await until(() => rig.past.length === expected.length && rig.past.every(({ told }) => told));
+    await quiet(rig);
+    expect([outcomes(), calls, rig.past.map(({ attempts }) => attempts)]).toEqual([
+      expected,
+      expected.length,
+      expected.map(() => 1),
+    ]);
+    expect(one.host.logged.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('a listener that cancels and throws is heard, and hinders nobody', async () => {
+    lead();
+    const one = await booted();
+    one.updates.listeners.on('line', ({ line }) => {
+      if (line.phase === 'inspect') void one.updates.cancel('a listener');
+      throw new Error('a listener throws');
+    });
+    one.updates.listeners.on('start', () => Promise.reject(new Error('a listener rejects')));
+    rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 1));
+    await one.ask();
+    await quiet(rig);
+    expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelAskedBy: 'a listener' });
+    expect(one.host.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
+      'a listener for start failed',
+      'a listener for line failed',
+      'a listener for line failed',
+    ]);
+  });
+});
+
+describe('the life of a server', () => {
+  it('that is closed while it starts comes to an end, and does nothing afterwards', async () => {
+    const container = atWork(rig);
+    leaveOpen(rig, { updater: container.id });
+    const one = await rig.server();
+    const get = one.host.fail('get', { how: 'hang', with: ([key]) => key === 'run' });
+    const booting = one.updates.boot();
+    await until(() => get.hits > 0);
+    await one.updates.close();
+    get.release();
+    await booting;
+    rig.state.calls.length = 0;
+    await sleep(100);
+    expect([rig.state.calls, rig.state.isHeld]).toEqual([[], true]);
+    const next = await booted(one.place);
+    await comesTo(next, 'verify');
+    endGood(container);
+    await quiet(rig);
+  });
+});
+
+const day = 24 * 3_600_000;
+describe.each([
+  ['forward', day],
+  ['back', -day],
+])('a clock that is set a day %s', (_, ms) => {
+  it('waits as long as it was told to, by a clock that nobody sets', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+    const one = await booted({}, { idleTimeout: 0.3 });
+    rig.state.startJob('cron');
+    const began = performance.now();
+    await one.ask({ when: 'idle' });
+    await comesTo(one, 'waiting');
+    vi.setSystemTime(Date.now() + ms);
+    await quiet(rig);
+    expect(outcomes()).toEqual(['refused']);
+    expect(performance.now() - began).toBeGreaterThan(290);
+  });
+});
+
+describe('a cancel at another server', () => {
+  it('right before the launch is heard at the last look: no container is made', async () => {
+    const one = await booted({}, { updaterPull: 'always', timing: { watchClosely: 60_000 } });
+    const two = await booted({ name: 'svc-app-2' });
+    const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
+    await one.ask();
+    await until(() => pull.hits > 0);
+    await until(async () => 'run' in (await two.updates.cancel('ben')));
+    const made = rig.engine.requests.length;
+    pull.release();
+    await quiet(rig);
+    expect(outcomes()).toEqual(['cancelled']);
+    const asked = rig.engine.requests.slice(made).map(({ line }) => line);
+    expect(asked.filter((line) => line.includes('containers/create'))).toEqual([]);
+  });
+
+  it('in the moment of the launch is asked of the updater, until that hears it', async () => {
+    rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 3));
+    const one = await booted({}, { patience: { work: 2_000 }, timing: { watchClosely: 60_000 } });
+    const two = await booted({ name: 'svc-app-2' });
+    const start = rig.engine.fault({ kind: 'hang', match: /\/start$/ });
+    rig.engine.fault({ kind: 'refuse', status: 500, message: 'not now', match: /\/kill/, times: 2 });
+    await one.ask();
+    await until(() => start.hits > 0);
+    const open = JSON.parse(rig.state.store.get('run') ?? '');
+    const run = { ...open.run, cancelAskedBy: 'ben' };
+    rig.state.store.set('run', JSON.stringify({ ...open, run }));
+    start.release();
+    await quiet(rig);
+    expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelAskedBy: 'ben' });
+    expect(messages(one, 'warn')).toContain('the updater cannot be stopped');
+    expect(two.host.calls('onEnd').length + one.host.calls('onEnd').length).toBe(1);
+  });
+});
+
+describe('the store', () => {
+  it('that does not take an end leaves nothing held, and has it later', async () => {
+    lead();
+    const one = await booted();
+    await one.ask();
+    await comesTo(one, 'verify');
+    const set = one.host.fail('set', { how: 'reject', times: 1e9, with: ([key]) => key === 'history' });
+    endGood(rig.engine.updater);
+    await until(() => !rig.state.isHeld);
+    await sleep(100);
+    expect(one.told).toEqual(['start v1.5.0', 'end updated']);
+    expect(await one.ask()).toMatchObject({ reason: { code: 'update-running' } });
+    expect((await one.updates.history()).map(({ outcome }) => outcome)).toEqual(['updated']);
+    set.release();
+    await quiet(rig);
+    expect([outcomes(), one.told.length, rig.ends.length]).toEqual([['updated'], 2, 1]);
+  });
+});
+
+it('a status looks at the engine once a second at most, and once in ten where it is asked to', async () => {
+  let now = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const one = await booted({}, { timing: { watch: 60_000 } });
+  const first = await one.updates.status();
+  expect(first).not.toHaveProperty('releases');
+  expect(await one.updates.status({ notes: true })).toMatchObject({ releases: [] });
+  const count = () => rig.engine.requests.filter(({ line }) => line.includes('/svc-updater/json')).length;
+  const before = count();
+  await Promise.all([one.updates.status(), one.updates.status(), one.updates.isUpdating()]);
+  expect(count()).toBe(before);
+  now += 1_000;
+  await Promise.all([one.updates.status(), one.updates.status()]);
+  await until(() => count() === before + 1);
+  await one.updates.status({ refresh: true });
+  const refreshed = count();
+  expect(refreshed).toBeGreaterThan(before + 1);
+  await one.updates.status({ refresh: true });
+  expect(count()).toBe(refreshed);
+  clock.mockRestore();
+});
+
+describe('an updater by hand', () => {
+  it.each([
+    ['the image is pulled', /images\/create/, 1],
+    ['the name is cleared', /^GET .*\/containers\/svc-updater\/json/, 2],
+  ])('beside a request, as %s: that one fails, this one is held for', async (_, match, nth) => {
+    // Nobody else asks for that name meanwhile.
+    const timing = { watch: 600_000, watchClosely: 600_000 };
+    const one = await booted({}, { updaterPull: 'always', timing, patience: patient });
+    const fault = rig.engine.fault({ kind: 'hang', match, nth });
+    expect(await one.ask()).toHaveProperty('run');
+    await until(() => fault.hits > 0);
+    const container = atWork(rig, null);
+    fault.release();
+    await until(() => rig.past.length === 1);
+    expect(rig.past[0]?.run).toMatchObject({ outcome: 'failed', code: 'launch-taken' });
+    await until(async () => (await runOf(one))?.state === 'verify');
+    expect(rig.state.isHeld).toBe(true);
+    endGood(container);
+    await quiet(rig);
+    expect(outcomes()).toEqual(['updated', 'failed']);
+  });
+
+  it.each([1, 8])('that is removed after %d lines has crashed', async (lines) => {
+    rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, lines));
+    const one = await booted();
+    await one.ask();
+    await until(() => rig.open?.updater && rig.engine.updater.log.length === lines);
+    rig.engine.updater.vanish();
+    await quiet(rig);
+    expect(rig.past).toMatchObject([{ run: { outcome: 'crashed', code: 'updater-gone' } }]);
+    expect(rig.ends).toHaveLength(1);
+  });
+});
+
+describe('a log', () => {
+  const ends = { say: { phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' } } as const;
+  const alien = [
+    '2026-11-21T10:42:07.000Z INFO  teleport moving svc',
+    '2026-11-21T10:42:07.000Z FATAL verify it is away',
+    'Error: out of memory',
+    '',
+    '{"level":30,"msg":"hello"}',
+    '2026-11-21T10:42:07.000Z INFO  done',
+    '2026-11-21T10:42:07.000Z INFO  done sublimated: nobody knows this word',
+    '2026-11-21T10:42:07.000Z INFO  verify 300% done',
+  ];
+
+  it('with lines of a version that is not known is read past them', async () => {
+    const says = alien.map((say) => ({ say }));
+    rig.engine.updaterDoes([...workOf('v1.4.2', 'v1.5.0'), ...says, ends, { exit: 0 }]);
+    const one = await booted();
+    await one.ask();
+    await quiet(rig);
+    expect(await runOf(one)).toMatchObject({ outcome: 'updated', code: null, warnings: [] });
+  });
+
+  it('with an end that is not known is no success', async () => {
+    rig.engine.updaterDoes([...workOf('v1.4.2', 'v1.5.0'), { say: alien[6] ?? '' }, { exit: 0 }]);
+    const one = await booted();
+    await one.ask();
+    await quiet(rig);
+    expect(await runOf(one)).toMatchObject({ outcome: 'crashed', code: 'updater-ended' });
+  });
+
+  it('of an updater that is started again three times is one run, each line told once', async () => {
+    const dies: Script = [...workOf('v1.4.2', 'v1.5.0').slice(0, 3), { exit: 137 }];
+    rig.engine.restartPauseMs = 20;
+    rig.engine.updaterDoes(dies, dies, dies, goodRun('v1.4.2', 'v1.5.0'));
+    const one = await booted();
+    const lines: string[] = [];
+    one.updates.listeners.on('line', ({ line }) => lines.push(line.phase));
+    await one.ask();
+    await quiet(rig);
+    expect([outcomes(), rig.ends.length]).toEqual([['updated'], 1]);
+    expect(lines).toHaveLength(3 * 3 + 9);
+  });
+});
