@@ -20,24 +20,12 @@ it.each<[string, readonly Container[], readonly Container[], boolean]>([
   ['all run the pulled image', [container('app-1')], [container('worker-1')], true],
   ['the app runs another', [container('app-1', another)], [container('worker-1')], false],
   ['the worker runs another', [container('app-1')], [container('worker-1', another)], false],
-  [
-    'one of several runs another',
-    [container('app-1'), container('app-2', another)],
-    [container('worker-1')],
-    false,
-  ],
   ['the app is stopped', [container('app-1', { status: 'exited' })], [container('worker-1')], false],
   [
     'the worker is stopped on purpose',
     [container('app-1')],
     [container('worker-1', { status: 'exited' })],
     true,
-  ],
-  [
-    'a stopped worker has another image',
-    [container('app-1')],
-    [container('worker-1', { status: 'exited', ...another })],
-    false,
   ],
 ])('%s', (_, app, worker, expected) => {
   expect(isUnchanged(installed(texts, { services: { app, worker } }), { filePlan: plan, images })).toBe(

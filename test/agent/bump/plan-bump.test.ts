@@ -67,14 +67,6 @@ describe('planBump', () => {
   it.each<[string, string, string[], string | null, string[]]>([
     ['one service', both('acme/svc:v1.0.0'), services('app'), both('acme/svc:v1.1.0', 'acme/svc:v1.0.0'), []],
     [
-      'several',
-      both('acme/svc:v1.0.0', 'acme/worker:1.0.0-alpine'),
-      services('app', 'worker'),
-      both('acme/svc:v1.1.0', 'acme/worker:1.1.0-alpine'),
-      [],
-    ],
-    ['to where it is already', app('acme/svc:v1.1.0'), services('app'), null, []],
-    [
       'what floats',
       both('acme/svc:latest', 'acme/svc:v1.0.0'),
       services('app', 'worker'),
@@ -93,13 +85,6 @@ describe('planBump', () => {
       app(`acme/svc:v1.0.0@${digest.old}`),
       ['--digest', digest.new, ...services('app')],
       app(`acme/svc:v1.1.0@${digest.new}`),
-      [],
-    ],
-    [
-      'one pin with a digest beside one without',
-      both(`acme/svc:v1.0.0@${digest.old}`, 'acme/worker:v1.0.0'),
-      ['--digest', digest.new, ...services('app', 'worker')],
-      both(`acme/svc:v1.1.0@${digest.new}`, 'acme/worker:v1.1.0'),
       [],
     ],
     [
@@ -134,9 +119,6 @@ describe('planBump', () => {
   it.each<[string, string, string | null, string[]]>([
     ['acme/home:2025.8.3', '2025.8.4', 'acme/home:2025.8.4', []],
     ['acme/home:31.0.9-apache', 'v32.0.1', 'acme/home:32.0.1-apache', []],
-    ['acme/home:31-apache', '32', 'acme/home:32-apache', []],
-    ['acme/home:2025.10', '2025.11', 'acme/home:2025.11', []],
-    ['acme/home:v2', 'v3', 'acme/home:v3', []],
     ['acme/home:2', '1', 'acme/home:1', ['warn: 1 is older than 2: migrations only run forward']],
     [
       'acme/home:2',
@@ -144,19 +126,9 @@ describe('planBump', () => {
       null,
       ['info: app floats at 2 (image of app in compose.yaml line 3): nothing to bump'],
     ],
-    [
-      'acme/home:stable',
-      'stable',
-      null,
-      ['info: app floats at stable (image of app in compose.yaml line 3): nothing to bump'],
-    ],
   ])('moves %s to %s in its own form', async (from, to, after, lines) => {
     const result = await planned(app(from), services('app'), to);
     expect([result.text, result.lines]).toEqual([after === null ? null : app(after), lines]);
-  });
-
-  it('makes an edit for each place', async () => {
-    expect((await planned(both('acme/svc:v1.0.0'), services('app', 'worker'))).edits).toBe(2);
   });
 
   it.each<[string, string, string, string[]]>([
@@ -165,14 +137,6 @@ describe('planBump', () => {
       both('acme/svc:v1.9.0', 'acme/svc:v1.10.0'),
       'v1.9.5',
       ['warn: v1.9.5 is older than v1.10.0: migrations only run forward'],
-    ],
-    ['the newest', both('acme/svc:v1.9.0', 'acme/svc:v1.10.0'), 'v1.10.0', []],
-    ['canary, of which nobody knows', both('acme/svc:v1.9.0'), 'canary', []],
-    [
-      'anything, where nothing says what is newest',
-      both('acme/svc:latest'),
-      'v0.0.1',
-      [expect.stringContaining('app floats'), expect.stringContaining('worker floats')],
     ],
   ])('warns of %s', async (_, text, to, expected) => {
     expect((await planned(text, services('app', 'worker'), to)).lines).toEqual(expected);
@@ -262,28 +226,10 @@ describe('planBump refuses', () => {
       'Name the release without version-: each pin keeps its own variant; or write the other variant there by hand, then docker compose pull && docker compose up -d.',
     ],
     [
-      '31-apache',
-      '32-fpm',
-      '32-fpm is not of the variant of app, which is at 31-apache (image of app in compose.yaml line 3)',
-      'Name the release without -fpm: each pin keeps its own variant; or write the other variant there by hand, then docker compose pull && docker compose up -d.',
-    ],
-    [
-      '2025.10.1',
-      'stable',
-      'app is at 2025.10.1 (image of app in compose.yaml line 3), not at stable',
-      'Name a release with --to; or write stable there by hand, then docker compose pull && docker compose up -d.',
-    ],
-    [
       '2.1.0-ls47',
       '2.1.1-ls48',
       '2.1.1-ls48 is no version: whether it is newer than what runs cannot be told',
       'Write it by hand (image of app in compose.yaml line 3), then docker compose pull && docker compose up -d.',
-    ],
-    [
-      '2.1.0-ls47',
-      '2.1.1',
-      'app is at 2.1.0-ls47 (image of app in compose.yaml line 3), which is no release tag',
-      'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.',
     ],
   ])('%s to %s', async (tag, to, message, advice) => {
     await expect(planned(app(`acme/home:${tag}`), services('app'), to)).rejects.toThrow(

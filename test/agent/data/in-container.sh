@@ -1,6 +1,6 @@
 #!/bin/sh
 # In namespaces of its own for mounts, processes and the network: in-container.sh ROOT REPOSITORY NODE VERB JSON FROM TO [FROM TO]
-# builds a root directory like that of a tools container, and runs tools.ts in it as process 1.
+# builds a root directory like that of a tools container, and runs its /tools.mjs as process 1.
 set -eu
 root=$1 repository=$2 node=$3 verb=$4 json=$5
 shift 5
@@ -12,6 +12,8 @@ for each in usr bin sbin lib lib64 etc dev "$repository"; do
   mkdir -p "$root/$each"
   mount --rbind "/$each" "$root/$each"
 done
+# It would wait for whatever else is written to that disk.
+mount --bind "$root/bin/true" "$root/bin/sync"
 mkdir "$root/proc"
 mount -t proc proc "$root/proc"
 while [ $# -gt 0 ]; do
@@ -20,4 +22,4 @@ while [ $# -gt 0 ]; do
   mount --bind "$1" "$root$2"
   shift 2
 done
-exec chroot "$root" "$node" "$repository/src/agent/data/tools.ts" "$verb" "$json"
+exec chroot "$root" "$node" /tools.mjs "$verb" "$json"

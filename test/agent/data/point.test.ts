@@ -113,8 +113,6 @@ describe('the record of a restore point', () => {
     ['format 1', { format: 1 }],
     ['a field that nobody knows', { more: 1 }],
     ['a run that is no folder name', { run: '../x' }],
-    ['a time that is none', { at: 'yesterday' }],
-    ['a hash that is none', { hashes: ['0'] }],
     ['a journal that is none', { back: {} }],
     ['a relative path', { mounts: [{ ...mount, path: 'etc' }] }],
     ['the whole disk', { mounts: [{ ...mount, path: '/' }] }],
@@ -271,10 +269,6 @@ describe('the folders of restore points', () => {
       halfMade.directory,
       own.directory,
     ]);
-  });
-
-  it('are none where there is no directory', async () => {
-    expect(await placesIn(join(home, 'nowhere'), owner)).toEqual([]);
   });
 
   it('cannot be created without a directory', async () => {

@@ -19,7 +19,6 @@ it.each<[string, Partial<Look>, string | null]>([
   ['on a local disk', {}, null],
   ['on FUSE, which mergerfs uses, too', { fileSystem: 0x65735546 }, null],
   ['on NFS', { fileSystem: 0x6969 }, 'app:/a is on a network file system ("/srv/a")'],
-  ['on SMB', { fileSystem: 0xfe534d42 }, 'app:/a is on a network file system'],
   [
     'with another file system',
     { inside: ['b\n'] },
@@ -65,20 +64,16 @@ describe('the space', () => {
 
 it.each<[bytes: number, last: { bytes: number; seconds: number } | null, least: number, most: number]>([
   [1e9, { bytes: 5e8, seconds: 7 }, 13, 13],
-  [1e9, { bytes: 1e9, seconds: 0.5 }, 0.5, 0.5],
   // So little data says nothing about the disk.
   [1e9, { bytes: 1e6, seconds: 4 }, 1.5, 14],
   [1e6, { bytes: 1e6, seconds: 4 }, 4, 4],
   [3e9, null, 2.5, 34],
-  [0, null, 1, 4],
 ])('%d bytes after %o take %d to %d s', (bytes, last, least, most) => {
   expect(estimate(bytes, last)).toEqual([least, most]);
 });
 
 it.each([
-  [0, '0 MB'],
   [1, '1 MB'],
-  [325_000_000, '325 MB'],
   [999_600_000, '1.0 GB'],
   [1_250_000_000, '1.3 GB'],
 ])('%d bytes are %s', (bytes, words) => expect(size(bytes)).toBe(words));

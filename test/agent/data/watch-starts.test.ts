@@ -112,8 +112,6 @@ describe('what has started', () => {
 
   it.each<[string, string, Fake, string]>([
     ['a covered container', 'db', { service: 'db', up: true, startedAt: now }, 'db'],
-    ['one that has ended again', 'db', { service: 'db', startedAt: now }, 'db'],
-    ['a new one of a covered service', 'app-2', { service: 'app', up: true, startedAt: now }, 'app'],
     ['a docker compose run', 'run', { service: 'app', isOneOff: true, up: true, startedAt: now }, ''],
     ['a writer of another project', 'tool', { project: 'x', up: true, mounts: 'rw', startedAt: now }, ''],
     ['a writer that is not covered', 'cron', { service: 'cron', up: true, mounts: 'rw' }, 'cron'],
@@ -123,12 +121,6 @@ describe('what has started', () => {
     await watch.begin(new AbortController());
     containers[name] = fake;
     expect(await watch.started()).toEqual([{ id: name, name, service }]);
-  });
-
-  it('is what runs already when the watch begins', async () => {
-    const { watch } = await watched({ ...stopped(), db: { service: 'db', up: true } });
-    await watch.begin(new AbortController());
-    expect(await watch.started()).toEqual([{ id: 'db', name: 'db', service: 'db' }]);
   });
 
   it('is no longer what was stopped before the watch began again', async () => {
@@ -184,14 +176,6 @@ describe('an event', () => {
 
 describe('repeated starts', () => {
   const some = (...names: string[]) => names.map((name) => ({ id: name, name, service: 'app' }));
-
-  it('bears that one command starts several containers one after the other', () => {
-    const starts = new RepeatedStarts(2, 10_000);
-    for (const name of ['app', 'worker', 'db']) {
-      expect(starts.tooOften(some(name))).toEqual([]);
-      starts.note(some(name));
-    }
-  });
 
   it('names a container that starts again right after it was stopped', () => {
     const starts = new RepeatedStarts(2, 10_000);

@@ -134,12 +134,6 @@ const aliases = (...names: string[]): Parts => ({ networks: { svc_default: { Ali
 describe('no difference', () => {
   it.each<[string, [Parts, Parts]]>([
     ['what the image gives and the engine chooses', host({}, {})],
-    [
-      'an image, a command and the rest as the image has them',
-      config({}, { Cmd: ['serve'], User: 'app', WorkingDir: '/srv/' }),
-    ],
-    ['the order of the environment', config(env('B=2', 'A=1'), { Env: ['A=1', 'B=2'] })],
-    ['a variable of the image that is said again', config({}, { Env: ['LANG=C'] })],
     ['a variable that is taken from the image', config({ Env: ['PATH=/bin', 'LANG'] }, { Env: ['LANG'] })],
     [
       'labels of compose',
@@ -149,19 +143,8 @@ describe('no difference', () => {
       ),
     ],
     [
-      'a health check that takes its test from the image',
-      config(
-        { Healthcheck: { Test: ['CMD', 'probe'], Interval: 9e9, Retries: 3 } },
-        { Healthcheck: { Interval: 9e9 } },
-      ),
-    ],
-    [
       'an entrypoint that leaves no command',
       config({ Entrypoint: ['/other'], Cmd: null }, { Entrypoint: ['/other'] }),
-    ],
-    [
-      'an entrypoint that is reset',
-      config({ Entrypoint: null, Cmd: ['serve'] }, { Entrypoint: [''], Cmd: ['serve'] }),
     ],
     ['SIGTERM in other words', config({ StopSignal: 'SIGTERM' }, { StopSignal: 'TERM' })],
     [
@@ -173,21 +156,6 @@ describe('no difference', () => {
       host(
         { SecurityOpt: ['no-new-privileges=true', 'label:disable'] },
         { SecurityOpt: ['label=disable', 'no-new-privileges'] },
-      ),
-    ],
-    [
-      'hosts in two spellings',
-      host({ ExtraHosts: ['a:1.2.3.4', 'six:::1'] }, { ExtraHosts: ['six=[::1]', 'a=1.2.3.4'] }),
-    ],
-    [
-      'options of a tmpfs in another order',
-      host({ Tmpfs: { '/run': 'size=1m,mode=700' } }, { Tmpfs: { '/run': 'mode=700,size=1m' } }),
-    ],
-    [
-      'rights of a device',
-      host(
-        { Devices: [{ PathOnHost: '/dev/a', PathInContainer: '/dev/b', CgroupPermissions: 'rwm' }] },
-        { Devices: [{ PathOnHost: '/dev/a', PathInContainer: '/dev/b', CgroupPermissions: 'mrw' }] },
       ),
     ],
     ['swap that the engine adds', host({ Memory: 100, MemorySwap: 200 }, { Memory: 100 })],
@@ -240,13 +208,6 @@ describe('no difference', () => {
       ),
     ],
     [
-      'an anonymous volume that compose takes along',
-      host(
-        { Binds: ['/scratch'] },
-        { Mounts: [anonymous, { Type: 'volume', Source: 'e'.repeat(64), Target: '/scratch' }] },
-      ),
-    ],
-    [
       'volumes of another container',
       [
         {
@@ -261,20 +222,6 @@ describe('no difference', () => {
       host(
         { PortBindings: { '80/tcp': [{ HostIp: '', HostPort: '8080' }] } },
         { PortBindings: { '80/tcp': [{ HostIp: '0.0.0.0', HostPort: '8080' }] } },
-      ),
-    ],
-    [
-      'a port that the engine chooses',
-      host(
-        { PortBindings: { '80/tcp': [{ HostIp: '', HostPort: '0' }] } },
-        { PortBindings: { '80/tcp': [{ HostPort: '' }] } },
-      ),
-    ],
-    [
-      'a range of ports',
-      host(
-        { PortBindings: { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '8000-8010' }] } },
-        { PortBindings: { '80/tcp': [{ HostIp: '127.0.0.1', HostPort: '8000-8010' }] } },
       ),
     ],
     [
@@ -318,13 +265,6 @@ describe('no difference', () => {
       'volumes of a container that was removed meanwhile',
       host({ VolumesFrom: ['container:gone read-only'] }, { VolumesFrom: ['service:db read-only'] }),
     ],
-    [
-      'the number that a link has from the container',
-      [
-        { networks: { svc_default: { Links: ['svc-db-1:database', 'svc-db-1:db-2'] } } },
-        { networks: { svc_default: { Links: ['svc-db-1:database', 'svc-db-1:db-1'] } } },
-      ],
-    ],
     ['the name of the second container', [{ name: 'svc-app-2' }, { name: 'svc-app-1' }]],
     [
       "the app's host name, of one that has left its network",
@@ -337,19 +277,7 @@ describe('no difference', () => {
       'a random MAC address of a newer engine',
       [{ networks: { svc_default: { MacAddress: '7e:11:22:33:44:55', IPAddress: '10.0.0.9' } } }, {}],
     ],
-    [
-      'a wished MAC address, which the engine tells twice',
-      [
-        {
-          config: { MacAddress: '02:42:ac:11:00:99' },
-          networks: { svc_default: { MacAddress: '02:42:ac:11:00:99' } },
-        },
-        { networks: { svc_default: { MacAddress: '02:42:ac:11:00:99' } } },
-      ],
-    ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
-    ['no network', [ofMode('none', { none: {} }), ofMode('none')]],
-    ['the default bridge', [ofMode('bridge', { bridge: {} }), ofMode('bridge')]],
     [
       'paths that are not masked',
       host({ MaskedPaths: [], ReadonlyPaths: [] }, { MaskedPaths: [], ReadonlyPaths: [] }),
@@ -415,21 +343,6 @@ describe('a loss', () => {
       'the mount at /data would move from /opt/data to /root/data',
     ],
     [
-      'a mount that goes',
-      host(bind('/opt/data:/data'), {}),
-      'the mount of /opt/data at /data would be dropped',
-    ],
-    [
-      'a volume that changes',
-      host(bind('svc_db:/db'), bind('other:/db')),
-      'the mount at /db would move from svc_db to other',
-    ],
-    [
-      'a volume in place of a bind',
-      host(bind('/opt/db:/db'), bind('db:/db')),
-      'the mount at /db would move from /opt/db to db',
-    ],
-    [
       'an anonymous volume in place of a named one',
       host(bind('db:/db'), { Mounts: [anonymous, { Type: 'volume', Target: '/db' }] }),
       'the mount at /db would move from db to an anonymous volume',
@@ -445,14 +358,6 @@ describe('a loss', () => {
       'the mount at /db would become read-only',
     ],
     [
-      'a file of a secret that goes',
-      host(
-        { Mounts: [{ Type: 'bind', Source: '/opt/key', Target: '/run/secrets/key', ReadOnly: true }] },
-        {},
-      ),
-      'the mount of /opt/key at /run/secrets/key would be dropped',
-    ],
-    [
       'the network of another service',
       [ofMode('service:app'), ofMode('service:worker')],
       'network mode would change from service:app to service:worker',
@@ -462,17 +367,7 @@ describe('a loss', () => {
       host({ VolumesFrom: ['service:db'] }, { VolumesFrom: ['service:files'] }),
       'volumes_from would change',
     ],
-    [
-      'volumes of another container that go',
-      host({ VolumesFrom: ['x:rw'] }, {}),
-      'volumes_from would be dropped',
-    ],
     ['a port that goes', host(port('127.0.0.1', '8080'), {}), lostPort],
-    [
-      'a network that goes',
-      [{ networks: { svc_default: {}, proxy: {} } }, {}],
-      'network proxy would be dropped',
-    ],
     [
       'a network that goes, with a name, an address and links there',
       [
@@ -485,16 +380,6 @@ describe('a loss', () => {
         {},
       ],
       'network proxy would be dropped',
-    ],
-    [
-      'a fixed address that goes',
-      [{ networks: { svc_default: { IPAMConfig: { IPv4Address: '10.0.0.9' } } } }, {}],
-      'network address svc_default would be dropped',
-    ],
-    [
-      'a variable that goes',
-      config(env('DB_PASSWORD=secret'), {}),
-      'environment variable DB_PASSWORD would be dropped',
     ],
     [
       'a variable that is emptied',
@@ -514,9 +399,6 @@ describe('a loss', () => {
 
   it.each<[string, [Parts, Parts], string[]]>([
     ['another published port', host(port('127.0.0.1', '8080'), port('127.0.0.1', '8081')), [lostPort]],
-    ['another port inside', host(port('127.0.0.1', '8080'), port('127.0.0.1', '8080', '81/tcp')), [lostPort]],
-    ['another protocol', host(port('127.0.0.1', '8080'), port('127.0.0.1', '8080', '80/udp')), [lostPort]],
-    ['another address', host(port('127.0.0.1', '8080'), port('', '8080')), [lostPort]],
     [
       'a port outside of the range',
       host(port('127.0.0.1', '8080'), port('127.0.0.1', '8000-8010')),
@@ -536,54 +418,23 @@ describe('a loss', () => {
 describe('a warning', () => {
   it.each<[string, [Parts, Parts]]>([
     ['environment variable A would change', config(env('A=1'), { Env: ['A=2'] })],
-    ['environment variable LANG would change', config({ Env: ['PATH=/bin', 'LANG=de'] }, {})],
     ['environment variable A would be added', config({}, { Env: ['A=2'] })],
-    ['label a would be dropped', config({ Labels: { a: '', ...(imageOfRelease.Labels as Json) } }, {})],
     ['label org.example.version would change', config({}, { Labels: { 'org.example.version': '2' } })],
     ['command would change', config({ Cmd: ['a', 'b'] }, { Cmd: ['b', 'a'] })],
-    ['entrypoint would change', config({}, { Entrypoint: ['/other'], Cmd: ['serve'] })],
-    ['user would change', config({}, { User: 'root' })],
-    ['working_dir would change', config({}, { WorkingDir: '/other' })],
-    ['hostname would be dropped', config({ Hostname: 'svc' }, {})],
-    ['domainname would be added', config({}, { Domainname: 'x' })],
-    ['tty would be added', config({}, { Tty: true })],
-    ['stdin_open would be dropped', config({ OpenStdin: true }, {})],
-    ['stop_signal would change', config({}, { StopSignal: 'SIGHUP' })],
-    ['stop_grace_period would change', config({ StopTimeout: 5 }, { StopTimeout: 6 })],
-    ['healthcheck would change', config({}, { Healthcheck: { Test: ['NONE'] } })],
-    ['expose would change', config({}, { ExposedPorts: { '9000/tcp': {} } })],
     ['cap_add would change', host({ CapAdd: ['A'] }, { CapAdd: ['A', 'B'] })],
-    ['cap_drop would be dropped', host({ CapDrop: ['ALL'] }, {})],
-    ['init would be added', host({}, { Init: true })],
-    ['ipc would be added', host({ IpcMode: '' }, { IpcMode: 'host' })],
     ['ipc would be dropped', host({ IpcMode: 'host' }, {})],
-    ['pid would be dropped', host({ PidMode: 'host' }, {})],
     ['pid would change', host({ PidMode: 'service:db' }, { PidMode: 'service:app' })],
     ['ipc would change', host({ IpcMode: 'shareable' }, {})],
     ['container_name would change from chosen to svc-app', [{ name: 'chosen' }, {}]],
-    ['cgroup would change', host({}, { CgroupnsMode: 'host' })],
-    ['userns_mode would be dropped', host({ UsernsMode: 'host' }, {})],
-    ['uts would be dropped', host({ UTSMode: 'host' }, {})],
-    ['read_only would be dropped', host({ ReadonlyRootfs: true }, {})],
     ['privileged would be dropped', host({ Privileged: true }, {})],
-    ['runtime would change', host({}, { Runtime: 'nvidia' })],
     ['runtime would change', host({ Runtime: 'nvidia' }, {})],
-    ['isolation would be added', host({}, { Isolation: 'hyperv' })],
-    ['restart would be dropped', host({ RestartPolicy: { Name: 'always' } }, {})],
     ['sysctls net.a would change', host({ Sysctls: { 'net.a': '1' } }, { Sysctls: { 'net.a': '2' } })],
-    ['storage_opt size would be dropped', host({ StorageOpt: { size: '1G' } }, {})],
-    ['annotations a would be added', host({}, { Annotations: { a: 'b' } })],
     ['dns would change', host({ Dns: ['1.1.1.1'] }, { Dns: ['9.9.9.9'] })],
-    ['dns_search would be dropped', host({ DnsSearch: ['a'] }, {})],
-    ['dns_opt would be added', host({}, { DnsOptions: ['ndots:1'] })],
-    ['extra_hosts a would change', host({ ExtraHosts: ['a:1.1.1.1'] }, { ExtraHosts: ['a:2.2.2.2'] })],
     ['security_opt would be dropped', host({ SecurityOpt: ['seccomp=unconfined'] }, {})],
     ['security_opt would be added', host({}, { MaskedPaths: [] })],
     ['security_opt would be dropped', host({ MaskedPaths: [] }, {})],
     ['security_opt would be dropped', host({ SecurityOpt: ['label=disable'] }, {})],
     ['privileged would be dropped', host({ Privileged: true, SecurityOpt: ['label=disable'] }, {})],
-    ['group_add would be dropped', host({ GroupAdd: ['5'] }, {})],
-    ['oom_score_adj would change', host({ OomScoreAdj: 1 }, { OomScoreAdj: 2 })],
     ['logging would change', host({}, { LogConfig: { Type: 'syslog', Config: {} } })],
     ['logging would change', host({ LogConfig: { Type: 'syslog', Config: {} } }, {})],
     [
@@ -597,46 +448,11 @@ describe('a warning', () => {
         { LogConfig: { Type: 'json-file', Config: { 'max-size': '2m' } } },
       ),
     ],
-    ['tmpfs /run would be dropped', host({ Tmpfs: { '/run': '' } }, {})],
-    [
-      'devices /dev/b would change',
-      host(
-        { Devices: [{ PathOnHost: '/dev/a', PathInContainer: '/dev/b' }] },
-        { Devices: [{ PathOnHost: '/dev/c', PathInContainer: '/dev/b' }] },
-      ),
-    ],
-    ['device_cgroup_rules would be dropped', host({ DeviceCgroupRules: ['c 1:3 mr'] }, {})],
-    [
-      'gpus would be dropped',
-      host({ DeviceRequests: [{ Driver: 'nvidia', Count: -1, Capabilities: [['gpu']] }] }, {}),
-    ],
     ['mem_limit would change', host({ Memory: 5, MemorySwap: 10 }, { Memory: 6 })],
-    ['memswap_limit would change', host({ MemorySwap: 10 }, { MemorySwap: 11 })],
     ['memswap_limit would change', host({ Memory: 5, MemorySwap: 7 }, { Memory: 5 })],
     ['mem_limit would be added', host({}, { Memory: 6, MemorySwap: 0 })],
-    ['cpu_shares would be added', host({}, { CpuShares: 6 })],
-    ['mem_reservation would be dropped', host({ MemoryReservation: 5 }, {})],
-    ['mem_swappiness would change', host({ MemorySwappiness: 5 }, { MemorySwappiness: 6 })],
-    ['oom_kill_disable would be dropped', host({ OomKillDisable: true }, {})],
-    ['cpus would change', host({ NanoCpus: 5 }, { NanoCpus: 6 })],
-    ['cpu_shares would change', host({ CpuShares: 5 }, { CpuShares: 6 })],
-    ['cpu_period would change', host({ CpuPeriod: 5 }, { CpuPeriod: 6 })],
-    ['cpu_quota would change', host({ CpuQuota: 5 }, { CpuQuota: 6 })],
-    ['cpu_rt_period would be dropped', host({ CpuRealtimePeriod: 5 }, {})],
-    ['cpu_rt_runtime would be dropped', host({ CpuRealtimeRuntime: 5 }, {})],
-    ['cpuset would change', host({ CpusetCpus: '0' }, { CpusetCpus: '1' })],
-    ['pids_limit would change', host({ PidsLimit: 5 }, { PidsLimit: 6 })],
-    ['blkio_config would be dropped', host({ BlkioWeight: 300 }, {})],
     ['shm_size would change', host({}, { ShmSize: 5 })],
     ['shm_size would change', host({ ShmSize: 5 }, {})],
-    ['cgroup_parent would be dropped', host({ CgroupParent: '/x' }, {})],
-    [
-      'ulimits core would change',
-      host(
-        { Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }] },
-        { Ulimits: [{ Name: 'core', Soft: 1, Hard: 1 }] },
-      ),
-    ],
     [
       'ulimits nproc would be dropped',
       host(
@@ -650,7 +466,6 @@ describe('a warning', () => {
       ),
     ],
     ['ulimits nofile would be dropped', host({ Ulimits: [{ Name: 'nofile', Soft: 5, Hard: 5 }] }, {})],
-    ['volume_driver would be dropped', host({ VolumeDriver: 'x' }, {})],
     [
       'volume options /a would be added',
       host({ Binds: ['a:/a'] }, { Binds: ['a:/a:z'], Mounts: [anonymous] }),
@@ -663,19 +478,11 @@ describe('a warning', () => {
     ['network other would be added', [{}, { networks: { svc_default: {}, other: {} } }]],
     ['network aliases svc_default would change', [aliases('a', 'b'), aliases('a')]],
     [
-      'network options svc_default would be added',
-      [{}, { networks: { svc_default: { DriverOpts: { a: 'b' } } } }],
-    ],
-    [
       'mac_address svc_default would change',
       [
         { networks: { svc_default: { MacAddress: '02:00' } } },
         { networks: { svc_default: { MacAddress: '02:01' } } },
       ],
-    ],
-    [
-      'mac_address svc_default would be dropped',
-      [{ networks: { svc_default: { MacAddress: '02:42:ac:11:00:02', IPAddress: '10.0.0.9' } } }, {}],
     ],
     [
       'mac_address svc_default would be dropped',
@@ -687,10 +494,6 @@ describe('a warning', () => {
         { networks: { svc_default: { Links: ['svc-db-1:database'] } } },
         { networks: { svc_default: { Links: ['svc-db-1:store'] } } },
       ],
-    ],
-    [
-      'links svc_default would be added',
-      [{}, { networks: { svc_default: { Links: ['svc-db-1:db', 'svc-db-1:database'] } } }],
     ],
   ])('is %s', (sentence, [has, would]) => {
     const found = findings(has, would);

@@ -127,8 +127,4 @@ describe('recordUp', () => {
       expect(await record({ isEdited: true, how: { asksForNames } })).toMatchObject({ sent: both, edited });
     },
   );
-
-  it('throws the words of the call for one that compose does not come to at all', async () => {
-    await expect(record({ never: ['worker'] })).rejects.toThrow('the words of compose');
-  });
 });

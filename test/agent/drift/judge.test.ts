@@ -19,7 +19,6 @@ const moves = 'app: the mount at /data would move from /data to /etc';
 
 it.each<[what: string, changes: [Change, string[]][], losses: string[], warnings: string[]]>([
   ['a right is refused', [[right, []]], [gives], []],
-  ['a right that only a shell can have given', [[right, ['$DIR']]], [`${gives} (no file sets DIR)`], []],
   [
     'what is lost says what comes there',
     [
@@ -46,16 +45,6 @@ it.each<[what: string, changes: [Change, string[]][], losses: string[], warnings
     ],
     ['app: a mount at /data would be added (no file sets DIR)'],
     [],
-  ],
-  ['a mere change alone', [[added, []]], [], ['app: a mount at /data would be added']],
-  [
-    "another service's right",
-    [
-      [{ ...added, service: 'worker' }, []],
-      [right, []],
-    ],
-    [gives],
-    ['worker: a mount at /data would be added'],
   ],
   ['an edited config', [[copy, ['a $SET']]], [], ['app: config site would change']],
   [

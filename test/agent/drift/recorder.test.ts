@@ -61,20 +61,14 @@ describe('the recorder', () => {
   it.each([
     ['POST', '/v1.45/containers/create?name=svc-app-1', 500],
     ['POST', '/containers/abc/stop?t=10', 204],
-    ['POST', '/v1.45/containers/abc/start', 500],
-    ['POST', '/v1.45/containers/abc/kill', 500],
-    ['POST', '/v1.45/containers/abc/rename?name=x', 500],
     ['POST', '/v1.45/containers/abc/exec', 500],
     ['POST', '/v1.45/networks/create', 201],
     ['POST', '/v1.45/networks/net/disconnect', 200],
-    ['POST', '/v1.45/networks/net/connect', 200],
     ['DELETE', '/v1.45/networks/net', 204],
     ['POST', '/v1.45/volumes/create', 201],
-    ['DELETE', '/v1.45/volumes/vol', 500],
     ['DELETE', '/v1.45/containers/abc?force=1', 204],
     ['POST', '/v1.45/images/create?fromImage=x', 500],
     ['PUT', '/v1.45/containers/abc/archive?path=/', 500],
-    ['PATCH', '/anything', 500],
     ['OPTIONS', '/anything', 500],
   ])('keeps %s %s, answers %i, and lets nothing pass', async (method, path, status) => {
     const { recorder, seen } = await recorderWith();
@@ -129,12 +123,5 @@ describe('the recorder', () => {
     events();
     expect(await heard).toBe('an event\n');
     answer.destroy();
-  });
-
-  it('breaks the connection off where the engine is away, as the engine would', async () => {
-    const away = new Engine({ host: 'unix:///nonexistent', tls: [], configDirectory: '/' }, { home: '/' });
-    const recorder = await startRecorder(away);
-    onTestFinished(() => recorder.close());
-    await expect(ask(recorder, 'GET', '/version')).rejects.toThrow('socket hang up');
   });
 });

@@ -11,22 +11,14 @@ describe('unsetIn', () => {
   it.each<[string, string[]]>([
     ['plain', []],
     [`$SET and \${SET}`, []],
-    [`$A and \${B}`, ['A', 'B']],
     [`$$A and $\${B}`, []],
     ['$$$A', ['A']],
     [`\${A:-default}`, ['A']],
-    [`\${A-}`, ['A']],
     [`\${SET:-\${A}}`, []],
-    [`\${SET:-\${A:-\${B}}} $C`, ['C']],
-    [`\${EMPTY:-\${A}}`, ['A']],
     [`\${EMPTY-\${A}}`, []],
-    [`\${A:-\${B:-c}}`, ['A', 'B']],
     [`\${SET:+\${A}}`, ['A']],
-    [`\${A:+\${B}}`, ['A']],
     [`\${A:?is needed}`, ['A']],
     [`\${A:?is needed}$B`, ['A', 'B']],
-    [`\${A:?\${B}} \${SET:?\${C}}`, ['A', 'B']],
-    [`\${A}\${A}`, ['A']],
     [`no name: $1 \${1} $ {A}`, []],
   ])('finds in %s what no file sets: %j', (text, expected) => {
     expect(unsetIn([text], setTo)).toEqual(expected);
@@ -54,7 +46,7 @@ describe('writtenTexts', () => {
         networks: { internal: { ipv4_address: `\${IP4}` } },
         env_file: ['/opt/svc/a.env', { path: '/opt/svc/b.env', required: false }],
       },
-      map: { environment: { A: `\${A}`, PASSED: null, SAME: 'SAME' } },
+      map: { environment: { A: `\${A}`, PASSED: null } },
     },
     networks: { internal: { name: `\${NET}` } },
     volumes: { v: { name: `\${VOL}` }, w: { name: `\${OTHER}` } },
@@ -65,26 +57,19 @@ describe('writtenTexts', () => {
   it.each<[string, string, string, string[]]>([
     ['app', 'environment', 'A', [`A=\${A:-1}`]],
     ['app', 'environment', 'PASSED', [`\${PASSED}`]],
-    ['map', 'environment', 'A', [`\${A}`]],
-    ['map', 'environment', 'PASSED', [`\${PASSED}`]],
-    ['map', 'environment', 'SAME', ['SAME']],
     ['app', 'labels', 'one', [`\${ONE}`]],
     ['app', 'labels', 'bare', ['']],
     ['app', 'annotations', 'bare', ['']],
     ['app', 'extra_hosts', 'h', [`h:\${IP}`]],
-    ['app', 'extra_hosts', 'i', [`i=\${IP6}`]],
     ['app', 'command', '', ['run', `\${X}`]],
-    ['app', 'mem_limit', '', [`\${MEM}`]],
     ['app', 'volumes', '/data', [`\${DATA:-./data}`, '/data', `\${VOL}`, `\${OTHER}`]],
     ['app', 'volumes', '/w', ['w', '/w/', `\${OTHER}`]],
-    ['app', 'volumes', '/x', ['./x', '/x']],
     ['app', 'volumes', '/run/secrets/key', [`\${KEY}`]],
     ['app', 'volumes', '/etc/site.pem', [`/opt/\${PEM}`]],
     ['app', 'volumes', '/conf', [`\${CONF:-./conf}`]],
     ['app', 'network address', 'svc_internal', [`\${IP4}`]],
     ['app', 'networks', 'svc_internal', [`\${IP4}`, `\${NET}`]],
     ['app', 'user', '', []],
-    ['none', 'user', '', []],
   ])('of %s has for %s %s %j', (service, section, item, expected) => {
     expect(writtenTexts(written, service, { section, item })).toEqual(expected);
   });
@@ -150,8 +135,6 @@ describe('secrets and images that a shell had a part in', () => {
     ['a default', 'svc:${TAG:-latest}', 'svc:v1.0.0', 'TAG=v1.0.0'],
     ['nested, the inner one is shorter', '${IMAGE:-svc:${TAG:-latest}}', 'svc:v1.0.0', 'TAG=v1.0.0'],
     ['the whole', '${IMAGE:-r:5000/a/svc:latest}', 'r:5000/a/svc:v1.0.0', 'IMAGE=r:5000/a/svc:v1.0.0'],
-    ['a part of the tag', 'svc:v${MAJOR:-2}.0.0-alpine', 'svc:v1.0.0-alpine', 'MAJOR=1'],
-    ['with one that is set', 'svc:${TAG:-latest}${SET}', `svc:v1${setTo('SET')}`, 'TAG=v1'],
     ['another image', 'svc:${TAG:-latest}', 'other:v1', undefined],
     ['two that only together make it', '${R:-a}/svc:${TAG:-latest}', 'b/svc:v1', undefined],
   ])('of an image: %s', (_, text, running, line) => {
@@ -162,9 +145,7 @@ describe('secrets and images that a shell had a part in', () => {
 
   it.each([
     ['svc:latest', 'svc:v1.0.0', false],
-    ['svc:v0.9.0', 'svc:v1.0.0', false],
     ['svc:v1.1.0', 'svc:v1.0.0', true],
-    ['svc:v1.1.0', 'svc:canary', true],
   ])(
     'an up is advised only where it brings a newer release: %s for %s, %s',
     (inFiles, running, hasDefault) => {

@@ -6,9 +6,7 @@ const larder = productOf({ name: 'larder' });
 
 it.each([
   [svc, {}, '/usr/share/svc/release'],
-  [svc, { 'svc.release-files': '/x' }, '/x'],
   [larder, {}, '/usr/share/larder/release'],
-  [larder, { 'svc.release-files': '/x' }, '/usr/share/larder/release'],
   [larder, { 'larder.release-files': '/x' }, '/x'],
   [productOf({ name: 'larder', releaseDirectory: '/release' }), {}, '/release'],
 ])('of %j with %j the files of a release are in %s', (product, labels, directory) => {

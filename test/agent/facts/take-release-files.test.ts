@@ -111,12 +111,6 @@ describe('takeReleaseFiles', () => {
     ],
     ['says so where the release runs already', { 'sha256:old': { [main]: next } }, 'sha256:old', [edited]],
     ['cannot tell where the running image is gone', { new: { [main]: next } }, 'new', []],
-    [
-      'cannot tell where the running image ships none',
-      { new: { [main]: next }, 'sha256:old': {} },
-      'new',
-      [],
-    ],
   ])('%s', async (_, images, id, expected) => {
     expect((await taken({ 'compose.yaml': own }, images, {}, id)).warnings).toEqual(expected);
   });
@@ -151,16 +145,6 @@ describe('takeReleaseFiles', () => {
       ['compose.yaml'],
     ],
     ['alone', projectFiles({ 'compose.cluster.yaml': '# svc:generated\n' }), ['compose.cluster.yaml']],
-    [
-      'not at all',
-      projectFiles({ 'compose.yaml': own, 'compose.override.yaml': composeText({ app: 'x' }) }),
-      ['compose.yaml'],
-    ],
-    [
-      'from elsewhere',
-      projectFiles({ 'compose.yaml': own, 'more/compose.cluster.yaml': cluster }),
-      ['compose.yaml'],
-    ],
   ])('takes the file of a cluster where the install uses it %s', async (_, files, expected) => {
     const model = modelOf(projectFiles({ 'compose.yaml': own }));
     const { engine } = await shipping({ new: { [main]: next, [other]: cluster } });

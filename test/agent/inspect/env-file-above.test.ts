@@ -25,18 +25,6 @@ describe('the env file above a subdirectory', () => {
   it.each<[string, Record<string, string>, string[], string[]]>([
     ['names the file', { '.env': 'COMPOSE_FILE=a/b/c.yaml\n' }, ['c.yaml'], ['.env']],
     [
-      'names the file by another spelling',
-      { '.env': 'COMPOSE_FILE="./a/../a/b/c.yaml"\n' },
-      ['c.yaml'],
-      ['.env'],
-    ],
-    [
-      'is nearer',
-      { 'a/.env': 'COMPOSE_FILE=b/c.yaml\n', '.env': 'COMPOSE_FILE=a/b/c.yaml\n' },
-      ['c.yaml'],
-      ['a/.env'],
-    ],
-    [
       'names several files',
       { '.env': 'COMPOSE_PATH_SEPARATOR=;\nCOMPOSE_FILE=a/b/c.yaml;a/b/d.yaml\n' },
       ['c.yaml', 'd.yaml'],
@@ -55,9 +43,7 @@ describe('the env file above a subdirectory', () => {
       ['c.yaml', 'd.yaml'],
       [],
     ],
-    ['names none', { '.env': 'X=1\n' }, ['c.yaml'], []],
     ['cannot be read', { '.env': 'a bad line\nCOMPOSE_FILE=a/b/c.yaml\n' }, ['c.yaml'], []],
-    ['is not there', {}, ['c.yaml'], []],
   ])('%s', async (name, texts, files, expected) => {
     const top = join(root, name.replaceAll(' ', '-'));
     await mkdir(join(top, 'a/b'), { recursive: true });

@@ -5,9 +5,6 @@ import { composeCommand } from '../../../src/progress/compose-command.ts';
 it.each<[string, string[], string[], string]>([
   ['the usual file', ['compose.yaml'], [], ''],
   ['the usual file and its override', ['compose.yaml', 'compose.override.yaml'], [], ''],
-  ['other spellings of them', ['docker-compose.yml', 'docker-compose.override.yml'], [], ''],
-  ['an override alone', ['compose.override.yaml'], [], ' -f compose.override.yaml'],
-  ['two usual files', ['compose.yaml', 'docker-compose.yml'], [], ' -f compose.yaml -f docker-compose.yml'],
   [
     'the override first',
     ['compose.override.yaml', 'compose.yaml'],
@@ -15,10 +12,6 @@ it.each<[string, string[], string[], string]>([
     ' -f compose.override.yaml -f compose.yaml',
   ],
   ['a file of another name', ['svc.yaml'], [], ' -f svc.yaml'],
-  ['a file more', ['compose.yaml', 'compose.cluster.yaml'], [], ' -f compose.yaml -f compose.cluster.yaml'],
-  ['a usual name with more to it', ['my-compose.yaml'], [], ' -f my-compose.yaml'],
-  ['a usual name with more behind it', ['compose.yaml.json'], [], ' -f compose.yaml.json'],
-  ['a file below', ['deploy/compose.yaml'], [], ' -f deploy/compose.yaml'],
   ['a file elsewhere', ['../shared/compose.yaml'], [], ' -f ../shared/compose.yaml'],
   ['an env file', ['compose.yaml'], ['.env'], ' --env-file .env'],
   [
@@ -46,13 +39,6 @@ it.each<[string, string, string, string[], string]>([
     'svc',
     '/opt/svc',
     ['/opt/svc/compose.yaml'],
-    'docker compose',
-  ],
-  [
-    'nothing for a name that compose makes of a directory',
-    'svc-1',
-    '/opt/_SVC.-1',
-    ['/opt/_SVC.-1/compose.yaml'],
     'docker compose',
   ],
   ['the name of its own', 'other', '/opt/svc', ['/opt/svc/compose.yaml'], 'docker compose -p other'],

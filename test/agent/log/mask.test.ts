@@ -85,48 +85,22 @@ describe('createMask', () => {
       'update and outdated updateds',
       '*** and outdated ***ds',
     ],
-    [
-      'a password that is part of a command',
-      { PASS: 'docker' },
-      'docker, docker xcompose',
-      '***, *** xcompose',
-    ],
     ['inside a word', { NOTE: 'longvalue' }, 'xlongvaluey', 'x***y'],
     ['a short value of a secret key', { DB_PASSWORD: 'hunt' }, 'pw hunt', 'pw ***'],
     ['a key that says so in a word of its own', { API_KEY: 'abcd', auth: 'efgh' }, 'abcd efgh', '*** ***'],
-    ['a secret key in small letters', { apiToken: 'abcd' }, 'abcd', '***'],
     ['the longest first', { A: 'abcdefgh', B: 'abcdefghij' }, 'abcdefghijk', '***k'],
     ['values that overlap', { A: 'abcdefgh', B: 'efghijkl' }, '<abcdefghijkl>', '<***>'],
     ['a value in JSON', { A: 'say "hi" \\ now' }, '{"A":"say \\"hi\\" \\\\ now"}', '{"A":"***"}'],
-    ['a value in JSON as Go writes it', { A: 'a<b>&c-long' }, '"a\\u003cb\\u003e\\u0026c-long"', '"***"'],
     ['a value in a URL', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2Frd', 'x=***'],
     ['a value as compose config writes it', { A: 'pa$$w$ord' }, 'A: pa$$$$w$$ord', 'A: ***'],
-    ['a value in JSON as compose config writes it', { A: 'pa$s"word' }, '"pa$$s\\"word"', '"***"'],
-    ['a value in single quotes', { A: "it's long" }, "'it''s long'", "'***'"],
     ['the lines of a value', { KEY: '-----BEGIN-----\nabcd1234\nxyz\n' }, 'abcd1234 and xyz', '*** and xyz'],
-    ['a value of several lines', { KEY: 'abcd1234\nxyz' }, 'abcd1234\nxyz', '***'],
     ['blanks round a value', { A: ' longvalue\r' }, 'longvalue', '***'],
     ['credentials in a URL', {}, 'postgres://svc:pw@db:5432/svc', 'postgres://***@db:5432/svc'],
-    ['a password with an @ in a URL', {}, 'see HTTPS://u:p@ss@host/x.', 'see HTTPS://***@host/x.'],
-    ['no user in a URL', {}, 'redis://:pw@cache', 'redis://***@cache'],
     ['a token in a URL', {}, 'https://ghp_0123456789abcdef@host/x', 'https://***@host/x'],
     ['a value in a form', { A: 'two words +' }, 'a=two+words+%2B', 'a=***'],
-    ['a value in small percents', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2frd', 'x=***'],
-    ['a value in percents of Go and Python', { A: 'p(ss)*w/rd' }, 'p%28ss%29%2Aw%2Frd', '***'],
-    ['a value in percents of Latin-1', { A: 'Gewährleistung' }, 'Gew%E4hrleistung', '***'],
     ['a value in JSON of PHP', { A: 'pä/ss/wört' }, '"p\\u00e4\\/ss\\/w\\u00f6rt"', '"***"'],
-    ['a value in JSON of Java', { A: 'a<b>😀long' }, '"a\\u003Cb\\u003E\\uD83D\\uDE00long"', '"***"'],
     ["a value as a shell's %q writes it", { A: 'two words; $x' }, 'A=two\\ words\\;\\ \\$x', 'A=***'],
     ["a value in a shell's $''", { A: "it's\tlöng" }, "$'it\\'s\\tl\\303\\266ng'", "$'***'"],
-    ['a value in double quotes', { A: 'a"b$c`d\\long' }, '"a\\"b\\$c\\`d\\\\long"', '"***"'],
-    ['a value in HTML', { A: 'a<b>&"long"' }, 'a&lt;b&gt;&amp;&#34;long&#x22;', '***'],
-    [
-      'base64 in a URL, and in JSON of PHP',
-      { A: 'l?>ngva?ue~~~' },
-      'bD8%2bbmd2YT91ZX5%2bfg bD8+bmd2YT91ZX5+fg',
-      '*** ***',
-    ],
-    ['a URL in JSON of PHP', {}, '"postgres:\\/\\/svc:pw@db\\/svc"', '"postgres:\\/\\/***@db\\/svc"'],
     [
       'a value behind half an escape',
       { A: 'a"b-long-' },
@@ -142,19 +116,12 @@ describe('createMask', () => {
     ],
     ['a value in base64', { A: 'longvalue' }, 'bG9uZ3ZhbHVl', '***'],
     ['a short value in base64', { TOKEN: 'hunt' }, 'aHVudA==', '***=='],
-    ['a value behind one letter in base64', { A: 'longvalue' }, btoa('u:longvalue'), 'dTp***U='],
     ['a value behind two letters in base64', { A: 'longvalue' }, btoa('us:longvalue'), 'dXM6***'],
     [
       'a value between others in base64',
       { A: 'longvalue' },
       btoa('user:longvalue, and more'),
       /^.{7}\*\*\*.{14}$/,
-    ],
-    [
-      'a value in front of others in base64',
-      { A: 'longvalues' },
-      btoa('longvalues, and more'),
-      /^\*\*\*.{15}$/,
     ],
     ['a value in the base64 of URLs', { A: 'l?>ngvalue~~~' }, 'bD8-bmd2YWx1ZX5-fg', '***'],
     [
@@ -178,14 +145,6 @@ describe('createMask', () => {
       [],
     ],
     ['the state of a container', { A: 'unhealthy', B: 'restarting' }, 'is unhealthy, restarting', []],
-    ['a phase and a code', { MODE: 'recreate', A_TOKEN: 'pull-unknown' }, 'recreate (pull-unknown)', []],
-    ['the outcome that a password begins', { PASS: 'update' }, 'updated v1.0.0 → v1.1.0', []],
-    [
-      'the commands that a password is a part of',
-      { A_PASSWORD: 'docker', B_TOKEN: 'compose' },
-      'docker compose up -d, docker image rm a:b',
-      [],
-    ],
     ['the folder that a password is a part of', { PASS: 'update' }, '.svc-updater/backup/1/.env', []],
     ['a very short value of a secret key', { PASS: 'abc' }, 'abc', []],
     [
@@ -194,7 +153,6 @@ describe('createMask', () => {
       'v1.10.20 10.20.30-alpine',
       [],
     ],
-    ['a floating tag', { KEY: 'latest', TOKEN: 'canary' }, 'latest canary', []],
     ['the outcome of a run', { A: 'unchanged', SECRET: 'failed' }, 'unchanged, failed', []],
     ['a kept text', { NAME_KEY: 'acme' }, 'project acme', ['acme']],
     [
@@ -205,12 +163,6 @@ describe('createMask', () => {
     ],
     ['a part of a path', { DIR: '/opt/acme' }, 'in /opt/acme/svc/.env', ['/opt/acme/svc']],
     ['a URL without a password', {}, 'https://git@host/x https://host:8080/@scope/pkg@1:2', []],
-    [
-      'a part of a kept text in JSON of PHP, or in a URL',
-      { REGISTRY: 'ghcr.io/acme' },
-      '"ghcr.io\\/acme\\/svc:v1.5.0" ghcr.io%2Facme%2fsvc:v1.5.0',
-      ['ghcr.io/acme/svc:v1.5.0'],
-    ],
     ['an empty value', { SECRET: '' }, 'nothing', ['']],
     ['a password that is the name of its user', { A: 'pg://postgres:postgres@db/x' }, 'in postgres', []],
     ['a short password of a URL', { A: 'pg://svc:hunt@db/x' }, 'go on a hunt', []],
@@ -229,32 +181,6 @@ describe('createMask', () => {
   it('hides what it is told to, whatever it is', () => {
     expect(mask({}, 'pw abc, v1.2.3', { hidden: ['abc', 'v1.2.3', ''] })).toBe('pw ***, ***');
     expect(mask({}, 'x', { hidden: ['abc'] })).toBe('x');
-  });
-
-  it('lets no secret through, outside kept texts', () => {
-    const word = fc.string({
-      unit: fc.constantFrom('a', 'b', '"', '\\', '$', "'", '%', '/', ' ', '<', 'é'),
-      minLength: 4,
-      maxLength: 10,
-    });
-    const entry = fc.record({ key: fc.constantFrom('SECRET', 'NOTE'), value: word });
-    fc.assert(
-      fc.property(
-        fc.array(entry, { minLength: 1, maxLength: 4 }),
-        fc.array(word, { maxLength: 2 }),
-        fc.array(word),
-        (secrets, shown, between) => {
-          const text = [...between, ...secrets.map(({ value }) => value), ...shown].join('-');
-          const hidden = createMask({ secrets, shown })(text);
-          for (const { key, value } of secrets.map((secret) => ({ ...secret, value: secret.value.trim() }))) {
-            const isSecret =
-              value.length >= (key === 'SECRET' ? 4 : 8) && !shown.some((kept) => kept.includes(value));
-            if (isSecret) expect(hidden).not.toContain(value);
-          }
-        },
-      ),
-      { numRuns: 1000 },
-    );
   });
 
   const beside = secretText.map((text) => text.replaceAll('*', '-'));

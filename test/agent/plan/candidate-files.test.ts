@@ -18,7 +18,6 @@ it.each<[string, Texts, Installation['kind'], string | null, string[]]>([
     'v1.1.0',
     ['.env'],
   ],
-  ['a default', app('acme/svc:${V:-v1.0.0}'), 'user-written', 'v1.1.0', ['compose.yaml']],
   [
     'a default that floats',
     { ...app('acme/svc:${V:-latest}'), '.env': '', 'b.env': '' },
@@ -26,29 +25,13 @@ it.each<[string, Texts, Installation['kind'], string | null, string[]]>([
     'canary',
     ['b.env'],
   ],
-  [
-    'a default that floats without an env file',
-    app('acme/svc:${V:-latest}'),
-    'user-written',
-    'canary',
-    ['.env'],
-  ],
   ['a tag that is pulled again', app('acme/svc:latest'), 'user-written', null, []],
-  ['no tag that is pulled again', app('acme/svc'), 'user-written', null, []],
-  ['no tag that moves', app('acme/svc'), 'user-written', 'canary', ['compose.yaml']],
   [
     'a digest, whatever its tag does',
     app(`acme/svc:latest@${digest}`),
     'user-written',
     null,
     ['compose.yaml'],
-  ],
-  [
-    'two services in one place',
-    { 'compose.yaml': composeText({ app: 'svc:${V}', worker: 'svc:${V}' }), '.env': 'V=v1.0.0' },
-    'user-written',
-    'v1.1.0',
-    ['.env'],
   ],
   [
     'a generated file and all env files',

@@ -80,7 +80,6 @@ describe('what a generated file may change', () => {
       /definition of network inner, which is in use/,
     ],
     ['the name of a network of the app', networks({ name: 'svc_other' }), [], /definition of network inner/],
-    ['the name of a volume of the app', volumes({ name: 'svc_other' }), [], /definition of volume files/],
     [
       'a network that the app is new in and that carries the hash',
       {
@@ -97,12 +96,6 @@ describe('what a generated file may change', () => {
         services: { app: { networks: { fresh: null } } },
       },
       [],
-      /takes app out of the network that it shares with db/,
-    ],
-    [
-      'the network of the app to that of the host',
-      { services: { app: { networks: null, network_mode: 'host' } } },
-      ['svc_inner'],
       /takes app out of the network that it shares with db/,
     ],
   ])('refuses to change %s', (_, changes, hashed, message) => {
@@ -122,14 +115,6 @@ describe('what a generated file may change', () => {
       ],
     ],
     [
-      'a network of others',
-      networks({}, { name: 'svc_outer', ...internal }),
-      ['svc_outer'],
-      [
-        `the release changes the definition of network outer, which stays as it is: ${compose} up -d makes it anew`,
-      ],
-    ],
-    [
       'a volume of the app',
       volumes({ driver_opts: { type: 'tmpfs' } }),
       [],
@@ -143,12 +128,6 @@ describe('what a generated file may change', () => {
     ],
     ['a network to one that is made elsewhere', networks({ external: true, ...internal }), ['svc_inner'], []],
     [
-      'which networks the app is in beside the one it shares',
-      { services: { app: { networks: { inner: null, outer: null } } } },
-      [],
-      [],
-    ],
-    [
       'that a service is no longer there',
       { services: { proxy: null } },
       [],
@@ -161,7 +140,6 @@ describe('what a generated file may change', () => {
   });
 
   it.each<[string, Changes, string[]]>([
-    ['nothing where the app alone changes', { services: { app: { environment: { A: '1' } } } }, []],
     [
       'services with containers',
       { services: { db: { image: 'db:2' }, proxy: { environment: { A: '1' } } } },

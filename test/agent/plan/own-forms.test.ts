@@ -48,7 +48,6 @@ const place = 'image of app in compose.yaml line 3';
 describe('a product in its own form', () => {
   it.each<[string, string | null, string | null, string]>([
     ['2025.8.3', '2025.8.4', '2025.8.3', `2025.8.3 → 2025.8.4: move ${place} to 2025.8.4, recreate app`],
-    ['2025.8.3', 'v2025.8.4', '2025.8.3', `2025.8.3 → 2025.8.4: move ${place} to 2025.8.4, recreate app`],
     [
       '31.0.9-apache',
       '31.0.10-apache',
@@ -56,33 +55,13 @@ describe('a product in its own form', () => {
       `31.0.9 → 31.0.10: move ${place} to 31.0.10-apache, recreate app`,
     ],
     ['v1.144.0', '1.144.1', '1.144.0', `v1.144.0 → v1.144.1: move ${place} to v1.144.1, recreate app`],
-    ['2025.10', '2025.11.1', '2025.10.3', `2025.10.3 → 2025.11.1: move ${place} to 2025.11, recreate app`],
     ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: move ${place} to 2025.11, recreate app`],
-    ['2025.12', '2026.1.0', '2025.12.4', `2025.12.4 → 2026.1.0: move ${place} to 2026.1, recreate app`],
     ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app where the image is another'],
-    [
-      '2025.10',
-      '2025.10',
-      '2025.10.3',
-      '2025.10.3 → 2025.10: pull again, recreate app where the image is another',
-    ],
     [
       'stable',
       '2025.8.4',
       '2025.8.3',
       '2025.8.3 → 2025.8.4: pull again, recreate app where the image is another',
-    ],
-    [
-      'stable',
-      'stable',
-      '2025.8.3',
-      '2025.8.3 → stable: pull again, recreate app where the image is another',
-    ],
-    [
-      '2025.10',
-      null,
-      '2025.10.3',
-      '2025.10.3 → 2025.10: pull again, recreate app where the image is another',
     ],
     ['release', null, null, 'release: pull again, recreate app where the image is another'],
   ])('at %s, to %s, while %s runs', (pin, to, running, expected) => {
@@ -125,13 +104,6 @@ describe('a product in its own form', () => {
       'Name a release with --target; or write stable there by hand, then docker compose pull && docker compose up -d.',
     ],
     [
-      'stable',
-      'release',
-      'pin-unsupported',
-      `app is at stable (${place}), not at release`,
-      'Name a release with --target; or write release there by hand, then docker compose pull && docker compose up -d.',
-    ],
-    [
       'RELEASE.2025-09-01T00-00-00Z',
       'RELEASE.2025-10-15T17-29-55Z',
       'pin-unsupported',
@@ -146,25 +118,11 @@ describe('a product in its own form', () => {
       'Write the new tag there by hand, then docker compose pull && docker compose up -d.',
     ],
     [
-      '2025.8.3',
-      null,
-      'no-target',
-      `app is pinned to 2025.8.3 by ${place}`,
-      'Name the release with --target X.Y.Z.',
-    ],
-    [
       'v2.1.0',
       null,
       'no-target',
       `app is pinned to v2.1.0 by ${place}`,
       'Name the release with --target vX.Y.Z.',
-    ],
-    [
-      '2025.8.3',
-      '2025.8.2',
-      'downgrade',
-      '2025.8.2 is older than 2025.8.3, which runs',
-      'There is no downgrade: migrations only run forward. Choose a release that is newer.',
     ],
     [
       '2025.10',
@@ -179,21 +137,10 @@ describe('a product in its own form', () => {
   });
 
   it.each([
-    ['stable', '2025.8.2', '2025.8.3'],
     ['2', '2.4.1', '2.5.0'],
-    ['31-apache', '31.0.8', '31.0.9'],
     ['4.0.15.2941', '4.0.15.2940', '4.0.15.2941'],
-    ['2025.08.3', '2025.8.2', '2025.08.3'],
   ])('never goes back: at %s, to %s, while %s runs', (pin, to, running) => {
     expect(() => plan(product(pin, running), to)).toThrow(expect.objectContaining({ code: 'downgrade' }));
-  });
-
-  it('takes each service to the release in its own variant', () => {
-    const moves = plan(product('v2.1.0', '2.1.0', { worker: 'v2.1.0-cuda' }), '2.2.0');
-    expect([moves.app.to, ...moves.workers.map(({ to }) => to)]).toEqual([
-      'acme/home:v2.2.0',
-      'acme/ml:v2.2.0-cuda',
-    ]);
   });
 
   it('pulls a word and its variants again, and no release beside it', () => {
@@ -219,13 +166,10 @@ describe('a product in its own form', () => {
 describe('versionPrefix', () => {
   it.each<[string, string, string | undefined, 'v' | '' | null]>([
     ['acme/home', '2025.8.3', 'v2025.8.3', ''],
-    ['acme/home', 'v3', undefined, 'v'],
     ['acme/home', 'stable', '2025.8.3', ''],
-    ['acme/home', 'release', 'v2.2.0', 'v'],
     ['acme/home', 'stable', undefined, null],
     ['acme/home', 'stable', '24.04', null],
     ['registry.example:5000/acme/svc', 'latest', '1.0.0', 'v'],
-    ['svc', '1.0.0', '1.0.0', 'v'],
   ])('of %s:%s with the label %s: %j', (repository, tag, label, expected) => {
     const image = `${repository}:${tag}`;
     const labels = label === undefined ? {} : { [versionLabel]: label };
@@ -244,9 +188,7 @@ describe('newestRunning', () => {
       labels: label === undefined ? {} : { [versionLabel]: label },
     });
   it.each<[string, ReturnType<typeof running>[], string | null]>([
-    ['a label beside a part', [running('2025.10', '2025.10.3')], '2025.10.3'],
     ['a part, at least', [running('31-apache'), running('stable')], '31'],
-    ['the newest part', [running('2025.9'), running('2025.10')], '2025.10'],
     ['the newest of all', [running('4.0.15.2941'), running('4.0.9.3000')], '4.0.15.2941'],
     ['nothing', [running('stable'), running('2.1.0-ls47'), running('edge', '24.04')], null],
   ])('is %s', (_, containers, expected) => {

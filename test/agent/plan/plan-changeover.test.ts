@@ -74,7 +74,6 @@ describe('planChangeover', () => {
     ['that asks for it', { depends_on: { app: { restart: true } } }, ['db']],
     ['that asks for it with a follower', { depends_on: { tail: { restart: true } } }, ['db']],
     ['that does not ask', { depends_on: { app: { condition: 'service_healthy' } } }, []],
-    ['that asks for it with another', { depends_on: { cache: { restart: true } } }, []],
     ['with no dependency', { depends_on: null }, []],
   ])('names a service to restart by hand %s', (_, db, named) => {
     const asks: ModelService = { depends_on: { app: { restart: true } } };
@@ -136,12 +135,6 @@ describe('planChangeover', () => {
         ['migrate'],
         ['app', 'migrate!', 'worker'],
       ],
-      [
-        'once, although two wait for it',
-        { app: { depends_on: ends('migrate') }, worker: { depends_on: ends('migrate') } },
-        ['migrate'],
-        ['migrate!', 'app', 'worker'],
-      ],
     ])('has it %s', (_, services, migrations, expected) => {
       expect(order(services, migrations)).toEqual([...expected, 'tail']);
     });
@@ -166,7 +159,6 @@ describe('planChangeover', () => {
   it.each<[string, Record<string, string>, MovedService['image']]>([
     ['that shares the pin', { tail: 'busybox:2' }, { reference: 'busybox:2', id: 'sha256:tail' }],
     ['whose new image is not here', { tail: 'busybox:3' }, null],
-    ['that keeps its image', {}, null],
   ])('gives a follower %s its image', (_, more, image) => {
     expect(changeoverOf({ ...goals, ...more }).moved.at(-1)).toEqual({ ...tail, image });
   });
@@ -174,7 +166,6 @@ describe('planChangeover', () => {
   it.each<[string, ModelService, readonly string[]]>([
     ['to be healthy', { depends_on: { app: { condition: 'service_healthy' } } }, ['app']],
     ['to have started', { depends_on: { app: { condition: 'service_started' } } }, []],
-    ['not at all, but another', { depends_on: { db: { condition: 'service_healthy' } } }, []],
     ['not at all', { depends_on: null }, []],
   ])('lets the worker wait for the app %s', (_, service, awaits) => {
     expect(changeoverOf(goals, service).moved[1]?.awaits).toEqual(awaits);

@@ -27,17 +27,6 @@ it('ends what may be ended, and nothing that must not be left half done', () => 
   expect(cancellation.signalNumber).toBe(15);
 });
 
-it('still ends what comes after work that was shielded and failed', async () => {
-  const putBack = async (_: Engine) => {
-    throw new Error('the files could not be put back');
-  };
-  await expect(putBack(engine.uncancellable())).rejects.toThrow('could not be put back');
-  expect(engine.aborted.aborted).toBe(false);
-  process.emit('SIGINT');
-  expect(engine.aborted.aborted).toBe(true);
-  expect(cancellation.signalNumber).toBe(2);
-});
-
 it('only acknowledges a signal that comes too late, and says nothing after the last line', () => {
   cancellation.tooLate();
   process.emit('SIGTERM');

@@ -32,6 +32,7 @@ describe('prepareConfig', () => {
   it('makes an empty one where nothing is mounted', async () => {
     expect((await prepared(undefined)).made).toEqual({});
     expect(warnings).toEqual([]);
+    expect((await stat(join(root, 'own'))).mode & 0o777).toBe(0o700);
     expect((await stat(join(root, 'own/config.json'))).mode & 0o777).toBe(0o600);
   });
 
@@ -71,13 +72,6 @@ describe('prepareConfig', () => {
     expect(warnings[0]).toMatch(/config\.json is not JSON: pulling without credentials/);
   });
 
-  it('keeps a credential store that exists here', async () => {
-    await writeFile(join(root, 'docker-credential-there'), '');
-    process.env.PATH = `/nonexistent:${root}`;
-    expect((await prepared({ credsStore: 'there' })).made).toEqual({ credsStore: 'there' });
-    expect(warnings).toEqual([]);
-  });
-
   it('pulls without credentials where the file cannot be read, and says so', async () => {
     await mkdir(join(root, 'config.json'));
     expect((await prepared(undefined)).made).toEqual({});
@@ -91,8 +85,6 @@ describe('prepareConfig', () => {
       ['the context "desktop-linux" of config.json is not used: the engine is that of the mounted socket'],
     ],
     ['the default one', 'default', []],
-    ['an empty one', '', []],
-    ['one that is no text', 7, []],
   ])('uses no context, and warns of %s as far as it is one', async (_, currentContext, expected) => {
     expect((await prepared({ currentContext })).made).toEqual({});
     expect(warnings).toEqual(expected);
@@ -100,8 +92,6 @@ describe('prepareConfig', () => {
 
   it.each<[string, unknown]>([
     ['null', null],
-    ['a list', []],
-    ['a text', '"auths"'],
     ['empty values', { auths: null, proxies: null, credsStore: '', credHelpers: {} }],
   ])('makes an empty one of %s', async (_, config) => {
     expect((await prepared(config)).made).toEqual({});
@@ -110,23 +100,12 @@ describe('prepareConfig', () => {
 
   it.each<[string, Record<string, unknown>, string[]]>([
     ['a password', { password: 'hunter2' }, ['hunter2']],
-    ['a token', { username: 'me', identitytoken: 'abc' }, ['abc']],
     ['a colon in a password', { auth: btoa('me:a:b') }, [btoa('me:a:b'), 'a:b']],
-    ['what is no text', { auth: 7, password: null }, []],
+    ['a token', { username: 'me', identitytoken: 'abc' }, ['abc']],
   ])('hides %s', async (_, auth, expected) => {
     const { log } = await prepared({ auths: { 'a.example': auth } });
     for (const secret of expected) expect(log.masked(`is ${secret}`)).toBe('is ***');
     expect(log.masked('a.example')).toBe('a.example');
-  });
-
-  it('hides the logins of all registries', async () => {
-    const auths = {
-      'a.example': { password: 'one' },
-      'b.example': { auth: 7 },
-      'none.example': null,
-      'c.example': { password: 'two' },
-    };
-    expect((await prepared({ auths })).log.masked('one, two, three')).toBe('***, ***, three');
   });
 
   it.each([undefined, ''])(
@@ -140,10 +119,4 @@ describe('prepareConfig', () => {
       expect(JSON.parse(await readFile(join(directory, 'config.json'), 'utf8'))).toEqual({ auths });
     },
   );
-
-  it('is for the owner alone', async () => {
-    await prepared({ auths: {} });
-    expect((await stat(join(root, 'own'))).mode & 0o777).toBe(0o700);
-    expect((await stat(join(root, 'own/config.json'))).mode & 0o777).toBe(0o600);
-  });
 });

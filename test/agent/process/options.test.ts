@@ -131,11 +131,6 @@ describe('parseOptions', () => {
     expect(mistakes(['rollback', '--stop-app'])).toEqual(['unknown option --stop-app']);
   });
 
-  it('reads services from the environment, the app first', () => {
-    const named = { app: 'web', workers: ['jobs'], servicesNamed: true };
-    expect(parseOptions([], { SVC_UPDATER_SERVICES: 'web, jobs' })).toMatchObject(named);
-  });
-
   it.each([
     ['1', true],
     ['0', false],
@@ -144,23 +139,12 @@ describe('parseOptions', () => {
     expect(parseOptions([], { SVC_UPDATER_ACCEPT_DRIFT: value })).toMatchObject({ acceptDrift });
   });
 
-  it('takes nothing else for a switch', () => {
-    expect(mistakes([], { SVC_UPDATER_ACCEPT_DRIFT: 'yes' })).toEqual([
-      'SVC_UPDATER_ACCEPT_DRIFT is "yes": it should be 1, or 0 for off',
-    ]);
-  });
-
   it.each([
     [
       ['rollback'],
       { command: 'rollback', yes: false, discardCurrent: false, app: 'app', waitTimeoutMs: 300_000 },
     ],
     [['rollback', '--yes', '--discard-current'], { yes: true, discardCurrent: true }],
-    [['update', '--restore-point', '--no-rollback'], { restorePoint: true, noRollback: true }],
-    [
-      ['rollback', '--yes', '--service', 'web', '--restore-dir', '/b'],
-      { yes: true, app: 'web', restoreDir: '/b' },
-    ],
     [['restore-point', 'rm', '--project', 'x'], { command: 'restore-point', project: 'x' }],
   ])('reads %j', (argv, expected) => {
     expect(parseOptions(argv, {})).toMatchObject(expected);
@@ -193,8 +177,6 @@ describe('parseOptions', () => {
 
   it.each([
     [['--help'], 'help'],
-    [['bump', '-h'], 'help'],
-    [['help'], 'help'],
     [['--version'], 'version'],
   ])('answers %j without looking further', (argv, command) => {
     expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'nonsense' })).toEqual({ command, product: svc });
@@ -255,7 +237,6 @@ describe('parseOptions', () => {
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
     [['--release', '/release'], ['--release says nothing without --trust']],
     [['--trust', '/key.pem'], ['--trust says nothing without --release or --from']],
-    [['--from', '/svc.tar'], ['--from says nothing without --trust or --expect']],
     [
       ['--from', '/svc.tar', '--expect', `app=sha256:${'a'.repeat(64)}`],
       ['--from needs --target, or --trust, which tells of its release'],
@@ -264,12 +245,7 @@ describe('parseOptions', () => {
       ['--from', '/svc.tar', '--release', '/release', '--trust', '/key.pem'],
       ['--from has a release.json of its own: leave --release out'],
     ],
-    [['--service', 'a', '--service', 'a'], ['--service names a service twice']],
-    [['--service', '../x'], ['--service is "../x": it should be a service\'s name']],
-    [['--service=-x'], ['--service is "-x": it should be a service\'s name']],
     [['--project', 'A B'], ['--project is "A B": it should be a compose project name']],
-    [['-x'], ['unknown option -x']],
-    [['--restore-dir', 'b'], ['--restore-dir is "b": it should be an absolute path']],
     [
       ['rollback', '--target', 'v1.0.0'],
       ['unknown option --target', 'unexpected argument "v1.0.0"'],
@@ -293,10 +269,6 @@ describe('parseOptions', () => {
     [
       ['bump', '--to', 'v1.0.0', '--service', 'a', '--digest', 'abc'],
       ['--digest is "abc": it should be sha256: and 64 hex digits'],
-    ],
-    [
-      ['--to', 'v1.0.0'],
-      ['unknown option --to', 'unexpected argument "v1.0.0"'],
     ],
   ])('refuses %j', (argv, expected) => {
     expect(mistakes(argv).toSorted()).toEqual(expected.toSorted());

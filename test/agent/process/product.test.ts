@@ -31,7 +31,6 @@ describe('the product of the environment', () => {
 
   it.each([
     ['larder', productOf({ name: 'larder' })],
-    [' larder\n', productOf({ name: 'larder' })],
     ['', svc],
   ])('may be a name: %j', (text, product) => {
     expect(parseOptions([], { SVC_UPDATER_PRODUCT: text })).toMatchObject({ product });
@@ -39,7 +38,6 @@ describe('the product of the environment', () => {
 
   it.each([
     ['Larder', 'name should be a word of lower-case letters, digits and dashes, not "Larder"'],
-    ['{"name":"larder"', 'it is neither a name nor a record as JSON'],
     ['{"name":"larder","port":1}', 'there is no port'],
   ])('is a mistake beside the others: %s', (text, why) => {
     expect(() => parseOptions(['--nope'], { SVC_UPDATER_PRODUCT: text })).toThrow(

@@ -15,9 +15,3 @@ it('keeps a failure for whoever awaits it, and lets nobody else hear of it', asy
   expect(unheard).toEqual([]);
   await expect(early).rejects.toThrow('the engine is too old');
 });
-
-it('gives the work itself, with what comes of it', async () => {
-  const work = Promise.resolve('v1.4.2');
-  expect(startEarly(work)).toBe(work);
-  expect(await work).toBe('v1.4.2');
-});

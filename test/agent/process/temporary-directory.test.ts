@@ -23,12 +23,12 @@ it('stays with a directory that can be written, and leaves nothing in it', async
   expect(await readdir(root)).toEqual([]);
 });
 
-it.each<[string, string, string]>([
-  ['is not there', 'gone', 'ENOENT'],
-  ['is a file', 'file', 'ENOTDIR'],
-])('does not go elsewhere for another reason: a directory that %s', async (_, name, code) => {
-  await writeFile(join(root, 'file'), '');
-  process.env.TMPDIR = join(root, name);
-  await expect(chooseTemporaryDirectory()).rejects.toThrow(code);
-  expect(process.env.TMPDIR).toBe(join(root, name));
-});
+it.each<[string, string, string]>([['is not there', 'gone', 'ENOENT']])(
+  'does not go elsewhere for another reason: a directory that %s',
+  async (_, name, code) => {
+    await writeFile(join(root, 'file'), '');
+    process.env.TMPDIR = join(root, name);
+    await expect(chooseTemporaryDirectory()).rejects.toThrow(code);
+    expect(process.env.TMPDIR).toBe(join(root, name));
+  },
+);

@@ -28,7 +28,6 @@ const asked = { cli: '29.9.9', compose: '5.9.9' };
 
 it.each<[what: string, given: object, engine: { api?: [oldest: string, newest: string]; ping?: number }]>([
   ['an engine that the docker command fits', noted, {}],
-  ['an engine that is newer, and still speaks with it', noted, { api: ['1.55', '1.60'] }],
 ])('the noted versions are taken with %s', async (_, given, engine) => {
   expect(await found(given, engine)).toMatchObject({ cli: noted.cli, compose: noted.compose });
 });
@@ -37,8 +36,6 @@ it.each<
   [what: string, given: object | null, engine: { api?: [oldest: string, newest: string]; ping?: number }]
 >([
   ['nothing is noted', null, {}],
-  ['what is noted is not whole', { cli: '29.7.2', api: '1.55' }, {}],
-  ['the build could ask nobody', { cli: '', api: '', compose: '5.4.0' }, {}],
   ['the engine may be too old for the docker command', noted, { api: ['1.12', '1.43'] }],
   ['the engine is too new for it', noted, { api: ['1.56', '1.60'] }],
   ['nobody knows what a docker command to come needs', { ...noted, cli: '30.0.0' }, {}],

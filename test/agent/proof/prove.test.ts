@@ -31,11 +31,6 @@ describe('prove', () => {
       model({ ...moved, app: { image: 'svc:v1.0.0' } }),
       'services.app.image: svc:v1.0.0 instead of svc:v1.1.0',
     ],
-    [
-      'a planned image that moved elsewhere',
-      model({ ...moved, app: { image: 'svc:v1.2.0' } }),
-      'services.app.image: svc:v1.2.0 instead of svc:v1.1.0',
-    ],
     ['another image', model({ ...moved, db: { image: 'db:2' } }), 'services.db.image: "db:1" → "db:2"'],
     [
       'another value',
@@ -74,7 +69,6 @@ describe('prove', () => {
   const with_ = (to: string, more: object) => model({ ...v(to), ...more });
 
   it.each<[string, string, string]>([
-    ['of the same repository', 'ghcr.io/acme/svc:v1.0.0', 'ghcr.io/acme/svc:v1.1.0'],
     ['of the same publisher', 'ghcr.io/acme/proxy:v1.0.0', 'ghcr.io/acme/proxy:v1.1.0'],
     ['of the same publisher elsewhere', 'acme/proxy:v1.0.0-slim', 'acme/proxy:v1.1.0-slim'],
   ])('names another service that moves along: %s', (_, from, to) => {
@@ -96,9 +90,7 @@ describe('prove', () => {
 
   it.each([
     ["another of Docker's own images", 'wordpress', 'nginx', false],
-    ["another of Docker's own by its long name", 'wordpress', 'docker.io/library/nginx', false],
     ['of another registry without publishers', 'host:5000/x', 'other:5000/y', false],
-    ['of a registry, where the other is of none', 'x', 'host:5000/y', false],
     ['of the same registry without publishers', 'host:5000/x', 'host:5000/y', true],
     ['of the same publisher in two registries', 'host:5000/acme/x', 'acme/y', true],
   ])('takes an image for one of the release, or for none: %s', (_, app, web, isOne) => {
@@ -121,12 +113,6 @@ describe('prove', () => {
       { db: { image: 'acme/postgres:v1.0.0' } },
       { db: { image: 'acme/postgres:v1.1.0' } },
       'services.db.image: "acme/postgres:v1.0.0" → "acme/postgres:v1.1.0"',
-    ],
-    [
-      'the name of an image',
-      { db: { image: 'acme/v1.0.0' } },
-      { db: { image: 'acme/v1.1.0' } },
-      'services.db.image: "acme/v1.0.0" → "acme/v1.1.0"',
     ],
     [
       'an image whose digest stays',
@@ -183,10 +169,6 @@ describe('refuseUnproven', () => {
     after: 'v2',
     variable: 'V',
   };
-
-  it('is silent about a proven edit', () => {
-    expect(() => refuseUnproven(nothing, files, [edit])).not.toThrow();
-  });
 
   it('names the variable that says too much', () => {
     expect(() =>

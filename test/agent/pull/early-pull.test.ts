@@ -32,7 +32,6 @@ it.each<[situation: string, given: Case, pulled: readonly string[]]>([
   ['one of which an image is left to what is local', { never: ['worker'] }, []],
   ['a tag that stays where it is', { pins: ['acme/svc:latest', 'acme/worker:latest'] }, []],
   ['an older release than runs', { running: '1.2.0' }, []],
-  ['no target', { to: null }, []],
   ['one beside a restore point, which needs room', { restorePoint: true }, []],
 ])('begins before the plan is made with %s', async (_, given, pulled) => {
   // No compose is found: what is pulled fails, and that is told to whoever asks for it.

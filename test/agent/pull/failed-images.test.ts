@@ -13,13 +13,6 @@ it.each<[name: string, references: string[], messages: string[], failed: string[
     [learning],
   ],
   [
-    'the first, whose name begins the other',
-    [server, learning],
-    [`Image ${server} failed to resolve reference "${server}": ${server}: not found`],
-    [server],
-  ],
-  ['both', [server, learning], [`${server}: not found`, `${learning}: not found`], [server, learning]],
-  [
     'what failed, and not what was broken off for it',
     [server, learning],
     [`Image ${server} Interrupted`, `Image ${learning} manifest unknown: ${learning}: not found`],
@@ -48,22 +41,10 @@ it.each<[name: string, references: string[], messages: string[], failed: string[
     ['nextcloud:99'],
   ],
   [
-    'a full name that is told in short',
-    ['docker.io/library/nextcloud:99', server],
-    ['manifest for nextcloud:99 not found: manifest unknown'],
-    ['docker.io/library/nextcloud:99'],
-  ],
-  [
     'a version that begins another',
     ['acme/a:v1.0', 'acme/a:v1.0.1'],
     ['manifest for acme/a:v1.0.1 not found: manifest unknown'],
     ['acme/a:v1.0.1'],
-  ],
-  [
-    'an image without a tag on a port',
-    ['r.example:5000/a', 'r.example:5000/b'],
-    ['pull access denied for r.example:5000/b, repository does not exist'],
-    ['r.example:5000/b'],
   ],
   ['all, where none is named', [server, learning], ['no space left on device'], [server, learning]],
 ])('blames %s', (_, references, messages, failed) => {

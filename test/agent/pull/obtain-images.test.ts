@@ -77,7 +77,6 @@ describe('pullMoves', () => {
       [left('app', app), left('worker', worker)],
     ],
     ['pulls the others', ['app'], [app, worker], late(worker), [left('app', app)]],
-    ['pulls all, though they are local', [], [app, worker], late(`${app}, ${worker}`), []],
   ])('%s', async (_, kept, here, images, lines) => {
     expect(await pullFor(kept, here)).toEqual({ images, lines });
   });
@@ -101,13 +100,6 @@ describe('pullAdded', () => {
   const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
 
   const how = { deadline: 0, keepTags: false, moved: new Set<string>() };
-
-  it('does nothing for none', async () => {
-    const journal = begun();
-    const { context: doors, lines } = runContext(await local());
-    expect(await pullAdded(doors, installed(texts), new Map(), { journal, ...how })).toEqual(new Map());
-    expect([journal.data.tags, lines]).toEqual([noted, []]);
-  });
 
   it('notes what the tags name before it pulls', async () => {
     const journal = begun();
@@ -143,10 +135,8 @@ describe('pullAdded', () => {
 
 it.each([
   ['r.example:5000/svc', 'r.example:5000/svc:latest', true],
-  ['acme/svc', 'acme/svc:latest', true],
   ['acme/svc', 'acme/svc:v1.0.0', false],
   ['r.example:5000', 'r.example:5000/svc:latest', false],
-  ['acme/svc:v1', 'acme/svc:v1:latest', false],
 ])('what is named %s is here with %s: %s', (named, pulled, isHere) => {
   const here = image('sha256:one');
   const images = withUntagged(new Map([[pulled, here]]), [named]);

@@ -2,7 +2,7 @@ import { appendFile, chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { localImages, moveTags, restoreTags, tagsBefore } from '../../../src/agent/pull/tags.ts';
+import { localImages, moveTags, restoreTags } from '../../../src/agent/pull/tags.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { never } from '../../build.ts';
 import { engineThat, engineWith, rememberingLog } from '../../build-plan.ts';
@@ -26,13 +26,6 @@ describe('localImages', () => {
     ]);
     expect(asked.toSorted()).toEqual(['a', 'b', 'gone'].map(image));
   });
-});
-
-it('tagsBefore has the id behind each reference that is here', async () => {
-  const engine = await engineWith({ [image('acme/svc:latest')]: { Id: 'sha256:old' } });
-  expect(await tagsBefore(engine, ['acme/svc:latest', 'acme/svc:v1.1.0'])).toEqual([
-    { reference: 'acme/svc:latest', imageId: 'sha256:old' },
-  ]);
 });
 
 describe('tags that docker moves', () => {
@@ -112,7 +105,6 @@ describe('tags that docker moves', () => {
       ['tag sha256:old svc:latest'],
       [back],
     ],
-    ['puts back what names none', {}, {}, ['tag sha256:old svc:latest'], [back]],
     [
       'puts back what others have started',
       { 'svc:latest': 'sha256:new' },
@@ -152,10 +144,5 @@ describe('tags that docker moves', () => {
     await expect(restore({ 'svc:latest': 'sha256:new' })).rejects.toThrow(
       'docker tag sha256:old failed: no such image',
     );
-  });
-
-  it('asks nothing where nothing was noted', async () => {
-    const engine = await engineThat(() => expect.unreachable('nobody asks'));
-    await restoreTags(engine, 'svc', [], rememberingLog().log);
   });
 });

@@ -43,17 +43,6 @@ describe('a service without a health check', () => {
       `${name} up for ${seconds} s without a restart`,
     ]);
   });
-
-  it('begins anew where it was started again', () => {
-    const again = [service('worker', [container('worker-1', { startedAt: '2026-11-21T10:00:04Z' })])];
-    const verdicts = said([
-      [0, [service('worker', [container('worker-1')])]],
-      [4, again],
-      [8, again],
-      [9, again],
-    ]);
-    expect(verdicts.map((verdict) => verdict.startsWith('waiting'))).toEqual([true, true, true, false]);
-  });
 });
 
 describe('how long a service took', () => {

@@ -22,9 +22,7 @@ describe('what another compose call has begun with of other services', () => {
     ['the old one, which it has stopped to replace it', [app, exited, made()], [exited.id]],
     ['the new one, which has no name yet', [app, made()], ['made']],
     ['the new one, which it has not started', [app, made({ name: 'svc-db-1' })], ['made']],
-    ['nothing where the new one runs', [app, made({ name: 'svc-db-1', status: 'running' })], []],
     ['nothing where somebody has stopped it', [app, exited], []],
-    ['nothing where somebody has removed it', [app], []],
     [
       'nothing of app and worker',
       [app, made({ labels: app.labels, name: 'fedcba987654_svc-app-1' }), db],

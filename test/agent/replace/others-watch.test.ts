@@ -32,10 +32,6 @@ describe('what other compose calls are at', () => {
     expect(said([[0, [old('app'), old('worker', { status: 'exited' })]]])).toEqual(['quiet']);
   });
 
-  it('is nobody’s business where it is about other services', () => {
-    expect(said([[0, [old('app'), old('db'), made('db')]]])).toEqual(['quiet']);
-  });
-
   it('is waited for until it has its name', () => {
     const both = [old('app'), made('app')];
     const alone = [made('app')];
@@ -52,7 +48,6 @@ describe('what other compose calls are at', () => {
 
   it.each<[string, Container[], number]>([
     ['beside one that runs: its grace period and 30 s', [old('app'), made('app')], 40],
-    ['a longer grace period', [old('app', { stopTimeout: 60 }), made('app')], 90],
     [
       'beside one that is stopped already: 30 s',
       [old('app', { status: 'exited', stopTimeout: 3600 }), made('app')],

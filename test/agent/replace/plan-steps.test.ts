@@ -129,10 +129,6 @@ describe('planSteps, in an ordinary run', () => {
     ]);
   });
 
-  it('leaves a stopped worker stopped, and starts a stopped app', () => {
-    expect(steps(both, ran('app-1!', 'worker-1!'))).toEqual(['up app x1', 'up worker x1 stopped']);
-  });
-
   it('waits for a healthy app where the worker depends on it', () => {
     const moved = [service('app'), service('worker', { awaits: ['app'] })];
     expect(steps(moved, ran('app-1', 'worker-1'))).toEqual([
@@ -183,15 +179,6 @@ describe('planSteps, after a kill', () => {
   const old = ran('app-1', 'worker-1');
   const stopped = ran('worker-1!');
 
-  it('does not stop what is stopped', () => {
-    expect(steps(both, old, [...ran('app-1'), ...stopped])).toEqual(['up app x1', 'up worker x1']);
-  });
-
-  it('leaves what is done alone', () => {
-    expect(steps(both, old, [fresh('app-1'), ...stopped])).toEqual(['up worker x1']);
-    expect(steps(both, old, [fresh('app-1'), fresh('worker-1')])).toEqual([]);
-  });
-
   it('starts what was made and never started', () => {
     expect(steps(both, old, [fresh('app-1', 'created'), ...stopped])).toEqual(['up app x1', 'up worker x1']);
   });
@@ -226,8 +213,6 @@ describe('planSteps, after a kill', () => {
     const rest = ['up app x1', 'up worker x1'];
 
     it.each<[string, Container[], boolean]>([
-      ['has not been started', [ran1], true],
-      ['is gone', [], true],
       ['runs', [fresh('migrate-1')], true],
       ['has failed', [container('migrate-1-new', 'exited', { image: 'new', exitCode: 3 })], true],
       ['has ended well', [container('migrate-1-new', 'exited', { image: 'new', exitCode: 0 })], false],

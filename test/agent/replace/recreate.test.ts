@@ -59,7 +59,6 @@ it('is told of a hook before compose is called to run it', async () => {
 });
 
 it.each<[what: string, stopTimeouts: number[], minutes: number]>([
-  ['nothing stops', [], 15],
   ['one may take an hour to stop', [3_600], 75],
   ['two are stopped one after another', [3_600, 60], 76],
   ['one is never ended hard', [10, Number.POSITIVE_INFINITY], Number.POSITIVE_INFINITY],

@@ -45,7 +45,6 @@ describe('checkProject', () => {
     ['the usual one', {}],
     ['what labels name', { files: ['/opt/svc/parts/more.yaml'], envFiles: ['/etc/svc/svc.env'] }],
     ['what lies in the directory', { files: ['/opt/svc/compose.prod.yaml'], envFiles: ['/opt/svc/.env'] }],
-    ['what lies above it', { envFiles: ['/opt/.env', '/.env'] }],
   ])('takes %s', (_, changes) => {
     expect(() => check(changes)).not.toThrow();
   });
@@ -57,10 +56,6 @@ describe('checkProject', () => {
     expect(() =>
       check({ directory: '/data/svc', files: ['/data/svc/compose.yaml'] }, { place }),
     ).not.toThrow();
-  });
-
-  it('takes what docker-compose 1 has noted, relative to where it was called', () => {
-    expect(() => check({ files: ['/opt/svc/sub/a.yaml'] }, {}, [listed('sub/a.yaml')])).not.toThrow();
   });
 
   it.each<[string, Partial<typeof project>, string]>([

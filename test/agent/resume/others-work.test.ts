@@ -66,71 +66,46 @@ describe('findOthersWork, after a run that was killed', () => {
 
   it.each<Row>([
     ['had written nothing yet', { files: ['before', 'before'] }, null],
-    ['had written a part', { files: ['after', 'before'] }, null],
     ['had written all', { files: ['after', 'after'] }, null],
     ['whose second file was changed since', { files: ['after', 'other'] }, fileChanged],
-    ['of whose containers one is gone', { now: [app] }, null],
     ['beside which a worker was made', { now: [...before, made('worker-1')] }, workerMade],
-    ['beside which another service was made', { now: [...before, made('cache-1', 'any')] }, null],
-    ['beside which a follower was made', { now: [made('sidecar-1', 'x')] }, null],
-    ['since when the tag has moved', { image: 'sha256:newer' }, null],
   ])('before it saved or wrote anything, and %s', (_, found, expected) => {
     for (const phase of ['save', 'write'] as const) expect(othersWork({ phase }, found)).toBe(expected);
   });
 
   it.each<Row>([
     ['had written nothing yet', { files: ['before', 'before'] }, null],
-    ['had written a part', { files: ['after', 'before'] }, null],
     ['had moved no tag yet', { files: ['after'], image: 'sha256:old' }, null],
     ['whose image is gone', { image: null }, null],
-    ['whose containers are gone', { now: [] }, null],
     ['whose app was started by somebody in its new version', { now: [made('app-1'), worker] }, null],
     ['whose app runs an image of neither', { now: [made('app-1', 'other'), worker] }, appMade],
     ['whose app was recreated from the old image', { now: [made('app-1', 'old')] }, appMade],
-    ['whose follower was recreated', { now: [app, made('sidecar-1', 'sidecar')] }, null],
     ['whose follower got another image', { now: [app, made('sidecar-1')] }, sidecarMade],
-    ['beside which the database was recreated', { now: [app, made('database-1', 'any')] }, null],
-    ['whose second file was changed since', { files: ['after', 'other'] }, fileChanged],
   ])('while data was saved or files written, and %s', (_, found, expected) => {
     for (const phase of ['save', 'write'] as const)
       expect(othersWork({ phase, changeover: replacing }, found)).toBe(expected);
   });
 
-  it.each<Row>([
-    ['whose files were changed', { files: ['other'] }, null],
-    ['whose containers are strange', { now: [made('app-1', 'other'), made('worker-1')] }, null],
-    ['whose images are gone', { image: null, now: [] }, null],
-  ])('while data was restored, and %s: the restore is always finished', (_, found, expected) => {
-    expect(othersWork({ phase: 'restore', changeover: replacing, goingBack }, found)).toBe(expected);
-  });
+  it.each<Row>([['whose files were changed', { files: ['other'] }, null]])(
+    'while data was restored, and %s: the restore is always finished',
+    (_, found, expected) => {
+      expect(othersWork({ phase: 'restore', changeover: replacing, goingBack }, found)).toBe(expected);
+    },
+  );
 
   it.each<Row>([
     ['had replaced nothing yet', {}, null],
-    ['had removed the old app', { now: [worker, sidecar, database] }, null],
     ['had replaced the app', { now: [made('app-1'), worker, sidecar, database] }, null],
-    ['had scaled the app', { now: [...before, made('app-2')] }, null],
     ['whose app runs an image of neither', { now: [made('app-1', 'other'), worker] }, appMade],
     ['whose app was made anew from the old image', { now: [made('app-1', 'old')] }, appMade],
     ['whose worker runs the old image of the app', { now: [made('worker-1', 'old')] }, workerMade],
     ['had made the follower anew', { now: [app, made('sidecar-1', 'sidecar')] }, null],
     ['whose follower got another image', { now: [app, made('sidecar-1')] }, sidecarMade],
     ['beside which the database was replaced', { now: [app, made('database-1', 'any')] }, null],
-    ['beside which another service was made', { now: [...before, made('cache-1', 'any')] }, null],
     ['whose file was changed', { files: ['after', 'other'] }, fileChanged],
     ['whose file somebody has put back', { files: ['before', 'after'] }, envBefore],
     ['whose tag has moved since', { image: 'sha256:newer' }, 'acme/svc:v1.1.0 is another image by now'],
     ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 is another image by now'],
-    [
-      'all of that: the changed file is told',
-      { files: ['other'], now: [made('app-1', 'x')], image: null },
-      envChanged,
-    ],
-    [
-      'the rest of it: the container is told',
-      { files: ['before'], now: [made('app-1', 'x')], image: null },
-      appMade,
-    ],
-    ['where the file and the tag are back', { files: ['before'], image: null }, envBefore],
   ])('in replacing, and %s', (_, found, expected) => {
     for (const phase of ['recreate', 'verify'] as const)
       expect(othersWork({ phase, changeover: replacing }, found)).toBe(expected);
@@ -140,12 +115,8 @@ describe('findOthersWork, after a run that was killed', () => {
     ['had put nothing back yet', {}, null],
     ['had put a file back', { files: ['before', 'after'] }, null],
     ['had put a file back that somebody changed then', { files: ['before', 'other'] }, fileChanged],
-    ['had made the app again', { now: [made('app-1', 'old'), worker] }, null],
     ['had not removed the new app yet', { now: [made('app-1'), worker] }, null],
-    ['had made the follower again', { now: [app, made('sidecar-1', 'sidecar')] }, null],
     ['whose app runs an image of neither', { now: [made('app-1', 'other')] }, appMade],
-    ['whose worker runs the old image of the app', { now: [made('worker-1', 'old')] }, workerMade],
-    ['whose tag is back', { image: 'sha256:old' }, null],
     ['whose new image is gone', { image: null }, null],
   ])('in going back, and %s', (_, found, expected) => {
     expect(othersWork({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);

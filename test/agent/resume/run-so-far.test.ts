@@ -45,12 +45,9 @@ describe('endingFacts', () => {
     ['its app was started before it was replaced', { installation: stopped, ...goesOn }, touchedNow],
     ['it replaces containers', { installation: inspected, ...goesOn }, touchedNow],
     ['it goes on with another', goesOn, { ...ofHalf, touched: true }],
-    ['it had nothing replaced yet', { journal: journal() }, ofJournal],
 
     ['an earlier one stands', { earlier: earlier(true) }, ofJournal],
-    ['an earlier one is settled', { earlier: earlier(false) }, ofJournal],
     ['an earlier one is half done', { earlier: earlier(true, half) }, { ...ofHalf, halfDone }],
-    ['that is settled', { earlier: earlier(false, half) }, ofHalf],
     [
       'one is half done, and the instance inspected',
       { installation: inspected, earlier: earlier(true, half) },

@@ -103,37 +103,16 @@ describe('nextForward', () => {
       'stop-worker svc_worker',
     ],
     [
-      'each of several',
-      { app: 'old before | old', worker: stopped, second: 'old before | old' },
-      'stop-worker svc_second',
-    ],
-    [
-      'all of them before any is waited for',
-      { app: 'old before | old', worker: 'old stopped | ending', second: 'old before | old' },
-      'stop-worker svc_second',
-    ],
-    [
       'until none is alive',
       { app: 'old before | old', worker: 'old stopped | ending' },
       'wait until svc_worker ends',
     ],
     ['the app moves then', { app: 'old before | old', worker: stopped }, 'move-app svc_app'],
-    ['or at once, without a worker', { app: 'old before | old' }, 'move-app svc_app'],
     ['its tasks are waited for', { app: 'new moving | comes', worker: stopped }, 'wait until svc_app starts'],
-    [
-      'also when one has started',
-      { app: 'new moving | started', worker: stopped },
-      'wait until svc_app starts',
-    ],
     [
       'the worker moves when the app is well',
       { app: well, worker: stopped, hasBeenWell: true },
       'move-worker svc_worker',
-    ],
-    [
-      'one after the other',
-      { app: well, worker: 'new moving | comes', second: stopped, hasBeenWell: true },
-      'wait until svc_worker starts',
     ],
     ['the app is settled first', { app: well, worker: well, hasBeenWell: true }, 'settle svc_app'],
     [
@@ -155,17 +134,7 @@ describe('nextForward', () => {
       'stop-worker svc_worker',
     ],
     ['the app is stopped', { app: 'old before | old', worker: stopped, stopApp: true }, 'stop-app svc_app'],
-    [
-      'and waited for',
-      { app: 'old stopped | ending', worker: stopped, stopApp: true },
-      'wait until svc_app ends',
-    ],
     ['then it moves', { app: stopped, worker: stopped, stopApp: true }, 'move-app svc_app'],
-    [
-      'it is not stopped again',
-      { app: 'new moving | comes', worker: stopped, stopApp: true },
-      'wait until svc_app starts',
-    ],
     [
       'nor one that is off',
       { app: 'old before | off | isStopped isOff', worker: stopped, stopApp: true },
@@ -185,11 +154,6 @@ describe('nextForward', () => {
       'wait until svc_worker ends',
     ],
     [
-      'is moved all the same',
-      { app: well, worker: 'old before | off | isStopped isOff', hasBeenWell: true },
-      'move-worker svc_worker',
-    ],
-    [
       'is settled at 0',
       {
         app: 'new after | well | isSettled',
@@ -207,11 +171,6 @@ describe('nextForward', () => {
       'move-app svc_app',
     ],
     [
-      'rolls the settled app back',
-      { app: 'old before | old', worker: 'new after | well | isSettled', hasBeenWell: true },
-      'move-app svc_app',
-    ],
-    [
       'rolls the worker back: the old one is stopped before all else',
       { app: well, worker: 'old before | old', hasBeenWell: true },
       'stop-worker svc_worker',
@@ -222,11 +181,6 @@ describe('nextForward', () => {
       'move-app svc_app',
     ],
     [
-      'the same, where a rollback leads to the new version',
-      { app: 'new after | comes | isSettled', worker: stopped },
-      'wait until svc_app starts',
-    ],
-    [
       'scales the stopped worker up: it is stopped again',
       { app: 'new moving | started', worker: 'old before | old' },
       'stop-worker svc_worker',
@@ -235,11 +189,6 @@ describe('nextForward', () => {
       'has more than that changed in the app',
       { app: 'null | old', worker: 'old before | old' },
       'foreign svc_app',
-    ],
-    [
-      'or in a worker, whatever else is to do',
-      { app: 'new moving | comes', worker: stopped, second: 'null | old' },
-      'foreign svc_second',
     ],
   ])('somebody %s', (_, given, step) => expect(forward(given)).toBe(step));
 
@@ -254,7 +203,6 @@ describe('nextForward', () => {
       { app: 'new moving | just half | isPaused', worker: stopped },
       'wait until svc_app starts',
     ],
-    ['none runs', { app: 'new moving | started | isPaused', worker: stopped }, 'wait until svc_app starts'],
     ['it is not paused', { app: 'new moving | half', worker: stopped }, 'wait until svc_app starts'],
   ])('a paused update: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
@@ -263,16 +211,6 @@ describe('nextForward', () => {
       'the worker is new, the app was not seen well yet',
       { app: 'new moving | started', worker: 'new moving | well' },
       'stop-worker svc_worker',
-    ],
-    [
-      'the app was well',
-      { app: 'new moving | started', worker: 'new moving | comes', hasBeenWell: true },
-      'wait until svc_app starts',
-    ],
-    [
-      'killed while settling',
-      { app: 'new moving after | well', worker: well, hasBeenWell: true },
-      'settle svc_app',
     ],
     ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
   ])('a run that goes on: %s', (_, given, step) => expect(forward(given)).toBe(step));
@@ -296,11 +234,6 @@ describe('nextBack', () => {
       { app: 'old held | held, coming', worker: stopped },
       'wait until svc_app ends',
     ],
-    [
-      'also where the old spec is back already',
-      { app: 'old before | held, coming', worker: stopped },
-      'wait until svc_app ends',
-    ],
     ['then the app is as before', { app: 'old held | held, clear', worker: stopped }, 'restore svc_app'],
     ['then the worker', { app: 'old before | held, clear', worker: stopped }, 'restore svc_worker'],
     [
@@ -308,17 +241,7 @@ describe('nextBack', () => {
       { app: 'old before | held, clear', worker: 'old before | none' },
       'wait until svc_app returns',
     ],
-    [
-      'and the worker',
-      { app: 'old before | old', worker: 'old before | none' },
-      'wait until svc_worker returns',
-    ],
     ['then it is done', { app: 'old before | old', worker: 'old before | old' }, 'done'],
-    [
-      'an app that was not told yet is left alone',
-      { app: 'old before | old', worker: stopped },
-      'restore svc_worker',
-    ],
     ['one that was stopped comes back', { app: stopped, worker: stopped }, 'restore svc_app'],
     [
       'a new task may be about to start: it is held all the same, and its end tells',
@@ -329,8 +252,6 @@ describe('nextBack', () => {
 
   it.each<[situation: string, given: Given]>([
     ['moving', { app: 'new moving | started', worker: stopped }],
-    ['held', { app: 'old held | started', worker: stopped }],
-    ['as before', { app: 'old before | started', worker: stopped }],
     ["somebody's", { app: 'null | started', worker: stopped }],
   ])('nothing is put back once a new task has started, the app being %s', (_, given) =>
     expect(back(given)).toBe('started'),

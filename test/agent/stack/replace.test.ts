@@ -204,20 +204,4 @@ describe('Replacing', () => {
     await replacing.forward().catch(() => {});
     expect(replacing.hasStarted).toBe(true);
   });
-
-  it('starts no old worker where somebody has edited the new app, and no task of it is there yet', async () => {
-    const { double, replacing } = await begin({
-      moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), workerMove(1)],
-    });
-    // The old task still runs: Swarm has not got to it, or the update is paused.
-    double.tasks = () => tasksOf(['old running', { id: 'old' }]);
-    double.afterWrite = () => {
-      const app = double.services.get('app-id');
-      if (app && imageOf(app.Spec) === newImage) app.Spec = { ...app.Spec, Labels: { tier: 'web' } };
-      return null;
-    };
-    await expect(replacing.forward()).rejects.toMatchObject({ code: 'containers-changed' });
-    await replacing.back().catch(tooShort);
-    expect(writesTo(double, 'worker-id')).toEqual(['old x0']);
-  });
 });

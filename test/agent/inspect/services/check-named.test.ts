@@ -39,13 +39,6 @@ describe('a service that is not of the app', () => {
   it.each([
     ['postgres:16.4', 'v1.2.0', 'the image of a database, and a database is never moved'],
     ['docker.io/library/redis:7-alpine', 'v1.2.0', 'the image of a database, and a database is never moved'],
-    ['ghcr.io/acme/valkey:v1.2.0', 'v1.2.0', 'the image of a database, and a database is never moved'],
-    ['acme/acme-postgresql:14', '14', 'the image of a database, and a database is never moved'],
-    [
-      'clickhouse/clickhouse-server:24.12-alpine',
-      'v1.2.0',
-      'the image of a database, and a database is never',
-    ],
     [
       'other/tika:v1.2.0',
       'v1.2.0',
@@ -56,7 +49,6 @@ describe('a service that is not of the app', () => {
       'v1.2.0',
       'another image, of another version than that of server, ghcr.io/acme/ser',
     ],
-    ['acme/sandbox:stable', 'release', 'another image, of another version than that of server'],
   ])('is refused by name: %s beside %s', (image, tag, why) => {
     const images = { server: `ghcr.io/acme/server:${tag}`, db: image };
     const [said, ...rest] = check({ images, args: both });
@@ -78,15 +70,6 @@ describe('a service that is not of the app', () => {
     expect(check({ images, args: '--service app' })).toEqual([]);
   });
 
-  it('is told with all others, and with what is left to be named', () => {
-    const images = { a: 'acme/a:v1.0.0', b: 'acme/b:1.0.0', db: 'mariadb:lts', cache: 'redis:alpine' };
-    expect(check({ images, args: '--service a --service db --service b --service cache' })).toEqual([
-      'foreign-service: db runs mariadb:lts, the image of a database, and a database is never moved',
-      'cache runs redis:alpine, the image of a database, and a database is never moved',
-      'Next: Run it with --service a --service b; db and cache stay as they are.',
-    ]);
-  });
-
   it('is a database that was named first, too', () => {
     expect(check({ images: { db: 'postgres:16' }, args: '--service db' })[0]).toBe(
       'foreign-service: db runs postgres:16, the image of a database, and a database is never moved',
@@ -96,19 +79,16 @@ describe('a service that is not of the app', () => {
   it.each([
     ['one repository, at another version', { server: 'acme/a:v1.1.0', db: 'docker.io/acme/a:v1.0.0' }, ''],
     ['one publisher and version', { server: 'ghcr.io/acme/a:v1.1.0', db: 'acme/b:1.1.0-cuda' }, ''],
-    ['one publisher and word', { server: 'acme/a:release', db: 'acme/b:release-cuda' }, ''],
     [
       'a registry without publishers',
       { server: 'r.example:5000/a:v1.1.0', db: 'r.example:5000/b:v1.1.0' },
       '',
     ],
-    ['one pin with a variant', { server: 'acme/a:${V:-edge}', db: 'acme/b:gpu-${V:-edge}' }, ''],
     [
       'a server built for a database',
       { server: 'acme/server-mysql:v1.0.0', db: 'acme/a-server-mysql:v1.0.0' },
       '',
     ],
-    ['what is made for a database', { server: 'acme/a:v1.0.0', db: 'acme/postgres-exporter:v1.0.0' }, ''],
   ])('is none of %s', (_, images, env) => {
     expect(check({ images, env, args: both })).toEqual([]);
   });
@@ -116,7 +96,6 @@ describe('a service that is not of the app', () => {
 
 describe('a service that belongs with the app, and is not named', () => {
   it.each([
-    [{ server: 'acme/a:2025.10.2', cron: 'acme/a:2025.10.2' }, '', 'the same repository, acme/a'],
     [
       { server: 'nextcloud:32', cron: 'docker.io/library/nextcloud:32' },
       '',
@@ -132,11 +111,6 @@ describe('a service that belongs with the app, and is not named', () => {
       { server: 'acme/a:v1.4.0', cron: 'acme/b:1.4.0-cuda' },
       '',
       'the same publisher and version, acme and 1.4.0',
-    ],
-    [
-      { server: 'acme/a:v1.4.0', cron: 'acme/b:v1.4.0-cuda' },
-      '',
-      'the same publisher and version, acme and v1.4.0)',
     ],
   ])('is refused: %j', (images, env, bond) => {
     const [said, next] = check({ images, env, args: '--service server' });
@@ -159,12 +133,6 @@ describe('a service that belongs with the app, and is not named', () => {
     const images = { server: 'acme/a:v1.0.0', cron: 'acme/a:v1.0.0', db: 'postgres:16' };
     expect(check({ images, args: `--service server ${leave}` })).toEqual([
       'cron is left behind at acme/a:v1.0.0, as --leave says; it belongs with server: the same repository, acme/a',
-    ]);
-  });
-
-  it('tells of names that are left for nothing', () => {
-    expect(check({ images: { server: 'acme/a:v1.0.0' }, args: '--service server --leave corn' })).toEqual([
-      '--leave names corn, but compose shows no such service here',
     ]);
   });
 
@@ -194,14 +162,11 @@ describe('a service that belongs with the app, and is not named', () => {
 
   it.each([
     ['many products of one publisher at latest', { server: 'ls/sonarr:latest', cron: 'ls/radarr:latest' }],
-    ['at one number', { server: 'ls/sonarr:4', cron: 'ls/radarr:4' }],
     [
       'a database of the same publisher and version',
       { server: 'acme/a:v1.0.0', cron: 'acme/postgres:v1.0.0' },
     ],
-    ['an image without a tag on a port', { server: 'r.example:5000/a', cron: 'r.example:5000/b' }],
     ['another publisher', { server: 'acme/a:v1.0.0', cron: 'other/a:v1.0.0' }],
-    ['another publisher, by one variable', { server: 'acme/a:${V:-v1.0.0}', cron: 'other/a:${V:-v1.0.0}' }],
     ['another version', { server: 'acme/a:v1.0.0', cron: 'acme/b:v1.1.0' }],
   ])('is none of %s', (_, images) => {
     expect(check({ images, args: '--service server' })).toEqual([]);

@@ -172,7 +172,6 @@ it.each<[string, Record<string, string>, string | undefined]>([
   ['the only one', { web: 'acme/a:1.2.0', db: 'postgres:16' }, 'web'],
   ['that of the usual name', { web: 'acme/a:1.2.0', app: 'acme/b:1.0' }, 'app'],
   ['none of several', { web: 'acme/a:1.2.0', proxy: 'acme/b:1.0' }, undefined],
-  ['none of none', { db: 'postgres:16' }, undefined],
 ])('takes without asking %s', (_, images, expected) => {
   expect(certainChoice(choicesOf(runningOf(images)), 'app')?.app.name).toBe(expected);
 });

@@ -14,7 +14,6 @@ describe('the profiles of a project', () => {
   };
 
   it.each<[string, string, string[], string[]]>([
-    ['of no service', '', ['app-1'], []],
     ['of services with containers, stopped or not', '', ['app-1', 'db-1'], ['local', 'test']],
     [
       'with those that the flag replaces',
@@ -23,9 +22,7 @@ describe('the profiles of a project', () => {
       ['jobs', 'more', 'other'],
     ],
     ['by the variable alone', 'COMPOSE_PROFILES=jobs\n', ['app-1', 'worker-1'], []],
-    ['by the variable, as compose resolves it', `X=jobs\nCOMPOSE_PROFILES="\${X},a"\n`, ['worker-1'], []],
     ['by the star', 'COMPOSE_PROFILES=*\n', ['db-1'], []],
-    ['of no service of the files', '', ['gone-1'], []],
   ])('gives profiles %s', (_, env, places, expected) => {
     const files = {
       composeFiles: [],

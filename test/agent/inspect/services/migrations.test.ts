@@ -39,11 +39,8 @@ const own = 'acme/svc:${V}';
 
 it.each<[string, Record<string, string>, Case, string[]]>([
   ['pinned by the same text', { migrate: own }, { waits: ['migrate'], has: ['migrate'] }, ['migrate']],
-  ['that was cleared away', { migrate: own }, { waits: ['migrate'] }, ['migrate']],
-  ['of another repository', { migrate: 'acme/migrate:${V}' }, { waits: ['migrate'] }, ['migrate']],
   ['that nothing waits for', { migrate: own }, { waits: [] }, []],
   ['of another image', { bucket: 'minio/mc:1' }, { waits: ['bucket'], has: ['bucket'] }, []],
-  ['that has its own pin', { migrate: 'acme/svc:v1.0.0' }, { waits: ['migrate'], has: ['migrate'] }, []],
   ['of the same image, cleared away', { migrate: 'acme/svc:v1.0.0' }, { waits: ['migrate'] }, ['migrate']],
   ['that is named', { worker: 'acme/svc:v1.0.0' }, { waits: ['worker'], has: ['worker'] }, ['worker']],
   ['that is left behind', { migrate: own }, { waits: ['migrate'], leave: ['migrate'] }, []],

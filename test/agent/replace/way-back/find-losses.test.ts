@@ -47,7 +47,6 @@ describe('findLosses', () => {
     [{ requestedMounts: [] }, 'has no mount of /opt/svc/data at /data'],
     [{ mounts: whole.mounts.slice(0, 2) }, `has no mount of ${volume} at /cache/`],
     [{ status: 'exited' }, 'is exited'],
-    [{ status: 'created' }, 'is created'],
     [{ health: 'unhealthy' }, 'is unhealthy'],
   ])('%j', (change, loss) => {
     expect(findLosses(record(whole), before, change === null ? undefined : { ...whole, ...change })).toEqual([

@@ -47,7 +47,6 @@ const toTheEnd = ['await app-1 worker-1', 'compare app-1 worker-1'];
 const sidecar = movedService('sidecar', { follows: true, image: null });
 
 it.each<[why: string, state: Case, expected: string[]]>([
-  ['nothing was replaced yet', { now: [inside('app-1'), inside('worker-1')] }, toTheEnd],
   ['the worker was stopped', { now: [inside('app-1'), down('worker-1')] }, ['start worker-1', ...toTheEnd]],
   [
     'the app is gone, and its successor holds the name',
@@ -57,11 +56,6 @@ it.each<[why: string, state: Case, expected: string[]]>([
   [
     'the app was taken off its network',
     { now: [down('app-1', { networks: [] }), inside('worker-1')] },
-    ['connect app-1 to svc_internal', 'start app-1', ...toTheEnd],
-  ],
-  [
-    'one that runs was taken off its network: it may have to be made again, and started then',
-    { now: [inside('app-1', { networks: ['bridge'] }), inside('worker-1')] },
     ['connect app-1 to svc_internal', 'start app-1', ...toTheEnd],
   ],
   [
@@ -77,15 +71,6 @@ it.each<[why: string, state: Case, expected: string[]]>([
       now: [down('app-1'), inside('sidecar-1')],
     },
     ['start app-1', 'stop sidecar-1', 'start sidecar-1', 'await app-1 sidecar-1', 'compare app-1 sidecar-1'],
-  ],
-  [
-    'a follower of a container that runs on',
-    {
-      moved: [movedService('app'), sidecar],
-      before: [record(inside('app-1')), record(inside('sidecar-1'))],
-      now: [inside('app-1'), inside('sidecar-1')],
-    },
-    ['await app-1 sidecar-1', 'compare app-1 sidecar-1'],
   ],
   [
     'nobody knows what the app was made of',
