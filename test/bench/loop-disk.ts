@@ -4,9 +4,7 @@ import { execa } from 'execa';
 /** What makes the file systems that are measured; xfs shares the blocks of a file that is copied by its own means. */
 const makers = { ext4: ['mkfs.ext4', '-q'], xfs: ['mkfs.xfs', '-q', '-m', 'reflink=1'] } as const;
 
-export type DiskKind = keyof typeof makers;
-
-export const diskKinds = Object.keys(makers) as DiskKind[];
+type DiskKind = keyof typeof makers;
 
 /** Mounts a file system of its own, on a loop device, in a directory that it makes. @throws where the machine cannot */
 export async function mountDisk(

@@ -1,7 +1,7 @@
 import { rename, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { FaultPlan } from './faults.ts';
-import { type Gate, Reply } from './reply.ts';
+import { Reply } from './reply.ts';
 
 /** A request as it came in. */
 export interface Asked {
@@ -22,7 +22,6 @@ export interface Asked {
 export interface DoorOptions {
   name: string;
   path: string;
-  gate: Gate;
   faults: FaultPlan;
   answer(asked: Asked, reply: Reply): void;
   /** Told of each request before it is answered, and of its answer. */
@@ -33,8 +32,6 @@ export interface DoorOptions {
 export class Door {
   readonly #options: DoorOptions;
   readonly #connections = new Set<Socket>();
-  readonly #replies = new Set<Reply>();
-  readonly #stale = new WeakSet<Socket>();
   #server: Server | null = null;
 
   constructor(options: DoorOptions) {
@@ -74,16 +71,6 @@ export class Door {
     if (file === 'goes') await rm(this.#options.path, { force: true });
   }
 
-  /** Connections that clients keep are dead from here on, which they find out by using them. */
-  makeStale(): void {
-    for (const socket of this.#connections) this.#stale.add(socket);
-  }
-
-  /** What was held back goes out. */
-  pump(): void {
-    for (const reply of this.#replies) reply.pump();
-  }
-
   async #serve(socket: Socket): Promise<void> {
     this.#connections.add(socket);
     socket.once('close', () => this.#connections.delete(socket));
@@ -113,25 +100,20 @@ export class Door {
         continue;
       }
       come = come.subarray(read.size);
-      if (this.#stale.has(socket)) {
-        socket.destroy();
-        return;
-      }
       await this.#answer(read.asked, socket);
     }
   }
 
   async #answer(asked: Asked, socket: Socket): Promise<void> {
-    const { faults, gate, name, answer, onRequest } = this.#options;
+    const { faults, name, answer, onRequest } = this.#options;
     const strike = faults.meet(asked.line, name);
     const keepsOpen = asked.headers.get('connection')?.toLowerCase() !== 'close';
-    const reply = new Reply({ socket, gate, strike, keepsOpen });
-    this.#replies.add(reply);
+    const reply = new Reply({ socket, strike, keepsOpen });
     onRequest(asked, reply);
     const { fault, isDone } = strike ?? { fault: null, isDone: true };
     if (fault?.kind === 'refuse' || fault?.kind === 'page') {
       // What happened is not told: the handler's own answer goes nowhere.
-      if (isDone) answer(asked, new Reply({ socket: nowhere(), gate, strike: null, keepsOpen }));
+      if (isDone) answer(asked, new Reply({ socket: nowhere(), strike: null, keepsOpen }));
       if (fault.kind === 'refuse') reply.refuse(fault.status ?? 500, fault.message ?? 'something went wrong');
       else reply.whole(fault.status ?? 403, fault.body ?? proxyPage, 'text/html');
     } else if (isDone) {
@@ -143,7 +125,6 @@ export class Door {
       reply.pump();
     }
     await reply.finished;
-    this.#replies.delete(reply);
   }
 }
 

@@ -30,7 +30,6 @@ export class EngineDouble {
   readonly #doors = new Map<string, Door>();
   readonly #servers = new Map<string, ContainerDouble>();
   readonly #faults = new FaultPlan();
-  readonly #gate = { isShut: false };
   readonly #state: EngineState;
   readonly #replies: { line: string; reply: Reply }[] = [];
   readonly #watching = new Set<(container: ContainerDouble) => void>();
@@ -108,17 +107,6 @@ export class EngineDouble {
     return () => void this.#watching.delete(tell);
   }
 
-  /** Resolves with the next updater that begins to run. */
-  nextStart(): Promise<ContainerDouble> {
-    return new Promise((resolve) => {
-      const stop = this.onStart((container) => {
-        if (!this.isUpdater(container)) return;
-        stop();
-        resolve(container);
-      });
-    });
-  }
-
   find(name: string): ContainerDouble | null {
     return (
       this.containers.find((each) => each.id === name || each.name === name) ??
@@ -179,21 +167,6 @@ export class EngineDouble {
     await Promise.all(this.#doorsOf(door).map((each) => each.open()));
   }
 
-  /** As behind a daemon that was started again: connections that clients have kept are dead. */
-  makeStale(): void {
-    for (const door of this.#doors.values()) door.makeStale();
-  }
-
-  /** Connections are taken, and not a byte is sent, also to those that are open. */
-  freeze(): void {
-    this.#gate.isShut = true;
-  }
-
-  thaw(): void {
-    this.#gate.isShut = false;
-    for (const door of this.#doors.values()) door.pump();
-  }
-
   /** The last whole answer to a request that matches, byte for byte. */
   recorded(match: RegExp): Buffer {
     const found = this.#replies.findLast(({ line }) => match.test(line));
@@ -212,7 +185,6 @@ export class EngineDouble {
     const door = new Door({
       name,
       path: join(this.#directory, `${name}.sock`),
-      gate: this.#gate,
       faults: this.#faults,
       answer: (asked: Asked, reply: Reply) => answer(this.#state, asked, reply),
       onRequest: ({ line }, reply) => {

@@ -5,14 +5,8 @@ import { placeIn, type Strike } from './faults.ts';
 /** Go sends longer ones in chunks, as it does not wait for their end to tell their length. */
 const longestMeasured = 2048;
 
-/** What holds back everything that an engine sends. */
-export interface Gate {
-  isShut: boolean;
-}
-
 export interface ReplyOptions {
   socket: Socket;
-  gate: Gate;
   strike: Strike | null;
   /** As the client has asked for it. */
   keepsOpen: boolean;
@@ -138,8 +132,8 @@ export class Reply {
 
   /** Sends what may be sent by now. */
   pump(): void {
-    const { socket, gate, strike } = this.#options;
-    if (gate.isShut || this.#isLate || this.#fate === 'stopped' || socket.destroyed) return;
+    const { socket, strike } = this.#options;
+    if (this.#isLate || this.#fate === 'stopped' || socket.destroyed) return;
     if (strike?.fault.kind === 'trickle') {
       this.#trickle(strike.fault.everyMs);
       return;
@@ -172,11 +166,11 @@ export class Reply {
   #trickle(everyMs?: number): void {
     this.#isLate = true;
     const step = () => {
-      const { socket, gate } = this.#options;
+      const { socket } = this.#options;
       if (socket.destroyed) return;
-      if (gate.isShut || this.#sent === this.#bytes.length) {
+      if (this.#sent === this.#bytes.length) {
         this.#isLate = false;
-        if (!gate.isShut && this.#isOver) this.#finish();
+        if (this.#isOver) this.#finish();
         return;
       }
       socket.write(this.#bytes.subarray(this.#sent, this.#sent + 1));
