@@ -6,11 +6,11 @@ import { execa } from 'execa';
 import { postgresImage } from '../rig/databases/postgres.ts';
 import type { Instance } from '../rig/instance.ts';
 import type { LayoutContext } from '../rig/layout.ts';
+import { mountLoop } from '../rig/loop-disk.ts';
 import { watchOutage } from '../rig/outage.ts';
 import type { TestHost } from '../rig/test-host.ts';
 import { onTestHost, startBenchInstance } from './bench-instance.ts';
 import { type Comparison, describeMachine, report } from './compare.ts';
-import { mountDisk } from './loop-disk.ts';
 
 /**
  * Section `restore` of scripts/bench: the additional downtime of the app for a restore point, compared with stop, tar, sync and
@@ -47,11 +47,11 @@ await onTestHost(async (host) => {
   for (const [at, profile] of profiles.entries()) {
     if (!profile.name.includes(only)) continue;
     const directory = join(host.directory, `disk${at}`);
-    const unmount = await mountDisk('ext4', directory, diskBytes);
+    const disk = await mountLoop('ext4', directory, diskBytes);
     try {
       all.push(await measure(host, `disk${at}`, profile));
     } finally {
-      await unmount();
+      await disk.unmount();
     }
   }
   report(all);

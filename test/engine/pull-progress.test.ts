@@ -93,13 +93,6 @@ it('knows no percent before every layer has told its size', () => {
   expect(meter.read(line('large', 'Downloading', 4_500, 9_000))?.percent).toBe(52);
 });
 
-it('gives no weight to a layer that comes in before it tells its size', () => {
-  const meter = new PullMeter();
-  for (const id of ['tiny', 'large']) meter.read(line(id, 'Pulling fs layer'));
-  expect(meter.read(line('tiny', 'Download complete'))).toBeNull();
-  expect(meter.read(line('large', 'Downloading', 50, 100))?.percent).toBe(50);
-});
-
 it.each<[string, boolean, string[]]>([
   ['nothing', false, []],
   ['nothing of words', false, ['', '']],

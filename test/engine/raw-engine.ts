@@ -47,69 +47,28 @@ export async function startRawEngine(answer: (request: string) => RawAnswer): Pr
   };
 }
 
-/** An answer, and the places in it where something begins or ends. */
-export interface Answer {
-  bytes: Buffer;
-  borders: Readonly<Record<string, number>>;
-}
-
 const head = (status: string, headers: string): string => `HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`;
 
-function bordersOf(text: string): Record<string, number> {
-  const statusEnd = text.indexOf('\r\n') + 2;
-  return {
-    'before the answer': 0,
-    'in the status line': 9,
-    'after the status line': statusEnd,
-    'in a header': statusEnd + 4,
-    'before the end of the headers': text.length - 2,
-  };
-}
+export const endOfChunks = '0\r\n\r\n';
 
-/** In chunks, one for each piece. */
-export function chunked(pieces: readonly (string | Buffer)[], type = 'application/json'): Answer {
-  const text = head('200 OK', `Content-Type: ${type}\r\nTransfer-Encoding: chunked`);
+/** An answer in chunks, one for each piece. */
+export function chunked(pieces: readonly (string | Buffer)[], type = 'application/json'): Buffer {
   const framed = pieces.map((piece) => {
     const bytes = Buffer.from(piece);
     return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
   });
-  const body = Buffer.concat(framed);
-  const first = Number(framed[0]?.indexOf('\n')) + 1;
-  return {
-    bytes: Buffer.concat([Buffer.from(text), body, Buffer.from('0\r\n\r\n')]),
-    borders: {
-      ...bordersOf(text),
-      'after the headers': text.length,
-      'in the head of a chunk': text.length + 1,
-      'after the head of a chunk': text.length + first,
-      'in the body': text.length + first + 3,
-      'before the end of a chunk': text.length + body.length - 2,
-      'before the last chunk': text.length + body.length,
-      'in the last chunk': text.length + body.length + 1,
-      'before the last line': text.length + body.length + 3,
-    },
-  };
+  const text = head('200 OK', `Content-Type: ${type}\r\nTransfer-Encoding: chunked`);
+  return Buffer.concat([Buffer.from(text), ...framed, Buffer.from(endOfChunks)]);
 }
 
-/** With its length. */
-export function measured(body: string, status = '200 OK'): Answer {
-  const text = head(status, `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`);
-  return {
-    bytes: Buffer.from(text + body),
-    borders: {
-      ...bordersOf(text),
-      'after the headers': text.length,
-      'in the body': text.length + 3,
-      'before the last byte': text.length + body.length - 1,
-    },
-  };
+/** An answer with its length. */
+export function measured(body: string, status = '200 OK'): Buffer {
+  const length = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  return Buffer.from(head(status, length) + body);
 }
 
-/** Without a body. */
-export function empty(): Answer {
-  const text = head('204 No Content', 'Api-Version: 1.45');
-  return { bytes: Buffer.from(text), borders: bordersOf(text) };
-}
+/** An answer without a body. */
+export const empty = (): Buffer => Buffer.from(head('204 No Content', 'Api-Version: 1.45'));
 
 /** A piece of a log as the engine frames it. */
 export function frame(text: string | Buffer, output = 1): Buffer {

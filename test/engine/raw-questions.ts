@@ -1,5 +1,5 @@
 import type { EngineSocket } from '../../src/engine/socket.ts';
-import { type Answer, chunked, empty, frame, measured } from './raw-engine.ts';
+import { chunked, empty, frame, measured } from './raw-engine.ts';
 
 const never = new AbortController().signal;
 const container = JSON.stringify({
@@ -10,7 +10,7 @@ const login = { username: 'u', password: 'p', serveraddress: 'registry' };
 
 /** What an engine is asked, and a good answer to it. */
 export interface Question {
-  answer: Answer;
+  answer: Buffer;
   ask(engine: EngineSocket): Promise<unknown>;
 }
 

@@ -1,14 +1,10 @@
 import { createServer } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outcome } from '../../src/progress/outcome.ts';
-import { startBadEngine } from '../rig/bad-engine.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
-import { plainPhases } from '../rig/phases.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { expectEnding, expectPins, expectUpKeepsVersion, nextRun } from './expect.ts';
 import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, releaseOf } from './install.ts';
-import { atMoment, engineSteps, onEngineStep, onLine } from './kill.ts';
 
 // The engine does what it is told and something comes of it: a container that cannot start, or is not well.
 
@@ -113,30 +109,6 @@ async function tryEdited(trial: Trial, { edit, mend, args = [] }: Edit): Promise
   await expectUpKeepsVersion(subject);
 }
 
-/** Every connection is cut, and none is taken for some seconds. */
-async function tryAway(trial: Trial): Promise<void> {
-  const subject = await trial.subject();
-  const before = await subject.look();
-  const to = await subject.publish();
-  const engine = await startBadEngine(`${subject.instance.directory}.sock`);
-  trial.finally(() => engine.close());
-  const { random, seed } = trial;
-  const k = 1 + (seed % (engineSteps + plainPhases.length));
-  const moment = k <= engineSteps ? onEngineStep(k) : onLine(plainPhases[k - engineSteps - 1] ?? 'pull');
-  const awayMs = random.pick([300, 2_000, 6_000]);
-  const start = () => subject.start(to, { socket: engine.socket });
-  const { run, why } = await atMoment(moment, subject.instance, start, async () => {
-    engine.down();
-    await sleep(awayMs);
-    engine.up();
-  });
-  const outcome = await expectEnding({ subject, before, to }, await run.done);
-  trial.note(`away for ${awayMs} ms ${why ?? `too late (${moment.name})`}: ${outcome}`);
-  expectThat(outcome === 'updated', `the run ended ${outcome}`);
-  await nextRun({ subject, before, to });
-  await expectPins(subject);
-}
-
 const handwritten: readonly InstallName[] = ['variable', 'inline', 'moved', 'env-file', 'canary'];
 const generated: readonly InstallName[] = ['generated', 'cluster-only', 'cluster'];
 const noDevice = "devices: ['/dev/there-is-none:/dev/there-is-none']";
@@ -156,7 +128,6 @@ const own = (
 });
 
 export const faults: readonly Fault[] = [
-  { ...own('the engine is out of reach for some seconds', kinds, 0, tryAway), tries: 23 },
   own('a taken port in a new generated file', generated, 0, async (trial) => {
     const { port } = await takePort(trial);
     await tryShipped(trial, { port: `${port}` });

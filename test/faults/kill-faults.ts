@@ -27,7 +27,6 @@ import {
   onEngineStep,
   onLine,
 } from './kill.ts';
-import { slowPull } from './slow-pull.ts';
 import type { Subject } from './subject.ts';
 
 // `kill -9` of the updater, and what comes next.
@@ -171,13 +170,6 @@ async function tryKillBetween(trial: Trial): Promise<void> {
   else await expectPins(subject);
 }
 
-async function tryKillSlowPull(trial: Trial): Promise<void> {
-  const attempt = await slowPull(trial);
-  await killOnce(trial, attempt, onLine('pull [1-9]', trial.random.below(1_500)));
-  await nextRun(attempt);
-  await expectPins(attempt.subject);
-}
-
 /** What the journal says of how that run ended; null where it is another run's, or did not end. */
 async function outcomeOf({ instance }: Subject, run: UpdaterRun): Promise<string | null> {
   const text = await instance.read('.svc-updater/journal.json').catch(() => '{}');
@@ -238,5 +230,4 @@ export const faults: readonly Fault[] = [
     ...kill('in a run that ends broken', 5, 0, { moment: anywhere }),
     run: (trial) => tryKillBad(trial, { env: { FAULT_APP: 'crash', FAULT_WORKER: 'crash' } }, 'broken'),
   },
-  { ...kill('in a slow pull', 4, 0, { moment: anywhere }), run: tryKillSlowPull },
 ];

@@ -1,17 +1,15 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { judgeGoodLog, judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { startInstance } from '../rig/instance.ts';
 import type { TestHost } from '../rig/test-host.ts';
-import { openOwnHost, ownDirectory, runInOwnHost } from './own-host.ts';
+import { ownDirectory, tryOnOwnHost } from './own-host.ts';
 
 // An engine of its own that runs containers with mapped users (userns-remap), and that gives every container options of
-// its log, limits and shared memory that no file says. Prints what is wrong, a line each, and ends with 0 where nothing
-// is.
+// its log, limits and shared memory that no file says.
 
 const flags = [
   ...['--userns-remap', 'daemon', '--default-shm-size', '100m', '--default-ulimit', 'nofile=5000:6000'],
@@ -56,13 +54,7 @@ async function tryUpdate(host: TestHost): Promise<string[]> {
   return facts.length > 0 ? [...facts, result.log] : [];
 }
 
-if (process.env.SVC_FAULTS_OWN_HOST === undefined) {
-  process.exitCode = await runInOwnHost(fileURLToPath(import.meta.url), []);
-} else {
-  await giveSubordinateUsers();
-  const own = await openOwnHost(flags);
-  const facts = await tryUpdate(own.host).catch((error: Error) => [error.stack ?? error.message]);
-  for (const fact of facts) console.log(fact);
-  await own.close();
-  process.exit(facts.length > 0 ? 1 : 0);
-}
+await tryOnOwnHost(import.meta.filename, ({ host }) => tryUpdate(host), {
+  flags,
+  prepare: giveSubordinateUsers,
+});

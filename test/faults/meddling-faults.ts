@@ -39,7 +39,7 @@ interface Meddling {
 }
 
 const calls: readonly Meddling[] = [
-  { args: ['up', '-d'] },
+  { args: ['up', '-d'], shortTries: 1 },
   { args: ['up', '-d', '--force-recreate'], shortTries: 1 },
   { args: ['up', '-d', '--force-recreate'], slowDb: true },
   { args: ['up', '-d', '--force-recreate', 'db'] },

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { parseLine } from '../../src/progress/line.ts';
 import { judgeUpdated } from '../judge/judge.ts';
@@ -9,11 +8,10 @@ import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { launched } from './comeback.ts';
-import { type OwnHost, openOwnHost, runInOwnHost } from './own-host.ts';
+import { type OwnHost, tryOnOwnHost } from './own-host.ts';
 
 // An engine that is upgraded with live-restore while containers are replaced: all of them run on, and its socket is a
-// new file, so that the one that was mounted leads nowhere. Prints what is wrong, a line each, and ends with 0 where
-// nothing is.
+// new file, so that the one that was mounted leads nowhere.
 
 const toNext = ['--target', 'v1.1.0'];
 const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
@@ -72,12 +70,4 @@ async function tryUpgrade({ host, engine }: OwnHost): Promise<string[]> {
   return facts.length > 0 ? [...facts, lost.log, back.log, next.log] : [];
 }
 
-if (process.env.SVC_FAULTS_OWN_HOST === undefined) {
-  process.exitCode = await runInOwnHost(fileURLToPath(import.meta.url), []);
-} else {
-  const own = await openOwnHost(['--live-restore']);
-  const facts = await tryUpgrade(own).catch((error: Error) => [error.stack ?? error.message]);
-  for (const fact of facts) console.log(fact);
-  await own.close();
-  process.exit(facts.length > 0 ? 1 : 0);
-}
+await tryOnOwnHost(import.meta.filename, tryUpgrade, { flags: ['--live-restore'] });

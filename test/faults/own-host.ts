@@ -84,3 +84,24 @@ export async function openOwnHost(
   };
   return current;
 }
+
+/**
+ * A program that tries something on an engine of its own: prints what is wrong, a line each, and ends with 0 where nothing is.
+ * @param prepare before the engine starts
+ */
+export async function tryOnOwnHost(
+  script: string,
+  tryIt: (own: OwnHost) => Promise<string[]>,
+  { flags = [], prepare }: { flags?: readonly string[]; prepare?: () => Promise<void> } = {},
+): Promise<void> {
+  if (process.env[variable] === undefined) {
+    process.exitCode = await runInOwnHost(script, []);
+    return;
+  }
+  await prepare?.();
+  const own = await openOwnHost(flags);
+  const facts = await tryIt(own).catch((error: Error) => [error.stack ?? error.message]);
+  for (const fact of facts) console.log(fact);
+  await own.close();
+  process.exit(facts.length > 0 ? 1 : 0);
+}

@@ -8,7 +8,6 @@ import { plainPhases } from '../rig/phases.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
 import {
   type Allowance,
-  expectBroughtBack,
   expectEnding,
   expectPins,
   expectUpdated,
@@ -19,7 +18,6 @@ import { expectThat, type Fault, type Trial } from './fault.ts';
 import { type InstallName, installNames, installs } from './install.ts';
 import { atMoment, killAt, onEngineStep, onLine } from './kill.ts';
 import { meddlingFaults } from './meddling-faults.ts';
-import { slowPull } from './slow-pull.ts';
 import type { Subject } from './subject.ts';
 
 // What people do while an update is on, or after one has failed.
@@ -137,42 +135,6 @@ async function tryTwo(trial: Trial): Promise<void> {
   await nextRun({ subject, before, to });
 }
 
-/** Both at the same time: one of them gets to the end, the other is refused or has nothing to do. */
-async function tryTwins(trial: Trial): Promise<void> {
-  const subject = await trial.subject();
-  const before = await subject.look();
-  const to = await subject.publish();
-  const results = await Promise.all([subject.update(to), subject.update(to)]);
-  const ends = results.map((result) => endingOf(result)).sort();
-  trial.note(`both at once: ${ends.join(', ')}`);
-  expectThat(ends.includes('updated'), `neither reached its end: ${ends.join(', ')}`);
-  expectThat(ends.includes('refused') || ends.includes('unchanged'), `two at once: ${ends.join(', ')}`);
-  await expectUpdated({ subject, before, to });
-  await nextRun({ subject, before, to });
-}
-
-/** `docker compose up -d` by hand while the updater pulls. */
-async function tryOperatorsUp(trial: Trial): Promise<void> {
-  const { subject, before, to } = await slowPull(trial);
-  const run = subject.start(to);
-  await run.waitFor(/pull [1-9]\d?% .* of 2 MB/);
-  await sleep(trial.random.below(trial.random.pick([500, 2_500])));
-  // Where the pull ends meanwhile, both replace the same containers: compose's call may lose that, the instance may not.
-  await subject.instance.compose('up', '-d').catch((error: Error) => {
-    if (
-      !/already in use by container|No such container|already in progress|marked for removal/.test(
-        error.message,
-      )
-    )
-      throw error;
-    trial.note('the call by hand met the update');
-  });
-  const outcome = await expectEnding({ subject, before, to }, await run.done);
-  trial.note(`by hand in mid-pull: ${outcome}`);
-  await nextRun({ subject, before, to });
-  await expectUpKeepsVersion(subject);
-}
-
 /** A killed update is mended by hand; months later another one is started. */
 async function tryByHand(trial: Trial): Promise<void> {
   const subject = await trial.subject();
@@ -227,24 +189,10 @@ async function tryByHand(trial: Trial): Promise<void> {
   await expectUpKeepsVersion(subject);
 }
 
-/** A floating tag was pulled and the update failed: nothing of it waits for the operator's own `up`. */
-async function tryFailedFloating(trial: Trial): Promise<void> {
-  const subject = await trial.subject();
-  const before = await subject.look();
-  const bad = await subject.publish({ entrypoint: ['/bin/there-is-no-such-file'] });
-  const result = await subject.update(bad);
-  expectThat(endingOf(result) === 'failed', `the run ended ${endingOf(result)}, not failed`);
-  await expectBroughtBack({ subject, before, to: bad });
-  await expectUpKeepsVersion(subject);
-  trial.note('failed, and the operator’s own up started nothing new');
-  await nextRun({ subject, before: await subject.look(), to: await subject.publish() });
-}
-
 const interrupt = (run: UpdaterRun) => run.kill('SIGINT');
 
 export const faults: readonly Fault[] = [
   person('a second updater in mid-run', few, [6, 0], tryTwo),
-  person('two updaters at the same moment', few, [6, 0], tryTwins),
   person('a file is edited in mid-run, each phase', installNames, [14, 0], tryEdit),
   person('Ctrl-C in each phase', few, [14, 0], (trial) => trySignal(trial, interrupt, 130)),
   person('docker stop in each phase', few, [14, 0], (trial) => trySignal(trial, (run) => run.stop(), 143)),
@@ -258,18 +206,6 @@ export const faults: readonly Fault[] = [
       }),
     ),
   ),
-  person(
-    'docker compose up -d during the pull',
-    ['variable', 'moved', 'default-latest', 'inline'],
-    [4, 1],
-    tryOperatorsUp,
-  ),
   person('a person mends a killed run, and updates later', few, [8, 1], tryByHand),
-  person(
-    'a floating tag fails, then docker compose up -d',
-    ['moved', 'default-latest', 'canary'],
-    [3, 0],
-    tryFailedFloating,
-  ),
   ...meddlingFaults,
 ];

@@ -1,6 +1,4 @@
-import { type FSWatcher, readFileSync, watch } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { askEngine, type ContainerInspection, engineSocket } from '../rig/engine-api.ts';
 import { type Moment, onFileChange, onLine } from './kill.ts';
@@ -89,62 +87,3 @@ export const rollbackSteps: readonly Moment[] = [
   onTools('restore'),
   onLine(/it equals the restore point/),
 ];
-
-/** The k-th change, counted from 1, of the journal from `save` on, or of the record of a restore point. */
-export function onRecord(k: number): Moment {
-  return {
-    name: `at record ${k}`,
-    watch: async ({ directory }, now) => {
-      const watchers = new Map<string, FSWatcher>();
-      const known = new Map<string, string>();
-      let count = 0;
-      const changed = (path: string, file: string) => {
-        const word = read(join(path, file));
-        if (word === null || known.get(path) === word) return;
-        known.set(path, word);
-        count++;
-        if (count === k) now(`record ${k}: ${file} ${word}`);
-      };
-      const look = (path: string) => {
-        if (watchers.has(path)) return;
-        try {
-          const watcher = watch(path, (_, file) => {
-            if (file === null) return;
-            if (file === 'journal.json' || file === 'point.json') return changed(path, file);
-            if (file === '.svc-updater' || file === 'restore' || isRun.test(file)) look(join(path, file));
-          });
-          watcher.on('error', () => {});
-          watchers.set(path, watcher);
-          if (isRun.test(path)) changed(path, 'point.json');
-        } catch {
-          // It is not there yet, or gone again.
-        }
-      };
-      const state = join(directory, '.svc-updater');
-      for (const path of [directory, state, join(state, 'restore')]) look(path);
-      known.set(state, read(join(state, 'journal.json')) ?? '');
-      return {
-        stop: () => {
-          for (const watcher of watchers.values()) watcher.close();
-        },
-      };
-    },
-  };
-}
-
-const isRun = /\d{8}T\d{6}Z$/i;
-
-/** How far a record says that the run is; null before `save`. */
-function read(path: string): string | null {
-  try {
-    const { point, phase, started, outcome } = JSON.parse(readFileSync(path, 'utf8'));
-    if (path.endsWith('point.json'))
-      return [point.at && 'complete', point.hashes && 'hashed', point.back && 'with the run']
-        .filter(Boolean)
-        .join();
-    if (phase === 'pull' || phase === 'plan') return null;
-    return [phase, point?.state, started && 'started', outcome?.outcome].filter(Boolean).join(', ');
-  } catch {
-    return null;
-  }
-}

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { differs } from '../judge/differs.ts';
 import { judgeUpdated } from '../judge/judge.ts';
@@ -8,11 +7,10 @@ import { look } from '../judge/look.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
 import { startInstance } from '../rig/instance.ts';
 import type { TestHost } from '../rig/test-host.ts';
-import { openOwnHost, runInOwnHost } from './own-host.ts';
+import { tryOnOwnHost } from './own-host.ts';
 
 // An instance in cluster mode on an engine of its own: a Swarm manager, with an attachable overlay network that the
-// instance's proxy and app are in, and other people's tasks beside it. Prints what is wrong, a line each, and ends with 0 where
-// nothing is.
+// instance's proxy and app are in, and other people's tasks beside it.
 
 const docker = async (...args: string[]): Promise<string> =>
   (await execa('docker', args, { stdin: 'ignore', timeout: 60_000 })).stdout;
@@ -80,12 +78,4 @@ async function tryUpdate(host: TestHost): Promise<string[]> {
   return facts.length > 0 ? [...facts, result.log] : [];
 }
 
-if (process.env.SVC_FAULTS_OWN_HOST === undefined) {
-  process.exitCode = await runInOwnHost(fileURLToPath(import.meta.url), []);
-} else {
-  const own = await openOwnHost();
-  const facts = await tryUpdate(own.host).catch((error: Error) => [error.stack ?? error.message]);
-  for (const fact of facts) console.log(fact);
-  await own.close();
-  process.exit(facts.length > 0 ? 1 : 0);
-}
+await tryOnOwnHost(import.meta.filename, ({ host }) => tryUpdate(host));

@@ -36,12 +36,6 @@ describe('HostPaths', () => {
     expect(paths.isMountPoint('/compose/.env')).toBe(false);
   });
 
-  it('leaves a path alone that is mounted under its own name', async () => {
-    await mkdir(join(root, 'svc'));
-    const paths = new HostPaths([bind(join(root, 'svc'), join(root, 'svc'))]);
-    expect(await paths.give(join(root, 'svc'))).toBeNull();
-  });
-
   it('gives a host path by a link, once, with the directories above it', async () => {
     await mkdir(join(root, 'compose/data'), { recursive: true });
     const host = join(root, 'opt/deep/svc');
@@ -64,16 +58,6 @@ describe('HostPaths', () => {
     ]);
     expect(await paths.giveDirectories()).toEqual([{ link: join(root, 'srv/two'), to: join(root, 'two') }]);
     expect(await readlink(join(root, 'srv/two'))).toBe(join(root, 'two'));
-  });
-
-  it('links beneath a directory that exists here already', async () => {
-    await mkdir(join(root, 'mounted/svc'), { recursive: true });
-    await mkdir(join(root, 'etc'));
-    const paths = new HostPaths([bind(join(root, 'etc'), join(root, 'mounted'))]);
-    expect(await paths.give(join(root, 'etc/svc'))).toEqual({
-      link: join(root, 'etc/svc'),
-      to: join(root, 'mounted/svc'),
-    });
   });
 
   it('refuses a path that exists here, with the mount to use', async () => {

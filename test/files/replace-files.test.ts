@@ -1,21 +1,17 @@
 import {
   chmod,
   chown,
-  type FileHandle,
-  link,
   lstat,
   mkdir,
   mkdtemp,
-  open,
   readdir,
   readFile,
-  readlink,
   rm,
   symlink,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { disk } from '../../src/files/file-system.ts';
 import {
@@ -110,50 +106,6 @@ describe('replaceFiles', () => {
     }
   });
 
-  it('writes through a symbolic link', async () => {
-    await mkdir(at('real'));
-    await writeFile(at('real/.env'), 'L=1\n');
-    await rm(at('.env'));
-    await symlink('real/.env', at('.env'));
-    const records = await replaceFiles([{ path: at('.env'), before: 'L=1\n', after: 'L=2\n' }], {
-      run,
-      backup: at('backup'),
-    });
-    expect((await lstat(at('.env'))).isSymbolicLink()).toBe(true);
-    expect(await text('real/.env')).toBe('L=2\n');
-    expect(await restoreFiles(records)).toEqual([]);
-    expect(await text('real/.env')).toBe('L=1\n');
-  });
-
-  it('keeps apart two files of one name', async () => {
-    await mkdir(at('sub'));
-    await writeFile(at('sub/.env'), 'S\n');
-    await replaceFiles(
-      [
-        { path: at('.env'), before: 'A=1\r\n', after: 'x' },
-        { path: at('sub/.env'), before: 'S\n', after: 'y' },
-      ],
-      { run, backup: at('backup') },
-    );
-    expect(await Promise.all((await readdir(at('backup'))).map((name) => text(`backup/${name}`)))).toEqual(
-      expect.arrayContaining(['A=1\r\n', 'S\n']),
-    );
-  });
-
-  it('puts everything back, new files removed', async () => {
-    const records = await replaceFiles(
-      [
-        { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
-        { path: at('new.env'), before: null, after: 'B=1\n' },
-      ],
-      { run, backup: at('backup') },
-    );
-    expect(await restoreFiles(records)).toEqual([]);
-    expect(await text('.env')).toBe('A=1\r\n');
-    expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
-    expect(await restoreFiles(records)).toEqual([]);
-  });
-
   it('leaves alone what somebody changed since, and names it', async () => {
     const records = await replaceFiles(
       [
@@ -184,62 +136,6 @@ describe('replaceFiles', () => {
     });
     expect(await text('.env')).toBe('A=1\r\n');
     expect(await text('compose.yaml')).toBe('old\n');
-  });
-
-  it('puts the first back when the second cannot be written', async () => {
-    await mkdir(at('gone'));
-    await writeFile(at('gone/compose.yaml'), 'old\n');
-    // A name so long that the temporary one beside it is too long for any file system.
-    const long = `${'n'.repeat(250)}`;
-    await writeFile(at(long), 'old\n');
-    await expect(
-      replaceFiles(
-        [
-          { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
-          { path: at(long), before: 'old\n', after: 'new\n' },
-        ],
-        { run, backup: null },
-      ),
-    ).rejects.toMatchObject({ code: 'write-failed' });
-    expect(await text('.env')).toBe('A=1\r\n');
-    expect(await text(long)).toBe('old\n');
-    expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml', 'gone', long].sort());
-  });
-
-  it('never writes into the file itself: whoever has it open sees all of the old text', async () => {
-    await link(at('.env'), at('opened-before'));
-    await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' }], { run, backup: null });
-    expect(await text('opened-before')).toBe('A=1\r\n');
-    expect(await text('.env')).toBe('A=2\r\n');
-  });
-
-  it('has backup and new text on the disk before the name changes hands, and the name after', async () => {
-    const synced: string[] = [];
-    const file = await open(at('.env'));
-    const prototype = Object.getPrototypeOf(file) as FileHandle;
-    await file.close();
-    const sync = prototype.sync;
-    prototype.sync = async function (this: FileHandle) {
-      const path = relative(root, await readlink(`/proc/self/fd/${this.fd}`));
-      synced.push(`${path} while .env is ${JSON.stringify(await text('.env'))}`);
-      return sync.call(this);
-    };
-    try {
-      await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' }], {
-        run,
-        backup: at('backup/run'),
-      });
-    } finally {
-      prototype.sync = sync;
-    }
-    expect(synced).toEqual([
-      'backup/run/.env while .env is "A=1\\r\\n"',
-      'backup/run while .env is "A=1\\r\\n"',
-      'backup while .env is "A=1\\r\\n"',
-      ' while .env is "A=1\\r\\n"',
-      '..env.svc-updater-20261121T104207Z while .env is "A=1\\r\\n"',
-      ' while .env is "A=2\\r\\n"',
-    ]);
   });
 
   it('writes nothing, and keeps no backup, where the journal cannot be written', async () => {
@@ -283,38 +179,11 @@ describe('replaceFiles', () => {
     expect(await text('.env')).toBe('A=1\r\n');
     expect((await readdir(root)).sort()).toEqual(['.env', 'compose.yaml', 'linked.env']);
   });
-
-  it('says what went wrong first where the files could not be put back', async () => {
-    const failing = (code: string) => async () => {
-      throw Object.assign(new Error(`${code}: on purpose`), { code, syscall: 'any' });
-    };
-    let renames = 0;
-    const fs = {
-      ...disk,
-      rename: (from: string, to: string) => (renames++ > 0 ? failing('EIO')() : disk.rename(from, to)),
-    };
-    await expect(replaceFiles(both(), { run, backup: null, fs })).rejects.toMatchObject({
-      code: 'files-not-back',
-      message: 'the files could not be put back: EIO: on purpose',
-      detail: ['EIO: on purpose'],
-    });
-  });
 });
 
 describe('restoreFiles', () => {
   const replaceBoth = async (): Promise<FileRecord[]> =>
     JSON.parse(JSON.stringify(await replaceFiles(both(), { run, backup: at('backup') })));
-
-  it('puts back what another process replaced', async () => {
-    const records = await replaceBoth();
-    expect(records.map(({ path, backup }) => [path, backup])).toEqual([
-      [at('.env'), at('backup/.env')],
-      [at('compose.yaml'), at('backup/compose.yaml')],
-    ]);
-    expect(await restoreFiles(records)).toEqual([]);
-    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
-    expect(await text('backup/.env')).toBe('A=1\r\n');
-  });
 
   it('gives it the rights of the file that is there, whatever the record and the backup say', async () => {
     const [env, ...others] = await replaceBoth();
@@ -354,15 +223,6 @@ describe('restoreFiles', () => {
     });
     expect(await restoreFiles(records, { texts: new Map([[at('.env'), 'A=1\r\n']]) })).toEqual([]);
     expect(await text('.env')).toBe('A=1\r\n');
-  });
-
-  it('puts back from the old texts where the backups are gone', async () => {
-    const records = await replaceBoth();
-    await rm(at('backup'), { recursive: true });
-    expect(await restoreFiles(records, { texts: new Map(both().map((it) => [it.path, it.before])) })).toEqual(
-      [],
-    );
-    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
   });
 
   it('leaves alone a new file that somebody has written to since', async () => {

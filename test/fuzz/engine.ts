@@ -39,7 +39,7 @@ const words = [
 const names = fc.constantFrom(...Object.keys(questions));
 const patience = { query: 20_000, registry: 20_000, work: 20_000, pullSilence: 20_000, logSilence: 20_000 };
 
-let answer: (request: string) => Buffer = () => version.bytes;
+let answer: (request: string) => Buffer = () => version;
 let engine: ReturnType<typeof startRawEngine> | null = null;
 
 /** Whatever an engine answers, or what stands for one: it is read, or a fault. */
@@ -48,12 +48,12 @@ export const engineAnswers: Target<{ name: string; bytes: Buffer; isOfVersion: b
   share: 40,
   cases: fc.tuple(names, fc.nat(4)).chain(([name, which]) => {
     const isOfVersion = which === 0;
-    const { bytes: sample } = isOfVersion ? version : (questions[name] as Question).answer;
+    const sample = isOfVersion ? version : (questions[name] as Question).answer;
     const [, body = ''] = sample.toString().split('\r\n\r\n');
     const json = parseObject(body.replace(/(^|\r\n)[0-9a-f]+\r\n|\r\n$/g, ''));
     const bytes = mutatedBytes(fc.constant(sample), words);
-    const answers = mutatedJson(fc.constantFrom<unknown>(json, json, json, json, null, [])).map(
-      (value) => measured(JSON.stringify(value) ?? '').bytes,
+    const answers = mutatedJson(fc.constantFrom<unknown>(json, json, json, json, null, [])).map((value) =>
+      measured(JSON.stringify(value) ?? ''),
     );
     return fc.record({
       name: fc.constant(name),
@@ -66,7 +66,7 @@ export const engineAnswers: Target<{ name: string; bytes: Buffer; isOfVersion: b
     engine ??= startRawEngine((request) => ({ bytes: answer(request), end: 'hang up' }));
     const { path, requests } = await engine;
     requests.length = 0;
-    const whole = isOfVersion ? question.answer.bytes : version.bytes;
+    const whole = isOfVersion ? question.answer : version;
     answer = (request) => (request.startsWith('GET /version ') === isOfVersion ? bytes : whole);
     try {
       expectPlain(await question.ask(new EngineSocket(path, { patience })));

@@ -66,13 +66,6 @@ function expectReleases(content: unknown): void {
   if (releases.length > 0) assert.deepEqual(releasesOf({ releases }, { withAssets: true }), releases);
 }
 
-export const feedPages: Target<unknown> = {
-  name: 'feed-pages',
-  share: 100,
-  cases: mutatedJson(page),
-  check: expectReleases,
-};
-
 const links = mutatedText(
   fc.constantFrom(
     '<https://feed.example/a?page=2>; rel="next"',

@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Reader } from '../../src/wire/reader.ts';
 import { EndlessEvent, readEvents } from '../../src/wire/reader-events.ts';
-import { readHistory, readProblem, readStatus, readToldRun } from '../../src/wire/reader-shapes.ts';
 import {
   problemShape,
   rollbackOfferShape,
   runShape,
   statusShape,
   toldRunShape,
-  versionShape,
 } from '../../src/wire/status.ts';
 import { door, check as expectDescribed, origin, path } from '../instance/http/ask.ts';
 import { MemoryService, record, rollbackOffer } from '../instance/http/memory-service.ts';
@@ -180,22 +178,6 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
     if (run.kind === 'ok') isSame(toldRunShape, run.value);
     if (runs.kind === 'ok') for (const one of runs.value) isSame(runShape, one);
     if (offer.kind === 'ok') isSame(rollbackOfferShape, offer.value);
-  },
-};
-
-/** The same of a value of any form. */
-export const values: Target<unknown> = {
-  name: 'answered-values',
-  share: 60,
-  cases: fc.oneof(fc.jsonValue(), mutatedJson(fc.constantFrom(...answers))),
-  check(given) {
-    const value = JSON.parse(JSON.stringify(given) ?? 'null');
-    const status = readStatus(value);
-    if (status) isSame('channel' in status ? statusShape : versionShape, status);
-    const run = readToldRun(value);
-    if (run) isSame(toldRunShape, run);
-    for (const one of readHistory([value]) ?? []) isSame(runShape, one);
-    isSame(problemShape, readProblem(value, 409));
   },
 };
 

@@ -1,8 +1,8 @@
 import { archives } from './archive.ts';
 import { engineAnswers } from './engine.ts';
 import { env, templates } from './env-file.ts';
-import { feedAnswers, feedPages } from './feed.ts';
-import { requests, serverAnswers, streams, values } from './http.ts';
+import { feedAnswers } from './feed.ts';
+import { requests, serverAnswers, streams } from './http.ts';
 import { eventLines, logBytes, logs } from './line.ts';
 import { composeFiles, composeView, envView, pins } from './pins.ts';
 import { proofs, releaseFiles, trusts } from './proof.ts';
@@ -11,19 +11,7 @@ import type { Target } from './target.ts';
 
 /** All that reads what comes from outside. */
 export const targets: readonly Target<unknown>[] = [
-  ...[
-    env,
-    templates,
-    pins,
-    composeFiles,
-    composeView,
-    envView,
-    eventLines,
-    logs,
-    logBytes,
-    feedPages,
-    feedAnswers,
-  ],
+  ...[env, templates, pins, composeFiles, composeView, envView, eventLines, logs, logBytes, feedAnswers],
   ...[
     releaseFiles,
     proofs,
@@ -34,7 +22,6 @@ export const targets: readonly Target<unknown>[] = [
     keptFiles,
     requests,
     serverAnswers,
-    values,
     streams,
     engineAnswers,
   ],

@@ -3,7 +3,7 @@ import { mkdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 
-/** A disk of its own in a file, as a NAS has it. */
+/** A disk of its own in a file. */
 export interface LoopDisk {
   directory: string;
   unmount(): Promise<void>;
@@ -13,11 +13,11 @@ export interface LoopDisk {
 const folders = ['/usr/sbin', '/sbin', '/usr/bin', '/bin'];
 
 /**
- * Mounts a btrfs or an xfs in a directory that it makes.
+ * Mounts a file system of its own in a directory that it makes.
  * @throws where the machine cannot: that is no reason to leave a test out
  */
 export async function mountLoop(
-  kind: 'btrfs' | 'xfs',
+  kind: 'btrfs' | 'xfs' | 'ext4',
   directory: string,
   bytes = 1_000_000_000,
 ): Promise<LoopDisk> {

@@ -3,6 +3,7 @@ import { endWell, repeatEnding, reportEnding } from '../../../src/agent/log/endi
 import { type EndingFacts, nothingKnown } from '../../../src/agent/log/ending-facts.ts';
 import { Log } from '../../../src/agent/log/log.ts';
 import { outcomeOf } from '../../../src/progress/outcome.ts';
+import { Cancelled } from '../../../src/progress/stops.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
 
 const project = { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/compose.yaml'], envFiles: [] };

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listen, watchStops } from '../../../src/engine/api/events.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { type Answer, chunked, startRawEngine } from '../raw-engine.ts';
+import { chunked, startRawEngine } from '../raw-engine.ts';
 import { startEngine } from './http-engine.ts';
 
 async function streams() {
@@ -117,14 +117,6 @@ describe('listen', () => {
     news.close();
   });
 
-  it('lets nobody wait longer than they want', async () => {
-    const { engine } = await streams();
-    const news = listen(engine, { container: ['a1'] });
-    await news.next(forever);
-    await news.next(50);
-    news.close();
-  });
-
   it('is content where no engine answers', async () => {
     const address = { host: 'unix:///nonexistent/docker.sock', tls: [], configDirectory: '/nonexistent' };
     const news = listen(new Engine(address, { home: '/' }), { container: ['a1'] });
@@ -151,7 +143,7 @@ it('knows which containers were told to stop and have not ended', async () => {
 
 const event = (Action: string, ID: string) => `${JSON.stringify({ Action, Actor: { ID } })}\n`;
 
-async function watch(answer: Answer['bytes'], end: 'hang' | 'hang up') {
+async function watch(answer: Buffer, end: 'hang' | 'hang up') {
   const raw = await startRawEngine(() => ({ bytes: answer, end }));
   onTestFinished(() => raw.close());
   const engine = new Engine({ host: `unix://${raw.path}`, tls: [], configDirectory: '/' }, { home: '/' });
@@ -163,16 +155,10 @@ async function watch(answer: Answer['bytes'], end: 'hang' | 'hang up') {
 describe('watchStops', () => {
   const told = [event('kill', 'a'), event('kill', 'b').slice(0, 9), event('kill', 'b').slice(9)];
 
-  it('tells who was told to stop and has not ended, by lines that come in pieces', async () => {
-    const { bytes } = chunked([...told, 'a page of a proxy\n\n', event('die', 'a')]);
-    const stops = await watch(bytes.subarray(0, -5), 'hang');
-    await expect.poll(() => stops.underWay()).toEqual(['b']);
-  });
-
   it.each(['hang', 'hang up'] as const)(
     'keeps what was told by an engine that breaks off: %s',
     async (end) => {
-      const { bytes } = chunked(told);
+      const bytes = chunked(told);
       const stops = await watch(bytes.subarray(0, -9), end);
       await expect.poll(() => stops.underWay()).toContain('a');
       // What comes of the broken answer would be unhandled by now.

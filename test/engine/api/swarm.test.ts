@@ -42,10 +42,6 @@ describe('a Swarm without a leader', () => {
   it.each<[string, Answer]>([
     ['an answer that came too late for it', late],
     ['one that says so', leaderless],
-    [
-      'one that the old leader breaks off',
-      says(500, 'rpc error: code = Unavailable desc = transport is closing'),
-    ],
     ['one of a manager that looks for it', says(503, 'rpc error: code = Unknown desc = raft: stopped')],
   ])('is asked again after %s', async (_, answer) => {
     const { engine, asked } = await answering(answer, answer, [200, []]);
@@ -148,21 +144,11 @@ describe('what is asked for', () => {
       { node: 'n1', history: 0 },
     ],
     [
-      'one that does not say how much it remembers',
-      [
-        [200, {}],
-        [200, {}],
-        [200, { Swarm: { NodeID: 'n1' } }],
-      ],
-      { node: 'n1', history: 5 },
-    ],
-    [
       'a manager without a leader',
       [leaderless, [200, {}], [200, { Swarm: { NodeID: 'n1' } }]],
       { node: 'n1', history: 5 },
     ],
     ['a worker', [says(503, 'This node is not a swarm manager.')], null],
-    ['one that may not be asked', [says(403, 'forbidden')], null],
   ])('swarmPlace of %s', async (_, answers, place) => {
     expect(await swarmPlace((await answering(...answers)).engine)).toEqual(place);
   });

@@ -30,7 +30,6 @@ export interface DoorOptions {
 export class Door {
   readonly #options: DoorOptions;
   readonly #connections = new Set<Socket>();
-  readonly #stale = new WeakSet<Socket>();
   #server: Server | null = null;
 
   constructor(options: DoorOptions) {
@@ -70,11 +69,6 @@ export class Door {
     if (file === 'goes') await rm(this.#options.path, { force: true });
   }
 
-  /** Connections that clients keep are dead from here on, which they find out by using them. */
-  makeStale(): void {
-    for (const socket of this.#connections) this.#stale.add(socket);
-  }
-
   async #serve(socket: Socket): Promise<void> {
     this.#connections.add(socket);
     socket.once('close', () => this.#connections.delete(socket));
@@ -104,10 +98,6 @@ export class Door {
         continue;
       }
       come = come.subarray(read.size);
-      if (this.#stale.has(socket)) {
-        socket.destroy();
-        return;
-      }
       await this.#answer(read.asked, socket);
     }
   }

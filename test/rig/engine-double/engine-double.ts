@@ -155,11 +155,6 @@ export class EngineDouble {
     await Promise.all(this.#doorsOf(door).map((each) => each.open()));
   }
 
-  /** As behind a daemon that was started again: connections that clients have kept are dead. */
-  makeStale(): void {
-    for (const door of this.#doors.values()) door.makeStale();
-  }
-
   /** The last whole answer to a request that matches, byte for byte. */
   recorded(match: RegExp): Buffer {
     const found = this.#replies.findLast(({ line }) => match.test(line));
