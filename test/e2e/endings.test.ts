@@ -92,7 +92,7 @@ describe('1, 2, 0', () => {
       'an unknown command',
       ['upgrade'],
       {},
-      ['unknown command "upgrade": use update, plan, fetch, rollback, restore-point, init or bump'],
+      ['unknown command "upgrade": use update, plan, fetch, rollback, restore-point or bump'],
     ],
     ['bump without what it needs', ['bump'], {}, ['bump needs --to', 'bump needs --service']],
   ];

@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { type LayoutContext, layouts } from '../rig/layout.ts';
 import { publish } from '../rig/registry.ts';
@@ -34,7 +32,7 @@ async function createProduct(): Promise<Instance> {
   return createInstance({ name, layout, up });
 }
 
-test('are listed, held together, written down, and updated', async () => {
+test('are listed, held together, and updated', async () => {
   const instance = await createProduct();
   const { image, directory, name } = instance;
   const learning = learningOf(image);
@@ -42,10 +40,10 @@ test('are listed, held together, written down, and updated', async () => {
   const three = '--service server --service machine-learning --service worker';
   // The database of these tests has a name of its own, by which nobody can tell that it is one.
   const listAt = (version: string) => [
-    `server (${image}:${version}): ${three}`,
-    `db (${inject('host').parts}/db:1): --service db`,
+    `services: [server, machine-learning, worker]  # server runs ${image}:${version}`,
+    `services: [db]  # db runs ${inject('host').parts}/db:1`,
   ];
-  const choose = 'Run it with the flags of one of the lines above; init writes them down.';
+  const choose = `Set one of the lines above in ${settings}, or name its services with --service, the app first.`;
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
       exitCode: 3,
@@ -82,41 +80,17 @@ test('are listed, held together, written down, and updated', async () => {
       says: [
         `machine-learning is left behind at ${learning}:v1.0.0, as --leave says; it belongs with server: the same pin`,
         'see whether v1.1.0 comes with a new compose file',
+        'services: [server, worker]',
+        'leave: [machine-learning]',
       ],
       ends: ['planned: nothing was changed'],
     },
   );
 
-  await refused(
-    ['init'],
-    'no-app',
-    [...listAt('v1.0.0'), `2 services of project ${name} may be the app`],
-    'Run init again with the flags of one of the lines above.',
+  await instance.write(
+    settings,
+    'services: [server, machine-learning, worker]\nfiles: ["compose.prod.yaml"]\n',
   );
-  await expect(instance.read(settings)).rejects.toThrow('ENOENT');
-  await expectAttempt(instance, ['init', '--dry-run', ...three.split(' ')], {
-    exitCode: 0,
-    says: [
-      `server runs ${image}, pinned by SVC_VERSION in .env line `,
-      '; it is the app',
-      'stays as it is',
-      '+   - machine-learning  # ',
-    ],
-    ends: ['planned: nothing was changed'],
-  });
-  expect(await runUpdater(instance, ['init', ...three.split(' ')])).toMatchObject({ exitCode: 0 });
-  expect(await instance.read(settings)).toMatch(
-    /^services:\n {2}- server {2}#.*\n {2}- machine-learning {2}#.*\n {2}- worker {2}#.*\n# As they are: db \(/m,
-  );
-  const [file, folder] = await Promise.all([stat(join(directory, settings)), stat(directory)]);
-  expect([file.uid, file.gid, file.mode & 0o777]).toEqual([folder.uid, folder.gid, 0o644]);
-  await refused(
-    ['init', ...three.split(' ')],
-    'settings-exist',
-    [`${settings} is there already`],
-    'or replace it with --force',
-  );
-  expect(await instance.read(settings)).toContain('\nfiles: ["compose.prod.yaml"]\n');
   const bump = ['bump', '--to', 'v1.1.0', '--dir', directory, '--dry-run'];
   const bumped = await runUpdater(instance, bump, { socket: null });
   expect(bumped.log).toContain(`${settings}: services server, machine-learning, worker`);
@@ -159,6 +133,6 @@ test('are listed, held together, written down, and updated', async () => {
     ['--target', 'v1.2.0'],
     'settings-invalid',
     [`${settings} line 2: unknown key "wait"`],
-    'Mend the file',
+    'Correct the file',
   );
 });
