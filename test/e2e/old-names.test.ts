@@ -1,13 +1,8 @@
-import { rename } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { composeText } from '../rig/compose-text.ts';
-import { expectAttempt } from './support/attempt.ts';
-import { remakeByOne } from './support/compose-one.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Containers called project_service_1: made with --compatibility, or by docker-compose 1. Proxies know them by that name.
+// Containers called project_service_1: made with --compatibility. Proxies know them by that name.
 
 const moved = (from: string, to: string) => ({
   version: to,
@@ -43,42 +38,4 @@ test("names of today's stay, although .env asks for old ones since", async () =>
   await instance.write('.env', `${await instance.read('.env')}COMPOSE_COMPATIBILITY=true\n`);
   await updateWell(instance, ['--target', 'v1.1.0'], moved('v1.0.0', 'v1.1.0'));
   expect(await joints(instance)).toEqual(['--1']);
-});
-
-test('made by docker-compose 1.29, from the folder above: updated, and the db is nowhere advised to be made anew', async () => {
-  const instance = await createInstance({
-    layout: (c) => ({
-      files: {
-        'docker-compose.yml': composeText({ app: `${c.image}:\${SVC_VERSION}`, parts: c.parts }),
-        '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${c.port}\nSVC_VERSION=${c.tag}\n`,
-      },
-      flags: ['--compatibility'],
-    }),
-  });
-  const { directory, name, project } = instance;
-  await remakeByOne(instance, `${name}/docker-compose.yml`);
-  const up = `docker compose --compatibility -p ${project} up -d --no-deps app worker`;
-
-  const [file, away] = ['docker-compose.yml', 'somewhere-else.yml'].map((each) => join(directory, each));
-  await rename(file ?? '', away ?? '');
-  await expectAttempt(instance, ['--target', 'v1.1.0'], {
-    exitCode: 3,
-    says: [`was started by docker-compose 1.29.2 from ${name}/docker-compose.yml, told from the directory`],
-    ends: [
-      `docker compose --compatibility -p ${project} -f ${name}/docker-compose.yml up -d --no-deps app worker (`,
-    ],
-  });
-  await rename(away ?? '', file ?? '');
-
-  const text = await instance.read('docker-compose.yml');
-  await instance.write('docker-compose.yml', text.replace("'./data:/data'", "'./data:/elsewhere'"));
-  await expectAttempt(instance, ['--target', 'v1.1.0'], {
-    exitCode: 3,
-    says: ['the mount of '],
-    ends: [/^refused \(drift\): /, up],
-  });
-  await instance.write('docker-compose.yml', text);
-
-  await updateWell(instance, ['--target', 'v1.1.0'], moved('v1.0.0', 'v1.1.0'));
-  expect(await joints(instance)).toEqual(['__1']);
 });

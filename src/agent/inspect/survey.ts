@@ -52,7 +52,7 @@ async function choicesIn(
 ): Promise<Choice[]> {
   const telling = told ?? lastUp(agreeing(containers, place.directory));
   if (telling === undefined) return [];
-  const project = await labelledProject(telling, { place, containers, names: [] }, paths, log);
+  const project = await labelledProject(telling, { place, containers }, paths, log);
   await givePaths(project, paths, log);
   const about = { containers, services: [], product };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);

@@ -59,10 +59,6 @@ describe('checkProject', () => {
     ).not.toThrow();
   });
 
-  it('takes what docker-compose 1 has noted, relative to where it was called', () => {
-    expect(() => check({ files: ['/opt/svc/sub/a.yaml'] }, {}, [listed('sub/a.yaml')])).not.toThrow();
-  });
-
   it.each<[string, Partial<typeof project>, string]>([
     ['another directory', { directory: '/srv/other', files: [] }, 'is of another directory, /srv/other'],
     [
