@@ -23,7 +23,7 @@ import type { PlannedRun, RunSoFar } from './resume/run-so-far.ts';
 import { isStackInstead, showStackPlan } from './stack/index.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
-import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
+import { refuseForeignState, refuseWithoutModes, stateDirectory } from './state/state-directory.ts';
 import { planRun, warnOfStackOptions } from './update.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
@@ -99,6 +99,7 @@ export async function planUnlocked(
   const context = await withProjectOptions(given, instance.place, read);
   const { engine, log } = context;
   const { mountedAt, name } = instance.place;
+  await refuseWithoutModes(mountedAt);
   await refuseForeignState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
