@@ -37,7 +37,6 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     replace: ['data', 'drift', 'log', 'process', 'pull', 'state'],
     resume: ['data', 'inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
     bump: ['inspect', 'log', 'process', 'proof', 'state'],
-    init: ['data', 'facts', 'inspect', 'log', 'process'],
     stack: ['bump', 'inspect', 'log', 'process', 'proof', 'pull', 'state'],
   },
   instance: {

@@ -119,8 +119,7 @@ describe('what other people write is read in a time that grows as it does', () =
         '](',
       ],
     ],
-    ['the mask', mask, ['a', '-', 'a://', 'a://b:', 'a.a', "'", '$', '&amp;', '/opt/acme']],
-    ['the mask within escapes', (text) => mask(text.slice(0, 60_000)), ['\\', '%25', `\\\\%5c&amp;''$$`]],
+    ['the mask', mask, ['a', '-', 'a://', 'a://b:', 'a.a', "'", '$', '\\', '%25', '/opt/acme']],
   ])('%s', { timeout: 120_000 }, (_, read, pieces) => {
     for (const piece of pieces) expect(growth(read, piece), JSON.stringify(piece)).toBeLessThan(30);
   });

@@ -6,7 +6,6 @@ import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { bump, withBumpSettings } from './bump/bump.ts';
 import { fetchAhead } from './fetch.ts';
-import { init } from './init/init.ts';
 import { reportEnding } from './log/ending.ts';
 import { Log, stdoutSink } from './log/log.ts';
 import { Cancellation } from './process/cancellation.ts';
@@ -76,10 +75,6 @@ async function main(argv: readonly string[]): Promise<number> {
     cancellation.onSignal = () => void engine.watchShutdown();
     const times = { startedAt: Date.now(), beganAt: performance.now() };
     const doors = { engine, log, cancellation, ...times };
-    if (options.command === 'init') {
-      await init(doors, options);
-      return 0;
-    }
     const context = { ...doors, options: await withTargetOfArchive(options) };
     const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
     if (options.command === 'rollback') return await rollback({ ...doors, options }, readUpdate);

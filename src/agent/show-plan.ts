@@ -3,7 +3,7 @@ import { listProject } from '../engine/api/project-containers.ts';
 import { inspectContainers } from '../engine/api/query.ts';
 import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
-import { stateName } from '../progress/state-name.ts';
+import { settingsName, stateName } from '../progress/state-name.ts';
 import { judgeData, proposalLine } from './data/declare.ts';
 import type { Planned } from './facts/make-plan.ts';
 import { dataFacts } from './facts/plan-point.ts';
@@ -11,6 +11,7 @@ import { prepareFiles } from './facts/prepare-files.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { type FoundInstance, findInstance } from './inspect/find-instance.ts';
 import { isGenerated } from './inspect/installation.ts';
+import { settingsLines } from './inspect/services/choices.ts';
 import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
 import { floatingMoves } from './plan/check-lag.ts';
@@ -22,7 +23,7 @@ import type { PlannedRun, RunSoFar } from './resume/run-so-far.ts';
 import { isStackInstead, showStackPlan } from './stack/index.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
-import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
+import { refuseForeignState, refuseWithoutModes, stateDirectory } from './state/state-directory.ts';
 import { planRun, warnOfStackOptions } from './update.ts';
 
 /** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
@@ -38,6 +39,11 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     ? null
     : proposalLine(judgeData(dataFacts(installation, context.options)));
   if (proposal !== null) log.info(proposal);
+  if (given.options.servicesNamed) {
+    const { app, workers, leave } = context.options;
+    log.info(`to make these services the default, set in ${settingsName}:`);
+    for (const line of settingsLines([app, ...workers], leave)) log.info(line);
+  }
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);
@@ -93,6 +99,7 @@ export async function planUnlocked(
   const context = await withProjectOptions(given, instance.place, read);
   const { engine, log } = context;
   const { mountedAt, name } = instance.place;
+  await refuseWithoutModes(mountedAt);
   await refuseForeignState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));

@@ -26,22 +26,9 @@ interface ForeignContainers {
   advice: string;
 }
 
-/** The directory, compose files and env files that labels name, one text for each. Those of docker-compose 1 may be relative. */
-const partsOf = ({ labels }: Pick<Claimant, 'labels'>): string[] => {
-  const directory = labels[composeLabels.directory] ?? '';
-  return [
-    directory,
-    ...[composeLabels.files, composeLabels.envFiles].map((label) => absolute(labels[label], directory)),
-  ];
-};
-
-const absolute = (list = '', directory = ''): string =>
-  list === '' || list.startsWith('/')
-    ? list
-    : list
-        .split(',')
-        .map((path) => `${directory}/${path.replace(/^\.\//, '')}`)
-        .join();
+/** The directory, compose files and env files that labels name, one text for each. */
+const partsOf = ({ labels }: Pick<Claimant, 'labels'>): string[] =>
+  [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
 /** What a container says that it was started from. */
 export const claimOf = (container: Pick<Claimant, 'labels'>): string => partsOf(container).join('\n');

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
-import { statfs } from 'node:fs/promises';
+import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { stateName } from '../progress/state-name.ts';
 
 /**
  * What a file has besides owner and mode, by name, as `getfattr` writes the values (`0s` and base64). Access-control
@@ -23,6 +25,19 @@ const isAccessList = (name: string): boolean => name.startsWith('system.');
  */
 const smb = [0x517b, 0xff534d42, 0xfe534d42];
 export const isOnSmb = async (path: string): Promise<boolean> => smb.includes((await statfs(path)).type);
+
+const [fat, fuse] = [[0x4d44, 0x2011bab0], 0x65735546];
+
+/** Whether a directory is on FAT, exFAT, or a file system in user space that, like them, shows the modes of its mount. */
+export async function keepsNoModes(directory: string): Promise<boolean> {
+  const { type } = await statfs(directory);
+  if (type !== fuse) return fat.includes(type);
+  const probe = await mkdtemp(join(directory, `${stateName}-seen-`)).catch(() => null);
+  // A directory that cannot be written is refused later, with a better sentence.
+  if (probe === null) return false;
+  const { mode } = await stat(probe).finally(() => rmdir(probe));
+  return (mode & 0o077) !== 0;
+}
 
 /** Rights of the old file that the new one could not be given, or a list of the directory that it could not be freed of. */
 export class RightsLost extends Error {}

@@ -12,7 +12,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type Attributes, giveAttributes, RightsLost, readAttributes } from './attributes.ts';
+import { type Attributes, giveAttributes, isOnSmb, RightsLost, readAttributes } from './attributes.ts';
 import { strangerOf } from './strangers.ts';
 
 export interface Owner {
@@ -94,7 +94,7 @@ export const disk: FileSystem = {
     const file = await open(path, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
-      const { uid, gid, mode: made } = await file.stat();
+      const { uid, gid } = await file.stat();
       if (owner && (owner.uid !== uid || owner.gid !== gid)) await file.chown(owner.uid, owner.gid);
       if (owner === null) await giveToOwnerOfDirectory(path);
       // A list before the mode: beside a list the mode's group bits are its mask, and without it they would let the
@@ -103,8 +103,8 @@ export const disk: FileSystem = {
       // The mode is set after the owner: changing the owner clears the set-user-id bits. One that a list has brought
       // already is not set again, as some file systems would drop the list for it.
       if (((await file.stat()).mode & 0o7777) !== mode) {
-        await file.chmod(mode).catch((error) => {
-          if (!keepsNoModes(made)) throw error;
+        await file.chmod(mode).catch(async (error) => {
+          if (!(await isOnSmb(path))) throw error;
         });
       }
       // A server may take the call and do otherwise.
@@ -142,11 +142,8 @@ export const disk: FileSystem = {
 const told = ({ uid, gid, mode }: Owner): string =>
   `owner ${uid}, group ${gid}, mode ${(mode & 0o7777).toString(8)}`;
 
-/** A file that was just created with mode 0600: FAT and its like show the mode of their mount, and take no other. */
-const keepsNoModes = (mode: number): boolean => (mode & 0o777) !== 0o600;
-
 /**
- * Gives what was just created to the owner of the directory that it is in, as far as that can be done: FAT keeps no
+ * Gives what was just created to the owner of the directory that it is in, as far as that can be done: SMB keeps no
  * owners, a person who runs `bump` gives nothing away, and a stranger would be taken for nobody. A link itself is given, never
  * what it leads to.
  */

@@ -10,7 +10,6 @@ interface StartedProject {
   envFiles: readonly string[];
   profiles?: readonly string[];
   oldNames?: readonly string[];
-  upOnly?: readonly string[];
 }
 
 /** What to type in the compose directory for compose to see the project as it was started. */
@@ -22,12 +21,9 @@ export const composeCommand = (project: StartedProject): string =>
     ...fileFlags(project),
   ].join(' ');
 
-/** What starts these services; by default all that may be. */
-export const upCommand = (
-  project: StartedProject,
-  services: readonly string[] = project.upOnly ?? [],
-): string =>
-  [composeCommand(project), 'up -d', ...(project.upOnly ? ['--no-deps'] : []), ...services].join(' ');
+/** What starts these services; without any, all. */
+export const upCommand = (project: StartedProject, services: readonly string[] = []): string =>
+  [composeCommand(project), 'up -d', ...services].join(' ');
 
 /** Compose finds one file of a usual name and its override by itself, and no others. */
 export function fileFlags({ directory, files, envFiles, profiles = [] }: StartedProject): string[] {

@@ -49,11 +49,7 @@ const table = {
     'refused',
     'Start the instance once with docker compose up -d, or name the app service with --service.',
   ],
-  'settings-invalid': ['refused', `Mend the file, or remove it: init writes a new one.`],
-  'settings-exist': [
-    'refused',
-    'Edit it, or replace it with --force; --dry-run shows what would be written.',
-  ],
+  'settings-invalid': ['refused', 'Correct the file, or remove it.'],
   'foreign-service': ['refused', 'Name with --service only the app and what is released with it.'],
   'foreign-container': ['refused', 'Remove the container that it names, then run the update again.'],
   'left-behind': [

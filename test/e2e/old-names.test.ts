@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Containers called project_service_1: made with --compatibility, or by docker-compose 1. Proxies know them by that name.
+// Containers called project_service_1: made with --compatibility. Proxies know them by that name.
 
 const moved = (from: string, to: string) => ({
   version: to,

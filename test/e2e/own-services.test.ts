@@ -32,12 +32,18 @@ async function createProduct(): Promise<Instance> {
   return createInstance({ name, layout, up });
 }
 
-test('are held together, and updated', async () => {
+test('are listed, held together, and updated', async () => {
   const instance = await createProduct();
-  const { image, name } = instance;
+  const { image, name, directory } = instance;
   const learning = learningOf(image);
   const toNext = ['--target', 'v1.1.0'];
   const three = '--service server --service machine-learning --service worker';
+  // The database of these tests has a name of its own, by which nobody can tell that it is one.
+  const listAt = (version: string) => [
+    `services: [server, machine-learning, worker]  # server runs ${image}:${version}`,
+    `services: [db]  # db runs ${inject('host').parts}/db:1`,
+  ];
+  const choose = `Set one of the lines above in ${settings}, or name its services with --service, the app first.`;
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
       exitCode: 3,
@@ -45,6 +51,12 @@ test('are held together, and updated', async () => {
       ends: [`refused (${code}): nothing was changed`, next],
     });
 
+  await refused(
+    toNext,
+    'no-app',
+    [...listAt('v1.0.0'), `project ${name} in ${directory} has no container of service app`],
+    `Its containers are of db, machine-learning, server, worker. ${choose}`,
+  );
   await refused(
     [...toNext, ...three.split(' '), '--service', 'db'],
     'foreign-service',
@@ -68,6 +80,8 @@ test('are held together, and updated', async () => {
       says: [
         `machine-learning is left behind at ${learning}:v1.0.0, as --leave says; it belongs with server: the same pin`,
         'see whether v1.1.0 comes with a new compose file',
+        'services: [server, worker]',
+        'leave: [machine-learning]',
       ],
       ends: ['planned: nothing was changed'],
     },
@@ -105,6 +119,6 @@ test('are held together, and updated', async () => {
     ['--target', 'v1.2.0'],
     'settings-invalid',
     [`${settings} line 2: unknown key "wait"`],
-    'Mend the file',
+    'Correct the file',
   );
 });

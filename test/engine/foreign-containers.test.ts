@@ -60,11 +60,6 @@ describe('containers that nothing tells against', () => {
     ['the same beside a server', [app, one('worker-1', { files: '/opt/svc/b.yaml' })], told],
     ['another project of the same name', [app, one('web-1', { directory: '/srv/svc' })], byHand],
     [
-      'paths of docker-compose 1 beside those of its successor',
-      [app, one('app-2', { files: './a.yaml' })],
-      byHand,
-    ],
-    [
       'an older image, of which only the id is left',
       [app, one('app-2', { image: `sha256:${'1'.repeat(64)}` })],
       byHand,

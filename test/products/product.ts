@@ -22,7 +22,7 @@ export interface Product {
   envFiles?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Those that a release moves; the first is the app. */
   moved: readonly [app: string, ...others: string[]];
-  /** Others that an owner might take for the app, as `init` lists them behind it. */
+  /** Others that an owner might take for the app, as the refusal `no-app` lists them behind it. */
   mayBeApp?: readonly string[];
   /** One that no release of the product may ever move. */
   database?: string;

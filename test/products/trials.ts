@@ -1,6 +1,3 @@
-import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parse } from 'yaml';
 import { differs } from '../judge/differs.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import type { Installed } from './installed.ts';
@@ -27,10 +24,20 @@ export const trials = {
   'nothing named': async (installed) => {
     const before = await atNext(installed);
     const result = await installed.run('plan', ...targetOf(installed, 'next'));
-    const { moved } = installed.product;
+    const { moved, mayBeApp = [] } = installed.product;
     const named = moved.every((name) => new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(sentencesOf(result)));
+    const [app, ...workers] = moved;
+    const choices = [[app, ...workers.toSorted()], ...mayBeApp.map((name) => [name])];
+    const lines = sentencesOf(result, 'error').match(/^services: \[.*?\]/gm) ?? [];
     return [
       ...judgeEnd(result, ['planned', 'refused']),
+      ...(lines.length === 0
+        ? []
+        : differs(
+            'the lines for the settings file',
+            choices.map((names) => `services: [${names.join(', ')}]`),
+            lines,
+          )),
       ...(named ? [] : [`the log does not name all of ${moved.join(', ')}`]),
       ...(await untouched(installed, result, before)),
     ];
@@ -42,41 +49,6 @@ export const trials = {
     return [
       ...judgeEnd(result, ['planned']),
       ...judgeSays(result, [...installed.product.moved, ...shown(target)]),
-      ...(await untouched(installed, result, before)),
-    ];
-  },
-  /** What is to be typed, written down once; chosen from a list where others may be the app. */
-  init: async (installed) => {
-    const before = await view(installed);
-    const { moved, mayBeApp = [] } = installed.product;
-    const file = join(installed.directory, '.svc-updater.yaml');
-    const [app, ...workers] = moved;
-    const inOrder = [app, ...workers.toSorted()];
-    const listed: string[] = [];
-    let result = await installed.run('init');
-    if (mayBeApp.length > 0) {
-      const words = sentencesOf(result, 'error').match(/: --service .*/g) ?? [];
-      const expected = [inOrder, ...mayBeApp.map((name) => [name])].map((names) =>
-        names.map((name) => ` --service ${name}`).join(''),
-      );
-      listed.push(
-        ...judgeEnd(result, ['refused'], ['Run init again']),
-        ...differs(
-          'the list',
-          expected,
-          words.map((each) => each.slice(1)),
-        ),
-        ...(await untouched(installed, result, before)),
-      );
-      result = await installed.run('init', ...servicesOf(installed));
-    }
-    const text = await readFile(file, 'utf8').catch(() => '');
-    await rm(file, { force: true });
-    const services = (parse(text) as { services?: string[] } | null)?.services ?? [];
-    return [
-      ...listed,
-      ...(result.exitCode === 0 ? [] : judgeEnd(result, [])),
-      ...differs('the services of the file', mayBeApp.length > 0 ? moved : inOrder, services),
       ...(await untouched(installed, result, before)),
     ];
   },

@@ -18,7 +18,7 @@ export interface InstanceOptions {
   release?: ReleaseOptions;
   /** Tags published beside it. Default v1.1.0. */
   publish?: string[];
-  /** Its file system has neither owners nor modes. */
+  /** Its file system keeps no owners and no modes. */
   keepsNoOwners?: boolean;
   /** Its directory's name, and so the project's, in place of a random one. */
   name?: string;

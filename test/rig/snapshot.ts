@@ -55,7 +55,7 @@ export async function containerStates(
     const own = found.Name.slice(1);
     const service = found.Config.Labels['com.docker.compose.service'];
     const parts = [project, service, found.Config.Labels['com.docker.compose.container-number']];
-    // By underscores with `--compatibility`, and by docker-compose 1.
+    // By underscores with `--compatibility`.
     if (own === parts.join('-') || own === parts.join('_'))
       containers[own] = containerState(found, service ?? '');
     else strays.push(`${own} (${found.State.Status})`);

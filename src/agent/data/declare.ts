@@ -29,8 +29,6 @@ export interface DataFacts {
 export interface Undecided {
   /** For the settings file: the service or the host. */
   key: string;
-  /** Its image, or the variable with the host: `postgres:16`, `DATABASE_URL of app`. */
-  source: string;
   sentence: string;
   /** `none` if no restore point can save it. */
   proposal: 'save' | 'none';
@@ -103,7 +101,7 @@ export function judgeData(facts: DataFacts): Judged {
       mistakes.push(`${where} is save, but ${service} has no writable volume or bind mount to save`);
     else if (hasSaved && looks !== null)
       undecided.push({
-        ...{ key: service, source: image, proposal: 'save' },
+        ...{ key: service, proposal: 'save' },
         sentence: `${service} (${image}) looks like ${named[looks]}, but no updated service depends on it, and it is neither saved nor excluded`,
       });
     else if (hasSaved)
@@ -113,14 +111,14 @@ export function judgeData(facts: DataFacts): Judged {
       if (looks === 'cache' || looks === 'queue') inMemory.add(service);
       else
         undecided.push({
-          ...{ key: service, source: image, proposal: 'none' },
+          ...{ key: service, proposal: 'none' },
           sentence: `${service} (${image}) looks like ${named[looks]} and has no volume: its data is in its container, and no restore point can save it`,
         });
     }
   }
   for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
     undecided.push({
-      ...{ key: host, source: `${variable} of ${service}`, proposal: 'none' },
+      ...{ key: host, proposal: 'none' },
       sentence: `${service} uses a database on ${host} (${variable}), which is outside the project: no restore point can save it`,
     });
   return {

@@ -105,7 +105,7 @@ export const dataFacts = (installation: Installation, { data }: Pick<UpdateOptio
 });
 
 /** Compose and env files, which the update itself restores. */
-export const ownFiles = ({ directory, files, envFiles }: InspectedProject['project']): string[] => [
+const ownFiles = ({ directory, files, envFiles }: InspectedProject['project']): string[] => [
   ...files,
   ...envFiles,
   join(directory, '.env'),

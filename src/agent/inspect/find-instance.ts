@@ -131,7 +131,7 @@ export function refuseForeignContainers(
   journal: JournalData | null,
 ): void {
   refuseKeptByOthers(containers);
-  // An update may have given its new containers other labels than the old ones have: those of docker-compose 1.
+  // An update may have given its new containers other labels than the old ones have, such as an env file above.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
   const foreign = findForeign(containers, {

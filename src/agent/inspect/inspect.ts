@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { findPin } from '../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
-import { isOfComposeOne } from '../../engine/api/project-containers.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import type { Product } from '../../progress/product.ts';
@@ -55,8 +54,7 @@ export async function inspectInstallation(
   const { paths, place, told } = instance;
   const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await withoutApp(context, instance, containers);
-  const names = [options.app, ...options.workers];
-  const project = await labelledProject(told ?? app, { place, containers, names }, paths, log);
+  const project = await labelledProject(told ?? app, { place, containers }, paths, log);
   await givePaths(project, paths, log);
   return inspectProject(project, context, instance, found).catch(async (error) => {
     throw await explained(error, project, paths);
@@ -83,13 +81,10 @@ async function inspectProject(
   const asksForNames =
     variablesOf(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
     replaced.some(({ name }) => !project.oldNames?.includes(name));
-  const moved = [app, ...workers].map(nameOf);
-  const isByOne = containers.some((each) => isOfComposeOne(each) && !moved.includes(serviceOf(each)));
   const compose = new Compose(engine, {
     ...project,
     ...(profiles.length > 0 && { profiles }),
     ...(asksForNames && { asksForNames }),
-    ...(isByOne && { upOnly: moved }),
   });
   // The early answer is of other services where the files name other workers, and of another project without its profiles
   // and old names.

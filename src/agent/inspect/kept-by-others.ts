@@ -1,7 +1,7 @@
 import { listContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
-import { podmanLabels } from '../../engine/labels.ts';
+import { composeLabels, podmanLabels } from '../../engine/labels.ts';
 import { mappedBy } from '../../engine/mapped-users.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -16,13 +16,20 @@ export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = m
 }
 
 /**
- * podman-compose and systemd make containers anew in ways of their own, which compose would half undo
- * (docs/contract.md 12.6). @throws UpdateError not-compose
+ * podman-compose and systemd recreate containers in ways of their own, which compose would half undo
+ * (docs/contract.md 12.6). The labels of docker-compose 1 have paths that depend on where it was called (2.3).
+ * @throws UpdateError not-compose
  */
 export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
   for (const { name, labels } of containers) {
     const unit = labels[podmanLabels.unit];
     if (unit) throw keptBySystemd(name, unit);
+    if (labels[composeLabels.version]?.startsWith('1.')) {
+      const project = labels[composeLabels.project];
+      throw new UpdateError('not-compose', `${name} of project ${project} was created by docker-compose 1`, {
+        advice: `Run docker compose -p ${project} up -d once, then run the update again.`,
+      });
+    }
     if (labels[podmanLabels.composeProject] === undefined) continue;
     throw new UpdateError('not-compose', `${name} was made by podman-compose, and not by docker compose`, {
       advice: 'Write the new version into the file, then podman-compose pull && podman-compose up -d.',

@@ -66,8 +66,7 @@ export function withOwnCommands(text: string, project: ComposeProject): string {
   const isFoundByItself =
     fileFlags(project).length === 0 &&
     project.name === defaultName(project.directory) &&
-    !project.oldNames?.length &&
-    !project.upOnly;
+    !project.oldNames?.length;
   if (isFoundByItself) return text;
   return text
     .replaceAll(wholeUp, () => upCommand(project))

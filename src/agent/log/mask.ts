@@ -4,8 +4,8 @@ import { outcomes } from '../../progress/outcome.ts';
 import { dataWords } from '../../progress/product.ts';
 import { errorCodes } from '../../progress/update-error.ts';
 import { parseTag } from '../../release/tag.ts';
-import { type Decoding, decodingsOf } from './decode.ts';
-import { createMatcher, type Matcher } from './matcher.ts';
+import { createMatcher } from './matcher.ts';
+import { escapedForms, spellingsOf } from './spellings.ts';
 
 /** What a source says of what must not be printed, and of what must be, whatever else it is. */
 export interface MaskRules {
@@ -25,7 +25,7 @@ const urlCredentials =
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` however they are written down (see `decodingsOf`); so does `user:password` in any URL.
+ * the key looks secret, become `***` in each of the ways of `spellingsOf`; so does `user:password` in any URL.
  */
 export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules): (text: string) => string {
   const shownWhole = new Set([...shown].filter((text) => text !== ''));
@@ -37,8 +37,8 @@ export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules)
     }
   }
   for (const value of hidden) if (value !== '') values.add(value);
-  const secretTexts = createMatcher([...values].flatMap(spellings));
-  const shownTexts = createMatcher([...shownWhole, ...ownTexts]);
+  const secretTexts = createMatcher([...values].flatMap(spellingsOf));
+  const shownTexts = createMatcher([...[...shownWhole].flatMap(escapedForms), ...ownTexts]);
 
   return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${stars}@`);
 }
@@ -115,77 +115,49 @@ const ownTexts = [
   'svc-updater',
 ];
 
-/** Spellings that no decoding gives: a form writes a space as `+`, and base64 cuts elsewhere than between characters. */
-const spellings = (value: string): string[] => [value, value.replaceAll(' ', '+'), ...base64Forms(value)];
+type Matcher = ReturnType<typeof createMatcher>;
 
-/** Fewer characters of base64 are found in too many texts. */
-const shortestBase64 = 6;
-
-/** The value by itself, and, as in `Basic <user:password>`, behind and in front of others: what its own bits decide. */
-function base64Forms(value: string): string[] {
-  const bytes = Buffer.from(value);
-  const whole = bytes.toString('base64').replace(/=+$/, '');
-  const inside = [0, 1, 2].map((before) => {
-    const bits = (before + bytes.length) * 8;
-    const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
-    return text.slice(Math.ceil((before * 8) / 6), Math.floor(bits / 6));
-  });
-  return [whole, ...inside]
-    .filter((text) => text.length >= shortestBase64)
-    .flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')]);
-}
-
-/** Hides every secret that stands in any decoding, unless it lies wholly in a text that is shown. */
+/** Hides every secret, unless it lies wholly in a text that is shown. */
 function hide(text: string, secrets: Matcher, shown: Matcher): string {
-  const isHidden = new Uint8Array(text.length);
-  /** The ends of shown texts in the line as it stands. */
-  let shownPlain: Int32Array | null = null;
-  for (const decoding of decodingsOf(text)) {
-    const found = secrets.search(decoding);
-    const shownUntil = shownEnds(text, decoding, shown);
-    shownPlain ??= shownUntil;
-    if (found.every((one) => one === 0)) continue;
-    /** How many characters from a place on belong to a secret. */
-    const left = new Int32Array(text.length + 1);
-    for (let at = 0; at < text.length; at += 1) {
-      const [longest = 0] = secrets.lengthsAt(found[at] as number);
-      const until = Math.max(shownUntil[at] as number, shownPlain[at] as number);
-      const isShown = until > at && endOf(decoding, at, longest, until) <= until;
-      const count = Math.max(left[at] as number, isShown ? 0 : longest);
-      if (count === 0) continue;
-      const end = decoding.ends[at] as number;
-      isHidden.fill(1, at, end);
-      left[end] = Math.max(left[end] as number, count - 1);
-    }
+  const found = [...secrets(text)];
+  if (found.length === 0) return text;
+  const shownUntil = shownEnds(text, shown);
+  /** For each place, the end of the longest secret that begins there. */
+  const hiddenUntil = new Int32Array(text.length);
+  for (const { end, lengths } of found) {
+    // Where the longest is shown, so are those that are part of it.
+    const [longest = 0] = lengths;
+    const start = end - longest;
+    if ((shownUntil[start] as number) < end) hiddenUntil[start] = end;
   }
   let result = '';
   let done = 0;
-  for (let at = isHidden.indexOf(1); at >= 0; at = isHidden.indexOf(1, done)) {
+  for (let at = 0; at < text.length; at += 1) {
+    if (hiddenUntil[at] === 0) continue;
     result += text.slice(done, at) + stars;
-    const end = isHidden.indexOf(0, at);
-    done = end < 0 ? text.length : end;
+    done = at;
+    // What overlaps or follows at once is hidden with it.
+    for (; at <= done; at += 1) done = Math.max(done, hiddenUntil[at] ?? 0);
+    at = done;
   }
   return result + text.slice(done);
 }
 
 /** For each place, the end of the shown text that reaches farthest of those that begin at it or before. */
-function shownEnds(text: string, decoding: Decoding, shown: Matcher): Int32Array {
-  let until = 0;
-  return shown.search(decoding).map((found, start) => {
-    for (const length of shown.lengthsAt(found)) {
-      const end = endOf(decoding, start, length);
-      if (end <= until) break;
-      if (isWhole(text, start, end)) until = end;
+function shownEnds(text: string, shown: Matcher): Int32Array {
+  const ends = new Int32Array(text.length);
+  for (const { end, lengths } of shown(text)) {
+    for (const length of lengths) {
+      if (!isWhole(text, end - length, end)) continue;
+      ends[end - length] = end;
+      break;
     }
+  }
+  let until = 0;
+  return ends.map((end) => {
+    until = Math.max(until, end);
     return until;
   });
-}
-
-/** Where so many characters end; somewhere behind the limit where they end there. */
-function endOf({ ends }: Decoding, start: number, length: number, limit = Number.POSITIVE_INFINITY): number {
-  let end = start;
-  for (let left = length; left > 0 && end <= limit; left -= 1) end = ends[end] as number;
-  return end;
 }
 
 /** Not a part of a longer word: a project named `acme` is no excuse for `acme4711`. */

@@ -1,85 +1,67 @@
-import type { Decoding } from './decode.ts';
-
-/** Finds the texts that begin at each place of a decoding. */
-export interface Matcher {
-  /** For each place, what is found there, to be asked for with `lengthsAt`; 0 where nothing is. */
-  search(decoding: Decoding): Int32Array;
-  /** How many characters the texts found have, the longest first. */
-  lengthsAt(found: number): number[];
+/** Where some of the texts end in a line. */
+interface Found {
+  end: number;
+  /** How many characters they have, the longest first. */
+  lengths: Iterable<number>;
 }
+
+/** A character has 16 bits. */
+const characters = 0x10000;
 
 /**
  * Looks for thousands of texts at once, in a time that does not depend on how many, how long or how alike they are: the
- * automaton of Aho and Corasick. It goes from the end to the start, over the texts turned around: there each place of a
- * decoding has one character behind it, while several may lead to it.
+ * automaton of Aho and Corasick.
  */
-export function createMatcher(texts: Iterable<string>): Matcher {
-  const all = new Set(texts);
-  let size = 1;
-  for (const { length } of all) size += length;
-  const numbers = () => new Int32Array(size);
-  const [char, depth, child, sibling] = [numbers(), numbers(), numbers(), numbers()];
-  /** Where to go on when no child fits: the longest beginning that the node ends with. */
-  const otherwise = numbers();
+export function createMatcher(texts: Iterable<string>): (line: string) => Generator<Found> {
+  const all = [...new Set(texts)];
+  const size = all.reduce((sum, { length }) => sum + length, 1);
+  /** The next node, by node and character. */
+  const next = new Map<number, number>();
+  const depth = new Int32Array(size);
+  /** Where to go on when the next character does not fit: the longest beginning that the node ends with. */
+  const otherwise = new Int32Array(size);
   /** The node of the longest text that the node ends with; 0 where it ends with none. */
-  const text = numbers();
-  const first = new Map<number, number>();
+  const ending = new Int32Array(size);
   let nodes = 1;
 
-  const childOf = (node: number, wanted: number): number => {
-    if (node === 0) return first.get(wanted) ?? 0;
-    let found = child[node] as number;
-    while (found !== 0 && char[found] !== wanted) found = sibling[found] as number;
-    return found;
-  };
-  const step = (from: number, wanted: number): number => {
+  const step = (from: number, character: number): number => {
     for (let node = from; ; node = otherwise[node] as number) {
-      const next = childOf(node, wanted);
-      if (next !== 0 || node === 0) return next;
+      const found = next.get(node * characters + character);
+      if (found !== undefined || node === 0) return found ?? 0;
     }
   };
 
-  for (const one of all) {
-    let node = 0;
-    for (const letter of Array.from(one).reverse()) {
-      const wanted = letter.codePointAt(0) ?? 0;
-      let next = childOf(node, wanted);
-      if (next === 0) {
-        next = nodes++;
-        char[next] = wanted;
-        depth[next] = (depth[node] as number) + 1;
-        sibling[next] = child[node] as number;
-        child[node] = next;
-        if (node === 0) first.set(wanted, next);
+  // All texts grow by one character at a time: what a node falls back to has fewer, and so is there before it.
+  let growing = all.map((text) => ({ text, node: 0 }));
+  for (let at = 0; growing.length > 0; at += 1) {
+    growing = growing.filter(({ text }) => text.length > at);
+    for (const one of growing) {
+      const character = one.text.charCodeAt(at);
+      const key = one.node * characters + character;
+      let child = next.get(key);
+      if (child === undefined) {
+        child = nodes++;
+        depth[child] = at + 1;
+        if (one.node !== 0) otherwise[child] = step(otherwise[one.node] as number, character);
+        next.set(key, child);
       }
-      node = next;
+      one.node = child;
+      if (one.text.length === at + 1) ending[child] = child;
     }
-    text[node] = node;
-  }
-  const inOrder = numbers();
-  let queued = 1;
-  for (const node of inOrder.subarray(0, nodes)) {
-    for (let next = child[node] as number; next !== 0; next = sibling[next] as number) {
-      if (node !== 0) otherwise[next] = step(otherwise[node] as number, char[next] as number);
-      text[next] ||= text[otherwise[next] as number] as number;
-      inOrder[queued++] = next;
-    }
+    for (const { node } of growing) ending[node] ||= ending[otherwise[node] as number] as number;
   }
 
-  return {
-    search({ chars, ends }) {
-      const states = new Int32Array(chars.length + 1);
-      for (let at = chars.length - 1; at >= 0; at -= 1) {
-        states[at] = step(states[ends[at] as number] as number, chars[at] as number);
-      }
-      return states.map((state) => text[state] as number);
-    },
-    lengthsAt(found) {
-      const lengths: number[] = [];
-      for (let node = found; node !== 0; node = text[otherwise[node] as number] as number) {
-        lengths.push(depth[node] as number);
-      }
-      return lengths;
-    },
+  function* lengthsAt(longest: number): Generator<number> {
+    for (let node = longest; node !== 0; node = ending[otherwise[node] as number] as number)
+      yield depth[node] as number;
+  }
+
+  return function* (line) {
+    let node = 0;
+    for (let at = 0; at < line.length; at += 1) {
+      node = step(node, line.charCodeAt(at));
+      const longest = ending[node] as number;
+      if (longest !== 0) yield { end: at + 1, lengths: lengthsAt(longest) };
+    }
   };
 }

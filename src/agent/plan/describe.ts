@@ -3,7 +3,7 @@ import { serviceOf } from '../../engine/container.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
-import { leaveAll } from '../inspect/services/choices.ts';
+import { leaveAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';

@@ -161,11 +161,6 @@ export const rollbackTable = {
   'discard-current': { help: 'do not save the current data first' },
 } satisfies Record<string, OptionRow>;
 
-export const initTable = {
-  'dry-run': { help: 'only show the file' },
-  force: { help: 'replace one that is there' },
-} satisfies Record<string, OptionRow>;
-
 export const bumpTable = {
   to: { ...release, help: 'what to move pins to, written as above' },
   service: { ...service, help: `once or more: whose pins (services of ${settingsName})` },
@@ -197,14 +192,13 @@ export const optionsOf = {
   fetch: { ...ofInstance, ...ofProof, target, container, 'accept-drift': drift },
   rollback: { ...ofWayBack, container, 'restore-dir': pointDir, ...rollbackTable },
   'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
-  init: { ...ofInstance, ...initTable },
   bump: bumpTable,
 } satisfies Record<string, OptionTable>;
 
 /** What an option is called in a settings file: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
 
-/** The environment variable of an option; those of `rollback`, `bump` and `init` alone have none. */
+/** The environment variable of an option; those of `rollback` and `bump` alone have none. */
 export const variableOf = (name: string): string | null =>
   name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
 

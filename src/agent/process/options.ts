@@ -78,14 +78,6 @@ export interface BumpOptions {
   log: LogFormat;
 }
 
-/** What `init` looks for, as `update` has it, and writes down. */
-export interface InitOptions extends UpdateOptions {
-  command: 'init';
-  dryRun: boolean;
-  /** In place of a file that is there. */
-  force: boolean;
-}
-
 /** A value and where it was said, for the sentence about a mistake in it. */
 export interface GivenValue {
   value: string;
@@ -108,7 +100,6 @@ export type Options =
   | (UpdateOptions & { command: 'update' | 'plan' | 'fetch' })
   | RollbackOptions
   | RestorePointOptions
-  | InitOptions
   | BumpOptions
   | { command: 'help'; product: Product }
   | { command: 'version'; product: Product };
@@ -124,7 +115,7 @@ export class UsageError extends Error {
   }
 }
 
-const commands = ['update', 'plan', 'fetch', 'rollback', 'restore-point', 'init', 'bump'] as const;
+const commands = ['update', 'plan', 'fetch', 'rollback', 'restore-point', 'bump'] as const;
 
 /**
  * Reads a command line, the environment and a settings file; each wins over what follows it. Without a file, services that
@@ -145,9 +136,7 @@ export function parseOptions(
   const [first = ''] = argv;
   const command = commands.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
-    mistakes.push(
-      `unknown command "${first}": use update, plan, fetch, rollback, restore-point, init or bump`,
-    );
+    mistakes.push(`unknown command "${first}": use update, plan, fetch, rollback, restore-point or bump`);
   }
   const table: OptionTable = optionsOf[command];
   const args = first !== '' && !first.startsWith('-') ? argv.slice(1) : argv;
@@ -224,11 +213,9 @@ export function parseOptions(
         }
       : {
           log,
-          ...(command === 'init'
-            ? { command, dryRun: isOn('dry-run'), force: isOn('force') }
-            : command === 'rollback'
-              ? { command, yes: isOn('yes'), discardCurrent: isOn('discard-current') }
-              : { command }),
+          ...(command === 'rollback'
+            ? { command, yes: isOn('yes'), discardCurrent: isOn('discard-current') }
+            : { command }),
           product,
           target: target('target'),
           project: one('project'),

@@ -1,13 +1,6 @@
 import { type Product, roleLabelOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
-import {
-  bumpTable,
-  initTable,
-  type OptionTable,
-  rollbackTable,
-  updateTable,
-  variableOf,
-} from './option-table.ts';
+import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } from './option-table.ts';
 
 /** What `--help` prints. The variables are of those who make a product, and svc's operators have always had them. */
 export function usageOf(product: Product): string {
@@ -35,7 +28,6 @@ or leaves it exactly as it was.
   ${name}-updater fetch [options]      pull what update would pull (not of a stack, nor with data); changes nothing that runs
   ${name}-updater rollback [options]   restore version and data of the restore point; a dry run without --yes
   ${name}-updater restore-point rm     take the restore point away
-  ${name}-updater init [options]       write the services to update into ${settingsName}, or list what to choose from
   ${name}-updater bump [options]       edit version pins in files only; needs no engine
   ${name}-updater --help | --version
 
@@ -45,8 +37,7 @@ rollback: --project, --dir, --container, --service, --leave, --version-var, --wa
 ${linesOf(rollbackTable)}
 restore-point rm: --project, --dir, --container, --restore-dir, --log as above
 
-init: --project, --dir, --log as above; --service, --leave, --version-var, --wait-timeout and --pull-timeout are written down
-${linesOf(initTable)}update, plan, fetch, rollback and bump take from that file what no option and no variable says.
+update, plan, fetch, rollback and bump take from ${settingsName} what no option and no variable says.
 
 bump:
 ${linesOf(bumpTable)}

@@ -4,7 +4,7 @@ import { composeLabels } from '../../engine/labels.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { labelledPaths, possiblePaths } from '../inspect/labelled-project.ts';
+import { labelledPaths } from '../inspect/labelled-project.ts';
 import { type JournalData, journalName } from '../state/journal.ts';
 import { pointsOf, stateDirectory } from '../state/state-directory.ts';
 
@@ -27,10 +27,7 @@ export function checkProject(
   }
   const labelled = composed
     .filter(({ labels }) => labels[composeLabels.project] === name)
-    .flatMap(({ labels }) => {
-      const from = labels[composeLabels.directory] ?? directory;
-      return possiblePaths(labelledPaths({ labels }, from), from);
-    })
+    .map(({ labels }) => labelledPaths({ labels }, labels[composeLabels.directory] ?? directory))
     .flatMap((each) => [...each.files, ...each.envFiles]);
   const odd = [...files, ...envFiles].find(
     (path) => !labelled.includes(path) && !isWithin(directory, dirname(join(path))),

@@ -61,7 +61,6 @@ const project = shapeOf<ComposeProject>({
   profiles: optional(list(like(/^[^-]/))),
   oldNames: optional(list(name)),
   asksForNames: optional(flag),
-  upOnly: optional(list(name)),
 });
 
 const file = shapeOf<FileRecord>({

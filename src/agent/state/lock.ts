@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { inspectContainers } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Container, isUp } from '../../engine/container.ts';
+import { isOnSmb } from '../../files/attributes.ts';
 import { giveToOwnerOfDirectory, systemCode } from '../../files/file-system.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { keepsModes, openStateDirectory, stateDirectory } from './state-directory.ts';
+import { openStateDirectory, stateDirectory } from './state-directory.ts';
 
 export type Link = typeof link;
 
@@ -41,7 +42,7 @@ export interface Holder {
 /**
  * One run per compose directory. A lock whose container no longer runs is taken over. `directory` is the compose
  * directory as it is seen here.
- * Refusals: update-running, read-only, foreign-state, not-a-file.
+ * Refusals: update-running, rights-lost, read-only, foreign-state, not-a-file.
  */
 export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
   const { engine, log } = doors;
@@ -73,9 +74,9 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
           await writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
           await giveToOwnerOfDirectory(lock).catch(() => {});
         };
-        if (!(await keepsModes(state)))
+        if (await isOnSmb(state))
           log.warn(
-            `the file system of ${directory} keeps no owners and no modes: whoever may read it may read what is kept in ${stateName}, too`,
+            `${directory} is on SMB, which keeps no owners and no modes: whoever may read it may read what is kept in ${stateName}, too`,
           );
         return { state, takenOver, restore, release };
       }
@@ -87,7 +88,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   throw new UpdateError('update-running', 'another update is just starting here');
 }
 
-/** FAT, exFAT and some shares have no hard links. */
+/** Some SMB shares have no hard links. */
 const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
 
 /**

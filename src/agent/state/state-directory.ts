@@ -1,20 +1,18 @@
-import { constants, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import {
   chmod,
   lstat,
   mkdir,
   mkdtemp,
-  open,
   readdir,
   readFile,
-  rm,
   rmdir,
   stat,
   unlink,
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isOnSmb } from '../../files/attributes.ts';
+import { isOnSmb, keepsNoModes } from '../../files/attributes.ts';
 import { disk, giveToOwnerOfDirectory, isGone, systemCode } from '../../files/file-system.ts';
 import { needsRoot, shellWord } from '../../progress/advice.ts';
 import { stateName } from '../../progress/state-name.ts';
@@ -35,11 +33,12 @@ export const pointsOf = (directory: string): string => join(stateDirectory(direc
  * resolves, nothing in it is a link or somebody else's, and nobody else can put anything there: what is in it may be
  * read and written by its path. Only whoever may write in the compose directory itself could exchange it afterwards,
  * and may write the compose files as well.
- * Refusals: foreign-state, not-a-file, read-only.
+ * Refusals: rights-lost, foreign-state, not-a-file, read-only.
  */
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
   try {
+    await refuseWithoutModes(directory);
     await mkdir(state, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -51,7 +50,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
     // Owner and mode are set even if the directory exists: a person may have made it, and its backups must be private.
     await giveToOwnerOfDirectory(state);
     await chmod(state, 0o700).catch(async (error) => {
-      if (await keepsModes(state)) throw error;
+      if (!(await isOnSmb(state))) throw error;
     });
     // Until now it may have been open to others.
     await refuseForeignState(directory);
@@ -96,6 +95,22 @@ export async function openStateDirectory(directory: string): Promise<string> {
 const ignoreAll = '*\n';
 
 /**
+ * Only modes protect the backups and the journal. SMB has those of the server (docs/contract.md 5.1).
+ * @throws UpdateError rights-lost
+ */
+export async function refuseWithoutModes(directory: string): Promise<void> {
+  if (!(await keepsNoModes(directory))) return;
+  throw new UpdateError(
+    'rights-lost',
+    `${directory} is on a file system such as FAT or exFAT, which keeps no owners and no modes`,
+    {
+      advice:
+        'Move the instance to a directory on another file system, such as ext4, then run the update again.',
+    },
+  );
+}
+
+/**
  * Whether the state directory, or something in it, is a link or belongs to somebody who is trusted with nothing here: who
  * owns the compose directory may write the compose files, and so is root in all but name. What is not there is nobody's.
  * @throws UpdateError foreign-state
@@ -119,7 +134,7 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
   );
 }
 
-/** Of a file system that takes root for somebody else, as NFS does, or keeps no modes: what is made there from here. */
+/** Of a file system that takes root for somebody else, as NFS does, or has modes of its mount, as SMB: what is made there from here. */
 async function madeIn(directory: string): Promise<Stats> {
   const probe = await mkdtemp(join(directory, `${stateName}-seen-`));
   try {
@@ -191,16 +206,3 @@ const namesIn = (path: string): Promise<string[]> =>
     if (!isGone(error)) throw error;
     return [];
   });
-
-/** FAT and its like show the mode of their mount for everything, and so does SMB, whose server has others. */
-export async function keepsModes(state: string): Promise<boolean> {
-  if (await isOnSmb(state)) return false;
-  const probe = join(state, `probe.${process.pid}`);
-  try {
-    const file = await open(probe, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-    const { mode } = await file.stat().finally(() => file.close());
-    return (mode & 0o777) === 0o600;
-  } finally {
-    await rm(probe, { force: true });
-  }
-}

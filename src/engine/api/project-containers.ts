@@ -11,15 +11,11 @@ export const hasTemporaryName = ({ name }: Pick<Container, 'name'>): boolean => 
 /** The name that such a container is to get in the end; its own where it has no temporary one. */
 export const finalName = ({ name }: Pick<Container, 'name'>): string => temporaryName.exec(name)?.[2] ?? name;
 
-/** Whether compose has joined the container's name so: by `_` docker-compose 1 and `--compatibility`, by `-` today's. */
+/** Whether compose has joined the container's name so: by `_` with `--compatibility`, otherwise by `-`. */
 export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'name' | 'labels'>): boolean {
   const project = container.labels[composeLabels.project] ?? '';
   return container.name === [project, serviceOf(container), numberOf(container)].join(separator);
 }
-
-/** Whether docker-compose 1 made it: today's compose takes the labels of such a container for those of another definition. */
-export const isOfComposeOne = ({ labels }: Pick<Container, 'labels'>): boolean =>
-  /^1\./.test(labels[composeLabels.version] ?? '');
 
 /**
  * Services whose containers are called `project_service_1`. What runs decides, as compose names anew whatever it replaces;
@@ -43,9 +39,6 @@ export const isMadeFor = ({ name }: Container, { id }: Container): boolean => {
   return prefix !== undefined && id.startsWith(prefix);
 };
 
-/** Stopped by docker-compose 1, which gives the old container the name with that container's own id, and makes the new one then. */
-const wasMovedAside = (container: Container): boolean => isMadeFor(container, container) && !isUp(container);
-
 /** A compose call had made it, under its temporary name, and has not started it. */
 export const wasToBeStarted = (container: Container): boolean =>
   hasTemporaryName(container) && container.status === 'created';
@@ -65,20 +58,14 @@ export interface ProjectContainers {
   containers: readonly Container[];
   /**
    * Made under a temporary name, not started, and beside the container that it is to replace, or that has its place by now:
-   * by a compose call that is under way, or by one that was killed there. With docker-compose 1 it is the old container.
+   * by a compose call that is under way, or by one that was killed there.
    */
   leftovers: readonly Container[];
 }
 
 /** A compose call has stopped it to replace it, and has not come to removing it: it was up, and so must its successor be. */
 export const wasBeingReplaced = (container: Container, leftovers: readonly Container[]): boolean =>
-  !isUp(container) &&
-  (wasMovedAside(container) ||
-    leftovers.some((leftover) => isMadeFor(leftover, container) || isPredecessor(leftover, container)));
-
-/** Whether the leftover is the old container in place of which docker-compose 1 has made this one, and not started it yet. */
-const isPredecessor = (leftover: Container, { name, status }: Container): boolean =>
-  wasMovedAside(leftover) && finalName(leftover) === name && status === 'created';
+  !isUp(container) && leftovers.some((leftover) => isMadeFor(leftover, container));
 
 /** Of which containers to ask, and which events to hear. */
 export const ofProject = (project: string) => ({ label: [`${composeLabels.project}=${project}`] });
@@ -114,7 +101,7 @@ export async function listProject(
 /** Tells compose's leftovers apart from the others. */
 export function sortOut(all: readonly Container[]): ProjectContainers {
   const isLeftover = (container: Container) =>
-    (wasToBeStarted(container) || wasMovedAside(container)) &&
+    wasToBeStarted(container) &&
     all.some(
       (other) => other !== container && (isMadeFor(container, other) || other.name === finalName(container)),
     );

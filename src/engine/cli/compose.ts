@@ -16,8 +16,6 @@ export interface ComposeProject {
   oldNames?: readonly string[];
   /** An env file has a COMPOSE_COMPATIBILITY, which only what runs may decide. */
   asksForNames?: boolean;
-  /** What alone `up` may be typed for, as it would make containers of docker-compose 1 anew, the database's too. */
-  upOnly?: readonly string[];
 }
 
 export interface ModelMount {

@@ -35,6 +35,18 @@ describe('a container that others make anew', () => {
     ]);
   });
 
+  it('is refused if docker-compose 1 created it, with the command that recreates it', () => {
+    const { code, message, advice } = refused({
+      'com.docker.compose.project': 'svc',
+      'com.docker.compose.version': '1.29.2',
+    });
+    expect([code, message]).toEqual([
+      'not-compose',
+      'svc-app-1 of project svc was created by docker-compose 1',
+    ]);
+    expect(advice).toBe('Run docker compose -p svc up -d once, then run the update again.');
+  });
+
   it('adds nothing of its label to what is typed', () => {
     const { detail } = refused({ PODMAN_SYSTEMD_UNIT: "x'; touch /oh; '.service" });
     const quoted = "'x'\\''; touch /oh; '\\''";
@@ -42,7 +54,8 @@ describe('a container that others make anew', () => {
   });
 
   it('is let be otherwise', () => {
-    expect(() => refuseKeptByOthers([{ name: 'svc-app-1', labels: {} }])).not.toThrow();
+    const labels = { 'com.docker.compose.version': '2.26.1-4' };
+    expect(() => refuseKeptByOthers([{ name: 'svc-app-1', labels }])).not.toThrow();
   });
 });
 

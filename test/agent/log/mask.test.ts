@@ -1,65 +1,36 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createMask, type MaskRules } from '../../../src/agent/log/mask.ts';
 
 const mask = (secrets: Record<string, string>, text: string, more: Partial<MaskRules> = {}) =>
   createMask({ secrets: Object.entries(secrets).map(([key, value]) => ({ key, value })), ...more })(text);
 
-const bytes = (text: string) => [...Buffer.from(text)];
-const hex = (code: number, digits: number) => code.toString(16).padStart(digits, '0');
 const marks = ['"', '\\', '$', "'", '%', '/', ' ', '+', '<', '&', '`', '(', '*', ';', '#', '~', '\n', '\t'];
 
 /** How programs write a text down within another. */
 const spellings: Record<string, (text: string) => string> = {
   'as it is': (text) => text,
-  'JSON of JavaScript': (text) => JSON.stringify(text).slice(1, -1),
-  'JSON of PHP': (text) =>
+  'a JSON string': (text) => JSON.stringify(text).slice(1, -1),
+  'a JSON string of Go': (text) =>
     JSON.stringify(text)
       .slice(1, -1)
-      .replaceAll('/', '\\/')
-      .replace(/[\u0080-\uffff]/g, (char) => `\\u${hex(char.charCodeAt(0), 4)}`),
-  'JSON of Java': (text) =>
-    JSON.stringify(text)
-      .slice(1, -1)
-      .replace(/[<>&'=\u0080-\uffff]/g, (char) => `\\u${hex(char.charCodeAt(0), 4).toUpperCase()}`),
-  'percent of JavaScript': encodeURIComponent,
-  'percent of a whole address': (text) => encodeURI(text),
-  'percent in small letters': (text) => encodeURIComponent(text).replace(/%../g, (one) => one.toLowerCase()),
-  'percent of Go and Python': (text) =>
-    encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${hex(char.charCodeAt(0), 2)}`),
-  'percent of everything': (text) =>
-    bytes(text)
-      .map((byte) => `%${hex(byte, 2)}`)
-      .join(''),
-  'a form': (text) => encodeURIComponent(text).replaceAll('%20', '+'),
-  "a shell's %q": (text) => text.replace(/[^A-Za-z0-9_./\u0080-\uffff]/g, '\\$&'),
-  "a shell's $''": (text) => text.replace(/['\\]/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t'),
-  "a shell's $'' in octal": (text) =>
-    bytes(text)
-      .map((byte) => `\\${byte.toString(8).padStart(3, '0')}`)
-      .join(''),
-  "a shell's double quotes": (text) => text.replace(/["\\$`]/g, '\\$&'),
-  "a shell's single quotes": (text) => text.replaceAll("'", "'\\''"),
-  'shlex of Python': (text) => text.replaceAll("'", `'"'"'`),
-  'single quotes of YAML and SQL': (text) => text.replaceAll("'", "''"),
-  'bytes of Go and Python': (text) =>
-    bytes(text)
-      .map((byte) =>
-        byte < 128 ? String.fromCharCode(byte).replace(/["'\\]/, '\\$&') : `\\x${hex(byte, 2)}`,
-      )
-      .join(''),
-  'a long escape': (text) =>
-    text
-      .replace(/[^a-z\\]/gu, (char) => `\\U${hex(char.codePointAt(0) ?? 0, 8)}`)
-      .replace(/\\(?!U)/g, '\\\\'),
-  'an escape in braces': (text) =>
-    [...text].map((char) => `\\u{${hex(char.codePointAt(0) ?? 0, 1)}}`).join(''),
-  'HTML and XML': (text) =>
-    text.replace(
-      /[&<>"']/g,
-      (char) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot' }[char] ?? '#39'};`,
+      .replaceAll('<', '\\u003c')
+      .replaceAll('>', '\\u003e')
+      .replaceAll('&', '\\u0026'),
+  'a URL': encodeURIComponent,
+  'a URL in small letters': (text) => encodeURIComponent(text).replace(/%../g, (one) => one.toLowerCase()),
+  'a URL of Go and Python': (text) =>
+    encodeURIComponent(text).replace(
+      /[!'()*]/g,
+      (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
     ),
+  'a form': (text) => encodeURIComponent(text).replaceAll('%20', '+'),
+  "a shell's single quotes": (text) => text.replaceAll("'", "'\\''"),
+  "a shell's double quotes": (text) => text.replace(/["\\$`]/g, '\\$&'),
+  "a shell's %q": (text) => text.replace(/[^A-Za-z0-9_./\u0080-\uffff-]/g, '\\$&'),
   "compose's $$": (text) => text.replaceAll('$', '$$$$'),
+  base64: (text) => Buffer.from(text).toString('base64').replace(/=+$/, ''),
+  'base64 of URLs': (text) => Buffer.from(text).toString('base64url'),
 };
 
 /** Of 8 characters or more, without blanks at its ends, which do not belong to a value. */
@@ -98,9 +69,11 @@ describe('createMask', () => {
     ['credentials in a URL', {}, 'postgres://svc:pw@db:5432/svc', 'postgres://***@db:5432/svc'],
     ['a token in a URL', {}, 'https://ghp_0123456789abcdef@host/x', 'https://***@host/x'],
     ['a value in a form', { A: 'two words +' }, 'a=two+words+%2B', 'a=***'],
-    ['a value in JSON of PHP', { A: 'pä/ss/wört' }, '"p\\u00e4\\/ss\\/w\\u00f6rt"', '"***"'],
+    ['a value in small percents', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2frd', 'x=***'],
+    ['a value in percents of Go and Python', { A: 'p(ss)*w/rd' }, 'p%28ss%29%2Aw%2Frd', '***'],
     ["a value as a shell's %q writes it", { A: 'two words; $x' }, 'A=two\\ words\\;\\ \\$x', 'A=***'],
-    ["a value in a shell's $''", { A: "it's\tlöng" }, "$'it\\'s\\tl\\303\\266ng'", "$'***'"],
+    ['a value in double quotes', { A: 'a"b$c`d\\long' }, '"a\\"b\\$c\\`d\\\\long"', '"***"'],
+    ['a URL in JSON of PHP', {}, '"postgres:\\/\\/svc:pw@db\\/svc"', '"postgres:\\/\\/***@db\\/svc"'],
     [
       'a value behind half an escape',
       { A: 'a"b-long-' },
@@ -108,12 +81,6 @@ describe('createMask', () => {
       'DOMAIN\\***%***',
     ],
     ['a value as a shell quotes it', { A: "it's long" }, "'it'\\''s long'", "'***'"],
-    [
-      'a value in JSON in JSON',
-      { A: 'say "hi"' },
-      '"{\\"a\\":\\"say \\\\\\"hi\\\\\\"\\"}"',
-      '"{\\"a\\":\\"***\\"}"',
-    ],
     ['a value in base64', { A: 'longvalue' }, 'bG9uZ3ZhbHVl', '***'],
     ['a short value in base64', { TOKEN: 'hunt' }, 'aHVudA==', '***=='],
     ['a value behind two letters in base64', { A: 'longvalue' }, btoa('us:longvalue'), 'dXM6***'],
@@ -163,6 +130,12 @@ describe('createMask', () => {
     ],
     ['a part of a path', { DIR: '/opt/acme' }, 'in /opt/acme/svc/.env', ['/opt/acme/svc']],
     ['a URL without a password', {}, 'https://git@host/x https://host:8080/@scope/pkg@1:2', []],
+    [
+      'a part of a kept text in a URL',
+      { REGISTRY: 'ghcr.io/acme' },
+      'ghcr.io%2Facme%2Fsvc%3Av1.5.0 ghcr.io%2facme%2fsvc%3av1.5.0',
+      ['ghcr.io/acme/svc:v1.5.0'],
+    ],
     ['an empty value', { SECRET: '' }, 'nothing', ['']],
     ['a password that is the name of its user', { A: 'pg://postgres:postgres@db/x' }, 'in postgres', []],
     ['a short password of a URL', { A: 'pg://svc:hunt@db/x' }, 'go on a hunt', []],
@@ -186,24 +159,16 @@ describe('createMask', () => {
   const beside = secretText.map((text) => text.replaceAll('*', '-'));
   const spelled = fc.constantFrom(...Object.entries(spellings));
 
-  it('lets no secret through in any spelling, nor in one within another, whatever stands beside it', () => {
+  it('lets no secret through in any spelling, whatever stands beside it', () => {
     fc.assert(
-      fc.property(
-        secretText,
-        spelled,
-        fc.option(spelled),
-        beside,
-        beside,
-        (value, [, spell], outer, before, behind) => {
-          const inner = spell(value);
-          const written = outer === null ? inner : outer[1](inner);
-          expect(mask({ A: value }, `\u0001${written}\u0001`)).toBe('\u0001***\u0001');
-          const parts = mask({ A: value }, `<${before}${written}${behind}>`).split('***');
-          expect(parts.length).toBeGreaterThan(1);
-          expect(`<${before}`.startsWith(parts[0] ?? '')).toBe(true);
-          expect(`${behind}>`.endsWith(parts.at(-1) ?? '')).toBe(true);
-        },
-      ),
+      fc.property(secretText, spelled, beside, beside, (value, [, spell], before, behind) => {
+        const written = spell(value);
+        expect(mask({ A: value }, `\u0001${written}\u0001`)).toBe('\u0001***\u0001');
+        const parts = mask({ A: value }, `<${before}${written}${behind}>`).split('***');
+        expect(parts.length).toBeGreaterThan(1);
+        expect(`<${before}`.startsWith(parts[0] ?? '')).toBe(true);
+        expect(`${behind}>`.endsWith(parts.at(-1) ?? '')).toBe(true);
+      }),
       { numRuns: 500 },
     );
   });
@@ -224,17 +189,21 @@ describe('createMask', () => {
     );
   });
 
-  it('takes thousands of values and long lines in its stride', () => {
-    const secrets = Array.from({ length: 5000 }, (_, i) => ({ key: 'A', value: `value number ${i}` }));
-    const hide = createMask({ secrets, shown: Array.from({ length: 1000 }, (_, i) => `/opt/path/${i}`) });
-    const lines = [
-      'a'.repeat(200_000),
-      'value numbe '.repeat(20_000),
-      `\\\\%2525&amp;''$$`.repeat(1000),
-      'a://'.repeat(50_000),
-      `${'x'.repeat(100)} value number 77`,
-    ];
-    const shown = lines.map(hide);
-    expect(shown.at(-1)).toBe(`${'x'.repeat(100)} ***`);
+  it('looks up no more than twice as much for twice as many values', () => {
+    const lookUps = (count: number): number => {
+      const secrets = Array.from({ length: count }, (_, i) => ({
+        key: 'A',
+        value: `value number ${10_000 + i}`,
+      }));
+      const get = vi.spyOn(Map.prototype, 'get');
+      const hide = createMask({ secrets });
+      expect(hide(`${'value number '.repeat(1000)}value number 10077`)).toMatch(/ \*\*\*$/);
+      const { length } = get.mock.calls;
+      get.mockRestore();
+      return length;
+    };
+    const few = lookUps(1000);
+    expect(few).toBeGreaterThan(1000);
+    expect(lookUps(2000)).toBeLessThan(2 * few);
   });
 });

@@ -220,7 +220,7 @@ describe('parseOptions', () => {
         },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, fetch, rollback, restore-point, init or bump',
+      'unknown command "updat": use update, plan, fetch, rollback, restore-point or bump',
       'unknown option --nope',
       'unexpected argument "extra"',
       '--accept-drift takes no value',

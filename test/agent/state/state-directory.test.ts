@@ -270,7 +270,7 @@ describe('openStateDirectory', () => {
     await mkdir(at(), { mode: 0o755 });
     await expect(asAnother(() => openStateDirectory(directory))).rejects.toMatchObject({
       code: 'read-only',
-      message: `${directory} cannot be written here (EACCES)`,
+      message: `${directory} cannot be written here (EPERM)`,
       advice: needsRoot,
     });
   });

@@ -85,16 +85,6 @@ describe('wasInterrupted: a container that a killed compose call has stopped', (
     expect(wasInterrupted(null)({ ...instead, status: 'exited' })).toBe(false);
     expect(wasInterrupted(null)(made)).toBe(false);
   });
-
-  it('is one that docker-compose 1 has moved aside, or has made beside such a one', () => {
-    const aside = { ...worker(id, 'exited'), name: '0123456789ab_svc-worker-1' };
-    expect(wasInterrupted(null)(aside)).toBe(true);
-    expect(wasInterrupted(null)({ ...aside, status: 'running' })).toBe(false);
-    const made = worker('made', 'created', never);
-    expect(wasInterrupted(null, [aside])(made)).toBe(true);
-    expect(wasInterrupted(null, [aside])({ ...made, status: 'exited' })).toBe(false);
-    expect(wasInterrupted(null)(made)).toBe(false);
-  });
 });
 
 describe('wasLeftDown: a container that was made and not started', () => {

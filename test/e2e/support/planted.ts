@@ -148,9 +148,8 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 function formsOf(value: string): string[] {
   const json = (text: string) => JSON.stringify(text).slice(1, -1);
   const forms = [
-    ...[value, json(value), json(json(value)), value.replaceAll('$', '$$$$')],
+    ...[value, json(value), value.replaceAll('$', '$$$$'), value.replaceAll("'", "'\\''"), base64(value)],
     ...[encodeURIComponent(value), encodeURIComponent(value).replaceAll('%20', '+')],
-    ...[value.replaceAll("'", "''"), value.replaceAll("'", "'\\''"), base64(value)],
   ];
   // Of one that is shorter, too few characters of its own are left.
   if (value.length >= 8) {

@@ -1,10 +1,5 @@
 import { expect, it } from 'vitest';
-import {
-  isOfComposeOne,
-  listProject,
-  oldNamesOf,
-  sortOut,
-} from '../../../src/engine/api/project-containers.ts';
+import { listProject, oldNamesOf, sortOut } from '../../../src/engine/api/project-containers.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { container } from '../../build.ts';
@@ -81,15 +76,6 @@ it('takes what a call has made for a leftover where its place is taken, whoever 
   expect(sorted(made)).toEqual([['made'], []]);
   expect(sorted(container('app-2', { id: 'second' }), made)).toEqual([['made', 'second'], []]);
   expect(sorted(other, { ...made, status: 'running' })[1]).toEqual([]);
-  // By docker-compose 1.
-  const aside = container('app-1', {
-    id: '0123456789abcdef',
-    status: 'exited',
-    name: '0123456789ab_svc-app-1',
-  });
-  expect(sorted(aside)).toEqual([[aside.id], []]);
-  expect(sorted(aside, other)).toEqual([['another'], [aside.id]]);
-  expect(sorted({ ...aside, status: 'running' }, other)[1]).toEqual([]);
 });
 
 const called = (place: string, name: string) => {
@@ -106,15 +92,4 @@ it.each<[string, Record<string, string>, string[]]>([
   ['not yet given', { 'app-1': '0123456789ab_my_svc_app_1' }, ['app']],
 ])('names are %s', (_, names, expected) => {
   expect(oldNamesOf(Object.entries(names).map(([place, name]) => called(place, name)))).toEqual(expected);
-});
-
-it.each([
-  ['1.29.2', true],
-  ['2.26.1-4', false],
-  ['5.4.0', false],
-  [undefined, false],
-])('%s made it', (version, expected) => {
-  expect(isOfComposeOne({ labels: version === undefined ? {} : { [composeLabels.version]: version } })).toBe(
-    expected,
-  );
 });

@@ -5,8 +5,10 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import { type ErrorCode, UpdateError } from '../../../progress/update-error.ts';
 import { and } from '../../log/wording.ts';
 import type { UpdateOptions } from '../../process/options.ts';
-import { leaveAll } from './choices.ts';
 import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
+
+/** In place of a name, `--leave` says it of all that belongs with the app. */
+export const leaveAll = '*';
 
 /** A project, and which of its services have containers. */
 interface NamedIn {

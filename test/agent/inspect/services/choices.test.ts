@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
-import { certainChoice, choiceLines, choicesOf } from '../../../../src/agent/inspect/services/choices.ts';
+import { choiceLines, choicesOf, settingsLines } from '../../../../src/agent/inspect/services/choices.ts';
 import { imagesOf } from '../../../../src/agent/inspect/services/together.ts';
+import { parseOptions } from '../../../../src/agent/process/options.ts';
+import { settingsOf } from '../../../../src/agent/process/settings-file.ts';
 import { composeText, modelOf, projectFiles } from '../../../build-plan.ts';
 
 type Row = [product: string, services: Record<string, string>, choices: string[]];
@@ -147,31 +149,24 @@ it.each(rows)('offers what %s is made of', (_, services, choices) => {
   expect(namesOf(choicesOf(runningOf(images, reached)))).toEqual(choices);
 });
 
-it('offers nothing that is left behind', () => {
-  const running = runningOf({ web: 'acme/a:1.2.0', jobs: 'acme/a:1.2.0', cron: 'acme/a:1.2.0' }, ['web']);
-  const offered = (...leave: string[]) => namesOf(choicesOf(running, leave));
-  expect(offered('jobs')).toEqual(['web cron']);
-  expect(offered('web')).toEqual(['cron jobs', 'jobs cron']);
-  expect(offered('*')).toEqual(['web']);
-});
-
 it('has the ones that publish ports first, then the larger ones, then those of the first name', () => {
   const images = { a: 'a/a:1.0', b: 'b/b:1.0', c: 'c/c:1.0', c2: 'c/c:1.0', d: 'd/d:1.0', e: 'e/e:1.0' };
   expect(namesOf(choicesOf(runningOf(images, ['e', 'd'])))).toEqual(['d', 'e', 'c c2', 'c2 c', 'a', 'b']);
 });
 
-it('says each with the flags to type', () => {
+it('prints each as a line for the settings file', () => {
   const running = runningOf({ jobs: 'acme/a:1.2.0', web: 'acme/a:1.2.0', mail: 'r.example/mail' }, ['web']);
   expect(choiceLines(choicesOf(running))).toEqual([
-    'web (acme/a:1.2.0): --service web --service jobs',
-    'mail (r.example/mail): --service mail',
+    'services: [web, jobs]  # web runs acme/a:1.2.0',
+    'services: [mail]  # mail runs r.example/mail',
   ]);
 });
 
-it.each<[string, Record<string, string>, string | undefined]>([
-  ['the only one', { web: 'acme/a:1.2.0', db: 'postgres:16' }, 'web'],
-  ['that of the usual name', { web: 'acme/a:1.2.0', app: 'acme/b:1.0' }, 'app'],
-  ['none of several', { web: 'acme/a:1.2.0', proxy: 'acme/b:1.0' }, undefined],
-])('takes without asking %s', (_, images, expected) => {
-  expect(certainChoice(choicesOf(runningOf(images)), 'app')?.app.name).toBe(expected);
-});
+it.each([[['on', 'b.c']], [['*']]])(
+  'prints lines that the settings file is read by, with %j left behind',
+  (leave) => {
+    const text = settingsLines(['no', '1e3'], leave).join('\n');
+    const read = parseOptions([], {}, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
+    expect(read).toMatchObject({ app: 'no', workers: ['1e3'], leave });
+  },
+);

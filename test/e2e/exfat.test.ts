@@ -1,0 +1,26 @@
+import { join } from 'node:path';
+import { inject, onTestFinished, test } from 'vitest';
+import { mountExfat } from '../rig/exfat.ts';
+import { startInstance } from '../rig/instance.ts';
+import { expectAttempt } from './support/attempt.ts';
+import { alone } from './support/instance.ts';
+
+test('on exFAT: refused before anything changes', async () => {
+  const host = inject('host');
+  const disk = await mountExfat(join(host.directory, 'exfat'));
+  onTestFinished(disk.unmount);
+  const instance = await startInstance(host, { ...alone, folder: 'exfat', keepsNoOwners: true });
+  onTestFinished(() => instance.dispose());
+  for (const command of ['plan', 'update']) {
+    await expectAttempt(instance, [command, '--target', 'v1.1.0'], {
+      exitCode: 3,
+      says: [
+        `${instance.directory} is on a file system such as FAT or exFAT, which keeps no owners and no modes`,
+      ],
+      ends: [
+        'refused (rights-lost): nothing was changed',
+        'Move the instance to a directory on another file system',
+      ],
+    });
+  }
+});
