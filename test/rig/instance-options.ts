@@ -18,8 +18,6 @@ export interface InstanceOptions {
   release?: ReleaseOptions;
   /** Tags published beside it. Default v1.1.0. */
   publish?: string[];
-  /** Its file system has neither owners nor modes. */
-  keepsNoOwners?: boolean;
   /** Its directory's name, and so the project's, in place of a random one. */
   name?: string;
   /** A directory that its own lies in. */
