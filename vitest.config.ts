@@ -77,7 +77,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/slow/**', 'test/swarm/**', 'test/rig/**'],
+          exclude: ['test/e2e/**', 'test/campaign/**', 'test/swarm/**', 'test/rig/**'],
           // No measure of anything: what hangs ends in the end, and a busy machine is no failure.
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -104,7 +104,7 @@ export default defineConfig({
         // A campaign: scripts/campaign slow.
         test: {
           name: 'slow',
-          include: ['test/slow/**/*.test.ts'],
+          include: ['test/campaign/**/*.test.ts'],
           globalSetup: ['test/e2e/support/global-setup.ts'],
           testTimeout: 600_000,
           hookTimeout: 600_000,

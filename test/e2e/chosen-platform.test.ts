@@ -48,23 +48,6 @@ test.for<[what: string, options: InstanceOptions]>([['the compose file', chosen]
   },
 );
 
-test('nobody has chosen, and the release is one image of another platform', async () => {
-  const instance = await start(both, [foreign]);
-  const expected = {
-    exitCode: 4,
-    says: [
-      `app runs ${machinePlatform}, which no file says, and of ${instance.image}:v1.1.0 it would get ${foreign}`,
-    ],
-    ends: [
-      'failed (pull-platform): nothing was changed, v1.0.0 runs on. ',
-      `Write platform: ${machinePlatform} for app in the compose file to keep that, or platform: ${foreign} for app `,
-    ],
-  };
-  await expectAttempt(instance, toNext, expected);
-  // By now the image is here.
-  await expectAttempt(instance, ['plan', ...toNext], expected);
-});
-
 test('a shell has chosen, and nothing says so: asked for, and kept where the answer is written', async () => {
   const instance = await start(both, both, { shell: { DOCKER_DEFAULT_PLATFORM: foreign } });
   expect(await platformsOf(instance)).toEqual([foreign, foreign]);

@@ -413,6 +413,6 @@ test('130 and 143: a signal in the pull cancels, and one while containers are re
   expectWords(await late.done, {
     exitCode: 0,
     says: ['SIGTERM: too late to cancel, the update goes on to its end'],
-    ends: ['updated v1.1.0-canary.1 → v1.1.0-canary.2'],
+    ends: ['updated v1.1.0-canary.1 → canary (v1.1.0-canary.2)'],
   });
 });

@@ -1,9 +1,7 @@
-import { cp, mkdir, readdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { judgeUntouched } from '../judge/judge.ts';
-import { look } from '../judge/look.ts';
 import { composeText } from '../rig/compose-text.ts';
 import { engineSocket, removeNamed } from '../rig/engine-api.ts';
 import { updaterImage } from '../rig/updater-run.ts';
@@ -15,51 +13,6 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 
 const toNext = ['--target', 'v1.1.0'];
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
-
-describe('--project, with a folder that the labels do not name', () => {
-  /** The run of one instance with another directory than its own; neither may be changed. */
-  async function expectNotThat(
-    instance: Instance,
-    directory: string,
-    { says, next }: { says: string; next: string },
-  ): Promise<void> {
-    const before = await readdir(directory);
-    await expectAttempt(
-      instance,
-      ['--project', instance.project, ...toNext],
-      {
-        exitCode: 3,
-        says: [`${directory} is not the directory of project ${instance.project}, which is ${says}`],
-        ends: [/^refused \(not-mounted\): nothing was changed\. Next: /, next],
-      },
-      { mount: null, volumes: [`${directory}:${directory}`] },
-    );
-    expect(await readdir(directory)).toEqual(before);
-  }
-
-  test("another project's, and an old copy", async () => {
-    const [instance, other] = await Promise.all([createInstance(alone), createInstance(alone)]);
-    const before = await look(other);
-    const { directory } = instance;
-    const next = `Add -v ${directory}:${directory} to the docker run command.`;
-    await expectNotThat(instance, other.directory, {
-      says: `${directory}: it is that of project ${other.project}`,
-      next,
-    });
-    expect(judgeUntouched(before, await look(other))).toEqual([]);
-
-    const copy = `${directory}-copy`;
-    // Also with the times of its files.
-    await cp(directory, copy, { recursive: true, preserveTimestamps: true });
-    onTestFinished(() => rm(copy, { recursive: true }));
-    await expectNotThat(instance, copy, {
-      says: `${directory}: no project was started from it, so it may be an old copy`,
-      next,
-    });
-    // What is wrong there is not put right by a second run, and nothing is in the way of a good one.
-    await updateWell(instance, toNext, { version: 'v1.1.0', changed: { '.env': bumped } });
-  });
-});
 
 describe('a stack that Portainer keeps in its volume', () => {
   interface Stack {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { updateWell } from './support/good-run.ts';
-import { alone, createInstance, type Instance } from './support/instance.ts';
+import { createInstance, type Instance } from './support/instance.ts';
 
 // Containers called project_service_1: made with --compatibility. Proxies know them by that name.
 
@@ -31,11 +31,4 @@ test('made with --compatibility: names stay, forward and back', async () => {
   const failed = await instance.update(['--target', 'v1.1.3']);
   expect(failed.exitCode, failed.log).toBe(4);
   expect(await joints(instance)).toEqual(['__1']);
-});
-
-test("names of today's stay, although .env asks for old ones since", async () => {
-  const instance = await createInstance(alone);
-  await instance.write('.env', `${await instance.read('.env')}COMPOSE_COMPATIBILITY=true\n`);
-  await updateWell(instance, ['--target', 'v1.1.0'], moved('v1.0.0', 'v1.1.0'));
-  expect(await joints(instance)).toEqual(['--1']);
 });

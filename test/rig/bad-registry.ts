@@ -9,13 +9,7 @@ export type RegistryFault =
       status: number;
       headers?: Record<string, string>;
       code?: string;
-      /** The registry's own words. */
-      message?: string;
-      /** A page, in place of what a registry says. */
-      page?: string;
     }
-  /** The connection is closed without a word. */
-  | { kind: 'close' }
   /** No answer, for ever. */
   | { kind: 'stall' }
   /** So many bytes of the body come, the others not before that. */
@@ -46,23 +40,8 @@ export const registryFaults = {
   forbidden: { kind: 'answer', status: 403, code: 'DENIED' },
   unknown: { kind: 'answer', status: 404, code: 'MANIFEST_UNKNOWN' },
   busy: { kind: 'answer', status: 429, headers: { 'Retry-After': '1' }, code: 'TOOMANYREQUESTS' },
-  /** As Docker Hub says it. */
-  limited: {
-    kind: 'answer',
-    status: 429,
-    code: 'TOOMANYREQUESTS',
-    message: 'You have reached your pull rate limit as svc: 0123. You may increase the limit by upgrading.',
-  },
-  /** As GitHub says it to whoever has logged in and may not. */
-  notAllowed: {
-    kind: 'answer',
-    status: 403,
-    code: 'DENIED',
-    message: 'installation not allowed to read organization package',
-  },
   gone: { kind: 'answer', status: 404, code: 'BLOB_UNKNOWN' },
   error: { kind: 'answer', status: 500, code: 'UNKNOWN' },
-  close: { kind: 'close' },
   stall: { kind: 'stall' },
   corrupt: { kind: 'corrupt' },
 } as const satisfies Record<string, RegistryFault>;
@@ -108,7 +87,6 @@ export async function startBadRegistry(
     }
     const fault = take(asked);
     if (fault?.kind === 'answer') reply(answer, fault);
-    else if (fault?.kind === 'close') asked.socket.destroy();
     else if (fault?.kind !== 'stall') forward(upstream, asked, answer, fault);
   });
   // The engine tries TLS first and takes the plain answer for a no.
@@ -149,12 +127,10 @@ export function dockerConfig(host: string, { user, password }: { user: string; p
 
 function reply(
   answer: ServerResponse,
-  { status, headers, code, message, page }: Extract<RegistryFault, { kind: 'answer' }>,
+  { status, headers, code }: Extract<RegistryFault, { kind: 'answer' }>,
 ): void {
-  answer.writeHead(status, { 'Content-Type': page ? 'text/html' : 'application/json', ...headers });
-  answer.end(
-    page ?? JSON.stringify({ errors: [{ code, message: message ?? `${code}, says the bad registry` }] }),
-  );
+  answer.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  answer.end(JSON.stringify({ errors: [{ code, message: `${code}, says the bad registry` }] }));
 }
 
 function forward(

@@ -114,7 +114,7 @@ async function serverLayers(): Promise<Layer[]> {
 }
 
 function releaseEntries(repository: string, version: string, options: ReleaseOptions): TarEntry[] {
-  const directory = (options.filesDirectory ?? defaultReleaseDirectory).replace(/^\//, '');
+  const directory = defaultReleaseDirectory.replace(/^\//, '');
   const files: Record<string, ShippedFile | null> = {
     'compose.yaml': generatedCompose(`v${version}`, options.server ? serverCompose : {}),
     'compose.cluster.yaml': clusterCompose(`v${version}`, options.server ? serverCompose : {}),
@@ -122,10 +122,7 @@ function releaseEntries(repository: string, version: string, options: ReleaseOpt
   };
   const shipped = Object.entries(files).flatMap(([file, content]): TarEntry[] => {
     if (content === null) return [];
-    const name = `${directory}/${file}`;
-    return typeof content === 'string' || Buffer.isBuffer(content)
-      ? [{ name, kind: 'file', content }]
-      : [{ name, kind: 'link', target: content.link }];
+    return [{ name: `${directory}/${file}`, kind: 'file', content }];
   });
   return [
     { name: 'etc/svc-repository', kind: 'file', content: `${repository}\n` },
@@ -139,7 +136,6 @@ function labels(version: string, options: ReleaseOptions): Record<string, string
   const label = options.versionLabel === undefined ? version : options.versionLabel;
   return {
     ...(label === null ? {} : { 'org.opencontainers.image.version': label }),
-    ...(options.filesDirectory === undefined ? {} : { 'svc.release-files': options.filesDirectory }),
     ...options.labels,
   };
 }

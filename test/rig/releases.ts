@@ -1,8 +1,8 @@
 import { clusterCompose, generatedCompose } from './compose-text.ts';
 import type { Layer } from './image.ts';
 
-/** A file that an image ships: its text, its bytes, or where it links to. */
-export type ShippedFile = string | Buffer | { link: string };
+/** A file that an image ships: its text, or its bytes. */
+export type ShippedFile = string | Buffer;
 
 /** What is special about a release; everything left out is as in a good one. */
 export interface ReleaseOptions {
@@ -14,8 +14,6 @@ export interface ReleaseOptions {
   versionLabel?: string | null;
   /** By file name, in place of or beside the good ones; null leaves one out. */
   files?: Record<string, ShippedFile | null>;
-  /** Another place for them, told by the label `svc.release-files`. */
-  filesDirectory?: string;
   env?: Record<string, string>;
   entrypoint?: string[];
   labels?: Record<string, string>;
@@ -54,25 +52,11 @@ export const releases: Readonly<Record<string, ReleaseOptions>> = {
 
 /** Ways in which the generated files of a release can be wrong or surprising. */
 export const releaseFiles = {
-  elsewhere: { filesDirectory: '/opt/svc/files' },
-  missing: { files: { 'compose.yaml': null, 'compose.cluster.yaml': null } },
-  withoutCluster: { files: { 'compose.cluster.yaml': null } },
   unmarked: { files: { 'compose.yaml': generatedCompose('unmarked').replace(/^.*\n/, '') } },
-  linked: {
-    files: { 'compose.yaml': { link: 'real.yaml' }, 'real.yaml': generatedCompose('linked') },
-  },
-  huge: { files: { 'compose.yaml': `${generatedCompose('huge')}#${' '.repeat(1024 * 1024)}\n` } },
   addsService: {
     files: {
       'compose.yaml': generatedCompose('with a cache', { service: { cache: 'cache' } }),
       'compose.cluster.yaml': clusterCompose('with a cache', { service: { cache: 'cache' } }),
-    },
-  },
-  changesNetwork: {
-    files: {
-      'compose.yaml': generatedCompose('with another network', {
-        network: 'driver_opts: { com.docker.network.driver.mtu: "1400" }',
-      }),
     },
   },
 } as const satisfies Record<string, ReleaseOptions>;
