@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
-import { isJoinedBy, isOfComposeOne } from '../../engine/api/project-containers.ts';
+import { isJoinedBy } from '../../engine/api/project-containers.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
@@ -25,11 +25,7 @@ export function manualCommands(own: Labelled | null): string[] {
   if (swarmService) return [swarmCommand(own, swarmService)];
   const project = startedProject(own);
   if (project === null) return anyCompose;
-  return [
-    `cd ${shellWord(project.directory)}`,
-    `${composeCommand(project)} pull${(project.upOnly ?? []).map((each) => ` ${each}`).join('')}`,
-    upCommand(project),
-  ];
+  return [`cd ${shellWord(project.directory)}`, `${composeCommand(project)} pull`, upCommand(project)];
 }
 
 type StackSettings = Pick<Settings, 'product' | 'containerName' | 'updaterImage' | 'app' | 'workers'>;
@@ -99,7 +95,5 @@ function startedProject(own: Labelled) {
     files: list(composeLabels.files),
     envFiles: list(composeLabels.envFiles),
     ...(isJoinedBy('_', own) && { oldNames: [serviceOf(own)] }),
-    // A whole `up` would make anew a database that docker-compose 1 has started.
-    ...(isOfComposeOne(own) && { upOnly: [serviceOf(own)] }),
   };
 }

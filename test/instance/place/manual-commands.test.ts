@@ -55,18 +55,11 @@ describe('the commands that update an instance by hand', () => {
     expect(manualCommands(own)).toEqual(commands);
   });
 
-  it('keep the names of old, and leave alone what docker-compose 1 has made beside the server', () => {
+  it('keep the names of old', () => {
     const labels = { [composeLabels.service]: 'app', [composeLabels.number]: '1' };
     const own = { ...started('docker-compose.yml', labels), name: 'svc_app_1' };
     const compose = 'docker compose --compatibility -p svc';
     expect(manualCommands(own)).toEqual(['cd /opt/svc', `${compose} pull`, `${compose} up -d`]);
-    const version = { [composeLabels.version]: '1.29.2' };
-    const byOne = { ...own, labels: { ...own.labels, ...version } };
-    expect(manualCommands(byOne)).toEqual([
-      'cd /opt/svc',
-      `${compose} pull app`,
-      `${compose} up -d --no-deps app`,
-    ]);
   });
 
   it.each([
