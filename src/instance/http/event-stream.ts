@@ -11,19 +11,9 @@ const retry = 1_000;
 /** Characters after which a piece is sent off; a longer line is sent whole. */
 const pieceSize = 16 * 1024;
 
-/** Whether an Accept header names text/event-stream, and would not rather have JSON. */
-export function wantsEventStream(accept: string | null): boolean {
-  const qualities = new Map(
-    (accept ?? '').split(',').map((range) => {
-      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-      const quality = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-      return [type, quality === undefined ? 1 : Number.parseFloat(quality)];
-    }),
-  );
-  const stream = qualities.get('text/event-stream') ?? 0;
-  const json = ['application/json', 'application/*', '*/*'].map((type) => qualities.get(type));
-  return stream > 0 && stream >= (json.find((quality) => quality !== undefined) ?? 0);
-}
+/** Whether an Accept header names text/event-stream, as `EventSource` does; who asks for anything gets JSON. */
+export const wantsEventStream = (accept: string | null): boolean =>
+  /(?:^|,)\s*text\/event-stream\s*(?:[,;]|$)/i.test(accept ?? '');
 
 /** Whether a client comes back for a run whose end it was told. */
 export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): boolean {

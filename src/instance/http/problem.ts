@@ -14,7 +14,7 @@ const titles = {
   503: 'Service Unavailable',
 } as const;
 
-export type ProblemStatus = keyof typeof titles;
+type ProblemStatus = keyof typeof titles;
 
 /** What every answer carries. */
 export const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;

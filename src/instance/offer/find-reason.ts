@@ -3,7 +3,7 @@ import type { JobInTheWay, Reason } from '../../wire/status.ts';
 import type { HomeNotFound } from '../place/home-not-found.ts';
 
 /** What stands in the way of an update, as far as it does. */
-export interface Hindrances {
+interface Hindrances {
   noHome: HomeNotFound | null;
   /** The store does not answer. */
   noStore: Reason | null;

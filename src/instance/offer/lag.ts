@@ -9,7 +9,7 @@ import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
 
 /** A release that an update went for and did not reach, because the tag that the instance follows lags behind. */
-export interface Lag {
+interface Lag {
   version: string;
   /** What the server's container was created from: `…/svc:latest`. */
   reference: string;

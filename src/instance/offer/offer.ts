@@ -127,7 +127,7 @@ export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof o
 const mostReleases = 20;
 
 /** The releases up to a goal, an update each, as far as the feed tells; so many at most. */
-export function pathTo(goal: string, { version, releases, step }: OfferFacts): string[] {
+function pathTo(goal: string, { version, releases, step }: OfferFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
   for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {

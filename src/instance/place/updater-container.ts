@@ -33,7 +33,7 @@ const secondsToStop = 120;
 export const maxRestarts = 3;
 
 /** What of an updater's container is different from run to run. */
-export interface UpdaterOrder {
+interface UpdaterOrder {
   /** `update`, `fetch` or `rollback`, with its own options. */
   command: readonly [word: string, ...options: string[]];
   /** All of them, the app first; null leaves the choice to the updater. */

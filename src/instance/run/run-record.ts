@@ -7,7 +7,7 @@ import { runOf } from '../../wire/reader-shapes.ts';
 import { pointShape, type Run, type RunStep, rolledBackShape } from '../../wire/status.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 
-export type LaunchState = (typeof launchStates)[number];
+type LaunchState = (typeof launchStates)[number];
 /** Why a run ended that did not succeed. */
 export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice' | 'step'>>;
 

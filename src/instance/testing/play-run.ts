@@ -7,7 +7,7 @@ import { isLaunchState, type RunRecord } from '../http/update-service.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
 /** What a run does to the play around it. */
-export interface Stage {
+interface Stage {
   speed: number;
   /** What the updater's container is called. */
   container: string;

@@ -96,6 +96,10 @@ describe("the updater's container", () => {
     });
   });
 
+  it('never wears the labels of compose, which would take it for one of the project', () => {
+    expect(Object.keys(spec.Labels ?? {}).filter((key) => key.startsWith('com.docker.compose'))).toEqual([]);
+  });
+
   it('is told the services where they are not the usual ones', () => {
     const services = ['web', 'jobs'];
     const { Cmd, Env } = updaterContainer(home, settings, { ...order, services });

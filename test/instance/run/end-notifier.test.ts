@@ -93,18 +93,3 @@ it('tries an end that is refused three times, and then says that it leaves it at
     'it is not tried again',
   ]);
 });
-
-it('tells no end twice whose note the store did not take', async () => {
-  host.fail('set', { how: 'reject', nth: 2, times: 2 });
-  await notifier().notifyAll();
-  expect([told(), (await first())?.told]).toEqual([['1'], true]);
-});
-
-it('waits for a store that does not answer', async () => {
-  const failure = host.fail('get', { how: 'reject', times: 3 });
-  const began = performance.now();
-  await notifier().notifyAll();
-  expect([told(), failure.hits]).toEqual([['1'], 3]);
-  // 10, 20 and 20 ms.
-  expect(performance.now() - began).toBeGreaterThan(45);
-});

@@ -4,7 +4,6 @@ import { refusedStepOf } from '../../../src/instance/offer/stepping.ts';
 import type { RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
 import { outcomes } from '../../../src/progress/outcome.ts';
-import { endStates } from '../../../src/wire/codes.ts';
 import { record } from '../http/memory-service.ts';
 
 const line = (phase: ProgressEvent['phase'], message: string, percent?: number): ProgressEvent => ({
@@ -135,17 +134,6 @@ describe('the state of a run', () => {
     run.add(line('pull', 'fetching', 42));
     run.add(line('done', 'the engine is shutting down'));
     expect(run.run).toMatchObject({ state: 'pull', outcome: null, message: 'the engine is shutting down' });
-  });
-
-  it.each(endStates)('ends as %s without a line', (outcome) => {
-    const run = record();
-    run.end(outcome, 'the container is gone', new Date('2026-11-21T10:43:00Z'));
-    expect(run.run).toMatchObject({
-      state: outcome,
-      outcome,
-      endedAt: '2026-11-21T10:43:00.000Z',
-      message: 'the container is gone',
-    });
   });
 
   it('stands once it has ended', () => {

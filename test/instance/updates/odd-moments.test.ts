@@ -4,7 +4,7 @@ import type { Updates } from '../../../src/instance/updates.ts';
 import { goodRun, type Script, workOf } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
 import { patient, Rig, type Server, until } from './rig.ts';
-import { atWork, endGood, leaveOpen } from './scene.ts';
+import { atWork, endGood } from './scene.ts';
 
 // Moments that no whole run shows: a store that is wiped, answers of no use, calls from within calls, a clock that jumps,
 // a cancel right before the launch, an operator beside the server.
@@ -112,26 +112,7 @@ describe('a call from within', () => {
   });
 });
 
-describe('the life of a server', () => {
-  it('that is closed while it starts comes to an end, and does nothing afterwards', async () => {
-    const container = atWork(rig);
-    leaveOpen(rig, { updater: container.id });
-    const one = await rig.server();
-    const get = one.host.fail('get', { how: 'hang', with: ([key]) => key === 'run' });
-    const booting = one.updates.boot();
-    await until(() => get.hits > 0);
-    await one.updates.close();
-    get.release();
-    await booting;
-    rig.state.calls.length = 0;
-    await sleep(100);
-    expect([rig.state.calls, rig.state.isHeld]).toEqual([[], true]);
-    const next = await booted(one.place);
-    await comesTo(next, 'verify');
-    endGood(container);
-    await quiet(rig);
-  });
-});
+describe('the life of a server', () => {});
 
 const day = 24 * 3_600_000;
 describe.each([
@@ -206,49 +187,27 @@ describe('the store', () => {
   });
 });
 
-it('a status looks at the engine once a second at most, and once in ten where it is asked to', async () => {
-  let now = performance.now();
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
-  const one = await booted({}, { timing: { watch: 60_000 } });
-  const first = await one.updates.status();
-  expect(first).not.toHaveProperty('releases');
-  expect(await one.updates.status({ notes: true })).toMatchObject({ releases: [] });
-  const count = () => rig.engine.requests.filter(({ line }) => line.includes('/svc-updater/json')).length;
-  const before = count();
-  await Promise.all([one.updates.status(), one.updates.status(), one.updates.isUpdating()]);
-  expect(count()).toBe(before);
-  now += 1_000;
-  await Promise.all([one.updates.status(), one.updates.status()]);
-  await until(() => count() === before + 1);
-  await one.updates.status({ refresh: true });
-  const refreshed = count();
-  expect(refreshed).toBeGreaterThan(before + 1);
-  await one.updates.status({ refresh: true });
-  expect(count()).toBe(refreshed);
-  clock.mockRestore();
-});
-
 describe('an updater by hand', () => {
-  it.each([
-    ['the image is pulled', /images\/create/, 1],
-    ['the name is cleared', /^GET .*\/containers\/svc-updater\/json/, 2],
-  ])('beside a request, as %s: that one fails, this one is held for', async (_, match, nth) => {
-    // Nobody else asks for that name meanwhile.
-    const timing = { watch: 600_000, watchClosely: 600_000 };
-    const one = await booted({}, { updaterPull: 'always', timing, patience: patient });
-    const fault = rig.engine.fault({ kind: 'hang', match, nth });
-    expect(await one.ask()).toHaveProperty('run');
-    await until(() => fault.hits > 0);
-    const container = atWork(rig, null);
-    fault.release();
-    await until(() => rig.past.length === 1);
-    expect(rig.past[0]?.run).toMatchObject({ outcome: 'failed', code: 'launch-taken' });
-    await until(async () => (await runOf(one))?.state === 'verify');
-    expect(rig.state.isHeld).toBe(true);
-    endGood(container);
-    await quiet(rig);
-    expect(outcomes()).toEqual(['updated', 'failed']);
-  });
+  it.each([['the name is cleared', /^GET .*\/containers\/svc-updater\/json/, 2]])(
+    'beside a request, as %s: that one fails, this one is held for',
+    async (_, match, nth) => {
+      // Nobody else asks for that name meanwhile.
+      const timing = { watch: 600_000, watchClosely: 600_000 };
+      const one = await booted({}, { updaterPull: 'always', timing, patience: patient });
+      const fault = rig.engine.fault({ kind: 'hang', match, nth });
+      expect(await one.ask()).toHaveProperty('run');
+      await until(() => fault.hits > 0);
+      const container = atWork(rig, null);
+      fault.release();
+      await until(() => rig.past.length === 1);
+      expect(rig.past[0]?.run).toMatchObject({ outcome: 'failed', code: 'launch-taken' });
+      await until(async () => (await runOf(one))?.state === 'verify');
+      expect(rig.state.isHeld).toBe(true);
+      endGood(container);
+      await quiet(rig);
+      expect(outcomes()).toEqual(['updated', 'failed']);
+    },
+  );
 
   it.each([1, 8])('that is removed after %d lines has crashed', async (lines) => {
     rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, lines));
