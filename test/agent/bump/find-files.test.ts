@@ -125,14 +125,6 @@ describe('paths', () => {
       'svc',
     ],
     [
-      '--dir, where it has the --file',
-      '.',
-      ['--dir', 'svc', '--file', 'more.yaml'],
-      ['svc/more.yaml'],
-      ['svc/.env'],
-      'svc',
-    ],
-    [
       'the working directory, where --dir has no such --file',
       '.',
       ['--dir', 'svc', '--file', 'svc/more.yaml'],
@@ -146,14 +138,6 @@ describe('paths', () => {
       ['--dir', 'svc', '--env-file', 'prod.env'],
       ['svc/compose.yaml'],
       ['svc/prod.env'],
-      'svc',
-    ],
-    [
-      'the working directory, where --dir has no such --env-file',
-      '.',
-      ['--dir', 'svc', '--env-file', 'prod.env', '--env-file', 'top.env'],
-      ['svc/compose.yaml'],
-      ['svc/prod.env', 'top.env'],
       'svc',
     ],
   ])('start from %s', async (_, from, argv, files, env, directory) => {

@@ -66,11 +66,6 @@ describe('saved mounts', () => {
       [bind('/usr/local/svc/data', '/a'), bind('/run/media/disk', '/b')],
       ['/a', '/b'],
     ],
-    [
-      'a volume of an engine whose data root is in memory',
-      [volume('v', '/v', { path: '/dev/shm/docker/v' })],
-      ['/v'],
-    ],
   ])('%s', (_, mounts, expected) => {
     const found = choose(mounts);
     expect(found.mounts.map(({ where }) => where)).toEqual(expected.map((path) => `app:${path}`));
@@ -203,12 +198,6 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     volume('v', '/v'),
     { options: new Map([['v', { type: 'nfs', o: 'addr=a' }]]) },
     /network file system \(nfs\)/,
-  ],
-  [
-    'a strange device',
-    volume('v', '/v'),
-    { options: new Map([['v', { o: 'bind', device: 'x' }]]) },
-    /^app:\/v is "x", /,
   ],
 ])('is refused: %s', (_, mount, changes, expected) => {
   const { mounts, refusals } = choose([mount, mount], changes);

@@ -70,22 +70,6 @@ describe('covered services', () => {
     ['updated services with a mount', { app: 'a:1 d:/data', worker: 'a:1' }, 'app'],
     ['not a mount that is read-only', { app: 'a:1 /srv/conf:/etc/a:ro' }, ''],
     [
-      'not paths of the system',
-      { app: 'a:1 /var/run/docker.sock:/s /etc/localtime:/etc/localtime /dev/dri:/d' },
-      '',
-    ],
-    ['not compose and env files', { app: 'a:1 /opt/svc/.env:/.env' }, ''],
-    [
-      'directories below /run and /usr',
-      { app: 'a:1 /run/media/disk:/data', worker: 'a:1 /usr/local/svc/data:/data' },
-      'app worker',
-    ],
-    [
-      'dependencies, also those of dependencies',
-      { app: 'a:1 >api', api: 'x:1 >db', db: 'postgres:16 d:/p' },
-      'db',
-    ],
-    [
       'dependencies first',
       { app: 'a:1 d:/data >db >cache', db: 'postgres:16 d:/p >cache', cache: 'redis:7 c:/data' },
       'cache db app',
@@ -153,7 +137,6 @@ describe('a service that has to be declared', () => {
 
   it.each([
     ['postgres-exporter:1 d:/var/lib/postgresql', '~x:/var/lib/postgresql'],
-    ['own/backup:1 d:/var/lib/postgresql:ro', ''],
     ['zabbix/zabbix-server-mysql:7', ''],
     ['postgres:16', ''],
     ['minio/minio:RELEASE.2025 d:/data', '~x:/data'],

@@ -19,6 +19,7 @@ it.each<[string, Partial<Look>, string | null]>([
   ['on a local disk', {}, null],
   ['on FUSE, which mergerfs uses, too', { fileSystem: 0x65735546 }, null],
   ['on NFS', { fileSystem: 0x6969 }, 'app:/a is on a network file system ("/srv/a")'],
+  ['on SMB', { fileSystem: 0xfe534d42 }, 'app:/a is on a network file system'],
   [
     'with another file system',
     { inside: ['b\n'] },

@@ -129,7 +129,9 @@ const config = (has: Json, would: Json): [Parts, Parts] => [{ config: has }, { c
 const anonymous = { Type: 'volume', Source: hex, Target: '/cache' };
 const env = (...mine: string[]) => ({ Env: [...mine, 'PATH=/bin', 'LANG=C'] });
 const ofMode = (mode: string, networks = {}): Parts => ({ host: { NetworkMode: mode }, networks });
-const aliases = (...names: string[]): Parts => ({ networks: { svc_default: { Aliases: names } } });
+const joined = (endpoint: Json): Parts => ({ networks: { svc_default: endpoint } });
+const logged = (Config: Json): Json => ({ LogConfig: { Type: 'json-file', Config } });
+const aliases = (...names: string[]): Parts => joined({ Aliases: names });
 
 describe('no difference', () => {
   it.each<[string, [Parts, Parts]]>([
@@ -146,66 +148,17 @@ describe('no difference', () => {
       'an entrypoint that leaves no command',
       config({ Entrypoint: ['/other'], Cmd: null }, { Entrypoint: ['/other'] }),
     ],
-    ['SIGTERM in other words', config({ StopSignal: 'SIGTERM' }, { StopSignal: 'TERM' })],
     [
       'CAP_ or not, and the order',
       host({ CapAdd: ['CAP_NET_ADMIN', 'CAP_SYS_TIME'] }, { CapAdd: ['sys_time', 'NET_ADMIN'] }),
     ],
-    [
-      'security options in two spellings',
-      host(
-        { SecurityOpt: ['no-new-privileges=true', 'label:disable'] },
-        { SecurityOpt: ['label=disable', 'no-new-privileges'] },
-      ),
-    ],
-    ['swap that the engine adds', host({ Memory: 100, MemorySwap: 200 }, { Memory: 100 })],
     [
       'a limit of which the engine does not say whether its kernel knows it',
       host({ MemorySwappiness: null, BlkioWeight: 0 }, { MemorySwappiness: 5, BlkioWeight: 300 }),
     ],
     [
       "the daemon's log options",
-      host(
-        { LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '3' } } },
-        { LogConfig: { Type: 'json-file', Config: { 'max-file': '3' } } },
-      ),
-    ],
-    [
-      "the daemon's ulimits",
-      host(
-        {
-          Ulimits: [
-            { Name: 'nofile', Soft: 1, Hard: 2 },
-            { Name: 'core', Soft: 0, Hard: 0 },
-          ],
-        },
-        { Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }] },
-      ),
-    ],
-    [
-      'a named volume in Binds or Mounts',
-      host(
-        { Mounts: [{ Type: 'volume', Source: 'svc_db', Target: '/db', VolumeOptions: {} }] },
-        { Binds: ['svc_db:/db:rw'], Mounts: [anonymous] },
-      ),
-    ],
-    [
-      'a bind in Binds or Mounts',
-      host(
-        { Binds: ['/opt/svc/a$b:/a:ro'] },
-        {
-          Mounts: [
-            anonymous,
-            {
-              Type: 'bind',
-              Source: '/opt/svc/a$b/',
-              Target: '/a/',
-              ReadOnly: true,
-              BindOptions: { CreateMountpoint: true },
-            },
-          ],
-        },
-      ),
+      host(logged({ 'max-size': '1m', 'max-file': '3' }), logged({ 'max-file': '3' })),
     ],
     [
       'volumes of another container',
@@ -216,13 +169,6 @@ describe('no difference', () => {
         },
         { host: { VolumesFrom: ['service:db read-only'] } },
       ],
-    ],
-    [
-      'any address',
-      host(
-        { PortBindings: { '80/tcp': [{ HostIp: '', HostPort: '8080' }] } },
-        { PortBindings: { '80/tcp': [{ HostIp: '0.0.0.0', HostPort: '8080' }] } },
-      ),
     ],
     [
       'a port out of a range, as older compose sends it',
@@ -236,26 +182,8 @@ describe('no difference', () => {
       [aliases('svc-app-1', 'app', 'www', id.slice(0, 12)), aliases('www', 'svc-app-1', 'app')],
     ],
     [
-      'an address that the engine chose',
-      [
-        {
-          networks: {
-            svc_default: { IPAMConfig: {}, IPAddress: '10.0.0.9', MacAddress: '02:42:0a:00:00:09' },
-          },
-        },
-        { networks: { svc_default: { IPAMConfig: { IPv4Address: '', LinkLocalIPs: null } } } },
-      ],
-    ],
-    [
       'an address that the swarm chose',
-      [
-        {
-          networks: {
-            svc_default: { NetworkID: 'q1w2e3r4t5y6u7i8o9p0a1s2d', IPAMConfig: { IPv4Address: '10.0.1.5' } },
-          },
-        },
-        {},
-      ],
+      [joined({ NetworkID: 'q1w2e3r4t5y6u7i8o9p0a1s2d', IPAMConfig: { IPv4Address: '10.0.1.5' } }), {}],
     ],
     [
       'the network of a service whose container was removed meanwhile',
@@ -275,13 +203,9 @@ describe('no difference', () => {
     ],
     [
       'a random MAC address of a newer engine',
-      [{ networks: { svc_default: { MacAddress: '7e:11:22:33:44:55', IPAddress: '10.0.0.9' } } }, {}],
+      [joined({ MacAddress: '7e:11:22:33:44:55', IPAddress: '10.0.0.9' }), {}],
     ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
-    [
-      'paths that are not masked',
-      host({ MaskedPaths: [], ReadonlyPaths: [] }, { MaskedPaths: [], ReadonlyPaths: [] }),
-    ],
     [
       'what privileges bring',
       host({ Privileged: true, MaskedPaths: null, SecurityOpt: ['label=disable'] }, { Privileged: true }),
@@ -357,16 +281,6 @@ describe('a loss', () => {
       host(bind('db:/db:rw'), bind('db:/db:ro')),
       'the mount at /db would become read-only',
     ],
-    [
-      'the network of another service',
-      [ofMode('service:app'), ofMode('service:worker')],
-      'network mode would change from service:app to service:worker',
-    ],
-    [
-      'volumes of another service',
-      host({ VolumesFrom: ['service:db'] }, { VolumesFrom: ['service:files'] }),
-      'volumes_from would change',
-    ],
     ['a port that goes', host(port('127.0.0.1', '8080'), {}), lostPort],
     [
       'a network that goes, with a name, an address and links there',
@@ -399,11 +313,6 @@ describe('a loss', () => {
 
   it.each<[string, [Parts, Parts], string[]]>([
     ['another published port', host(port('127.0.0.1', '8080'), port('127.0.0.1', '8081')), [lostPort]],
-    [
-      'a port outside of the range',
-      host(port('127.0.0.1', '8080'), port('127.0.0.1', '8000-8010')),
-      [lostPort],
-    ],
     ["the host's network that goes", [ofMode('host', { host: {} }), {}], ['network mode would be dropped']],
     [
       "the host's network in place of the project's",
@@ -418,13 +327,11 @@ describe('a loss', () => {
 describe('a warning', () => {
   it.each<[string, [Parts, Parts]]>([
     ['environment variable A would change', config(env('A=1'), { Env: ['A=2'] })],
-    ['environment variable A would be added', config({}, { Env: ['A=2'] })],
     ['label org.example.version would change', config({}, { Labels: { 'org.example.version': '2' } })],
     ['command would change', config({ Cmd: ['a', 'b'] }, { Cmd: ['b', 'a'] })],
     ['cap_add would change', host({ CapAdd: ['A'] }, { CapAdd: ['A', 'B'] })],
     ['ipc would be dropped', host({ IpcMode: 'host' }, {})],
     ['pid would change', host({ PidMode: 'service:db' }, { PidMode: 'service:app' })],
-    ['ipc would change', host({ IpcMode: 'shareable' }, {})],
     ['container_name would change from chosen to svc-app', [{ name: 'chosen' }, {}]],
     ['privileged would be dropped', host({ Privileged: true }, {})],
     ['runtime would change', host({ Runtime: 'nvidia' }, {})],
@@ -433,38 +340,11 @@ describe('a warning', () => {
     ['security_opt would be dropped', host({ SecurityOpt: ['seccomp=unconfined'] }, {})],
     ['security_opt would be added', host({}, { MaskedPaths: [] })],
     ['security_opt would be dropped', host({ MaskedPaths: [] }, {})],
-    ['security_opt would be dropped', host({ SecurityOpt: ['label=disable'] }, {})],
-    ['privileged would be dropped', host({ Privileged: true, SecurityOpt: ['label=disable'] }, {})],
     ['logging would change', host({}, { LogConfig: { Type: 'syslog', Config: {} } })],
-    ['logging would change', host({ LogConfig: { Type: 'syslog', Config: {} } }, {})],
-    [
-      'logging options max-file would be dropped',
-      host({ LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '3' } } }, {}),
-    ],
-    [
-      'logging options max-size would change',
-      host(
-        { LogConfig: { Type: 'json-file', Config: { 'max-size': '1m' } } },
-        { LogConfig: { Type: 'json-file', Config: { 'max-size': '2m' } } },
-      ),
-    ],
     ['mem_limit would change', host({ Memory: 5, MemorySwap: 10 }, { Memory: 6 })],
     ['memswap_limit would change', host({ Memory: 5, MemorySwap: 7 }, { Memory: 5 })],
     ['mem_limit would be added', host({}, { Memory: 6, MemorySwap: 0 })],
     ['shm_size would change', host({}, { ShmSize: 5 })],
-    ['shm_size would change', host({ ShmSize: 5 }, {})],
-    [
-      'ulimits nproc would be dropped',
-      host(
-        {
-          Ulimits: [
-            { Name: 'nproc', Soft: 5, Hard: 5 },
-            { Name: 'nofile', Soft: 1, Hard: 2 },
-          ],
-        },
-        {},
-      ),
-    ],
     ['ulimits nofile would be dropped', host({ Ulimits: [{ Name: 'nofile', Soft: 5, Hard: 5 }] }, {})],
     [
       'volume options /a would be added',
@@ -476,25 +356,7 @@ describe('a warning', () => {
       host({}, { PortBindings: { '80/tcp': [{ HostPort: '80' }] } }),
     ],
     ['network other would be added', [{}, { networks: { svc_default: {}, other: {} } }]],
-    ['network aliases svc_default would change', [aliases('a', 'b'), aliases('a')]],
-    [
-      'mac_address svc_default would change',
-      [
-        { networks: { svc_default: { MacAddress: '02:00' } } },
-        { networks: { svc_default: { MacAddress: '02:01' } } },
-      ],
-    ],
-    [
-      'mac_address svc_default would be dropped',
-      [{ networks: { svc_default: { MacAddress: '00:16:3e:11:00:02' } } }, {}],
-    ],
-    [
-      'links svc_default would change',
-      [
-        { networks: { svc_default: { Links: ['svc-db-1:database'] } } },
-        { networks: { svc_default: { Links: ['svc-db-1:store'] } } },
-      ],
-    ],
+    ['mac_address svc_default would be dropped', [joined({ MacAddress: '00:16:3e:11:00:02' }), {}]],
   ])('is %s', (sentence, [has, would]) => {
     const found = findings(has, would);
     expect([sentences(found), found.some(({ isLoss }) => isLoss)]).toEqual([[sentence], false]);
@@ -525,12 +387,6 @@ describe('what helps', () => {
       'the home',
       { ...difference, section: 'volumes', running: mount('/home/me/x'), planned: mount('/root/x') },
       facts,
-      'Add -e HOME=… to the docker run command',
-    ],
-    [
-      'the home, as a variable',
-      difference,
-      { ...facts, unset: ['HOME'] },
       'Add -e HOME=… to the docker run command',
     ],
     [

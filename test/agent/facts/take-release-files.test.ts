@@ -2,9 +2,10 @@
 import { createHash } from 'node:crypto';
 import { json } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { takeReleaseFiles } from '../../../src/agent/facts/release-files.ts';
+import { releaseDirectory, takeReleaseFiles } from '../../../src/agent/facts/release-files.ts';
 import type { ProjectFiles } from '../../../src/compose/project-files.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
+import { productOf, svc } from '../../../src/progress/product.ts';
 import { image } from '../../build.ts';
 import {
   at,
@@ -84,11 +85,6 @@ describe('takeReleaseFiles', () => {
       descriptions: ['compose.yaml: the file of the new release'],
       warnings: [],
     });
-  });
-
-  it('takes nothing where the file is the same', async () => {
-    const found = await taken({ 'compose.yaml': own }, { new: { [main]: own } });
-    expect(found).toMatchObject({ names: [], warnings: [] });
   });
 
   it('reads from the directory that the image names', async () => {
@@ -207,4 +203,15 @@ describe('takeReleaseFiles', () => {
       expect.objectContaining({ code: 'not-proven', message }),
     );
   });
+});
+
+const larder = productOf({ name: 'larder' });
+
+it.each([
+  [svc, {}, '/usr/share/svc/release'],
+  [larder, {}, '/usr/share/larder/release'],
+  [larder, { 'larder.release-files': '/x' }, '/x'],
+  [productOf({ name: 'larder', releaseDirectory: '/release' }), {}, '/release'],
+])('of %j with %j the files of a release are in %s', (product, labels, directory) => {
+  expect(releaseDirectory(labels, product)).toBe(directory);
 });

@@ -221,25 +221,9 @@ describe('inspectInstallation: services', () => {
     expect(lines).toEqual(expected);
   });
 
-  it.each<[string, Record<string, string>, string[], string[]]>([
-    ['that its files call so', { 'svc.role': 'worker' }, ['--leave', 'worker'], ['db']],
-    ['that is called so, where they say otherwise', { 'svc.role': 'database' }, [], ['worker']],
-  ])('has the worker %s', async (_, label, argv, workers) => {
-    const containers = { 'app-1': {}, 'worker-1': {}, 'db-1': {} };
-    const { found } = await inspect({ containers, labels: { db: label }, argv });
-    expect(names(found.workers)).toEqual(workers);
-  });
-
-  it('takes the names that are given, the app first', async () => {
-    const { found } = await inspect({
-      containers: { 'worker-1': {}, 'app-1': {} },
-      argv: ['--service', 'worker', '--service', 'app'],
-    });
-    expect([found.app.name, ...names(found.workers)]).toEqual(['worker', 'app']);
-  });
-
   it.each<[string, Record<string, Told>, string[]]>([
     ['network', { 'tail-1': { network: 'container:app-1' } }, ['tail']],
+    ['process ids', { 'tail-1': { pid: 'container:worker-1' } }, ['tail']],
     ['ipc', { 'tail-1': { ipc: 'container:app-1' } }, ['tail']],
     [
       'network, by another one',

@@ -97,23 +97,6 @@ describe('draftFiles of a user-written install', () => {
     const texts = { 'compose.yaml': app('acme/svc:v1.0.0'), '.env': 'SVC_VERSION=v1.0.0' };
     expect(drafted(installed(texts), 'v1.1.0').after).toEqual({ 'compose.yaml': app('acme/svc:v1.1.0') });
   });
-
-  it('tells each edit beside the change of its file', () => {
-    const from = installed({ 'compose.yaml': shared, '.env': 'SVC_VERSION=v1.0.0' });
-    const { edits, changes } = draftFiles(from, planTo('v1.1.0', from), nothing);
-    expect(edits).toEqual([
-      {
-        file: at('.env'),
-        line: 1,
-        start: 12,
-        end: 18,
-        before: 'v1.0.0',
-        after: 'v1.1.0',
-        variable: 'SVC_VERSION',
-      },
-    ]);
-    expect(changes.map(({ description }) => description)).toEqual(['.env line 1: v1.0.0 → v1.1.0']);
-  });
 });
 
 describe('draftFiles of a pin with a digest', () => {
@@ -148,14 +131,6 @@ describe('draftFiles of a pin with a digest', () => {
     expect(drafted(from, to, pulled(expected.split('@')[0] ?? '', digests))).toEqual({
       after: { 'compose.yaml': app(`acme/svc:${expected}`) },
       references: { app: `acme/svc:${expected}` },
-    });
-  });
-
-  it('changes nothing where tag and digest are the same', () => {
-    const from = installed({ 'compose.yaml': app(`acme/svc:latest@${digest.old}`) });
-    expect(drafted(from, null, pulled('latest', [`acme/svc@${digest.old}`]))).toEqual({
-      after: {},
-      references: { app: `acme/svc:latest@${digest.old}` },
     });
   });
 
@@ -209,14 +184,6 @@ describe('draftFiles of a generated install', () => {
     const text = (name: string) => generated({ app: `acme/svc:\${${name}:-latest}` });
     const from = installed({ 'compose.yaml': text('TAG') }, { kind: 'generated', versionVariable: 'TAG' });
     expect(drafted(from, 'v1.1.0').after).toEqual({ '.env': 'TAG=v1.1.0\n' });
-  });
-
-  it('sets no version where there is no target', () => {
-    const from = install({ 'compose.yaml': own });
-    expect(drafted(from, null)).toEqual({
-      after: {},
-      references: { app: 'acme/svc:latest', worker: 'acme/svc:latest' },
-    });
   });
 
   it.each<[string, Texts, Texts]>([

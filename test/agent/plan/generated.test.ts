@@ -145,11 +145,6 @@ describe('what a generated file may change', () => {
       { services: { db: { image: 'db:2' }, proxy: { environment: { A: '1' } } } },
       ['db', 'proxy'],
     ],
-    [
-      'no service without a container, no new one and none that is gone',
-      { services: { idle: { image: 'idle:2' }, fresh: { image: 'fresh:1' }, proxy: null } },
-      [],
-    ],
   ])('names %s', (_, changes, names) => {
     expect(check(changes).changed).toEqual(names);
   });

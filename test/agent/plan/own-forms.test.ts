@@ -4,12 +4,11 @@ import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import { newestRunning, versionPrefix } from '../../../src/agent/inspect/running-version.ts';
 import { describePlan } from '../../../src/agent/plan/describe.ts';
 import { planUpdate } from '../../../src/agent/plan/plan-update.ts';
-import { nameReached, versionWarnings } from '../../../src/agent/plan/version-sentences.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
 import { svc } from '../../../src/progress/product.ts';
 import { parseTarget } from '../../../src/release/target.ts';
 import { container } from '../../build.ts';
-import { composeText, filePlan, imageOf, installed, rememberingLog } from '../../build-plan.ts';
+import { composeText, installed, rememberingLog } from '../../build-plan.ts';
 
 /** A product that is pinned like this; `label` is the version that its running image tells. */
 function product(
@@ -148,18 +147,6 @@ describe('a product in its own form', () => {
     expect(() => plan(product('release', null, { worker: 'v2.1.0' }), 'release')).toThrow(
       expect.objectContaining({ code: 'no-target' }),
     );
-  });
-
-  it('says what was reached, and what leads elsewhere', () => {
-    const moved = plan(product('2025.10', '2025.10.3'), '2025.11.1');
-    expect(nameReached(moved, filePlan({ version: '2025.11.2' }))).toBe('2025.11 (2025.11.2)');
-    expect(nameReached(moved, filePlan({ version: null }))).toBe('2025.11');
-    const images = new Map([['acme/home:2025.11', imageOf('new', '2025.11.2')]]);
-    expect(versionWarnings(moved, filePlan(), images)).toEqual([
-      'app runs 2025.11, which is 2025.11.2 by now, not 2025.11.1',
-    ]);
-    const asked = plan(product('2025.10', '2025.10.3'), '2025.11');
-    expect(versionWarnings(asked, filePlan(), images)).toEqual([]);
   });
 });
 

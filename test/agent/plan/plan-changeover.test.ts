@@ -163,6 +163,16 @@ describe('planChangeover', () => {
     expect(changeoverOf({ ...goals, ...more }).moved.at(-1)).toEqual({ ...tail, image });
   });
 
+  it('knows which service runs commands of the new image before its start', () => {
+    const app: ModelService = { pre_start: [{ command: ['/bin/migrate'] }] };
+    const { moved: all } = changeoverOf(goals, {}, containers, { app, worker: { pre_start: [] } });
+    expect(all.map(({ name, hasStartHook = false }) => [name, hasStartHook])).toEqual([
+      ['app', true],
+      ['worker', false],
+      ['tail', false],
+    ]);
+  });
+
   it.each<[string, ModelService, readonly string[]]>([
     ['to be healthy', { depends_on: { app: { condition: 'service_healthy' } } }, ['app']],
     ['to have started', { depends_on: { app: { condition: 'service_started' } } }, []],

@@ -77,11 +77,6 @@ describe('planFiles', () => {
 
   it.each<[string, Texts, readonly string[]]>([
     ['by a variable', { 'compose.yaml': shared, ...env }, ['migrate']],
-    [
-      'by an anchor',
-      { 'compose.yaml': `x-i: &i acme/svc:v1.0.0\n${composeText({ app: '*i', cron: '*i' })}` },
-      ['cron'],
-    ],
     ['in no way', { 'compose.yaml': apart }, []],
   ])('names the services that share the pin %s', (_, texts, expected) => {
     expect(planned(installed(texts)).alsoMoved).toEqual(expected);
@@ -129,7 +124,6 @@ describe('planFiles', () => {
     'v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back';
   it.each<[string, string, string | null, string | null, string | null, string[]]>([
     ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
-    ['a floating tag that is moved to', 'v1.0.0', 'canary', '1.0.0', '2.0.0', [major]],
     ['the same major version', 'latest', null, '1.0.0', '1.9.0', []],
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
     ['a running version that nobody knows', 'latest', null, null, '2.0.0', []],

@@ -122,12 +122,6 @@ describe('a release that another one has to come before', () => {
       `${pinned} with --target v2.0.0.`,
     ],
     [
-      'canary, pulled again',
-      { requires: 'v1.5.0', pin: 'svc:canary', runs: 'svc:canary', label: '1.4.2', target: null },
-      'v1.4.2',
-      `${pinned} without a target.`,
-    ],
-    [
       'latest, which no target moves',
       {
         requires: 'v1.5.0',
@@ -168,7 +162,6 @@ describe('a release that another one has to come before', () => {
       { requires: 'v1.5.0', pin: 'svc:edge', runs: 'svc:edge' },
       /from v1\.5\.0 on, and what runs does not tell/,
     ],
-    ['a label without its v', { requires: '1.5.0' }, /svc\.release-requires=1\.5\.0, which is no release/],
     ['a label of words', { requires: 'the one before' }, /which is no release/],
   ])('warns of %s', (_, given, words) => {
     expect(check(given)).toEqual([expect.stringMatching(words)]);

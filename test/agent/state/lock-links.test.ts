@@ -1,4 +1,4 @@
-import { chown, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, link, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 /** An engine on which the containers of these ids run, and no others. */
-async function doors(running: readonly string[], link?: Link) {
+async function doors(running: readonly string[], link = linkless) {
   const host = await startEngine((request, response) => {
     const id = /containers\/([^/]+)\/json/.exec(request.url ?? '')?.[1] ?? '';
     const isThere = running.some((own) => own.startsWith(id));
@@ -35,21 +35,16 @@ async function doors(running: readonly string[], link?: Link) {
   });
   const lines: string[] = [];
   const engine = new Engine({ host, tls: [], configDirectory: directory }, { home: '/' });
-  return { engine, log: new Log(({ message }) => lines.push(message)), lines, ...(link && { link }) };
+  return { engine, log: new Log(({ message }) => lines.push(message)), lines, link };
 }
 
-describe.each<[string, Link | undefined]>([
-  ['with hard links', undefined],
-  ['without hard links', linkless],
-])('the lock, %s', (_, link) => {
+// With them it is lock.test.ts that tries the same.
+describe('the lock, without hard links', () => {
   it('is one for any number that come at once', async () => {
     const all = [...'abcdef'].map((letter) =>
       container(`app-${letter}`, { id: letter.repeat(64), name: letter }),
     );
-    const at = await doors(
-      all.map(({ id }) => id),
-      link,
-    );
+    const at = await doors(all.map(({ id }) => id));
     const taken = await Promise.allSettled(all.map((own) => takeLock(at, own, directory)));
     expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
@@ -59,7 +54,7 @@ describe.each<[string, Link | undefined]>([
     ['that nobody has written to', ''],
   ])('is taken over: one %s', async (_, text) => {
     if (!first) throw new Error('no container');
-    const at = await doors([first.id], link);
+    const at = await doors([first.id]);
     await (await takeLock(at, first, directory)).release();
     await writeFile(join(directory, '.svc-updater/lock'), text);
     const lock = await takeLock(at, first, directory);
@@ -69,7 +64,7 @@ describe.each<[string, Link | undefined]>([
 
   it('is not taken from one who has created it and is just about to write', async () => {
     if (!first || !second) throw new Error('no containers');
-    const at = await doors([first.id, second.id], link);
+    const at = await doors([first.id, second.id]);
     await (await takeLock(at, first, directory)).release();
     const path = join(directory, '.svc-updater/lock');
     await writeFile(path, '');
@@ -79,10 +74,13 @@ describe.each<[string, Link | undefined]>([
     await written;
   });
 
-  it.runIf(isRoot)('belongs to the owner of the compose directory', async () => {
+  it.runIf(isRoot).each([
+    ['as well', linkless],
+    ['with them, too', link],
+  ])('belongs to the owner of the compose directory, %s', async (_, makeLink) => {
     if (!first) throw new Error('no container');
     await chown(directory, 1234, 1235);
-    const at = await doors([first.id], link);
+    const at = await doors([first.id], makeLink);
     const lock = await takeLock(at, first, directory);
     for (const name of ['.', 'lock', '.gitignore']) {
       expect(await stat(join(lock.state, name)), name).toMatchObject({ uid: 1234, gid: 1235 });
