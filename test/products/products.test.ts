@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { read, tablesOf } from '../documents/documents.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { products } from './all.ts';
+import { choose } from './choose.ts';
 import { pointRowOf, rowOf, wordsOf } from './document.ts';
 import { judgeMoved, judgeSame, type View } from './view.ts';
 import { judgeEnd, judgeOwnWords } from './words.ts';
@@ -23,6 +24,13 @@ describe('docs/other-products.md', () => {
     expect(read('docs/other-products.md')).toContain(`svc-updater:dev plan ${wordsOf(immich)}\n`);
     expect(read('docs/other-products.md')).toContain(`svc-updater:dev ${wordsOf(immich)}\n`);
   });
+});
+
+it.each([
+  [['immich'], 3],
+  [['--form', 'published'], products.length],
+])('scripts/products %j tries so many rows', (words, count) => {
+  expect(choose(words)).toMatchObject({ chosen: { length: count } });
 });
 
 describe('the judge of scripts/products', () => {

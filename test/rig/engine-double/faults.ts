@@ -1,11 +1,9 @@
-import { bordersOf } from './borders.ts';
-
-/** What goes wrong with the answer to one request. */
+/** What goes wrong with the answer to one request; `at` is a number of bytes, 0 by default. */
 export type FaultKind =
   /** The connection breaks at `at`. */
-  | { kind: 'cut'; at?: Place }
+  | { kind: 'cut'; at?: number }
   /** No byte comes from `at` on, until it is released. */
-  | { kind: 'hang'; at?: Place }
+  | { kind: 'hang'; at?: number }
   /** The answer begins so much later. */
   | { kind: 'slow'; ms: number }
   /** Every byte comes by itself, and so long after the one before it. */
@@ -16,9 +14,6 @@ export type FaultKind =
   | { kind: 'page'; status?: number; body?: string }
   /** The first half of the body, or so many chunks of it, sent as if it were the whole. */
   | { kind: 'half'; chunks?: number };
-
-/** A number of bytes, or the name of one of the answer's borders; 0 where none is given. */
-export type Place = number | string;
 
 export type Fault = FaultKind & {
   /** Of `GET /v1.45/containers/svc-updater/json`. */
@@ -110,10 +105,4 @@ class PlannedFault implements FaultHandle {
     for (const goOn of this.#held) goOn();
     this.#held.clear();
   }
-}
-
-/** Where in what has come of an answer so far that place is; null while it has not come. */
-export function placeIn(answer: Buffer, place: Place = 0): number | null {
-  const at = typeof place === 'number' ? place : bordersOf(answer).find(({ name }) => name === place)?.at;
-  return at === undefined || at > answer.length ? null : at;
 }

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { placeIn, type Strike } from './faults.ts';
+import type { Strike } from './faults.ts';
 
 /** Go sends longer ones in chunks, as it does not wait for their end to tell their length. */
 const longestMeasured = 2048;
@@ -160,7 +160,10 @@ export class Reply {
   }
 
   #stopAt({ fault }: Strike): number | null {
-    return fault.kind === 'cut' || fault.kind === 'hang' ? placeIn(this.#bytes, fault.at) : null;
+    if (fault.kind !== 'cut' && fault.kind !== 'hang') return null;
+    const { at = 0 } = fault;
+    // It has not come yet.
+    return at > this.#bytes.length ? null : at;
   }
 
   #trickle(everyMs?: number): void {
