@@ -51,20 +51,6 @@ describe('withEdits', () => {
     expect(texts(draft)).toEqual([{ 'compose.yaml': after }, { '.env': 'A=1\nV=v1.1.0\n' }, {}]);
   });
 
-  it('adds to an earlier change of the file, and keeps what was there first', () => {
-    const first = withEdits(draftOf(files), [edit('.env', 'v1.0.0', 'v1.1.0')]);
-    const second = withEdits(first, [edit('.env', 'A=1', 'A=2', first.files)]);
-    expect(second.changes).toEqual([
-      {
-        path: at('.env'),
-        before: 'A=1\nV=v1.0.0\n',
-        after: 'A=2\nV=v1.1.0\n',
-        description: '.env line 2: v1.0.0 → v1.1.0; .env line 1: A=1 → A=2',
-      },
-    ]);
-    expect(texts(first)[1]).toEqual({ '.env': 'A=1\nV=v1.1.0\n' });
-  });
-
   it('creates an env file, with nothing before it', () => {
     const draft = withEdits(draftOf(projectFiles({ 'compose.yaml': compose })), [
       { file: at('.env'), line: 1, start: 0, end: 0, before: '', after: 'V=v1\n' },
@@ -135,11 +121,6 @@ describe('withVariable', () => {
       { path: at(name), before: before[name] ?? null, after: text, description },
     ]);
     expect(texts(draft)[1]).toEqual({ ...before, ...after });
-  });
-
-  it('changes nothing where it says so already', () => {
-    const draft = draftOf(files);
-    expect(withVariable(draft, 'V', 'v1.0.0')).toBe(draft);
   });
 });
 

@@ -74,7 +74,6 @@ describe('the files of an include', () => {
   it.each<[string, string, string, [path: string, base: string][], own: string | undefined, V: string]>([
     ['short', '[sub/a.yaml]', '', [['p/sub/a.yaml', '/srv/p/sub']], 'sub', 'sub'],
     ['where .env wins', '[sub/a.yaml]', 'V=root', [['p/sub/a.yaml', '/srv/p/sub']], 'sub', 'root'],
-    ['beside the file', '[./a.yaml]', 'V=root', [['p/a.yaml', '/srv/p']], undefined, 'root'],
     [
       'by a path with variables',
       '["${D:-sub}/../a.yaml"]',
@@ -83,7 +82,6 @@ describe('the files of an include', () => {
       undefined,
       'root',
     ],
-    ['absolute', '[/srv/p/sub/a.yaml]', '', [['p/sub/a.yaml', '/srv/p/sub']], 'sub', 'sub'],
     [
       'a list, from the directory of the first',
       '[{path: [sub/a.yaml, o/b.yaml]}]',
@@ -120,14 +118,6 @@ describe('the files of an include', () => {
       'x',
     ],
     [
-      'with no env file in the list',
-      '[{path: sub/a.yaml, env_file: []}]',
-      '',
-      [['p/sub/a.yaml', '/srv/p/sub']],
-      'sub',
-      'sub',
-    ],
-    [
       'without any env file',
       '[{path: sub/a.yaml, env_file: /dev/null}]',
       'V=root',
@@ -157,14 +147,6 @@ describe('the files of an include', () => {
       'not at hand',
       'sub/a.yaml',
       { code: 'compose-invalid', message: 'c.yaml line 2: include /srv/p/sub/a.yaml does not exist' },
-    ],
-    [
-      'on another host',
-      'git@host.invalid:a/b.git',
-      {
-        code: 'pin-unsupported',
-        message: 'c.yaml line 2: include git@host.invalid:a/b.git is not a file on this host',
-      },
     ],
   ])('%s', (_, path, error) => {
     const files = project({ 'p/c.yaml': `include:\n  - ${path}` });

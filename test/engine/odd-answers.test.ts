@@ -7,7 +7,7 @@ import { chunked, endOfChunks, frame, measured, type RawAnswer, startRawEngine }
 import { type Question, questions, version } from './raw-questions.ts';
 
 // Answers that no engine gives: every question settles with an EngineFault, and nothing is left behind that rejects later.
-// each-border.test.ts breaks the right answers off.
+// each-answer.test.ts breaks the right answers off.
 
 /** Longer than any test: what waits for it does not settle. */
 const ms = 600_000;

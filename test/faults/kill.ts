@@ -199,35 +199,47 @@ export const onEngineEvent = (action: string, service: string): Moment =>
 function onStep(name: string, isIt: (count: number, step: string) => boolean): Moment {
   return {
     name: `at ${name}`,
-    watch: async ({ project }, now) => {
+    watch: ({ project }, now) => {
       let count = 0;
       const filters = { type: ['container'], label: [`com.docker.compose.project=${project}`] };
-      const path = `/events?filters=${encodeURIComponent(JSON.stringify(filters))}`;
-      const asked = request({ socketPath: engineSocket, path, agent: false });
-      await new Promise<void>((resolve, reject) => {
-        asked.once('error', reject);
-        asked.once('response', (answer) => {
-          let rest = '';
-          answer.setEncoding('utf8').on('data', (text: string) => {
-            const lines = (rest + text).split('\n');
-            rest = lines.pop() ?? '';
-            for (const line of lines.filter((each) => each !== '')) {
-              const { Action, Actor } = JSON.parse(line);
-              const service = Actor.Attributes['com.docker.compose.service'];
-              if (!steps.has(Action) || (service !== 'app' && service !== 'worker')) continue;
-              count++;
-              if (isIt(count, `${Action} ${service}`)) now(`${name}: ${Action} of ${Actor.Attributes.name}`);
-            }
-          });
-          answer.on('error', () => {});
-          resolve();
-        });
-        asked.end();
+      return watchEvents(filters, ({ Action, Actor }) => {
+        const service = Actor.Attributes['com.docker.compose.service'];
+        if (!steps.has(Action) || (service !== 'app' && service !== 'worker')) return;
+        count++;
+        if (isIt(count, `${Action} ${service}`)) now(`${name}: ${Action} of ${Actor.Attributes.name}`);
       });
-      asked.on('error', () => {});
-      return { stop: () => asked.destroy() };
     },
   };
+}
+
+interface EngineEvent {
+  Action: string;
+  Actor: { ID: string; Attributes: Readonly<Record<string, string>> };
+}
+
+/** Tells of each event that the filters let through, once the engine has begun to answer. */
+export async function watchEvents(
+  filters: Readonly<Record<string, readonly string[]>>,
+  heard: (event: EngineEvent) => void,
+): Promise<Watching> {
+  const path = `/events?filters=${encodeURIComponent(JSON.stringify(filters))}`;
+  const asked = request({ socketPath: engineSocket, path, agent: false });
+  await new Promise<void>((resolve, reject) => {
+    asked.once('error', reject);
+    asked.once('response', (answer) => {
+      let rest = '';
+      answer.setEncoding('utf8').on('data', (text: string) => {
+        const lines = (rest + text).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines.filter((each) => each !== '')) heard(JSON.parse(line));
+      });
+      answer.on('error', () => {});
+      resolve();
+    });
+    asked.end();
+  });
+  asked.on('error', () => {});
+  return { stop: () => asked.destroy() };
 }
 
 /** How many changes a good run asks the engine for, the pull and its own end included, and a few more. */

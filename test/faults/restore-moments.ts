@@ -1,18 +1,14 @@
-import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { askEngine, type ContainerInspection, engineSocket } from '../rig/engine-api.ts';
-import { type Moment, onFileChange, onLine } from './kill.ts';
+import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
+import { type Moment, onFileChange, onLine, watchEvents } from './kill.ts';
 
 /** The start of the tools container that does this, the k-th time; of the cold copy, once all have stopped. */
 export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports', k = 1): Moment {
   const name = `at the start of ${verb}${k > 1 ? ` ${k}` : ''}`;
   return {
     name,
-    watch: async ({ project }, now) => {
+    watch: ({ project }, now) => {
       let count = 0;
-      const filters = { event: ['start'], label: [`svc-updater.scratch=${project}`] };
-      const path = `/events?filters=${encodeURIComponent(JSON.stringify(filters))}`;
-      const asked = request({ socketPath: engineSocket, path, agent: false });
       const heard = async (id: string) => {
         const { status, body } = await askEngine('GET', `/containers/${id}/json`);
         if (status !== 200) return;
@@ -22,23 +18,8 @@ export function onTools(verb: 'look' | 'warm' | 'cold' | 'hash' | 'restore' | 'p
         if (verb === 'cold') await untilStopped(project);
         now(name);
       };
-      await new Promise<void>((resolve, reject) => {
-        asked.once('error', reject);
-        asked.once('response', (answer) => {
-          let rest = '';
-          answer.setEncoding('utf8').on('data', (text: string) => {
-            const lines = (rest + text).split('\n');
-            rest = lines.pop() ?? '';
-            for (const line of lines.filter((each) => each !== ''))
-              heard(JSON.parse(line).Actor.ID).catch(() => {});
-          });
-          answer.on('error', () => {});
-          resolve();
-        });
-        asked.end();
-      });
-      asked.on('error', () => {});
-      return { stop: () => asked.destroy() };
+      const filters = { event: ['start'], label: [`svc-updater.scratch=${project}`] };
+      return watchEvents(filters, ({ Actor }) => void heard(Actor.ID).catch(() => {}));
     },
   };
 }

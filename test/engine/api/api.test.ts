@@ -10,7 +10,6 @@ import { apiTarget, askApi } from '../../../src/engine/api/api.ts';
 import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
 import { engineFacts } from '../../../src/engine/api/query.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { refusal } from '../../../src/engine/http/fault.ts';
 import { Cancelled } from '../../../src/progress/stops.ts';
 import { tar } from '../../rig/tar.ts';
 import { selfSigned } from '../self-signed.ts';
@@ -239,17 +238,6 @@ describe('apiTarget', () => {
     expect(() => apiTarget({ host, tls: [], configDirectory: '' })).toThrow(
       expect.objectContaining({ code: 'engine-away', message: expect.stringContaining(message) }),
     );
-  });
-});
-
-describe('refusal', () => {
-  it.each([
-    ['{"message":"No such image: svc:v1"}\n', 'No such image: svc:v1'],
-    ['<html>\n<p>Bad gateway', '<html>'],
-    ['', 'status 502'],
-    ['{}', '{}'],
-  ])('%j', (body, expected) => {
-    expect(refusal({ status: 502, body: Buffer.from(body) })).toBe(expected);
   });
 });
 

@@ -3,14 +3,13 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EngineFault } from '../../src/engine/http/fault.ts';
 import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
-import { cutsOf } from '../rig/engine-double/borders.ts';
 import { EngineDouble } from '../rig/engine-double/engine-double.ts';
 import type { FaultKind } from '../rig/engine-double/faults.ts';
 import { goodRun } from '../rig/engine-double/script.ts';
 import { type Question, questions, updater } from './questions.ts';
 
-// Each question of the library's, and an answer of each form broken at each place where something begins or ends: it
-// settles in time, with a fault or with the whole right answer, never with a part of one, and leaves nothing behind.
+// Each question of the library's, and an answer of each form broken at places all over it: it settles in time, with a fault or
+// with the whole right answer, never with a part of one, and leaves nothing behind.
 
 /** One for each form of an answer: JSON of known and of unknown length, a status alone, a refusal, a stream, frames. */
 const forms = ['inspect', 'inspect of none', 'list', 'start', 'remove of what runs', 'pull', 'logs'];
@@ -106,14 +105,21 @@ afterAll(async () => {
   expect(unhandled).toEqual([]);
 });
 
-/** Every border, with its name in what fails. */
+/** Places all over an answer: a hundred, where lines begin, and before each of its last bytes. Beyond them it is whole. */
+function placesIn(bytes: Buffer): number[] {
+  const step = Math.ceil(bytes.length / 100);
+  return [...bytes.keys()].filter(
+    (at) => at % step === 0 || bytes[at - 1] === 0x0a || at >= bytes.length - 8,
+  );
+}
+
 const atEach = (bytes: Buffer, check: (at: number) => Promise<void>) =>
   Promise.all(
-    cutsOf(bytes).map(async ({ name, at }) => {
+    placesIn(bytes).map(async (at) => {
       try {
         await check(at);
       } catch (cause) {
-        throw new Error(`${name} (byte ${at}): ${(cause as Error).message}`, { cause });
+        throw new Error(`byte ${at}: ${(cause as Error).message}`, { cause });
       }
     }),
   );
@@ -139,7 +145,7 @@ describe.each(Object.entries(questions))('the answer to %s', (_, question) => {
 describe.each(forms)('the answer to %s', (name) => {
   const question = questions[name] as Question;
 
-  it('that is cut at any border is a fault', async () => {
+  it('that is cut anywhere is a fault', async () => {
     const good = await settle(question);
     await atEach(good.bytes, async (at) => {
       const ended = await settle(question, { fault: { kind: 'cut', at } });
@@ -147,7 +153,7 @@ describe.each(forms)('the answer to %s', (name) => {
     });
   });
 
-  it('that stalls at any border is a fault in time', async () => {
+  it('that stalls anywhere is a fault in time', async () => {
     const good = await settle(question);
     await atEach(good.bytes, async (at) => {
       const ended = await stall(question, at);
