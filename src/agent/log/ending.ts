@@ -50,12 +50,9 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return failure(end, exitCodes.crashed, lines);
   }
-  const advice = [
-    ...adviceOnPort(error),
-    ['broken', 'not-well', 'not-brought-back'].includes(error.code)
-      ? again(adviceWhenBroken(facts, error))
-      : own(error.advice),
-  ].join(' ');
+  const advice = ['broken', 'not-well', 'not-brought-back'].includes(error.code)
+    ? again(adviceWhenBroken(facts, error))
+    : own(error.advice);
   const { outcome, code, step } = error;
   const stands = stateAfter(error, facts);
   const state = step === null ? stands : stateBeforeStep(stands, step);
@@ -179,16 +176,6 @@ function nothingChanged(facts: EndingFacts): string {
 }
 
 const running = ({ version }: EndingFacts): string => version ?? 'the old version';
-
-/** An engine that was killed may hold a port for a container that is gone, for as long as it runs; nothing says so. */
-function adviceOnPort({ message, detail }: UpdateError): string[] {
-  const port = /:(\d+) failed: port is already allocated/.exec([...detail, message].join('\n'))?.[1];
-  return port === undefined
-    ? []
-    : [
-        `See docker ps --filter publish=${port}: where no container has that port, the engine holds it by mistake until it is restarted.`,
-      ];
-}
 
 function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): string {
   if (!facts.project) return advice;

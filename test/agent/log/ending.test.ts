@@ -178,17 +178,6 @@ it('does not say that all is well where an earlier run was interrupted and could
   );
 });
 
-it('tells of a port that the engine may hold by mistake', () => {
-  const error = new UpdateError('not-brought-back', 'docker start failed', {
-    detail: [
-      'driver failed programming external connectivity: Bind for 127.0.0.1:8080 failed: port is already allocated',
-    ],
-  });
-  expect(ending(error, touched).last).toContain(
-    'nothing of the new version has started. Next: See docker ps --filter publish=8080: where no container has that port, the engine holds it by mistake until it is restarted. See docker compose -p svc ps',
-  );
-});
-
 it('names the rollback where that is to be repeated, and not the update with the bad release', () => {
   const rollback = { ...touched, isRollback: true };
   expect(ending(new Cancelled(), rollback).last).toMatch(/Next: Run rollback --yes again when it suits\.$/);
