@@ -2,9 +2,9 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type LinkedFile, missing } from '../../compose/layers.ts';
 import { defaultNames, type ProjectFiles } from '../../compose/project-files.ts';
+import { variablesOf } from '../../compose/variables.ts';
 import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { filesNamedBy } from '../inspect/env-file-above.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
@@ -75,6 +75,14 @@ async function defaultPaths(directory: string, envFiles: readonly TextFile[]): P
   throw new UpdateError('compose-invalid', `no compose file in ${directory}`, {
     advice: 'Name it with --file, or its directory with --dir.',
   });
+}
+
+/** The compose files that `COMPOSE_FILE` names, from the directory on; none where nothing sets it. */
+function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
+  const variable = variablesOf(envFiles);
+  const named = variable('COMPOSE_FILE')?.text ?? '';
+  const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
+  return named === '' ? [] : named.split(separator).map((path) => resolve(directory, path));
 }
 
 async function firstFile(directory: string, names: readonly string[]): Promise<string | null> {

@@ -1,6 +1,5 @@
 import { checkTargets } from '../../files/check-targets.ts';
 import { checkDrift } from '../drift/index.ts';
-import { hintAtEnvAbove } from '../inspect/env-file-above.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkPublished } from '../plan/check-published.ts';
@@ -35,7 +34,7 @@ export async function makePlan(
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },
-    { ownId, accepted: options.acceptDrift, above: hintAtEnvAbove(installation.project, installation.paths) },
+    { ownId, accepted: options.acceptDrift },
   );
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);

@@ -8,12 +8,12 @@ import { type Container, serviceOf } from '../../engine/container.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { dryRun } from '../drift/index.ts';
+import { withOwnCommands } from '../log/ending-facts.ts';
 import { maskRulesOfSent } from '../log/mask-rules.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import { workersOf } from './choose-workers.ts';
-import { explained } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -56,11 +56,18 @@ export async function inspectInstallation(
   const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await withoutApp(context, instance, containers);
   const names = [options.app, ...options.workers];
-  const project = await labelledProject(told ?? app, { place, containers, names }, paths, log);
+  const project = await labelledProject(told ?? app, { place, containers, names }, paths);
   await givePaths(project, paths, log);
-  return inspectProject(project, context, instance, found).catch(async (error) => {
-    throw await explained(error, project, paths);
+  return inspectProject(project, context, instance, found).catch((error) => {
+    throw withCommandsOf(project, error);
   });
+}
+
+/** The error with commands that work in the directory of this project. */
+function withCommandsOf(project: ComposeProject, error: unknown): unknown {
+  if (!(error instanceof UpdateError)) return error;
+  const { code, message, detail, cause } = error;
+  return new UpdateError(code, message, { advice: withOwnCommands(error.advice, project), detail, cause });
 }
 
 async function inspectProject(

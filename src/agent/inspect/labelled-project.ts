@@ -10,8 +10,6 @@ import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { upCommand } from '../../progress/compose-command.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Log } from '../log/log.ts';
-import { envFilesAbove } from './env-file-above.ts';
 
 /** A compose project as the labels of its containers tell of it. */
 export interface KnownProject {
@@ -75,26 +73,20 @@ interface LabelledProject {
 }
 
 /**
- * The project as the labels of a container tell of it, all of its paths absolute, with the env file above it that names
- * its files.
+ * The project as the labels of a container tell of it, all of its paths absolute.
  * @throws UpdateError compose-invalid where what they name is no file on this host
  */
 export async function labelledProject(
   telling: Pick<Container, 'labels'>,
   of: LabelledProject,
   paths: HostPaths,
-  log: Log,
 ): Promise<ComposeProject> {
   const { name, directory } = of.place;
   const labelled = labelledPaths(telling, directory);
   const found = await findPaths(telling, labelled, directory, paths);
   if (found === null) throw notFound(telling, labelled.files, of);
   const oldNames = oldNamesOf(of.containers);
-  const project = { name, directory, ...found, ...(oldNames.length > 0 && { oldNames }) };
-  const envFiles = await envFilesAbove(project, paths);
-  for (const path of envFiles)
-    log.info(`${path} belongs to the instance: COMPOSE_FILE in ${envFiles.at(-1)} names its files`);
-  return envFiles.length > 0 ? { ...project, envFiles } : project;
+  return { name, directory, ...found, ...(oldNames.length > 0 && { oldNames }) };
 }
 
 /** As they stand in the labels. */

@@ -34,7 +34,7 @@ export async function surveyProject(
   if (telling === undefined) {
     throw new UpdateError('no-app', `project ${place.name} in ${place.directory} has no container`);
   }
-  const project = await labelledProject(telling, { place, containers, names: [] }, paths, log);
+  const project = await labelledProject(telling, { place, containers, names: [] }, paths);
   await givePaths(project, paths, log);
   const compose = new Compose(engine, project);
   const about = { containers, services: [], product };

@@ -43,7 +43,7 @@ async function said(accepted: boolean, isKnown = true): Promise<string[]> {
   >[0]['log'];
   const instance = { ...whole, services: replacedServices(whole) };
   try {
-    await checkDrift({ engine: engine(host), log }, instance, { ownId: 'own', accepted, above: null });
+    await checkDrift({ engine: engine(host), log }, instance, { ownId: 'own', accepted });
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     lines.push(`${error.code}: ${error.message}`, ...error.detail, error.advice);
