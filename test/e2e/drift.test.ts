@@ -121,7 +121,7 @@ services:
     depends_on: { db: { condition: service_started, restart: true } }
     networks:
       internal: { aliases: [www, api], priority: 100 }
-      fixed: { ipv4_address: '10.\${OCTET:?}.10', mac_address: '02:42:ac:1f:d5:0a' }
+      fixed: { ipv4_address: '10.\${OCTET:?}.10' }
   worker:
     extends: { file: base.yaml, service: base }
     image: ${c.image}:\${SVC_VERSION}
@@ -262,8 +262,8 @@ const keys: readonly (readonly [is: string, changed: string, gone?: string])[] =
     '      internal:',
   ],
   [
-    `      fixed: { ipv4_address: '10.\${OCTET:?}.10', mac_address: '02:42:ac:1f:d5:0a' }`,
-    `      fixed: { ipv4_address: '10.\${OCTET:?}.11', mac_address: '02:42:ac:1f:d5:0b' }`,
+    `      fixed: { ipv4_address: '10.\${OCTET:?}.10' }`,
+    `      fixed: { ipv4_address: '10.\${OCTET:?}.11' }`,
     '      fixed:',
   ],
   ['    entrypoint: [/bin/sh, /bin/entry.sh]', '    entrypoint: [/bin/sh, -e, /bin/entry.sh]'],
@@ -325,7 +325,6 @@ const sentences = {
     app would change: group_add, oom_score_adj, logging, tmpfs /run/a, device_cgroup_rules
     app would change: mem_limit, memswap_limit, mem_swappiness, mem_reservation, cpus, cpu_shares, cpuset
     app would change: pids_limit, shm_size, ulimits nofile, volume options /run/c, network aliases PROJECT_internal
-    app would change: mac_address PROJECT_fixed
     worker would be added: network PROJECT_fixed
     worker would be dropped: uts, read_only, privileged
     worker would change: entrypoint, healthcheck, restart, tmpfs /tmp, mem_limit, mem_reservation, cpus
@@ -356,7 +355,7 @@ const sentences = {
     app would be dropped: devices /dev/null2, devices /dev/zero2, devices /dev/full, device_cgroup_rules, mem_limit
     app would be dropped: memswap_limit, mem_swappiness, mem_reservation, cpus, cpu_shares, cpuset, pids_limit
     app would be dropped: ulimits nproc, ulimits nofile, volume options /named2, volume options /run/c
-    app would be dropped: network aliases PROJECT_internal, mac_address PROJECT_fixed
+    app would be dropped: network aliases PROJECT_internal
     app would change: healthcheck, ipc, shm_size, config inline
     worker would be added: network PROJECT_default
     worker would be dropped: pid, uts, read_only, privileged, tmpfs /tmp, mem_limit, mem_reservation, cpus
@@ -393,7 +392,7 @@ const sentences = {
     app would be added: published port 127.0.0.1:21000-21900:9101/tcp, published port 0:9103/tcp
     app would be added: network address PROJECT_fixed, network aliases PROJECT_internal
     app would be added: secret from_variable
-    app would change: healthcheck, ipc, cgroup, shm_size, mac_address PROJECT_fixed
+    app would change: healthcheck, ipc, cgroup, shm_size
     accepted: app: config inline would change (no file sets NOWHERE)
     accepted: app would be given to it: userns_mode: host, capability NET_ADMIN, capability SYS_PTRACE
     accepted: app would be given to it: device /dev/null, device /dev/zero, device /dev/full

@@ -172,10 +172,6 @@ const sections: Sections = {
   ),
   'network options': endpoints(({ DriverOpts, GwPriority }) => ({ DriverOpts, GwPriority })),
   links: endpoints(({ Links }) => [...new Set(strings(Links).map(withoutNumber))].sort()),
-  mac_address: (definition) => ({
-    ...endpoints(({ MacAddress }) => MacAddress)(definition),
-    '': definition.config.MacAddress,
-  }),
 };
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
@@ -295,7 +291,7 @@ export function findDifferences(running: Definition, planned: Definition): Diffe
 }
 
 /** By the name of a network, too. */
-const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links', 'mac_address']);
+const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links']);
 
 /** Where a network comes or goes, what the container has there goes with it, and is not told by itself. */
 function withinNetworks(differences: readonly Difference[]): Difference[] {

@@ -293,7 +293,7 @@ describe('no difference', () => {
       [
         {
           networks: {
-            svc_default: { IPAMConfig: {}, IPAddress: '10.0.0.9', MacAddress: '02:42:0a:00:00:09' },
+            svc_default: { IPAMConfig: {}, IPAddress: '10.0.0.9' },
           },
         },
         { networks: { svc_default: { IPAMConfig: { IPv4Address: '', LinkLocalIPs: null } } } },
@@ -331,20 +331,6 @@ describe('no difference', () => {
       [
         { host: { NetworkMode: 'service:app' }, config: { Hostname: 'svc' } },
         { host: { NetworkMode: 'service:app' } },
-      ],
-    ],
-    [
-      'a random MAC address of a newer engine',
-      [{ networks: { svc_default: { MacAddress: '7e:11:22:33:44:55', IPAddress: '10.0.0.9' } } }, {}],
-    ],
-    [
-      'a wished MAC address, which the engine tells twice',
-      [
-        {
-          config: { MacAddress: '02:42:ac:11:00:99' },
-          networks: { svc_default: { MacAddress: '02:42:ac:11:00:99' } },
-        },
-        { networks: { svc_default: { MacAddress: '02:42:ac:11:00:99' } } },
       ],
     ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
@@ -479,7 +465,7 @@ describe('a loss', () => {
         {
           networks: {
             svc_default: {},
-            proxy: { Aliases: ['www'], MacAddress: '00:16:3e:11:00:02', Links: ['a:b'] },
+            proxy: { Aliases: ['www'], Links: ['a:b'] },
           },
         },
         {},
@@ -665,21 +651,6 @@ describe('a warning', () => {
     [
       'network options svc_default would be added',
       [{}, { networks: { svc_default: { DriverOpts: { a: 'b' } } } }],
-    ],
-    [
-      'mac_address svc_default would change',
-      [
-        { networks: { svc_default: { MacAddress: '02:00' } } },
-        { networks: { svc_default: { MacAddress: '02:01' } } },
-      ],
-    ],
-    [
-      'mac_address svc_default would be dropped',
-      [{ networks: { svc_default: { MacAddress: '02:42:ac:11:00:02', IPAddress: '10.0.0.9' } } }, {}],
-    ],
-    [
-      'mac_address svc_default would be dropped',
-      [{ networks: { svc_default: { MacAddress: '00:16:3e:11:00:02' } } }, {}],
     ],
     [
       'links svc_default would change',
