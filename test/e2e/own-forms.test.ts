@@ -230,23 +230,3 @@ test.concurrent('a part behind a word is moved as it is written', async ({ onTes
   });
   await findUnchanged(instance, to('11.0'), {});
 });
-
-// As WordPress publishes it: the first of its releases is 6.9 and no 6.9.0.
-test.concurrent('a release of fewer numbers is gone to where it is one', async ({ onTestFinished }) => {
-  const instance = await createInstanceFor(onTestFinished, {
-    ...only,
-    tag: '6.8.3',
-    release: { version: '6.8.3' },
-  });
-  const { image } = instance;
-  await instance.publish('6.9', { version: '6.9.0' });
-  await instance.publish('6.10', { version: '6.10.1' });
-  await instance.publish('6.10.1', { version: '6.10.1' });
-  await refused(instance, '6.10', 'pin-unsupported', `; ${image} has 6.10`, '6.8.3');
-  await refused(instance, '6.11', 'pin-unsupported', '6.11 does not say which release app goes to', '6.8.3');
-  await updateWell(instance, to('6.9'), {
-    ...app,
-    version: 'v6.9.0',
-    changed: { 'compose.yaml': set('6.8.3', '6.9') },
-  });
-});

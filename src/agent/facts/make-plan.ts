@@ -29,8 +29,7 @@ export async function makePlan(
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
   const early = startEarly(askModelEarly(installation, plan));
-  // An archive says itself what its release is.
-  if (options.from === null) await askRegistry(engine, (published) => checkPublished(plan, published));
+  await askRegistry(options.from === null ? engine : null, (published) => checkPublished(plan, published));
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },
