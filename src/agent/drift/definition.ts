@@ -30,11 +30,19 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
     name: withoutNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
     config: object(raw.Config),
     hostConfig: { ...hostConfig, Mounts: [...list(hostConfig.Mounts), ...ofImage] },
-    networks: Object.fromEntries(networks.map(([name, endpoint]) => [name, object(endpoint)])),
+    networks: Object.fromEntries(
+      networks.map(([name, endpoint]) => [name, withoutSwarmsAddress(object(endpoint))]),
+    ),
     shortId,
     ownNames: [shortId, ...names],
   };
 }
+
+/** On a network of the swarm, whose id is no 64 hex digits, the manager chooses the address, as if it was asked for. */
+const withoutSwarmsAddress = (endpoint: Json): Json =>
+  endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
+    ? { ...endpoint, IPAMConfig: null }
+    : endpoint;
 
 /** What a container gets besides what compose sends for it. */
 export interface GivenBesides {

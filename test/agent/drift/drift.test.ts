@@ -300,6 +300,17 @@ describe('no difference', () => {
       ],
     ],
     [
+      'an address that the swarm chose',
+      [
+        {
+          networks: {
+            svc_default: { NetworkID: 'q1w2e3r4t5y6u7i8o9p0a1s2d', IPAMConfig: { IPv4Address: '10.0.1.5' } },
+          },
+        },
+        {},
+      ],
+    ],
+    [
       'the network of a service whose container was removed meanwhile',
       [ofMode('container:gone'), ofMode('service:app')],
     ],
