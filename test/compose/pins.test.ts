@@ -346,18 +346,6 @@ describe('moving a pin', () => {
       { 'compose.yaml': `x: &x {image: svc:v1.4.2}\n${image('svc:v1.5.0')}    <<: *x\n` },
     ],
     [
-      'brackets and quotes that end further left',
-      {
-        'c.yaml':
-          'services:\n  app: {\n    labels: {a: "b\nc"},\nimage: svc:v1.4.2\n}\n  web:\n    image: "svc:v1.4.2"\n',
-      },
-      'v1.5.0',
-      {
-        'c.yaml':
-          'services:\n  app: {\n    labels: {a: "b\nc"},\nimage: svc:v1.5.0\n}\n  web:\n    image: "svc:v1.4.2"\n',
-      },
-    ],
-    [
       'aliases as keys',
       { 'compose.yaml': 'x: &i image\ny: &a app\nservices:\n  *a : {*i : svc:v1.4.2}' },
       'v1.5.0',
