@@ -224,25 +224,7 @@ function fulfils(constraint: string, node: SwarmNode): boolean {
     /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
   const value = toldOf(key, node);
   if (value === null) return true;
-  const isIt = wanted.includes('/')
-    ? isInNetwork(value, wanted)
-    : value.toLowerCase() === wanted.toLowerCase();
-  return isIt === null || isIt === (operator === '==');
-}
-
-/** Of `10.0.0.0/24`; null for addresses of another kind, which are not reckoned here. */
-function isInNetwork(address: string, network: string): boolean | null {
-  const [base = '', bits = ''] = network.split('/');
-  const [one, other] = [address, base].map((text) => {
-    const parts = text.split('.').map(Number);
-    return parts.length === 4 && parts.every((part) => part >= 0 && part <= 255)
-      ? parts.reduce((sum, part) => sum * 256 + part, 0)
-      : null;
-  });
-  const length = Number(bits);
-  if (one == null || other == null || !(length >= 0 && length <= 32)) return null;
-  const size = 2 ** (32 - length);
-  return Math.floor(one / size) === Math.floor(other / size);
+  return (value.toLowerCase() === wanted.toLowerCase()) === (operator === '==');
 }
 
 function toldOf(key: string, node: SwarmNode): string | null {
@@ -254,7 +236,6 @@ function toldOf(key: string, node: SwarmNode): string | null {
     'node.role': node.role,
     'node.platform.os': node.os,
     'node.platform.arch': node.arch,
-    'node.ip': node.address,
   };
   return key in values ? (values[key] ?? '') : null;
 }
