@@ -128,7 +128,7 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, await instance.composed);
   const files = await Promise.all(back.files.map((each) => asMountedHere(each, back)));
-  if (files.length > 0) checkFiles(back, await pathsOfProject(project, options.product, paths), at.mountedAt);
+  if (files.length > 0) checkFiles(back, await pathsOfProject(project, paths), at.mountedAt);
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await inspectImages(engine, ids);
   const reasons = judgeRollback(back, point.services, {

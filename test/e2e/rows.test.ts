@@ -507,9 +507,8 @@ describe('generated', () => {
     await findUnchanged(instance, ['--target', 'v1.3.0']);
   });
 
-  test('what a release changes beside app and worker is named, and so is a cluster file that up was typed without', async () => {
-    const lies = { 'compose.cluster.yaml': clusterCompose('v1.0.0') };
-    const instance = await create({ kind: 'generated', files: () => lies }, {});
+  test('what a release changes beside app and worker is named', async () => {
+    const instance = await create({ kind: 'generated' }, {});
     // One with a hash would be torn down, and is refused.
     await remakeNetwork(instance, 'internal', { hash: false });
     const files = {
@@ -518,7 +517,6 @@ describe('generated', () => {
         environment: { SMTP_URL: `\${SMTP_URL}` },
         extra: { proxy: 'labels: { fresh: "yes" }' },
       }).replace(/^ {2}db:$\nnetworks:/m, '  db: { labels: { fresh: "yes" } }\nnetworks:'),
-      'compose.cluster.yaml': clusterCompose('v1.1.0'),
     };
     await instance.publish('v1.1.0', { files });
     const stays = (what: string) => new RegExp(`changes the definition of ${what}, which stays as it is`);
@@ -526,7 +524,6 @@ describe('generated', () => {
       version: 'v1.1.0',
       changed: { '.env': set('v1.0.0', 'v1.1.0'), ...files },
       warns: [
-        /^compose\.cluster\.yaml lies in .* -f compose\.yaml -f compose\.cluster\.yaml up -d$/,
         /the release uses SMTP_URL, which no file sets: .*Add SMTP_URL=… to .*\.env/,
         stays('network internal'),
         stays('volume db'),

@@ -81,7 +81,7 @@ async function inspectProject(
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
   const early = startEarly(dryRun(engine, project, guessed.replaced));
-  const about = { containers, services: [options.app, ...options.workers], product };
+  const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);
   const isAsGuessed = named.join() === options.workers.join();

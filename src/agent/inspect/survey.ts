@@ -25,7 +25,7 @@ export interface Survey {
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid.
  */
 export async function surveyProject(
-  { engine, log, product }: Pick<RunContext, 'engine' | 'log'> & { product: Product },
+  { engine, log }: Pick<RunContext, 'engine' | 'log'> & { product: Product },
   { paths, place, told }: Pick<FoundInstance, 'paths' | 'place' | 'told'>,
   containers: readonly Container[],
 ): Promise<Survey> {
@@ -37,7 +37,7 @@ export async function surveyProject(
   const project = await labelledProject(telling, { place, containers, names: [] }, paths);
   await givePaths(project, paths, log);
   const compose = new Compose(engine, project);
-  const about = { containers, services: [], product };
+  const about = { containers, services: [] };
   const { files, model } = await viewProject(compose, paths, about, log);
   const running = imagesOf(files, model)
     .filter(({ name }) => containers.some((each) => serviceOf(each) === name))
