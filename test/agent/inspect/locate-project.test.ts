@@ -409,17 +409,6 @@ describe('locateProject where another program has started it', () => {
     expect(paths.fromHost('/data/shared.env')).toBe(join(root, 'elsewhere/shared.env'));
   });
 
-  it('finds its volume at the path of the labels, though that program is gone', async () => {
-    const directory = join(root, 'data/compose/7');
-    const place = locateProject(
-      [known('svc', directory, 'app')],
-      await volume('data'),
-      updateOptions(),
-      host([]),
-    );
-    expect(await place).toMatchObject({ directory, mountedAt: directory });
-  });
-
   it.each<[string, Mounts, string[]]>([
     ['under the path of the labels', { stack: `${portainer.source}/compose/7` }, []],
     ['by --project', { stack: `${portainer.source}/compose/7` }, ['--project', 'svc']],
