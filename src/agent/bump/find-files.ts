@@ -26,11 +26,11 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
   const [first] = options.files;
   const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const byDefault = join(asked, '.env');
-  const named = await readEnvFiles(await given(options.envFiles, options.dir), asked);
+  const given = (files: readonly string[]) => files.map((file) => resolve(options.dir ?? '.', file));
+  const named = await readEnvFiles(given(options.envFiles), asked);
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await learnFiles(log, nothing);
-  const paths =
-    first === undefined ? await defaultPaths(asked, named) : await given(options.files, options.dir);
+  const paths = first === undefined ? await defaultPaths(asked, named) : given(options.files);
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
   // Compose reads the .env beside the first file that COMPOSE_FILE leads to, too, and the one with COMPOSE_FILE wins.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
@@ -51,17 +51,6 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
   const linked = await withLinkedFiles(files, read, (part) => learnFiles(log, part));
   if ((linked.linkedFiles ?? []).length > 0) await learnFiles(log, linked);
   return linked;
-}
-
-/** Paths start from `--dir` where it is given and has the file; else, as compose has it, from the working directory. */
-function given(files: readonly string[], dir: string | null): Promise<string[]> {
-  return Promise.all(
-    files.map(async (file) => {
-      const inDirectory = resolve(dir ?? '.', file);
-      const isElsewhere = !(await isFile(inDirectory)) && (await isFile(resolve(file)));
-      return isElsewhere ? resolve(file) : inDirectory;
-    }),
-  );
 }
 
 async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {

@@ -146,7 +146,7 @@ describe('paths', () => {
       'svc',
     ],
     [
-      '--dir, where it has the --file',
+      '--dir, for --file',
       '.',
       ['--dir', 'svc', '--file', 'more.yaml'],
       ['svc/more.yaml'],
@@ -154,27 +154,11 @@ describe('paths', () => {
       'svc',
     ],
     [
-      'the working directory, where --dir has no such --file',
-      '.',
-      ['--dir', 'svc', '--file', 'svc/more.yaml'],
-      ['svc/more.yaml'],
-      ['svc/.env'],
-      'svc',
-    ],
-    [
-      '--dir, where it has the --env-file',
+      '--dir, for --env-file',
       '.',
       ['--dir', 'svc', '--env-file', 'prod.env'],
       ['svc/compose.yaml'],
       ['svc/prod.env'],
-      'svc',
-    ],
-    [
-      'the working directory, where --dir has no such --env-file',
-      '.',
-      ['--dir', 'svc', '--env-file', 'prod.env', '--env-file', 'top.env'],
-      ['svc/compose.yaml'],
-      ['svc/prod.env', 'top.env'],
       'svc',
     ],
     [
