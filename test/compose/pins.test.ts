@@ -134,8 +134,6 @@ describe('a pin', () => {
 
   it.each<[string, string, string]>([
     ['that is extended', '{extends: base, labels: {a: b}}', 'v1.4.1'],
-    ['that replaces what earlier files say', '!override {labels: {a: b}}', 'v1.4.1'],
-    ['that is taken back', '!reset null', 'v1.4.1'],
     ['that is there', '{image: "svc:v1.4.0"}', 'v1.4.0'],
   ])(
     'of the first file that is included comes behind the image of the main file alone: one %s',
@@ -183,12 +181,6 @@ describe('a pin', () => {
       { 'compose.yaml': 'services: {app: {build: .}}' },
       'built-from-source',
       'app is built from source in compose.yaml and names no image',
-    ],
-    [
-      'a reset image',
-      { 'a.yaml': image('svc:v1'), 'b.yaml': 'services: {app: {image: !reset null, build: .}}' },
-      'built-from-source',
-      'app is built from source in a.yaml, b.yaml and names no image',
     ],
     [
       'a version and a variant, each in a variable',
