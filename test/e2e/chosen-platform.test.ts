@@ -151,18 +151,6 @@ test('a digest has chosen: the index of the next release would not', async () =>
   });
 });
 
-test("a release is the first that has the engine's platform: that is what it gets", async ({ skip }) => {
-  if (!indexes)
-    skip('this engine does not tell what an index has besides: it asks, as where a shell has chosen');
-  const instance = await start([foreign], both);
-  const gets = `runs ${foreign}, as there was nothing else: this release has ${machinePlatform}, and that is what it gets`;
-  await updateWell(instance, toNext, {
-    ...{ version: 'v1.1.0', changed },
-    warns: [`app ${gets}`, `worker ${gets}`],
-  });
-  expect(await platformsOf(instance)).toEqual([machinePlatform, machinePlatform]);
-});
-
 test('chosen since: a warning, and that is what it gets', async () => {
   const instance = await start(both, both);
   await choose(instance);
