@@ -1,8 +1,8 @@
-import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type LinkedFile, missing } from '../../compose/layers.ts';
 import { defaultNames, type ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
+import { isFile } from '../../files/file-system.ts';
 import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
@@ -78,9 +78,3 @@ async function firstFile(directory: string, names: readonly string[]): Promise<s
   for (const name of names) if (await isFile(join(directory, name))) return join(directory, name);
   return null;
 }
-
-const isFile = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
