@@ -142,7 +142,7 @@ async function inspectProject(
   // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
-  return { ...read, ...answer, beside: projectsBeside(await composed, project.name) };
+  return { ...read, ...answer, beside: projectsBeside(composed, project.name) };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;

@@ -31,13 +31,9 @@ export function projectsBeside(composed: readonly ListedContainer[], name: strin
   return [...found.values()];
 }
 
-/**
- * Every container that compose has made on this engine, but for hooks.
- * @param directory only those that were started from there. @throws UpdateError engine-away
- */
-export async function listComposed(engine: Engine, directory?: string): Promise<ListedContainer[]> {
-  const label = [composeLabels.project, ...(directory ? [`${composeLabels.directory}=${directory}`] : [])];
-  return (await listContainers(engine, { label })).filter((each) => !isHook(each));
+/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-away */
+export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
+  return (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
 }
 
 /** @param composed the containers of all projects */

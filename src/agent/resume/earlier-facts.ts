@@ -30,7 +30,7 @@ export async function gatherEarlierFacts(
 ): Promise<{ files: FileRecord[]; facts: EarlierFacts; rejection: UpdateError | null }> {
   const { own, paths, place } = instance;
   const { project, changeover, services } = data;
-  checkProject(data, instance, await instance.composed);
+  checkProject(data, instance, instance.composed);
   if (data.point) {
     checkPoints(data, pointsDirectory(options.restoreDir, paths, project), place.mountedAt);
   }
