@@ -554,7 +554,6 @@ describe('a warning', () => {
     ['privileged would be dropped', host({ Privileged: true }, {})],
     ['runtime would change', host({}, { Runtime: 'nvidia' })],
     ['runtime would change', host({ Runtime: 'nvidia' }, {})],
-    ['isolation would be added', host({}, { Isolation: 'hyperv' })],
     ['restart would be dropped', host({ RestartPolicy: { Name: 'always' } }, {})],
     ['sysctls net.a would change', host({ Sysctls: { 'net.a': '1' } }, { Sysctls: { 'net.a': '2' } })],
     ['storage_opt size would be dropped', host({ StorageOpt: { size: '1G' } }, {})],
