@@ -9,7 +9,6 @@ describe('a platform', () => {
     ['linux/arm/v7', 'linux/arm'],
     ['Linux/AArch64', 'linux/arm64'],
     ['x86_64', 'linux/amd64'],
-    ['armhf', 'linux/arm'],
     ['windows/amd64', 'windows/amd64'],
   ])('%s is %s', (text, platform) => {
     expect(readPlatform(text)).toBe(platform);

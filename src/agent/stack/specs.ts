@@ -1,5 +1,6 @@
 import { type Json, list, object, strings } from '../../engine/json.ts';
 import { swarmLabels } from '../../engine/labels.ts';
+import { readPlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 
 /** What a run may make of a service's spec; `before` is what it found. */
@@ -201,7 +202,8 @@ export function isEligible(spec: Json, node: SwarmNode): boolean {
   const placement = object(object(spec.TaskTemplate).Placement);
   const platforms = list<Json>(placement.Platforms);
   const fits = ({ OS, Architecture }: Json) =>
-    (!OS || OS === node.os) && (!Architecture || archOf(String(Architecture)) === archOf(node.arch));
+    (!OS || OS === node.os) &&
+    (!Architecture || readPlatform(String(Architecture)) === readPlatform(node.arch));
   return (
     // A service that a run has stopped may use what it may use.
     constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
@@ -215,8 +217,6 @@ export const isActive = ({ state, availability }: SwarmNode): boolean =>
 
 /** Nobody hears of it: what it had may run there still. */
 export const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
-
-const archOf = (name: string): string => ({ x86_64: 'amd64', aarch64: 'arm64' })[name] ?? name;
 
 /** One of Swarm's constraints, `node.labels.disk == ssd`; one that is not understood is taken for fulfilled. */
 function fulfils(constraint: string, node: SwarmNode): boolean {
