@@ -225,12 +225,6 @@ describe('a pin', () => {
       'compose.yaml line 3: extends /srv/svc/base.yaml does not exist',
     ],
     [
-      'include from afar',
-      { 'compose.yaml': 'include:\n  - oci://x/y' },
-      'pin-unsupported',
-      'compose.yaml line 2: include oci://x/y is not a file on this host',
-    ],
-    [
       'no such service',
       { 'compose.yaml': 'services: {web: {image: a}, db: {image: b}}' },
       'no-app',

@@ -452,7 +452,6 @@ const mergesNone =
   'compose.override.yaml, which may override it, start the instance once with docker compose up -d, then run the ' +
   'update again.';
 const putThere = 'Put the file there, or take the line out.';
-const saveCopy = 'Save that file in the compose directory and name the copy there, then run it again.';
 const ownVariable = 'Give the version a variable of its own there, then run it again.';
 
 const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
@@ -480,16 +479,6 @@ const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
     image('svc:v1.4.2@sha256:¤'),
     'image of app in compose.yaml line 3 also pins the digest, and the new one is not known',
     'Give the digest of the new release with --digest sha256:….',
-  ],
-  'an include from a registry': [
-    one(`include:\n  - oci://registry.invalid/x\n${app('svc:v1.4.2')}`),
-    'compose.yaml line 2: include oci://registry.invalid/x is not a file on this host',
-    saveCopy,
-  ],
-  'a base from a repository': [
-    one('services: {app: {extends: {file: "https://git.invalid/svc.git", service: x}}}\n'),
-    'compose.yaml line 1: extends https://git.invalid/svc.git is not a file on this host',
-    saveCopy,
   ],
   'a variable that is part of a path': [
     image('svc:$V\n    volumes: ["./data-$V:/data"]', 'V=v1.4.2'),

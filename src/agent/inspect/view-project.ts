@@ -46,7 +46,7 @@ export async function viewProject(
   const model = await asked.catch((error) => {
     // Compose says of an unmounted file that it does not exist; the check for mounts says it better, so it comes first.
     checkEnv(null);
-    throw reachOf(files).remote[0] ?? error;
+    throw error;
   });
   log.addMaskRules(() => maskRulesOfModel(model));
   checkEnv(model);
