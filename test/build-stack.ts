@@ -118,7 +118,6 @@ export const nodeWith = (id: string, changes: Partial<SwarmNode> = {}): SwarmNod
   role: 'worker',
   os: 'linux',
   arch: 'x86_64',
-  address: '10.0.0.1',
   labels: {},
   engineLabels: {},
   ...changes,

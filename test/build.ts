@@ -150,7 +150,7 @@ export const foundInstance = (changes: Partial<FoundInstance> = {}): FoundInstan
   paths: new HostPaths([]),
   place: { name: project.name, directory: project.directory, mountedAt: project.directory },
   platform: 'linux/amd64',
-  composed: Promise.resolve([]),
+  composed: [],
   told: null,
   ...changes,
 });

@@ -119,10 +119,10 @@ describe("SECURITY.md's tables of calls", () => {
     // The client's own, which runs its new file before it is in place.
     const ofClient = 'client/self-update/client-file.ts';
     const ofFiles = 'files/attributes.ts';
-    // A program of its own, in a container without the engine's socket.
-    const inContainer = 'agent/data/rsync.ts';
+    // Copies data in a container without the engine's socket; removes the folder of a restore point, and syncs it.
+    const ofData = 'agent/data/rsync.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
-      inContainer,
+      ofData,
       ofClient,
       'engine/cli/command.ts',
       // Reads and sets the attributes of files.
@@ -133,12 +133,8 @@ describe("SECURITY.md's tables of calls", () => {
     );
     expect(unique(programs)).toEqual(['getfattr', 'ls', 'setfattr']);
     for (const name of programs) expect(read('SECURITY.md')).toContain(`\`${name}\``);
-    // Commands of docker, where they are defined, and `rm` for the folder of a restore point.
-    expect(filesWith(/\brunCommand\(/).sort()).toEqual([
-      'agent/data/point.ts',
-      'engine/cli/command.ts',
-      'engine/cli/engine.ts',
-    ]);
+    // Commands of docker, where they are defined.
+    expect(filesWith(/\brunCommand\(/).sort()).toEqual(['engine/cli/command.ts', 'engine/cli/engine.ts']);
     // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
     // address is.
     const onHttp = ['agent/drift/recorder.ts', 'engine/http/request.ts'];

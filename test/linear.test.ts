@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createMask } from '../src/agent/log/mask.ts';
 import { findAssignments } from '../src/compose/env-file.ts';
-import { requiredIn, unsetIn } from '../src/compose/interpolation.ts';
+import { requiredIn } from '../src/compose/interpolation.ts';
 import { commentedOut, keyedSecrets, secretsOfContent, secretsOfLines } from '../src/compose/secret-lines.ts';
 import { refusalFault } from '../src/engine/http/fault.ts';
 import { classifyPullFailure } from '../src/engine/pull-failure.ts';
@@ -59,7 +59,6 @@ describe('what other people write is read in a time that grows as it does', () =
     ],
     ['keyedSecrets, an option and blank lines', (text) => keyedSecrets(`--pass${text}x`), ['\n', ' \n']],
     ['requiredIn', (text) => requiredIn(text, () => null), ['${a:?', '${a:?}', '${a ', '${', '$a', '{}']],
-    ['unsetIn', (text) => unsetIn([`${text}}`], () => null), ['${a:-', '${a:?}', '${a ', '${', '$a', '{']],
     ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', '-', '.', ' ', '\t', 'a =', '"', ': ']],
     ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ', '\t', '=', '"']],
     ['commentedOut', (text) => commentedOut(`# PASS: b${text}x`), ['#', ' ', ' #', 'a']],

@@ -14,7 +14,6 @@ import { takeLock } from './state/lock.ts';
 export const removePoint = (given: RunContext, read: ReadOptions): Promise<number> =>
   toItsEnd(given, async (soFar) => {
     const instance = await findInstance(given);
-    await instance.composed;
     soFar.instance = instance;
     const { engine, log, options } = await withProjectOptions(given, instance.place, read);
     const { own, paths, place } = instance;

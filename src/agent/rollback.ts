@@ -130,9 +130,9 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   const { place, point } = record;
   // The containers of then may have had another password, which may still open something.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
-  checkProject(back, instance, await instance.composed);
+  checkProject(back, instance, instance.composed);
   const files = await Promise.all(back.files.map((each) => asMountedHere(each, back)));
-  if (files.length > 0) checkFiles(back, await pathsOfProject(project, options.product, paths), at.mountedAt);
+  if (files.length > 0) checkFiles(back, await pathsOfProject(project, paths), at.mountedAt);
   const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
   const images = await inspectImages(engine, ids);
   const reasons = judgeRollback(back, point.services, {

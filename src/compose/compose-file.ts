@@ -21,14 +21,10 @@ interface ExtendsLink {
 /** What one file says of one service. */
 interface ServiceEntry {
   image: ScalarText | null;
-  /** `image: !reset`: what earlier files say of the image does not count. */
-  resetsImage: boolean;
   hasBuild: boolean;
   extends: ExtendsLink | null;
   /** Paths of `env_file`, as written; optional ones too. */
   envFiles: Link[];
-  /** `!override` or `!reset`: what earlier files say of the service does not count. */
-  replaces: boolean;
 }
 
 /** A file that another one leads to. */
@@ -97,33 +93,20 @@ export function parseComposeFile(file: TextFile): ComposeFile {
     let entry: ServiceEntry | null = null;
     for (const { yaml, services } of sections) {
       const node = yaml.get(services, name);
-      if (node?.tag === '!reset') entry = { ...nothing, replaces: true };
-      if (!isMap(node) || node.tag === '!reset') continue;
+      if (!isMap(node)) continue;
       const own = serviceEntry(yaml, node, file);
-      const replaces = node.tag === '!override' || services?.tag === '!override';
-      entry = entry && !replaces ? merged(entry, own) : { ...own, replaces };
+      entry = entry ? merged(entry, own) : own;
     }
     return entry;
   }
 }
 
-const nothing: ServiceEntry = {
-  image: null,
-  resetsImage: false,
-  hasBuild: false,
-  extends: null,
-  envFiles: [],
-  replaces: false,
-};
-
 function merged(earlier: ServiceEntry, later: ServiceEntry): ServiceEntry {
   return {
-    image: later.image ?? (later.resetsImage ? null : earlier.image),
-    resetsImage: later.resetsImage || earlier.resetsImage,
+    image: later.image ?? earlier.image,
     hasBuild: later.hasBuild || earlier.hasBuild,
     extends: later.extends ?? earlier.extends,
     envFiles: [...earlier.envFiles, ...later.envFiles],
-    replaces: earlier.replaces,
   };
 }
 
@@ -131,14 +114,11 @@ function serviceEntry(yaml: YamlDocument, service: Node, file: TextFile): Servic
   const image = yaml.get(service, 'image');
   const build = yaml.get(service, 'build');
   const base = yaml.get(service, 'extends');
-  const resetsImage = image?.tag === '!reset';
   return {
-    image: isScalar(image) && !resetsImage ? scalarText(image, file) : null,
-    resetsImage,
-    hasBuild: build !== null && build.tag !== '!reset' && !(isScalar(build) && build.value === null),
+    image: isScalar(image) ? scalarText(image, file) : null,
+    hasBuild: build !== null && !(isScalar(build) && build.value === null),
     extends: extendsOf(yaml, base, file),
     envFiles: linksOf(yaml, yaml.get(service, 'env_file'), file),
-    replaces: false,
   };
 }
 

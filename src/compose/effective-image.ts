@@ -62,11 +62,11 @@ function search(
     const entry = layer.file.service(service);
     if (entry) merge(found, { isThere: true, hasBuild: entry.hasBuild });
     if (entry?.image) found.image = { layer, image: entry.image };
-    // Compose 5.2 and later lay what the file says over what it includes, also where that is to replace what earlier files
-    // say, and look at `extends` last; an older one rejects a service of both.
-    else if (!entry?.resetsImage) merge(found, searchIncludes(files, layer, service, seen));
+    // Compose 5.2 and later lay what the file says over what it includes, and look at `extends` last; an older one rejects a
+    // service of both.
+    else merge(found, searchIncludes(files, layer, service, seen));
     let isAway = false;
-    if (!found.image && entry?.extends && !entry.resetsImage) {
+    if (!found.image && entry?.extends) {
       const { file, line } = entry.extends;
       const base = resolvedText(layer, entry.extends.service, placeOf(layer, line));
       const from = file === null ? layer : extendedLayer(files, layer, { path: file, line });
@@ -78,7 +78,7 @@ function search(
       }
       isAway = found.away !== undefined;
     }
-    if (found.image || isAway || entry?.replaces || entry?.resetsImage) break;
+    if (found.image || isAway) break;
   }
   return found;
 }

@@ -46,16 +46,21 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   return { service, reference, referenceText: resolved.text, tag, place, resolved };
 }
 
-/** Whether the version of another service is written in the same place as one of these. */
-export function sharesPin(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
+/** Null where it cannot be read, or not be moved. */
+export function pinOrNull(files: ProjectFiles, service: string): Pin | null {
   try {
-    const own = writtenAt(findPin(files, service));
-    return own !== null && pins.some((pin) => writtenAt(pin) === own);
+    return findPin(files, service);
   } catch (error) {
-    // A service whose pin cannot be read shares none that could be moved.
-    if (error instanceof UpdateError) return false;
+    if (error instanceof UpdateError) return null;
     throw error;
   }
+}
+
+/** Whether the version of another service is written in the same place as one of these. */
+export function sharesPin(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
+  const pin = pinOrNull(files, service);
+  const own = pin && writtenAt(pin);
+  return own !== null && pins.some((each) => writtenAt(each) === own);
 }
 
 /** Whether one text decides both versions: the same place, or one variable, even where each image has its own default. */

@@ -170,42 +170,24 @@ function closingBrace(source: string, open: number, end: number): number {
   return last;
 }
 
-/** Shows all variables of a text; what is behind a sign only where `visit` says so. Goes on behind what compose rejects. */
-function visitVariables(source: string, visit: (found: Substitution) => boolean): void {
-  within(0, source.length, 0);
+/**
+ * Variables without which a text is rejected, `${V:?}`, and that have no value, also in defaults that are not taken. Goes on
+ * behind what compose rejects.
+ */
+export function requiredIn(text: string, setTo: (name: string) => string | null): string[] {
+  const missing: string[] = [];
+  within(0, text.length, 0);
+  return missing;
 
   function within(start: number, end: number, depth: number): void {
     let i = start;
     while (i < end && depth <= deepest) {
-      const found = substitutionAt(source, i, end);
-      if (found?.name && visit(found)) within(found.rest, found.close, depth + 1);
-      i = found?.end ?? i + (isEscape(source, i, end) ? 2 : 1);
+      const found = substitutionAt(text, i, end);
+      if (found?.name) {
+        if (found.sign.endsWith('?') && !isGiven(found, setTo(found.name))) missing.push(found.name);
+        within(found.rest, found.close, depth + 1);
+      }
+      i = found?.end ?? i + (isEscape(text, i, end) ? 2 : 1);
     }
   }
-}
-
-/**
- * Variables that the texts need, or would take if they were set, and that have no value, each once. What is behind a sign
- * counts only where it is taken.
- */
-export function unsetIn(texts: readonly string[], setTo: (name: string) => string | null): string[] {
-  const unset = new Set<string>();
-  for (const text of texts) {
-    visitVariables(text, (found) => {
-      const value = setTo(found.name);
-      if (value === null) unset.add(found.name);
-      return isGiven(found, value) === found.sign.endsWith('+');
-    });
-  }
-  return [...unset];
-}
-
-/** Variables without which a text is rejected, `${V:?}`, and that have no value, also in defaults that are not taken. */
-export function requiredIn(text: string, setTo: (name: string) => string | null): string[] {
-  const missing: string[] = [];
-  visitVariables(text, (found) => {
-    if (found.sign.endsWith('?') && !isGiven(found, setTo(found.name))) missing.push(found.name);
-    return true;
-  });
-  return missing;
 }

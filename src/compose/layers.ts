@@ -93,9 +93,7 @@ export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): La
 
 /** The file that a link leads to, or why it cannot be looked into. */
 function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): ComposeFile | UpdateError {
-  const target = targetOf(layer, link, as);
-  if (target instanceof UpdateError) return target;
-  const { path, where } = target;
+  const { path, where } = targetOf(layer, link, as);
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
   return file ? readComposeFile(file) : missing(path, as, where);
 }
@@ -105,24 +103,17 @@ export const missing = (path: string, as: string, where: string): UpdateError =>
     advice: 'Put the file there, or take the line out.',
   });
 
-/** Where a link leads, or that compose itself would have to fetch it. */
-function targetOf(layer: Layer, link: Link, as: string): LinkedFile | UpdateError {
-  const text = resolvedLink(layer, link);
-  const where = placeOf(layer, link.line);
-  if (!isRemote(text)) return { path: resolve(layer.base, text), as, where, optional: false };
-  return new UpdateError('pin-unsupported', `${where}: ${as} ${text} is not a file on this host`, {
-    advice: 'Save that file in the compose directory and name the copy there, then run it again.',
-  });
-}
-
-/** Compose fetches these from a repository or a registry. */
-const isRemote = (path: string): boolean => /^(\w+:\/\/|[\w-]+@|github\.com\/)/.test(path);
-
-const resolvedLink = (layer: Layer, { path, line }: Link): string =>
-  resolvedText(layer, path, placeOf(layer, line));
+/** Where a link leads. */
+const targetOf = (layer: Layer, link: Link, as: string): LinkedFile => ({
+  path: pathIn(layer, link),
+  as,
+  where: placeOf(layer, link.line),
+  optional: false,
+});
 
 /** Where a path that is written in a layer leads, with its variables resolved. */
-export const pathIn = (layer: Layer, link: Link): string => resolve(layer.base, resolvedLink(layer, link));
+export const pathIn = (layer: Layer, { path, line }: Link): string =>
+  resolve(layer.base, resolvedText(layer, path, placeOf(layer, line)));
 
 /** A text that is written in a layer, with its variables resolved. */
 export const resolvedText = ({ file, variables }: Layer, text: string, where: string): string =>
@@ -138,15 +129,12 @@ interface Reach {
   composeFiles: LinkedFile[];
   /** Env files that included files have of their own, at hand or not, each once. */
   envFiles: LinkedFile[];
-  /** What compose itself would have to fetch. */
-  remote: UpdateError[];
 }
 
 /** @throws UpdateError compose-invalid where the links have no end */
 export function reachOf(files: ProjectFiles): Reach {
   const composeFiles = new Map<string, LinkedFile>();
   const envFiles = new Map<string, LinkedFile>();
-  const remote: UpdateError[] = [];
   const seen = new Set<string>();
   const layers: Layer[] = [];
   const queue = rootLayers(files);
@@ -164,8 +152,7 @@ export function reachOf(files: ProjectFiles): Reach {
     layers.push(layer);
     const note = (link: Link, as: string) => {
       const target = targetOf(layer, link, as);
-      if (target instanceof UpdateError) remote.push(target);
-      else if (!composeFiles.has(target.path)) composeFiles.set(target.path, target);
+      if (!composeFiles.has(target.path)) composeFiles.set(target.path, target);
     };
     for (const include of layer.follows ? layer.file.includes : []) {
       for (const link of include.paths) note(link, 'include');
@@ -178,7 +165,7 @@ export function reachOf(files: ProjectFiles): Reach {
       if (isLayer(base)) queue.push(base);
     }
   }
-  return { layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()], remote };
+  return { layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()] };
 }
 
 const isLayer = (found: Layer | UpdateError): found is Layer => !(found instanceof UpdateError);

@@ -83,36 +83,11 @@ function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; f
 /** What `Parser.parse` does, with an eye on the depth: composing is recursive. */
 function* tokens(text: string, fail: Fail) {
   const parser = new Parser();
-  for (const lexeme of lenientLexer().lex(text)) {
+  for (const lexeme of new Lexer().lex(text)) {
     yield* parser.next(lexeme);
     if (parser.stack.length > deepest) fail(parser.offset, 'nested too deep');
   }
   yield* parser.end();
-}
-
-interface LexerInside {
-  indentNext: number;
-  flowLevel: number;
-  parseFlowCollection(): Generator<string, unknown>;
-  parseQuotedScalar(): Generator<string, unknown>;
-}
-
-/** Within brackets and quotes compose does not mind the indent, which the parser has no option for. */
-function lenientLexer(): Lexer {
-  const lexer = new Lexer();
-  const inside = lexer as unknown as LexerInside;
-  const { parseFlowCollection, parseQuotedScalar } = inside;
-  inside.parseFlowCollection = () => unindented(parseFlowCollection, () => inside.flowLevel === 0);
-  inside.parseQuotedScalar = () => unindented(parseQuotedScalar, () => true);
-  return lexer;
-
-  function* unindented(parse: () => Generator<string, unknown>, hasEnded: () => boolean) {
-    const indent = inside.indentNext;
-    inside.indentNext = 0;
-    const next = yield* parse.call(inside);
-    if (hasEnded()) inside.indentNext = indent;
-    return next;
-  }
 }
 
 function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocument {

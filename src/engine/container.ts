@@ -73,8 +73,6 @@ export interface Image {
   manifests: readonly string[];
   /** Those that are here of it; none where the engine does not tell. */
   platforms: readonly string[];
-  /** Of its whole index; null where the engine does not tell. */
-  published: readonly string[] | null;
   /** That whose configuration this is; null where there is none. */
   platform: string | null;
   digests: readonly string[];
@@ -255,7 +253,6 @@ export function readImage(raw: Raw): Image {
     id: String(raw.Id),
     manifests: here.map(({ ID }) => String(ID)),
     platforms: manifests ? platforms(here) : [own ?? []].flat(),
-    published: manifests ? platforms(manifests) : null,
     platform: own,
     digests: raw.RepoDigests ?? [],
     labels: raw.Config?.Labels ?? {},

@@ -1,5 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { unescaped } from '../files/mount-table.ts';
 import { type Container, isUp } from './container.ts';
 
 /** What a process can see of the container that it runs in. */
@@ -45,10 +46,6 @@ export function readTraces(table: string, host: string, env: OwnTraces['env']): 
   const id = files.map((root) => /[/-]containers\/([0-9a-f]{64})\//.exec(root)?.[1]).find(Boolean) ?? null;
   return { id, name: id ?? host, layer, mounts, env };
 }
-
-/** The kernel writes what would end a word in octal digits. */
-const unescaped = (word: string): string =>
-  word.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)));
 
 /**
  * The container that a process runs in; null where the engine knows none. A container in another's network has the other's

@@ -1,12 +1,5 @@
-/** Other words for a machine that people and programs write. */
-const others: Readonly<Record<string, string>> = {
-  aarch64: 'arm64',
-  armhf: 'arm',
-  armel: 'arm',
-  i386: '386',
-  'x86-64': 'amd64',
-  x86_64: 'amd64',
-};
+/** What the kernel calls a machine, and people after it. */
+const others: Readonly<Record<string, string>> = { aarch64: 'arm64', x86_64: 'amd64' };
 
 /** What a machine runs besides its own. */
 const runsToo: Readonly<Record<string, string>> = { 'linux/amd64': 'linux/386', 'linux/arm64': 'linux/arm' };

@@ -44,7 +44,6 @@ export interface SwarmNode {
   role: string;
   os: string;
   arch: string;
-  address: string;
   labels: Readonly<Record<string, string>>;
   engineLabels: Readonly<Record<string, string>>;
 }
@@ -107,7 +106,7 @@ export function readTask(raw: Json): SwarmTask {
 export function readNode(raw: Json): SwarmNode {
   const { Hostname, Platform, Engine } = object(raw.Description);
   const { Role, Availability, Labels } = object(raw.Spec);
-  const { State, Addr } = object(raw.Status);
+  const { State } = object(raw.Status);
   const { OS, Architecture } = object(Platform);
   return {
     id: text(raw.ID),
@@ -117,7 +116,6 @@ export function readNode(raw: Json): SwarmNode {
     role: text(Role),
     os: text(OS),
     arch: text(Architecture),
-    address: text(Addr),
     labels: textsOf(Labels),
     engineLabels: textsOf(object(Engine).Labels),
   };

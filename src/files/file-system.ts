@@ -204,3 +204,9 @@ export const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   );
+
+export const isFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );

@@ -11,5 +11,6 @@ export function mountOf(path: string): { root: string; device: string; below: st
   return { root, device, below };
 }
 
-const unescaped = (text: string): string =>
+/** The kernel writes what would end a word in octal digits. */
+export const unescaped = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));

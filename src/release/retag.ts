@@ -11,8 +11,8 @@ export type NextTag =
   | { kind: 'older' }
   /** The target names another variant than the pin's. */
   | { kind: 'variant' }
-  /** The target has fewer numbers than the pin needs. `tag`: what it would be where `x.y.0` is published as `x.y`. */
-  | { kind: 'short'; tag?: string }
+  /** The target has fewer numbers than the pin needs. */
+  | { kind: 'short' }
   /** The pin has no version that could be moved. */
   | { kind: 'unversioned' };
 
@@ -31,9 +31,7 @@ export function retag(tag: PinTag, target: PlannedTarget): NextTag {
   if (!isNumbered(tag)) return { kind: 'stays' };
   if (tag.kind === 'part' && compareTold(version, tag.version) < 0) return { kind: 'older' };
   const count = countOf(tag.version);
-  if (countOf(version) < count) {
-    return { kind: 'short', ...(count === 3 && countOf(version) === 2 && { tag: styled(tag, version) }) };
-  }
+  if (countOf(version) < count) return { kind: 'short' };
   if (tag.kind === 'release') return { kind: 'moved', tag: styled(tag, version) };
   const part = cut(version, count);
   return compareTold(part, tag.version) === 0 ? { kind: 'stays' } : { kind: 'moved', tag: styled(tag, part) };

@@ -29,15 +29,9 @@ const mergesNone =
   'compose.override.yaml, which may override it, start the instance once with docker compose up -d, then run the ' +
   'update again.';
 const putThere = 'Put the file there, or take the line out.';
-const saveCopy = 'Save that file in the compose directory and name the copy there, then run it again.';
 const ownVariable = 'Give the version a variable of its own there, then run it again.';
 
 const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
-  'an include from a registry': [
-    one(`include:\n  - oci://registry.invalid/x\n${app('svc:v1.4.2')}`),
-    'compose.yaml line 2: include oci://registry.invalid/x is not a file on this host',
-    saveCopy,
-  ],
   'a variable that is part of a path': [
     image('svc:$V\n    volumes: ["./data-$V:/data"]', 'V=v1.4.2'),
     'V in .env line 1 decides more than the version: services.app.volumes.0.source: "@root@/p/data-v1.4.2" → "@root@/p/data-v1.5.0"',

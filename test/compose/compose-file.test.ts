@@ -134,16 +134,6 @@ describe('a compose file', () => {
     expect(file.service('constructor')).toBeNull();
   });
 
-  it('knows what it takes away from earlier files', () => {
-    const file = parse(
-      'services:\n  a: {image: !reset null}\n  b: !override {image: x}\n  c: !reset null\n  d: {build: !reset null}\n',
-    );
-    expect(file.service('a')).toMatchObject({ image: null, resetsImage: true, replaces: false });
-    expect(file.service('b')).toMatchObject({ image: { text: 'x' }, replaces: true });
-    expect(file.service('c')).toMatchObject({ image: null, replaces: true });
-    expect(file.service('d')).toMatchObject({ hasBuild: false });
-  });
-
   it.each([
     [
       'an open list',

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { interpolate, type Lookup, requiredIn, unsetIn } from '../../src/compose/interpolation.ts';
+import { interpolate, type Lookup, requiredIn } from '../../src/compose/interpolation.ts';
 import { segments, trace } from '../../src/compose/traced.ts';
 
 const values: Record<string, string> = { A: 'va', B: 'vb', EMPTY: '', _x9: 'vx' };
@@ -155,34 +155,6 @@ describe('interpolate', () => {
 
 describe('what a text needs', () => {
   const setTo = (name: string) => values[name] ?? null;
-
-  it.each<[string, string[]]>([
-    ['plain', []],
-    ['$A and ${B}', []],
-    ['$X and ${Y}', ['X', 'Y']],
-    ['$$X and $${Y}', []],
-    ['$$$X', ['X']],
-    ['$X$$Y', ['X']],
-    ['${X:-default}', ['X']],
-    ['${X-}', ['X']],
-    ['${A:-${X}}', []],
-    ['${A:-${X:-${Y}}} $Z', ['Z']],
-    ['${EMPTY:-${X}}', ['X']],
-    ['${EMPTY-${X}}', []],
-    ['${X:-${Y:-c}}', ['X', 'Y']],
-    ['${A:+${X}}', ['X']],
-    ['${X:+${Y}}', ['X']],
-    ['${X:?is needed} ${Y?}', ['X', 'Y']],
-    ['${X}${X}', ['X']],
-    ['no name: $1 $ {X}', []],
-    // What compose rejects.
-    ['${X ${Y}', ['X', 'Y']],
-    ['${1} ${X:-$Y\n$Z', ['X', 'Z']],
-    ['${X:?of\n several lines} ${Y}', ['X', 'Y']],
-  ])('%s: %j', (text, expected) => expect(unsetIn([text], setTo)).toEqual(expected));
-
-  it('of several texts is told once', () =>
-    expect(unsetIn(['$X$Y', '${Y}${Z}'], setTo)).toEqual(['X', 'Y', 'Z']));
 
   it.each<[string, string[]]>([
     ['${X} ${X:-d} ${X:+d}', []],

@@ -134,8 +134,6 @@ describe('a pin', () => {
 
   it.each<[string, string, string]>([
     ['that is extended', '{extends: base, labels: {a: b}}', 'v1.4.1'],
-    ['that replaces what earlier files say', '!override {labels: {a: b}}', 'v1.4.1'],
-    ['that is taken back', '!reset null', 'v1.4.1'],
     ['that is there', '{image: "svc:v1.4.0"}', 'v1.4.0'],
   ])(
     'of the first file that is included comes behind the image of the main file alone: one %s',
@@ -185,12 +183,6 @@ describe('a pin', () => {
       'app is built from source in compose.yaml and names no image',
     ],
     [
-      'a reset image',
-      { 'a.yaml': image('svc:v1'), 'b.yaml': 'services: {app: {image: !reset null, build: .}}' },
-      'built-from-source',
-      'app is built from source in a.yaml, b.yaml and names no image',
-    ],
-    [
       'a version and a variant, each in a variable',
       one('svc:${V:-1.4.2}${X}', 'X=-alpine'),
       'pin-unsupported',
@@ -231,12 +223,6 @@ describe('a pin', () => {
       { 'compose.yaml': 'services:\n  app:\n    extends: {file: base.yaml, service: b}' },
       'compose-invalid',
       'compose.yaml line 3: extends /srv/svc/base.yaml does not exist',
-    ],
-    [
-      'include from afar',
-      { 'compose.yaml': 'include:\n  - oci://x/y' },
-      'pin-unsupported',
-      'compose.yaml line 2: include oci://x/y is not a file on this host',
     ],
     [
       'no such service',
@@ -326,18 +312,6 @@ describe('moving a pin', () => {
       { 'compose.yaml': `x: &x {image: svc:v1.4.2}\n${image('svc:v1.4.2')}    <<: *x\n` },
       'v1.5.0',
       { 'compose.yaml': `x: &x {image: svc:v1.4.2}\n${image('svc:v1.5.0')}    <<: *x\n` },
-    ],
-    [
-      'brackets and quotes that end further left',
-      {
-        'c.yaml':
-          'services:\n  app: {\n    labels: {a: "b\nc"},\nimage: svc:v1.4.2\n}\n  web:\n    image: "svc:v1.4.2"\n',
-      },
-      'v1.5.0',
-      {
-        'c.yaml':
-          'services:\n  app: {\n    labels: {a: "b\nc"},\nimage: svc:v1.5.0\n}\n  web:\n    image: "svc:v1.4.2"\n',
-      },
     ],
     [
       'aliases as keys',

@@ -120,7 +120,7 @@ services:
     depends_on: { db: { condition: service_started, restart: true } }
     networks:
       internal: { aliases: [www, api], priority: 100 }
-      fixed: { ipv4_address: '10.\${OCTET:?}.10', mac_address: '02:42:ac:1f:d5:0a' }
+      fixed: { ipv4_address: '10.\${OCTET:?}.10' }
   worker:
     extends: { file: base.yaml, service: base }
     image: ${c.image}:\${SVC_VERSION}
@@ -260,8 +260,8 @@ const keys: readonly (readonly [is: string, changed: string])[] = [
     '      internal: { aliases: [www], priority: 100 }',
   ],
   [
-    `      fixed: { ipv4_address: '10.\${OCTET:?}.10', mac_address: '02:42:ac:1f:d5:0a' }`,
-    `      fixed: { ipv4_address: '10.\${OCTET:?}.11', mac_address: '02:42:ac:1f:d5:0b' }`,
+    `      fixed: { ipv4_address: '10.\${OCTET:?}.10' }`,
+    `      fixed: { ipv4_address: '10.\${OCTET:?}.11' }`,
   ],
   ['    entrypoint: [/bin/sh, /bin/entry.sh]', '    entrypoint: [/bin/sh, -e, /bin/entry.sh]'],
   ['    read_only: true', '    read_only: false'],
@@ -315,7 +315,6 @@ const sentences = `
     app would change: group_add, oom_score_adj, logging, tmpfs /run/a, device_cgroup_rules
     app would change: mem_limit, memswap_limit, mem_swappiness, mem_reservation, cpus, cpu_shares, cpuset
     app would change: pids_limit, shm_size, ulimits nofile, volume options /run/c, network aliases PROJECT_internal
-    app would change: mac_address PROJECT_fixed
     worker would be added: network PROJECT_fixed
     worker would be dropped: uts, read_only, privileged
     worker would change: entrypoint, healthcheck, restart, tmpfs /tmp, mem_limit, mem_reservation, cpus

@@ -1,8 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, onTestFinished, test } from 'vitest';
-import { startBadEngine } from '../rig/bad-engine.ts';
+import { expect, test } from 'vitest';
 import { updaterImage } from '../rig/updater-run.ts';
 import { alone, createInstance } from './support/instance.ts';
 
@@ -26,21 +25,13 @@ test.runIf(runsHooks)(
       );
     const hooks = async () => (await instance.read('data/hooks')).trimEnd().split('\n');
 
-    // Compose removes it once it has ended: its words are told where the updater listens by then.
-    const engine = await startBadEngine(`${instance.directory}.sock`);
-    onTestFinished(() => engine.close());
-    const heard = () => engine.requests.some((asked) => /\/containers\/\w+\/logs\?.*follow=1/.test(asked));
     await instance.write('compose.prod.yaml', withHook(3));
-    const failing = instance.startUpdate(['--target', 'v1.1.0'], engine);
+    const failing = instance.startUpdate(['--target', 'v1.1.0']);
     await failing.waitFor('running the pre_start hook of app');
-    await expect.poll(heard, { timeout: 60_000 }).toBe(true);
     await instance.write('data/hook-may-end', '');
     const failed = await failing.done;
     expect(failed.exitCode, failed.log).toBe(5);
     expect(failed.log).toMatch(/recreate running the pre_start hook of app, which is down meanwhile/);
-    expect(failed.log).toMatch(
-      /ERROR recreate the last 2 lines of it:\n.*svc v1\.1\.0: migrating with \*\*\*\n.*svc: there is no table accounts\n/,
-    );
     expect(failed.log).toContain('pre_start[0] of app, which runs before it starts, ended with exit code 3');
     expect(await hooks()).toEqual(['begins', 'ends']);
     expect((await instance.boots()).filter((boot) => boot.endsWith('v1.1.0'))).toEqual([]);

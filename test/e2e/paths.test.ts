@@ -41,35 +41,6 @@ const environment = async (instance: Instance, service: string) => {
 };
 
 describe('where the directory is mounted and how the instance was started', () => {
-  test('COMPOSE_FILE leads into a subdirectory, whose labels tell nothing of the .env above; an inline config says the version', async () => {
-    const instance = await createInstance({
-      project: 'prod',
-      layout: (c) => {
-        const { '.env': env, 'compose.yaml': compose } = layout({
-          extra: { app: 'configs: [about]' },
-          tail: `configs:\n  about: { content: "this is \${SVC_VERSION}" }\n`,
-        })(c).files;
-        return {
-          files: {
-            '.env': `COMPOSE_FILE=deploy/compose.yaml\n${env}`,
-            'deploy/compose.yaml': `${compose}`.replaceAll('./data', '../data'),
-          },
-          flags: [],
-        };
-      },
-    });
-    const { directory } = instance;
-    const deploy = join(directory, 'deploy');
-    const blind = await instance.update(toNext, { mount: null, volumes: [`${deploy}:${deploy}`] });
-    expect(blind.exitCode, blind.log).toBe(3);
-    expect(blind.log).toContain(
-      `If COMPOSE_FILE in a .env of ${directory} names the compose file, add -v ${directory}:${directory} to`,
-    );
-    await updateWell(instance, toNext, { ...good, says: [`${directory}/.env belongs to the instance`] });
-    const copied = await execa('docker', ['exec', `${instance.project}-app-1`, '/bin/cat', '/about']);
-    expect(copied.stdout).toBe('this is v1.1.0');
-  });
-
   test('a directory with all that shells and labels mind in its path, of an owner who gets what is created', async () => {
     const folder = `it's "my", $HOME, ü,`;
     const instance = await createInstance({ ...alone, folder, project: 'prod' });

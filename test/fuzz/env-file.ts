@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { applyEdits } from '../../src/compose/edit.ts';
 import { type Assignment, findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
-import { interpolate, requiredIn, unsetIn } from '../../src/compose/interpolation.ts';
+import { interpolate, requiredIn } from '../../src/compose/interpolation.ts';
 import { secretsOfEnvFiles } from '../../src/compose/secret-texts.ts';
 import { type TracedText, trace } from '../../src/compose/traced.ts';
 import { variablesOf, writtenValues } from '../../src/compose/variables.ts';
@@ -114,7 +114,6 @@ export const templates: Target<{ text: string; texts: readonly string[] }> = {
     const files = texts.map((one, at) => ({ path: `/${at}.env`, text: one }));
     const lookup = attempt(() => variablesOf(files), isInvalid) ?? (() => null);
     const tolerant = (name: string) => attempt(() => lookup(name), isInvalid);
-    unsetIn([text], (name) => tolerant(name)?.text ?? null);
     requiredIn(text, (name) => tolerant(name)?.text ?? null);
     const read = () => interpolate(trace(text, '/compose.yaml', 0, { via: 'text' }), tolerant, 'here');
     const found = attempt(read, isInvalid);

@@ -1,10 +1,10 @@
-import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type LinkedFile, missing } from '../../compose/layers.ts';
 import { defaultNames, type ProjectFiles } from '../../compose/project-files.ts';
+import { variablesOf } from '../../compose/variables.ts';
+import { isFile } from '../../files/file-system.ts';
 import { readTextFile, readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { filesNamedBy } from '../inspect/env-file-above.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
@@ -26,11 +26,11 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
   const [first] = options.files;
   const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const byDefault = join(asked, '.env');
-  const named = await readEnvFiles(await given(options.envFiles, options.dir), asked);
+  const given = (files: readonly string[]) => files.map((file) => resolve(options.dir ?? '.', file));
+  const named = await readEnvFiles(given(options.envFiles), asked);
   const nothing = { composeFiles: [], envFiles: named, newEnvFile: byDefault };
   await learnFiles(log, nothing);
-  const paths =
-    first === undefined ? await defaultPaths(asked, named) : await given(options.files, options.dir);
+  const paths = first === undefined ? await defaultPaths(asked, named) : given(options.files);
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
   // Compose reads the .env beside the first file that COMPOSE_FILE leads to, too, and the one with COMPOSE_FILE wins.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
@@ -53,17 +53,6 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
   return linked;
 }
 
-/** Paths start from `--dir` where it is given and has the file; else, as compose has it, from the working directory. */
-function given(files: readonly string[], dir: string | null): Promise<string[]> {
-  return Promise.all(
-    files.map(async (file) => {
-      const inDirectory = resolve(dir ?? '.', file);
-      const isElsewhere = !(await isFile(inDirectory)) && (await isFile(resolve(file)));
-      return isElsewhere ? resolve(file) : inDirectory;
-    }),
-  );
-}
-
 async function defaultPaths(directory: string, envFiles: readonly TextFile[]): Promise<string[]> {
   const named = filesNamedBy(envFiles, directory);
   if (named.length > 0) return named;
@@ -77,13 +66,15 @@ async function defaultPaths(directory: string, envFiles: readonly TextFile[]): P
   });
 }
 
+/** The compose files that `COMPOSE_FILE` names, from the directory on; none where nothing sets it. */
+function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
+  const variable = variablesOf(envFiles);
+  const named = variable('COMPOSE_FILE')?.text ?? '';
+  const separator = variable('COMPOSE_PATH_SEPARATOR')?.text || ':';
+  return named === '' ? [] : named.split(separator).map((path) => resolve(directory, path));
+}
+
 async function firstFile(directory: string, names: readonly string[]): Promise<string | null> {
   for (const name of names) if (await isFile(join(directory, name))) return join(directory, name);
   return null;
 }
-
-const isFile = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );

@@ -35,9 +35,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     log.addMaskRules(() => maskRulesOfModel(found));
     return found;
   };
-  const before = model(project, []).catch((error) => {
-    throw reachOf(project).remote[0] ?? error;
-  });
+  const before = model(project, []);
   const files = await givenFiles(project, before);
   // Compose takes long for a model, so it reads today's files and the proposed ones at the same time.
   const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);

@@ -1,6 +1,7 @@
 // Which mounts of the covered services are saved, and what makes saving them impossible.
 
-import { join, normalize, relative } from 'node:path';
+import { join, relative } from 'node:path';
+import { cleanPath } from '../../engine/api/blueprint.ts';
 import { type Container, isUp, type Mount, type StorageMount, serviceOf } from '../../engine/container.ts';
 import { type Json, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
@@ -77,10 +78,8 @@ function noDataReason(type: string, path: string, files: readonly string[]): str
 export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
-  noDataReason(type, cleaned(source), files) === null &&
+  noDataReason(type, cleanPath(source), files) === null &&
   !(type === 'bind' && source.endsWith('.sock'));
-
-const cleaned = (path: string): string => normalize(path).replace(/(?<=.)\/$/, '');
 
 /** Where a mount begins on the host: a local volume with `o=bind` is a bind mount. Empty if it has no path there. */
 function placed(mount: StorageMount, around: Surroundings): { path: string; volume: string } {
@@ -88,7 +87,7 @@ function placed(mount: StorageMount, around: Surroundings): { path: string; volu
   const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
   const source = isBind ? String(device) : mount.path;
   return {
-    path: source === '' ? '' : cleaned(join(source, mount.subpath)),
+    path: source === '' ? '' : cleanPath(join(source, mount.subpath)),
     // As a volume, if it is a folder of one: the engine then follows no link out of it.
     volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
   };

@@ -103,7 +103,7 @@ export async function warmCopy(
 
 /**
  * Compares all contents and copies what differs, of all services at once. What was copied may not be on the disk yet: see
- * `syncPoint`. Without percent, which never decreases within a phase.
+ * `sync`. Without percent, which never decreases within a phase.
  * @param stopped resolves once nothing writes any more; the tools containers are started before
  * @throws UpdateError save-failed; the signal's reason
  */

@@ -3,7 +3,6 @@ import { constants } from 'node:fs';
 import { mkdir, open, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as z from 'zod/mini';
-import { runCommand } from '../../engine/cli/command.ts';
 import { disk, exists, isGone, writeWhole } from '../../files/file-system.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
 import { mountFlags } from '../../progress/advice.ts';
@@ -12,6 +11,7 @@ import { isJournal, type JournalData } from '../state/journal-shape.ts';
 import { runForm, runStamp } from '../state/kept-runs.ts';
 import { pointsOf, refuseUnlessRoots } from '../state/state-directory.ts';
 import type { PointPlace } from './data-doors.ts';
+import { run } from './rsync.ts';
 
 const text = z.string();
 const relative = text.check(z.refine((path) => !/(?:^|\/)\.\.?(?:\/|$)|^\/|\0/.test(path)));
@@ -227,26 +227,11 @@ async function isOf(place: PointPlace, project: Owner): Promise<boolean> {
   return point === null || (point.project === project.name && point.directory === project.directory);
 }
 
-const run = (program: string, ...args: string[]) =>
-  runCommand(program, args, {
-    env: { PATH: process.env.PATH ?? '/usr/bin:/bin' },
-    deadlineMs: Number.POSITIVE_INFINITY,
-  });
-
-/** All copies are on the disk when it resolves. If their file system cannot be synced alone, all are. */
-export async function syncPoint({ directory }: PointPlace): Promise<void> {
-  const { exitCode } = await run('sync', '-f', directory);
-  if (exitCode !== 0) await run('sync');
-}
-
 /** By a command: Node's own removal misses names that are not UTF-8. @throws UpdateError write-failed */
 export async function removePlace({ directory }: PointPlace): Promise<void> {
-  const { exitCode, stderr } = await run('rm', '-rf', '--', directory);
-  if (exitCode === 0) return;
-  throw new UpdateError(
-    'write-failed',
-    `${directory} cannot be removed: ${stderr.trim().split('\n').at(-1)}`,
-  );
+  const { code, errors } = await run('rm', ['-rf', '--', directory]);
+  if (code === 0) return;
+  throw new UpdateError('write-failed', `${directory} cannot be removed: ${errors.at(-1)}`);
 }
 
 export const markUsed = ({ directory }: PointPlace): Promise<void> =>

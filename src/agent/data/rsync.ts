@@ -117,6 +117,11 @@ export async function run(
   return { code, errors };
 }
 
+/** All that is there is on the disk when it resolves. If the file systems cannot be synced alone, all are. */
+export async function sync(paths: readonly string[]): Promise<void> {
+  if ((await run('sync', ['-f', ...paths])).code !== 0) await run('sync', []);
+}
+
 /** Ends all that is running. */
 export function killAll(): void {
   for (const child of running) kill(child);

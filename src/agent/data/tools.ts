@@ -9,7 +9,7 @@ import { mountOf } from '../../files/mount-table.ts';
 import { removeTree } from '../../files/remove-tree.ts';
 import { strangerOf } from '../../files/strangers.ts';
 import { unlessGone, walk } from '../../files/walk.ts';
-import { type Ended, type Ends, failureOf, isFull, killAll, rsync, run, update } from './rsync.ts';
+import { type Ended, type Ends, failureOf, isFull, killAll, rsync, run, sync, update } from './rsync.ts';
 import {
   type Asked,
   type AskedMount,
@@ -285,11 +285,6 @@ function noSpace(path: string, why: string): Failure {
 function judge(program: string, ended: Ended, accepted: readonly number[] = [0]): void {
   const failure = failureOf(program, ended, accepted);
   if (failure !== null) throw new Failure('failed', failure);
-}
-
-/** If their file systems cannot be synced alone, all are. */
-async function sync(paths: readonly string[]): Promise<void> {
-  if ((await run('sync', ['-f', ...paths])).code !== 0) await run('sync', []);
 }
 
 /** The first call is printed at once, the others at most twice a second. */

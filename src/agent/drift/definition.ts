@@ -71,17 +71,13 @@ export function plannedDefinition(
   const networks = Object.fromEntries([
     // The body tells only the name of a network that is joined afterwards, or by its mode.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
-    ...Object.entries(endpoints).map(([name, endpoint]) => [name, withMac(endpoint, running.networks[name])]),
+    ...Object.entries(endpoints),
   ]);
   const merged = withHostname(withImage(config, image, running.config), host, running);
   return {
     ...running,
     name: withoutNumber(name),
-    config: withOwnMac(
-      defaults.isPodman ? withPodmansOwn(merged, running.config) : merged,
-      endpoints,
-      running,
-    ),
+    config: defaults.isPodman ? withPodmansOwn(merged, running.config) : merged,
     hostConfig: withChoices(host, running.hostConfig, defaults),
     networks,
   };
@@ -127,32 +123,6 @@ function withHostname(config: Json, host: Json, running: Definition): Json {
     Hostname: isEmpty(config.Hostname) ? Hostname : config.Hostname,
     Domainname: isEmpty(config.Domainname) ? Domainname : config.Domainname,
   };
-}
-
-/** The engine tells a MAC address of every endpoint, wished for or not. */
-const withMac = (sent: Json, running: Json | undefined): Json =>
-  isEmpty(sent.MacAddress) && !isWishedFor(running) ? { ...sent, MacAddress: running?.MacAddress } : sent;
-
-/** The engine tells the wished address of an endpoint a second time, as the container's own, where compose sends it once. */
-function withOwnMac(config: Json, endpoints: Readonly<Record<string, Json>>, running: Definition): Json {
-  const told = running.config.MacAddress;
-  const isSent = Object.values(endpoints).some(({ MacAddress }) => MacAddress === told);
-  return isEmpty(config.MacAddress) && isSent ? { ...config, MacAddress: told } : config;
-}
-
-/**
- * Whether nobody but a person can have chosen the MAC address: engines make one of 02:42 and the IPv4 address, or, from
- * 28 on, a random one that is marked as local.
- */
-function isWishedFor(endpoint: Json | undefined): boolean {
-  const bytes = String(endpoint?.MacAddress ?? '')
-    .split(':')
-    .map((byte) => Number.parseInt(byte, 16));
-  const [first = 0, second] = bytes;
-  if (bytes.length !== 6) return false;
-  const isOfOlder = first === 0x02 && second === 0x42;
-  const address = String(endpoint?.IPAddress ?? '');
-  return isOfOlder ? address !== '' && bytes.slice(2).join('.') !== address : (first & 2) === 0;
 }
 
 /** Keys of `HostConfig` that give rights, with the word of the model whose value they have. */

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -165,7 +165,7 @@ async function recordCall(
   const recorder = await startRecorder(engine, untilAllCame(services.length));
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
   try {
-    const configDirectory = await configFor(engine, directory);
+    const { configDirectory } = engine.address;
     const compose = new Compose(engine.at({ host: recorder.host, tls: [], configDirectory }), project);
     const override = join(directory, 'override.json');
     const images = services.map(({ name, image }) => [name, { image }] as const);
@@ -208,15 +208,3 @@ const isCreate = ({ method, path }: RecordedWrite): boolean =>
 
 const serviceIn = ({ body }: RecordedWrite): string | undefined =>
   (body?.Labels as Record<string, string> | undefined)?.[composeLabels.service];
-
-/** Compose gives services the proxies that its configuration has for the engine's address, which is another one here. */
-async function configFor(engine: Engine, directory: string): Promise<string> {
-  const { host, configDirectory } = engine.address;
-  const text = await readFile(join(configDirectory, 'config.json'), 'utf8').catch(() => '{}');
-  const config = JSON.parse(text) as { proxies?: Record<string, unknown> };
-  const own = config.proxies?.[host];
-  if (own === undefined) return configDirectory;
-  const proxies = { ...config.proxies, default: own };
-  await writeFile(join(directory, 'config.json'), JSON.stringify({ ...config, proxies }), { mode: 0o600 });
-  return directory;
-}

@@ -37,13 +37,12 @@ export { type DryRun, dryRun, recordUp } from './dry-run.ts';
  * Holds what `up` would do against what is there. What would be lost is refused, and so is what would be gained over the
  * host, unless it is accepted; everything else that would change is a warning.
  * @param ownId of the updater's own container
- * @param above what to say of an env file above the project that may not be mounted
  * Refusals: network-edited, drift.
  */
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
   instance: InstanceFacts,
-  { ownId, accepted, above }: { ownId: string; accepted: boolean; above: string | null },
+  { ownId, accepted }: { ownId: string; accepted: boolean },
 ): Promise<void> {
   checkDefinitions(instance, log);
   const services = instance.services.filter(({ containers }) => containers.length > 0);
@@ -60,7 +59,7 @@ export async function checkDrift(
     changes.map((change, at) => [change, texts[at] ?? []]),
     { setTo, home: homedir() },
   );
-  report(findings, { accepted, log }, { envFile: instance.files.newEnvFile, above });
+  report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
 /** As the files set them; compose itself sets the project's name. */
@@ -73,7 +72,7 @@ function setValues({ files, project }: InstanceFacts): SetValue {
 function report(
   findings: readonly Finding[],
   { accepted, log }: { accepted: boolean; log: Log },
-  where: { envFile: string; above: string | null },
+  envFile: string,
 ): void {
   const told = (kind: boolean) => [
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
@@ -90,7 +89,7 @@ function report(
     ...(rights.length < remedies.length ? ['take from the instance what its files no longer say'] : []),
     ...(rights.length > 0 ? ['give the instance rights over this machine that it has not now'] : []),
   ];
-  const advice = adviceFor(remedies, where);
+  const advice = adviceFor(remedies, envFile);
   throw new UpdateError('drift', `recreating would ${and(what)}`, { detail, advice });
 }
 

@@ -169,12 +169,9 @@ const isIn = (home: string, planned: string | null): boolean =>
 
 /**
  * What to do next, for all that is lost together.
- * @param where the env file for new lines, and what to say of another that may not be mounted
+ * @param envFile for new lines
  */
-export function adviceFor(
-  remedies: readonly Remedy[],
-  { envFile, above }: { envFile: string; above: string | null },
-): string {
+export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
   const of = <K extends Remedy['kind']>(kind: K) =>
     remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
   const set = of('set').flatMap(({ variables, line }) => line ?? variables.map((name) => `${name}=…`));
@@ -185,7 +182,6 @@ export function adviceFor(
       lines.length > 0,
       `Add ${lines.join(', ')} to ${envFile}, with what the shell had that started the instance.`,
     ],
-    [lines.length > 0 && above !== null, above ?? ''],
     [
       of('set').some((remedy) => remedy.hasDefault),
       'Where no shell had it, and its default was edited since, run docker compose up -d first.',

@@ -107,7 +107,6 @@ const sections: Sections = {
   ...inHost({ init: 'Init', ipc: 'IpcMode', pid: 'PidMode', cgroup: 'CgroupnsMode' }),
   ...inHost({ userns_mode: 'UsernsMode', uts: 'UTSMode', read_only: 'ReadonlyRootfs' }),
   ...inHost({ privileged: 'Privileged', runtime: 'Runtime' }),
-  isolation: host(({ Isolation }) => one(Isolation === 'default' ? '' : Isolation)),
   restart: host(({ RestartPolicy }) => one(object(RestartPolicy).Name === 'no' ? '' : RestartPolicy)),
   ...inHost({ sysctls: 'Sysctls', storage_opt: 'StorageOpt', annotations: 'Annotations' }),
   ...inHost({ dns: 'Dns', dns_search: 'DnsSearch', dns_opt: 'DnsOptions' }),
@@ -141,12 +140,7 @@ const sections: Sections = {
   ...limits({ mem_reservation: 'MemoryReservation', oom_kill_disable: 'OomKillDisable', cpus: 'NanoCpus' }),
   ...limits({ cpu_shares: 'CpuShares', cpu_period: 'CpuPeriod', cpu_quota: 'CpuQuota' }),
   ...limits({ cpu_rt_period: 'CpuRealtimePeriod', cpu_rt_runtime: 'CpuRealtimeRuntime' }),
-  ...limits({
-    cpu_count: 'CpuCount',
-    cpu_percent: 'CpuPercent',
-    cpuset: 'CpusetCpus',
-    pids_limit: 'PidsLimit',
-  }),
+  ...limits({ cpuset: 'CpusetCpus', pids_limit: 'PidsLimit' }),
   blkio_config: host((all) => {
     const own = Object.entries(all).filter(([key, value]) => key.startsWith('Blkio') && !isNothing(value));
     return one(Object.fromEntries(own));
@@ -172,10 +166,6 @@ const sections: Sections = {
   ),
   'network options': endpoints(({ DriverOpts, GwPriority }) => ({ DriverOpts, GwPriority })),
   links: endpoints(({ Links }) => [...new Set(strings(Links).map(withoutNumber))].sort()),
-  mac_address: (definition) => ({
-    ...endpoints(({ MacAddress }) => MacAddress)(definition),
-    '': definition.config.MacAddress,
-  }),
 };
 
 const capability = (name: string): string => name.toUpperCase().replace(/^CAP_/, '');
@@ -295,7 +285,7 @@ export function findDifferences(running: Definition, planned: Definition): Diffe
 }
 
 /** By the name of a network, too. */
-const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links', 'mac_address']);
+const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links']);
 
 /** Where a network comes or goes, what the container has there goes with it, and is not told by itself. */
 function withinNetworks(differences: readonly Difference[]): Difference[] {

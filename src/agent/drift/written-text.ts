@@ -17,7 +17,6 @@ export const inlineConfig = 'content of configs';
 const writtenUnder: Readonly<Record<string, readonly string[]>> = {
   ...{ 'logging options': ['logging'], 'volume options': ['volumes'], labels: ['labels', 'label_file'] },
   ...{ 'network address': ['networks'], 'network aliases': ['networks'], 'network options': ['networks'] },
-  mac_address: ['mac_address', 'networks'],
 };
 const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation', 'pids_limit'];
 

@@ -1,6 +1,5 @@
 import { checkTargets } from '../../files/check-targets.ts';
 import { checkDrift } from '../drift/index.ts';
-import { hintAtEnvAbove } from '../inspect/env-file-above.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkPublished } from '../plan/check-published.ts';
@@ -30,12 +29,11 @@ export async function makePlan(
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
   const early = startEarly(askModelEarly(installation, plan));
-  // An archive says itself what its release is.
-  if (options.from === null) await askRegistry(engine, (published) => checkPublished(plan, published));
+  await askRegistry(options.from === null ? engine : null, (published) => checkPublished(plan, published));
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },
-    { ownId, accepted: options.acceptDrift, above: hintAtEnvAbove(installation.project, installation.paths) },
+    { ownId, accepted: options.acceptDrift },
   );
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);

@@ -86,7 +86,7 @@ export async function prepareFiles(
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
   const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
-  const others = await warnOthers(engine, installation, draft.changes, log);
+  const others = await warnOthers(installation, draft.changes, log);
   const gains =
     installation.kind === 'generated'
       ? await releaseGains(engine, { ...installation, services: replacedServices(installation) }, model)

@@ -7,12 +7,7 @@ import { runsImage } from '../../engine/same-image.ts';
 import { filesLabelOf, type Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type Installation, isGenerated } from '../inspect/installation.ts';
-import {
-  type ReleaseFile,
-  releaseTexts,
-  type ShippedFiles,
-  wantedReleaseFiles,
-} from '../plan/release-texts.ts';
+import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/release-texts.ts';
 
 const maxBytes = 1024 * 1024;
 
@@ -54,14 +49,13 @@ function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>
 
 /**
  * Reads compose files out of an image without running it: a container that is created, copied from and removed.
- * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken. One that is not used may be
- * missing there.
+ * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken.
  * Refusals: release-file, no-marker.
  */
 async function readReleaseFiles(
   engine: Engine,
   image: Image,
-  files: readonly ReleaseFile[],
+  names: readonly string[],
   { project, product }: Pick<Installation, 'project' | 'product'>,
 ): Promise<ShippedFiles> {
   const from = releaseDirectory(image.labels, product);
@@ -70,10 +64,9 @@ async function readReleaseFiles(
     throw new UpdateError('engine-away', `the engine has no image ${image.id} any more`);
   try {
     const texts = new Map<string, string>();
-    for (const { name, isUsed } of files) {
+    for (const name of names) {
       const file = await readContainerFile(engine, container, `${from}/${name}`, maxBytes);
       if (file === 'missing') {
-        if (!isUsed) continue;
         throw new UpdateError(
           'release-file',
           `the release has no ${name} in ${from}, which this install uses`,

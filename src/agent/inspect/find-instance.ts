@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { engineFacts, inspectOwn } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
@@ -16,7 +15,7 @@ import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { hostLook } from './host-look.ts';
 import { refuseKeptByOthers, refuseRootlessPodman, withoutProject } from './kept-by-others.ts';
 import { type KnownProject, knownProjects, listComposed, type ProjectPlace } from './labelled-project.ts';
-import { candidatesOf, directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
+import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
 /** Where this run is, and what it is about. */
 export interface FoundInstance {
@@ -25,11 +24,8 @@ export interface FoundInstance {
   place: ProjectPlace;
   /** `linux/amd64` */
   platform: string;
-  /**
-   * The containers of all compose projects of the engine, of which there may be hundreds. Before anything of the instance
-   * changes somebody waits for them: rejects where they show that the project is not the only one that may be meant.
-   */
-  composed: Promise<readonly ListedContainer[]>;
+  /** The containers of all compose projects of the engine. */
+  composed: readonly ListedContainer[];
   /** The container that was named, whose labels alone tell of the project; null where none was, or this run has replaced it. */
   told: ListedContainer | null;
 }
@@ -46,39 +42,22 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
     throw error;
   };
   // In which version of its API the rest is asked, the engine says of itself.
-  const all = startEarly(facts.then(() => listComposed(engine)));
-  const [own, { version: engineVersion, platform }, programs] = await Promise.all([
+  const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => findOwnContainer(engine)),
     facts,
+    facts.then(() => listComposed(engine)),
     programsOf(engine, facts),
   ]).catch(explained);
   refuseRootlessPodman(engine);
   const paths = new HostPaths(own.mounts);
-  const locate = (known: readonly KnownProject[]) =>
-    locateProject(known, paths, options, hostLook(engine, own.imageId));
-  const near =
-    options.container === null
-      ? await unlessFirst(all, () => locateNear(engine, paths, options, locate))
-      : null;
-  const told = near
-    ? null
-    : ((await all.catch(explained)).find(({ id }) => id === options.container) ?? null);
+  const told = composed.find(({ id }) => id === options.container) ?? null;
   const isGone = options.container !== null && told === null;
-  const known = async () =>
-    isGone ? [await projectOf(own, paths, options)] : knownProjects(told === null ? await all : [told]);
-  const place =
-    near ??
-    (await locate(await known()).catch(async (error) => {
+  const known = isGone ? [await projectOf(own, paths, options)] : knownProjects(told ? [told] : composed);
+  const place = await locateProject(known, paths, options, hostLook(engine, own.imageId)).catch(
+    async (error) => {
       throw await withoutProject(engine, error);
-    }));
-  const composed =
-    near === null
-      ? all
-      : startEarly(
-          known()
-            .then(locate)
-            .then(() => all),
-        );
+    },
+  );
   const { cli, compose } = programs;
   const { name: project, directory } = place;
   log.info(
@@ -89,33 +68,6 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
     throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
   }
   return { own, paths, place, platform, composed, told };
-}
-
-/** What the second comes to, or null where the first is over before it; then the second is not even begun. */
-async function unlessFirst<T>(first: Promise<unknown>, second: () => Promise<T | null>): Promise<T | null> {
-  const over = first.then(
-    () => null,
-    () => null,
-  );
-  const isOver = await Promise.race([over.then(() => true), setImmediate(false)]);
-  return isOver ? null : Promise.race([over, second()]);
-}
-
-/**
- * The project that was started from a directory that is mounted, by the containers of that directory alone: an engine takes
- * a millisecond and more for each container that it lists. Null where they do not tell.
- */
-async function locateNear(
-  engine: Engine,
-  paths: HostPaths,
-  options: UpdateOptions,
-  locate: (known: readonly KnownProject[]) => Promise<ProjectPlace>,
-): Promise<ProjectPlace | null> {
-  if (options.project) return null;
-  const hosts = (await candidatesOf(paths, options)).flatMap((here) => paths.toHost(here) ?? []);
-  const lists = await Promise.all(hosts.map((host) => listComposed(engine, host))).catch(() => []);
-  const known = knownProjects(lists.flat()).filter(({ services }) => services.has(options.app));
-  return locate(known).catch(() => null);
 }
 
 /**

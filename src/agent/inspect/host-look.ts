@@ -6,7 +6,7 @@ import { readContainerFile } from '../../engine/api/container-file.ts';
 import { mountsWith, type NamedMount } from '../../engine/api/query.ts';
 import { createScratch, removeScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { type HostPaths, isWithin } from '../../files/host-paths.ts';
+import type { HostPaths } from '../../files/host-paths.ts';
 import { addMount } from '../../progress/advice.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -140,11 +140,7 @@ async function candidates(
     const here = paths.fromHost(sourceOf(mount, directory));
     return here === null ? [] : [{ host: directory, here }];
   });
-  // The other program may be gone, and its volume still there.
-  const bySamePath = paths.volumes
-    .map(({ destination }) => ({ host: destination, here: destination }))
-    .filter(({ host }) => isWithin(directory, host));
-  return [...byVolume, ...bySource, ...bySamePath];
+  return [...byVolume, ...bySource];
 }
 
 /** What another container has mounted there, on the host. */

@@ -7,12 +7,12 @@ import { type Container, serviceOf } from '../../engine/container.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { dryRun } from '../drift/index.ts';
+import { withOwnCommands } from '../log/ending-facts.ts';
 import { maskRulesOfSent } from '../log/mask-rules.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import type { WasInterrupted } from '../state/changeover.ts';
 import { workersOf } from './choose-workers.ts';
-import { explained } from './env-file-above.ts';
 import type { FoundInstance } from './find-instance.ts';
 import {
   clusterFile,
@@ -54,11 +54,18 @@ export async function inspectInstallation(
   const { paths, place, told } = instance;
   const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await withoutApp(context, instance, containers);
-  const project = await labelledProject(told ?? app, { place, containers }, paths, log);
+  const project = await labelledProject(told ?? app, { place, containers }, paths);
   await givePaths(project, paths, log);
-  return inspectProject(project, context, instance, found).catch(async (error) => {
-    throw await explained(error, project, paths);
+  return inspectProject(project, context, instance, found).catch((error) => {
+    throw withCommandsOf(project, error);
   });
+}
+
+/** The error with commands that work in the directory of this project. */
+function withCommandsOf(project: ComposeProject, error: unknown): unknown {
+  if (!(error instanceof UpdateError)) return error;
+  const { code, message, detail, cause } = error;
+  return new UpdateError(code, message, { advice: withOwnCommands(error.advice, project), detail, cause });
 }
 
 async function inspectProject(
@@ -72,7 +79,7 @@ async function inspectProject(
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
   const early = startEarly(dryRun(engine, project, guessed.replaced));
-  const about = { containers, services: [options.app, ...options.workers], product };
+  const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);
   const isAsGuessed = named.join() === options.workers.join();
@@ -130,7 +137,7 @@ async function inspectProject(
   // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
-  return { ...read, ...answer, beside: projectsBeside(await composed, project.name) };
+  return { ...read, ...answer, beside: projectsBeside(composed, project.name) };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;

@@ -8,8 +8,6 @@ import type { ListedContainer } from '../../engine/container-details.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { Log } from '../log/log.ts';
-import { envFilesAbove } from './env-file-above.ts';
 
 /** A compose project as the labels of its containers tell of it. */
 export interface KnownProject {
@@ -31,13 +29,9 @@ export function projectsBeside(composed: readonly ListedContainer[], name: strin
   return [...found.values()];
 }
 
-/**
- * Every container that compose has made on this engine, but for hooks.
- * @param directory only those that were started from there. @throws UpdateError engine-away
- */
-export async function listComposed(engine: Engine, directory?: string): Promise<ListedContainer[]> {
-  const label = [composeLabels.project, ...(directory ? [`${composeLabels.directory}=${directory}`] : [])];
-  return (await listContainers(engine, { label })).filter((each) => !isHook(each));
+/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-away */
+export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
+  return (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
 }
 
 /** @param composed the containers of all projects */
@@ -71,26 +65,20 @@ interface LabelledProject {
 }
 
 /**
- * The project as the labels of a container tell of it, all of its paths absolute, with the env file above it that names
- * its files.
+ * The project as the labels of a container tell of it, all of its paths absolute.
  * @throws UpdateError compose-invalid where what they name is no file on this host
  */
 export async function labelledProject(
   telling: Pick<Container, 'labels'>,
   of: LabelledProject,
   paths: HostPaths,
-  log: Log,
 ): Promise<ComposeProject> {
   const { name, directory } = of.place;
   const labelled = labelledPaths(telling, directory);
   if (labelled.files.length === 0 || !labelled.files.every((file) => isAbsolute(file)))
     throw notFound(labelled.files);
   const oldNames = oldNamesOf(of.containers);
-  const project = { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
-  const envFiles = await envFilesAbove(project, paths);
-  for (const path of envFiles)
-    log.info(`${path} belongs to the instance: COMPOSE_FILE in ${envFiles.at(-1)} names its files`);
-  return envFiles.length > 0 ? { ...project, envFiles } : project;
+  return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
 /** As they stand in the labels. */

@@ -99,7 +99,7 @@ function withHalfReplaced(
 }
 
 /** Where a compose file is, or where `--dir` says. */
-export async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
+async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
   if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
   const found: string[] = [];
   for (const here of paths.destinations) if (await hasComposeHere(here)) found.push(here);

@@ -52,9 +52,9 @@ async function choicesIn(
 ): Promise<Choice[]> {
   const telling = told ?? lastUp(agreeing(containers, place.directory));
   if (telling === undefined) return [];
-  const project = await labelledProject(telling, { place, containers }, paths, log);
+  const project = await labelledProject(telling, { place, containers }, paths);
   await givePaths(project, paths, log);
-  const about = { containers, services: [], product };
+  const about = { containers, services: [] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
   // An app that is in the files only has to be started.
   if (app in model.services) return [];

@@ -7,14 +7,13 @@ import type { Compose, ComposeProject, Model } from '../../engine/cli/compose.ts
 import type { Container } from '../../engine/container.ts';
 import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import { readTextFile, refuseOddFile, type TextFile } from '../../files/text-file.ts';
+import { readTextFile, refuseOddFile } from '../../files/text-file.ts';
 import { addMounts } from '../../progress/advice.ts';
-import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { maskRulesOfContainers, maskRulesOfModel } from '../log/mask-rules.ts';
 import { startEarly } from '../process/start-early.ts';
-import { clusterFile, composeFile, isGenerated } from './installation.ts';
+import { clusterFile, composeFile } from './installation.ts';
 import { learnFiles } from './learn-files.ts';
 import { readEnvFiles, withLinkedFiles } from './read-files.ts';
 
@@ -27,17 +26,17 @@ import { readEnvFiles, withLinkedFiles } from './read-files.ts';
 export async function viewProject(
   compose: Compose,
   paths: HostPaths,
-  about: { containers: readonly Container[]; services: readonly string[]; product: Product },
+  about: { containers: readonly Container[]; services: readonly string[] },
   log: Log,
 ): Promise<{ files: ProjectFiles; model: Model }> {
   const { project } = compose;
-  const { containers, services, product } = about;
+  const { containers, services } = about;
   log.addMaskRules(() => maskRulesOfContainers(containers));
   log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
   const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
   // A mistake in the files is told before compose's answer, which only follows from it.
   const asked = startEarly(compose.config());
-  const own = await readFiles(project, product);
+  const own = await readFiles(project);
   // An error of the parser may quote what it does not understand, and so may compose's: the values are hidden first.
   await learn(own);
   for (const file of own.composeFiles) readComposeFile(file);
@@ -47,7 +46,7 @@ export async function viewProject(
   const model = await asked.catch((error) => {
     // Compose says of an unmounted file that it does not exist; the check for mounts says it better, so it comes first.
     checkEnv(null);
-    throw reachOf(files).remote[0] ?? error;
+    throw error;
   });
   log.addMaskRules(() => maskRulesOfModel(model));
   checkEnv(model);
@@ -75,45 +74,23 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
 }
 
 /** The paths of all files of a project, as they name each other; where they cannot be read, of those that compose is called with. */
-export async function pathsOfProject(
-  project: ComposeProject,
-  product: Product,
-  paths: HostPaths,
-): Promise<string[]> {
+export async function pathsOfProject(project: ComposeProject, paths: HostPaths): Promise<string[]> {
   const usual = ['.env', composeFile, clusterFile].map((name) => join(project.directory, name));
-  const linked = await readFiles(project, product)
+  const linked = await readFiles(project)
     .then((own) => readMountedLinks(own, paths))
     .then((files) => allFiles(files).map(({ path }) => path))
     .catch(() => []);
   return [...project.files, ...project.envFiles, ...usual, ...linked];
 }
 
-async function readFiles(project: ComposeProject, product: Product): Promise<ProjectFiles> {
-  const composeFiles = await Promise.all(project.files.map(readTextFile));
+async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
   return {
-    composeFiles,
+    composeFiles: await Promise.all(project.files.map(readTextFile)),
     envFiles: await readEnvFiles(project.envFiles, project.directory),
-    linkedFiles: await unusedClusterFile(project, composeFiles, product),
     newEnvFile: project.envFiles.at(-1) ?? join(project.directory, '.env'),
     directory: project.directory,
     given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
   };
-}
-
-/**
- * The generated `compose.cluster.yaml` of a generated install that was started without it: the release has a new one,
- * all the same. What cannot be read is nobody's generated file.
- */
-async function unusedClusterFile(
-  { directory }: ComposeProject,
-  composeFiles: readonly TextFile[],
-  product: Product,
-): Promise<TextFile[]> {
-  const path = join(directory, clusterFile);
-  const main = composeFiles.find((file) => file.path === join(directory, composeFile));
-  if (!isGenerated(main?.text ?? '', product) || composeFiles.some((file) => file.path === path)) return [];
-  const file = await readTextFile(path).catch(() => null);
-  return file !== null && isGenerated(file.text, product) ? [file] : [];
 }
 
 type NamedFile = Pick<LinkedFile, 'path' | 'as'>;

@@ -50,13 +50,6 @@ function judge(
       `${service}: its platform would change from ${runs} to ${gets}: the files say something else by now, and that is what it gets`,
     ];
   }
-  // What was published for no other platform so far was nobody's choice, but where a digest names one.
-  const isNamed = container?.imageReference.includes('@') === true;
-  if (gets === own && !isNamed && old?.published?.includes(own) === false) {
-    return [
-      `${service} runs ${runs}, as there was nothing else: this release has ${own}, and that is what it gets`,
-    ];
-  }
   throw new UpdateError(
     'pull-platform',
     `${service} runs ${runs}, which no file says, and of ${to} it would get ${gets}`,

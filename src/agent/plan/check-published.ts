@@ -1,7 +1,7 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import { countOf } from '../../release/order.ts';
-import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
-import { formsOf, styled } from '../../release/retag.ts';
+import { parsePinTag } from '../../release/pin-tag.ts';
+import { formsOf } from '../../release/retag.ts';
 import type { ReleaseTarget } from '../../release/target.ts';
 import { and } from '../log/wording.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
@@ -9,7 +9,7 @@ import { isPublished, type JudgedByTags, type Published, type PublishedTag, unas
 
 /**
  * Judges by what the registry has whether a target can be reached, as far as only the registry can tell before the pull:
- * whether it has the part of a version that a pin is moved to, and whether `6.9` is a release.
+ * whether it has the part of a version that a pin is moved to, and by which tags it has a target of too few numbers.
  * Refusal: pin-unsupported, with the tags that are there.
  */
 export function checkPublished(plan: UpdatePlan, published: Published): JudgedByTags<null> {
@@ -26,9 +26,8 @@ export function checkPublished(plan: UpdatePlan, published: Published): JudgedBy
 }
 
 /**
- * Judges a tag that a pin moves to where only the registry can tell whether it is the target: a part of a version, which has
- * to be there; and one of two numbers for a pin of three, which is the release `x.y.0` by itself where it is there, and none
- * that it could float to. Gives the tags to be asked for first.
+ * Judges a part of a version that a pin moves to, which has to be there, and refuses a target of too few numbers. Gives the
+ * tags to be asked for first.
  */
 function judge(
   plan: UpdatePlan,
@@ -38,16 +37,13 @@ function judge(
 ): readonly PublishedTag[] {
   const { pin, tag, to, pull, isShort = false } = move;
   const { repository } = pin.reference;
-  const form = parsePinTag(tag);
-  const isMoved = tag !== pin.tag.text && isNumbered(form);
-  if (!isShort && !(isMoved && pull && form.kind === 'part')) return [];
-  if (isMoved) {
-    const floats = isShort ? ['.0', '.1'].map((last) => styled(form, `${form.version}${last}`)) : [];
-    const asks = unasked(published, repository, [tag, ...floats]);
+  if (!isShort) {
+    const isMovedPart = tag !== pin.tag.text && parsePinTag(tag).kind === 'part';
+    if (!isMovedPart || !pull) return [];
+    const asks = unasked(published, repository, [tag]);
     if (asks.length > 0) return asks;
-    // Where the registry does not tell of a part, the pull will.
-    const isThere = isShort ? isPublished(published, repository, tag) : published.get(to) !== 'none';
-    if (isThere && floats.every((each) => published.get(`${repository}:${each}`) === 'none')) return [];
+    // Where the registry does not tell of it, the pull will.
+    if (published.get(to) !== 'none') return [];
   }
   const forms = formsOf(pin.tag, target).filter((each) => each !== pin.tag.text);
   const asks = unasked(published, repository, forms);

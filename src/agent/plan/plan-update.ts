@@ -26,7 +26,7 @@ export interface Move {
   to: string;
   /** False for `pull_policy: never`: what is local counts. */
   pull: boolean;
-  /** The target has too few numbers for this pin: refused where the registry does not show that it is a release itself. */
+  /** The target has too few numbers for this pin: refused, with the tags that the registry has. */
   isShort?: true;
 }
 
@@ -99,7 +99,7 @@ function planMove(installation: InspectedProject, pin: Pin, target: PlannedTarge
   const model = installation.model.services[service];
   checkAgainstModel(pin, model?.image);
   const retagged = newTag(installation, pin, target);
-  const tag = ('tag' in retagged && retagged.tag) || pin.tag.text;
+  const tag = retagged.kind === 'moved' ? retagged.tag : pin.tag.text;
   const to = `${reference.repository}:${tag}`;
   const move = { service, pin, tag, to, pull: model?.pull_policy !== 'never' };
   if (target?.kind !== 'release') return move;

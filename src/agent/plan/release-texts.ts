@@ -1,15 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { readComposeFile } from '../../compose/compose-file.ts';
 import { fileOf } from '../../compose/project-files.ts';
-import { upCommand } from '../../progress/compose-command.ts';
 import { type Installation, isGenerated, releaseFileNames } from '../inspect/installation.ts';
-
-/** A compose file that a release may ship. */
-export interface ReleaseFile {
-  name: string;
-  /** The install is started with it; else it only lies there. */
-  isUsed: boolean;
-}
 
 /** The compose files that a release ships, by name. */
 export type ShippedFiles = ReadonlyMap<string, string>;
@@ -22,17 +14,16 @@ export interface ReleaseText {
   description: string;
 }
 
-/** The generated files that the project uses, by `-f` or by `include`, and any that only lies beside them. */
-export function wantedReleaseFiles({ project, files }: Installation): ReleaseFile[] {
+/** The names of the generated files that the project uses, by `-f` or by `include`. */
+export function wantedReleaseFiles({ project, files }: Installation): string[] {
   const included = files.composeFiles.flatMap((file) =>
     readComposeFile(file).includes.flatMap(({ paths }) =>
       paths.map(({ path }) => resolve(dirname(file.path), path)),
     ),
   );
-  return releaseFileNames.flatMap((name) => {
+  return releaseFileNames.filter((name) => {
     const path = join(project.directory, name);
-    const isUsed = files.composeFiles.some((file) => file.path === path) || included.includes(path);
-    return isUsed || fileOf(files, path) ? [{ name, isUsed }] : [];
+    return included.includes(path) || fileOf(files, path) !== undefined;
   });
 }
 
@@ -49,9 +40,7 @@ export function releaseTexts(
 ): { texts: readonly ReleaseText[]; warnings: readonly string[] } {
   const { project, product, files } = installation;
   const texts: ReleaseText[] = [];
-  const warnings = wantedReleaseFiles(installation)
-    .filter(({ isUsed }) => !isUsed)
-    .map(({ name }) => unusedWarning(installation, name));
+  const warnings: string[] = [];
   for (const [name, text] of fresh) {
     const path = join(project.directory, name);
     const before = fileOf(files, path)?.text ?? null;
@@ -66,10 +55,4 @@ export function releaseTexts(
     texts.push({ path, text, description: `${name}: the file of the new release` });
   }
   return { texts, warnings };
-}
-
-/** Whoever laid the file there meant to start the instance with it. */
-function unusedWarning({ project }: Installation, name: string): string {
-  const files = [...project.files, join(project.directory, name)];
-  return `${name} lies in ${project.directory}, and the instance was started without it: the update keeps it up to date and leaves it out, too; to start the instance with it, add -f: ${upCommand({ ...project, files })}`;
 }

@@ -76,7 +76,7 @@ function wantedOf(project: InspectedProject, { options }: RunContext): Reference
   if (options.restorePoint || options.from !== null) return new Map();
   try {
     const moves = movesOf(planUpdate(project, options.target));
-    const isNew = moves.every(({ pin, tag, pull, isShort }) => pull && !isShort && tag !== pin.tag.text);
+    const isNew = moves.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);
     return new Map(isNew ? moves.map(({ service, to }) => [service, to]) : []);
   } catch {
     return new Map();

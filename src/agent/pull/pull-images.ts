@@ -134,7 +134,7 @@ function overrideWith(references: ReadonlyMap<string, string>): string {
   return `{"services": {${services.join(', ')}}}`;
 }
 
-const tooSlow = (names: string) =>
+export const tooSlow = (names: string) =>
   new UpdateError('pull-timeout', `${names}: not pulled within the time allowed`);
 
 /** At most a line a second, and only when there is news. */

@@ -17,7 +17,7 @@ import { planSteps, type Step, type StepOf } from './plan-steps.ts';
 import type { Replacement } from './replacement.ts';
 import { runOnce } from './run-once.ts';
 import type { Look } from './same-containers.ts';
-import { awaitHooks, hookFailure, listenToHooks } from './start-hooks.ts';
+import { awaitHooks, hookFailure } from './start-hooks.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
 const upDeadlineMs = 900_000;
@@ -132,18 +132,17 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
   if (step.hook && !journal.data.started) await journal.write({ started: true });
   for (let attempt = 1; ; attempt++) {
     const deadlineMs = deadlineOfUp(step.service, context.seen.containers);
-    const service = { project: compose.project.name, name: step.service };
-    if (step.hook) await awaitHooks(engine, service, log);
-    const hooks = step.hook ? await listenToHooks(engine, service, { log, deadlineMs }) : null;
+    if (step.hook) {
+      await awaitHooks(engine, { project: compose.project.name, name: step.service }, log);
+      log.info(`running the pre_start hook of ${step.service}, which is down meanwhile`);
+    }
     const up = compose.up(step.service, {
       scale: step.scale,
       start: step.start,
       forceRecreate: force,
       deadlineMs,
     });
-    const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up).finally(
-      () => hooks?.close(),
-    );
+    const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up);
     const services = new Set(changeover.moved.map(({ name }) => name));
     const { containers } = context.seen;
     context.seen = await listProject(engine, compose.project.name, { containers, services });
@@ -152,7 +151,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     if (result.exitCode === 0) return;
     const messages = composeMessages(result.stderr);
     // It would fail again, and has perhaps done half of its work: whoever wrote it has to say.
-    const failed = hooks && (await hookFailure(step.service, messages, hooks));
+    const failed = step.hook ? hookFailure(step.service, messages) : null;
     if (failed) throw failed;
     const { image = null } = changeover.moved.find(({ name }) => name === step.service) ?? {};
     if (attempt < tries && image !== null && (await pullWhatIsGone(context, compose, step.service, image)))

@@ -8,8 +8,9 @@ import { coldCopy, warmCopy } from '../data/copies.ts';
 import type { DataDoors, PointPlace } from '../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../data/discard-point.ts';
 import { holdImages } from '../data/hold-images.ts';
-import { makePlace, type Point, placeOf, putReserve, syncPoint, toldOf } from '../data/point.ts';
+import { makePlace, type Point, placeOf, putReserve, toldOf } from '../data/point.ts';
 import { PointRecord } from '../data/point-record.ts';
+import { sync } from '../data/rsync.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../data/watch-starts.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
@@ -250,7 +251,7 @@ const startWatch = ({ doors, journal, changeover, planned }: SaveWork): Promise<
   });
 
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
-  withHeartbeat(log, 'writing to the disk', syncPoint(place));
+  withHeartbeat(log, 'writing to the disk', sync([place.directory]));
 
 /** False if another version was started. */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {

@@ -30,7 +30,7 @@ export async function gatherEarlierFacts(
 ): Promise<{ files: FileRecord[]; facts: EarlierFacts; rejection: UpdateError | null }> {
   const { own, paths, place } = instance;
   const { project, changeover, services } = data;
-  checkProject(data, instance, await instance.composed);
+  checkProject(data, instance, instance.composed);
   if (data.point) {
     checkPoints(data, pointsDirectory(options.restoreDir, paths, project), place.mountedAt);
   }
@@ -47,7 +47,7 @@ export async function gatherEarlierFacts(
   // What the containers had that are gone: an old password may still open something.
   log.addMaskRules(() => maskRulesOfSent(data.blueprints.map(({ config }) => ({ body: config }))));
   await givePaths(project, paths, log);
-  const about = { containers, services, product: options.product };
+  const about = { containers, services };
   // Of files that are half old and half new compose may take none: they have to be put back before it is asked again.
   const rejection = await viewProject(new Compose(engine, project), paths, about, log).then(
     () => null,
@@ -63,7 +63,7 @@ export async function gatherEarlierFacts(
   const othersWork = findOthersWork(data, { files: await Promise.all(states), containers, images });
   const isOwn = data.containerId === own.id;
   if (othersWork === null && files.length > 0) {
-    checkFiles(data, await pathsOfProject(project, options.product, paths), place.mountedAt);
+    checkFiles(data, await pathsOfProject(project, paths), place.mountedAt);
   }
   return {
     files,

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -9,6 +9,7 @@ import { variablesOf } from '../../compose/variables.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { object } from '../../engine/json.ts';
+import { isFile } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -62,12 +63,6 @@ export async function stackDirectory(
     throw new UpdateError('stack-file', `no mounted directory has ${files[0]}`);
   return only;
 }
-
-const isFile = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isFile(),
-    () => false,
-  );
 
 /** Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid. */
 export async function readStackFiles(

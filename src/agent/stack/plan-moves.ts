@@ -68,7 +68,6 @@ interface PlannedPin {
   repository: string;
   text: string;
   tag: PinTag;
-  hasDigest: boolean;
 }
 
 function pinOf(service: SwarmService): PlannedPin {
@@ -82,8 +81,8 @@ function pinOf(service: SwarmService): PlannedPin {
             'Write a release tag in the stack file, such as v1.2.3, and deploy it: from then on it is updated.',
         });
   }
-  const { repository, tag, digest } = reference;
-  return { service, repository, text, tag: parsePinTag(tag), hasDigest: digest !== null };
+  const { repository, tag } = reference;
+  return { service, repository, text, tag: parsePinTag(tag) };
 }
 
 /** A `word` names what floats; where a release tag pins, somebody must say where to go. */

@@ -12,6 +12,7 @@ import { breakSilence } from '../log/heartbeat.ts';
 import { and, seconds } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { type PublishedImage, pauseAfter } from '../pull/ask-published.ts';
+import { tooSlow } from '../pull/pull-images.ts';
 import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
 import type { ServiceMove } from './specs.ts';
 
@@ -62,9 +63,6 @@ export async function pullHere(
     throw new UpdateError('pull-failed', `${name} was pulled and is not here: somebody has removed it`);
   return image;
 }
-
-const tooSlow = (name: string) =>
-  new UpdateError('pull-timeout', `${name}: not pulled within the time allowed`);
 
 /**
  * Has every node that may need them pull the images, before anything is touched (docs/contract.md 11.3).

@@ -1,5 +1,6 @@
 import { type Json, list, object, strings } from '../../engine/json.ts';
 import { swarmLabels } from '../../engine/labels.ts';
+import { readPlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 
 /** What a run may make of a service's spec; `before` is what it found. */
@@ -201,7 +202,8 @@ export function isEligible(spec: Json, node: SwarmNode): boolean {
   const placement = object(object(spec.TaskTemplate).Placement);
   const platforms = list<Json>(placement.Platforms);
   const fits = ({ OS, Architecture }: Json) =>
-    (!OS || OS === node.os) && (!Architecture || archOf(String(Architecture)) === archOf(node.arch));
+    (!OS || OS === node.os) &&
+    (!Architecture || readPlatform(String(Architecture)) === readPlatform(node.arch));
   return (
     // A service that a run has stopped may use what it may use.
     constraintsOf(spec).every((each) => each === nobody || fulfils(each, node)) &&
@@ -216,33 +218,13 @@ export const isActive = ({ state, availability }: SwarmNode): boolean =>
 /** Nobody hears of it: what it had may run there still. */
 export const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
 
-const archOf = (name: string): string => ({ x86_64: 'amd64', aarch64: 'arm64' })[name] ?? name;
-
 /** One of Swarm's constraints, `node.labels.disk == ssd`; one that is not understood is taken for fulfilled. */
 function fulfils(constraint: string, node: SwarmNode): boolean {
   const [, key = '', operator = '', wanted = ''] =
     /^\s*([\w.-]+)\s*(==|!=)\s*(.*?)\s*$/.exec(constraint) ?? [];
   const value = toldOf(key, node);
   if (value === null) return true;
-  const isIt = wanted.includes('/')
-    ? isInNetwork(value, wanted)
-    : value.toLowerCase() === wanted.toLowerCase();
-  return isIt === null || isIt === (operator === '==');
-}
-
-/** Of `10.0.0.0/24`; null for addresses of another kind, which are not reckoned here. */
-function isInNetwork(address: string, network: string): boolean | null {
-  const [base = '', bits = ''] = network.split('/');
-  const [one, other] = [address, base].map((text) => {
-    const parts = text.split('.').map(Number);
-    return parts.length === 4 && parts.every((part) => part >= 0 && part <= 255)
-      ? parts.reduce((sum, part) => sum * 256 + part, 0)
-      : null;
-  });
-  const length = Number(bits);
-  if (one == null || other == null || !(length >= 0 && length <= 32)) return null;
-  const size = 2 ** (32 - length);
-  return Math.floor(one / size) === Math.floor(other / size);
+  return (value.toLowerCase() === wanted.toLowerCase()) === (operator === '==');
 }
 
 function toldOf(key: string, node: SwarmNode): string | null {
@@ -254,7 +236,6 @@ function toldOf(key: string, node: SwarmNode): string | null {
     'node.role': node.role,
     'node.platform.os': node.os,
     'node.platform.arch': node.arch,
-    'node.ip': node.address,
   };
   return key in values ? (values[key] ?? '') : null;
 }

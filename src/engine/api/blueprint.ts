@@ -53,8 +53,8 @@ export async function takeBlueprints(
     if (answer.status !== 200) throw notDone(`describe ${id}`, answer);
     const raw = containerIn(engine, answer.body);
     const blueprint = blueprintOf(raw, answer.apiVersion);
-    const mounted = new Set(list<Json>(raw.Mounts).map(({ Destination }) => clean(String(Destination))));
-    const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(clean(path)));
+    const mounted = new Set(list<Json>(raw.Mounts).map(({ Destination }) => cleanPath(String(Destination))));
+    const paths = (copied.get(blueprint.id) ?? []).filter((path) => !mounted.has(cleanPath(path)));
     blueprints.push({ ...blueprint, ...(await readCopied(engine, blueprint.id, paths)) });
   }
   return blueprints;
@@ -115,12 +115,12 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
   const volumes = new Map(
     mounted
       .filter(({ Type, Name }) => Type === 'volume' && Name)
-      .map((mount) => [clean(String(mount.Destination)), mount]),
+      .map((mount) => [cleanPath(String(mount.Destination)), mount]),
   );
   // A bind without a colon asks for an anonymous volume; those are named below.
   const binds = strings(host.Binds).filter((bind) => bind.includes(':'));
   const mounts = list<Json>(host.Mounts).map((mount) => {
-    const volume = volumes.get(clean(String(mount.Target)));
+    const volume = volumes.get(cleanPath(String(mount.Target)));
     return mount.Type === 'volume' && !mount.Source && volume ? { ...mount, Source: volume.Name } : mount;
   });
   const named = new Set(
@@ -128,7 +128,7 @@ function storageOf(host: Json, mounted: readonly Json[]): { Binds: string[] | nu
       ...binds.map((bind) => bind.split(':')[1] ?? ''),
       ...mounts.map(({ Target }) => String(Target)),
       ...Object.keys(object(host.Tmpfs)),
-    ].map(clean),
+    ].map(cleanPath),
   );
   // A named volume that neither Binds nor Mounts name comes by `VolumesFrom`, which brings it again.
   const anonymous = [...volumes]
@@ -181,4 +181,4 @@ function platformOf({ os, architecture, variant }: Json): string | null {
   return [os, architecture, variant].filter(Boolean).join('/');
 }
 
-const clean = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
+export const cleanPath = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');

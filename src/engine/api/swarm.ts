@@ -94,12 +94,6 @@ export const listServices = async (
   filters: Readonly<Record<string, readonly string[]>>,
 ): Promise<SwarmService[]> => readAll(await get(engine, filtered('/services', filters)), readService);
 
-/** Null where there is none. */
-export async function inspectService(engine: Engine, id: string): Promise<SwarmService | null> {
-  const raw = await get(engine, `/services/${encodeURIComponent(id)}`);
-  return raw === null ? null : readService(object(raw));
-}
-
 /** Those that have ended too, as long as Swarm remembers them. @param services by id or name */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
   services.length === 0

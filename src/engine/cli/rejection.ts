@@ -25,13 +25,9 @@ const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
-/** The variable without a value that a rejection is about; undefined where it is about something else. */
-export const missingVariable = (message: string): string | undefined =>
-  /required variable (\w+) is missing/.exec(message)?.[1];
-
 /** What to do about a rejection that says too little of it. */
 function adviceOn(message: string): { advice?: string } {
-  const missing = missingVariable(message);
+  const missing = /required variable (\w+) is missing/.exec(message)?.[1];
   if (missing) return { advice: `See that .env is there and sets ${missing}, then run the update again.` };
   // `docker compose config` looks for neither, and accepts the file.
   const network = /network (\S+) declared as external, but could not be found/.exec(message)?.[1];

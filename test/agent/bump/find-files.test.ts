@@ -125,15 +125,15 @@ describe('paths', () => {
       'svc',
     ],
     [
-      'the working directory, where --dir has no such --file',
+      '--dir, for --file',
       '.',
-      ['--dir', 'svc', '--file', 'svc/more.yaml'],
+      ['--dir', 'svc', '--file', 'more.yaml'],
       ['svc/more.yaml'],
       ['svc/.env'],
       'svc',
     ],
     [
-      '--dir, where it has the --env-file',
+      '--dir, for --env-file',
       '.',
       ['--dir', 'svc', '--env-file', 'prod.env'],
       ['svc/compose.yaml'],

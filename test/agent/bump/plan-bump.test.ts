@@ -169,15 +169,6 @@ describe('planBump refuses', () => {
       services('mailer'),
       refusal('compose-invalid', 'compose rejects the project: it is rejected'),
     ],
-    [
-      'a file that compose would have to fetch',
-      `include: [https://acme.example/svc.git]\n${app('acme/svc:v1.0.0')}# reject\n`,
-      services('app'),
-      refusal(
-        'pin-unsupported',
-        'compose.yaml line 1: include https://acme.example/svc.git is not a file on this host',
-      ),
-    ],
   ])('%s', async (_, text, argv, expected) => {
     await expect(planned(text, argv)).rejects.toThrow(expected);
   });

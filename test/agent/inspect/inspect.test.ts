@@ -111,7 +111,7 @@ async function inspect({
   const place = { name: 'svc', directory, mountedAt: directory };
   const found = await inspectInstallation(
     context,
-    { own, paths, place, platform: 'linux/amd64', composed: Promise.resolve([]), told: null },
+    { own, paths, place, platform: 'linux/amd64', composed: [], told: null },
     { wasInterrupted, containers: (await listProject(engine, 'svc')).containers },
   );
   return { found, lines };

@@ -13,15 +13,15 @@ interface Case {
   chosen?: string;
   /** What the engine tells of the container; null where it does not tell. */
   runs?: string | null;
-  /** What it is made of; of the old image's index. */
-  reference?: string;
-  old?: { platforms?: string[]; published?: string[] };
+  /** Of the old image's index. */
+  old?: { platforms?: string[] };
   /** Of the new image. */
   here: string[];
 }
 
 /** On an engine of amd64. */
-function judged({ chosen, runs = null, reference = 'acme/svc:v1.0.0', old = {}, here }: Case): string[] {
+function judged({ chosen, runs = null, old = {}, here }: Case): string[] {
+  const reference = 'acme/svc:v1.0.0';
   const text = `services:\n  app:\n    image: ${reference}\n`;
   const files = {
     composeFiles: [{ path: '/opt/svc/compose.yaml', text }],
@@ -67,18 +67,18 @@ describe('the platform of the images that came', () => {
     ],
     [
       "the engine's, where a shell has chosen",
-      { runs: arm, old: { published: [amd, arm] }, here: [amd] },
+      { runs: arm, here: [amd] },
       `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
     ],
     [
-      "the engine's, where a digest has chosen",
-      {
-        runs: arm,
-        reference: `acme/svc:v1.0.0@sha256:${'0'.repeat(64)}`,
-        old: { published: [arm] },
-        here: [amd],
-      },
+      "the engine's, where nobody tells what there was besides",
+      { old: { platforms: [arm] }, here: [amd] },
       `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
+    ],
+    [
+      'a third one',
+      { runs: arm, here: ['linux/riscv64'] },
+      `app runs ${arm}, which no file says, and of ${to} it would get linux/riscv64`,
     ],
   ])('is refused: %s', (_, given, message) => {
     expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));
@@ -87,12 +87,6 @@ describe('the platform of the images that came', () => {
   it('is another, as its files say since', () => {
     expect(judged({ chosen: arm, runs: amd, here: [arm] })).toEqual([
       `app: its platform would change from ${amd} to ${arm}: the files say something else by now, and that is what it gets`,
-    ]);
-  });
-
-  it("is the engine's, which was not published so far", () => {
-    expect(judged({ runs: arm, old: { published: [arm] }, here: [amd] })).toEqual([
-      `app runs ${arm}, as there was nothing else: this release has ${amd}, and that is what it gets`,
     ]);
   });
 });

@@ -21,9 +21,7 @@ const place = 'image of app in compose.yaml line 3';
 describe('checkPublished', () => {
   it.each<[string, string, string[] | null, string[]]>([
     ['2025.10', '2025.11.1', ['2025.11'], ['2025.11']],
-    // The first of its releases is published in two numbers.
-    ['6.8.3', '6.9', ['6.9'], ['6.9', '6.9.0', '6.9.1']],
-    ['6.8.3-apache', '6.9', ['6.9-apache', '6.9.0'], ['6.9-apache', '6.9.0-apache', '6.9.1-apache']],
+    ['31-apache', '32', ['32-apache'], ['32-apache']],
     // The pull will tell.
     ['2025.10', '2025.11.1', null, ['2025.11']],
     // Nothing moves, or to a whole release, of which the pull tells.
@@ -57,11 +55,11 @@ describe('checkPublished', () => {
       'Name the release in full, such as --target 32.0.0.',
     ],
     [
-      '6.8.3',
-      '6.9',
-      ['6.9', '6.9.1'],
-      `6.9 does not say which release app goes to, which is at 6.8.3 (${place}); acme/home has 6.9`,
-      'Name the release in full, such as --target 6.9.0.',
+      '4.0.15.2941',
+      '4.0.16',
+      ['4.0.16'],
+      `4.0.16 does not say which release app goes to, which is at 4.0.15.2941 (${place}); acme/home has 4.0.16`,
+      'Name the release in full, such as --target 4.0.16.0.',
     ],
     [
       '2025.8.3',

@@ -90,5 +90,5 @@ const nodeJson = (node: SwarmNode): Json => ({
   ID: node.id,
   Description: { Hostname: node.name, Platform: { OS: node.os, Architecture: node.arch } },
   Spec: { Role: node.role, Availability: node.availability },
-  Status: { State: node.state, Addr: node.address },
+  Status: { State: node.state },
 });

@@ -238,9 +238,6 @@ export const layouts: Record<string, Layout> = {
   'aliases as keys': one('x-k: &k image\nx-s: &s app\nservices:\n  *s :\n    *k : svc:v§\n'),
   'anchors on keys': one('services:\n  &k app:\n    &i image: svc:v§\n'),
   'flow style': one('{services: {app: {image: svc:v§, command: [a, "v1.4.2"]}, db: {image: pg}}}\n'),
-  'brackets and quotes that end further left': one(
-    'services:\n  web:\n    image: svc:v1.4.2\n    command: [\n"a",\n"v1.4.2\nb"\n]\n  app: {\n\timage: svc:v§\n}\n',
-  ),
   'JSON in one line': {
     files: { 'compose.json': '{"services":{"app":{"image":"svc:v§"}}}' },
     args: ['--file', 'compose.json'],

@@ -1,7 +1,6 @@
-import { sharesPin } from '../../../compose/find-pin.ts';
+import { pinOrNull, sharesPin } from '../../../compose/find-pin.ts';
 import { serviceOf } from '../../../engine/container.ts';
 import { awaitedEnds, type Installation, movedServices } from '../installation.ts';
-import { pinOrNull } from './together.ts';
 
 /** What decides which services are migrations of those that move. */
 interface MigrationFacts extends Pick<Installation, 'files' | 'leave' | 'containers' | 'model'> {

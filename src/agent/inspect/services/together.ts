@@ -1,4 +1,4 @@
-import { findPin, isOnePin } from '../../../compose/find-pin.ts';
+import { isOnePin, pinOrNull } from '../../../compose/find-pin.ts';
 import type { Pin } from '../../../compose/pin.ts';
 import type { ProjectFiles } from '../../../compose/project-files.ts';
 import {
@@ -11,7 +11,6 @@ import {
   type Reference,
 } from '../../../compose/reference.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
-import { UpdateError } from '../../../progress/update-error.ts';
 import { statedVersion } from '../../../release/pin-tag.ts';
 
 /** A service with the image that compose gives it, and where that is written. */
@@ -37,16 +36,6 @@ export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage
       },
     };
   });
-}
-
-/** Null where it cannot be read, or not be moved. */
-export function pinOrNull(files: ProjectFiles, name: string): Pin | null {
-  try {
-    return findPin(files, name);
-  } catch (error) {
-    if (error instanceof UpdateError) return null;
-    throw error;
-  }
 }
 
 /** What makes a service one with the app, in words; null where nothing does, and for every database. */

@@ -1,5 +1,4 @@
-import { posix } from 'node:path';
-import type { Blueprint } from '../../../engine/api/blueprint.ts';
+import { type Blueprint, cleanPath } from '../../../engine/api/blueprint.ts';
 import { type Container, isUp } from '../../../engine/container.ts';
 import type { Json } from '../../../engine/json.ts';
 import { runSameImage } from '../../../engine/same-image.ts';
@@ -50,7 +49,5 @@ function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string 
 /** A bind is known by the path that was asked for, a volume by its name, which its mount has. */
 const hasMount = ({ mounts, requestedMounts }: Container, source: string, target: string): boolean =>
   [...mounts, ...requestedMounts].some(
-    (mount) => mount.source === source && clean(mount.destination) === clean(target),
+    (mount) => mount.source === source && cleanPath(mount.destination) === cleanPath(target),
   );
-
-const clean = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
