@@ -112,8 +112,6 @@ describe('a call from within', () => {
   });
 });
 
-describe('the life of a server', () => {});
-
 const day = 24 * 3_600_000;
 describe.each([
   ['forward', day],
