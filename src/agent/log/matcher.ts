@@ -5,9 +5,6 @@ interface Found {
   lengths: Iterable<number>;
 }
 
-/** A character has 16 bits. */
-const characters = 0x10000;
-
 /**
  * Looks for thousands of texts at once, in a time that does not depend on how many, how long or how alike they are: the
  * automaton of Aho and Corasick.
@@ -15,6 +12,13 @@ const characters = 0x10000;
 export function createMatcher(texts: Iterable<string>): (line: string) => Generator<Found> {
   const all = [...new Set(texts)];
   const size = all.reduce((sum, { length }) => sum + length, 1);
+  /** The characters that occur in them have small numbers, which make small keys. */
+  const numbers = new Map<string, number>();
+  for (const text of all)
+    for (let at = 0; at < text.length; at += 1)
+      if (!numbers.has(text.charAt(at))) numbers.set(text.charAt(at), numbers.size);
+  const numberAt = (text: string, at: number): number | undefined => numbers.get(text.charAt(at));
+  const keyOf = (node: number, character: number): number => node * numbers.size + character;
   /** The next node, by node and character. */
   const next = new Map<number, number>();
   const depth = new Int32Array(size);
@@ -26,7 +30,7 @@ export function createMatcher(texts: Iterable<string>): (line: string) => Genera
 
   const step = (from: number, character: number): number => {
     for (let node = from; ; node = otherwise[node] as number) {
-      const found = next.get(node * characters + character);
+      const found = next.get(keyOf(node, character));
       if (found !== undefined || node === 0) return found ?? 0;
     }
   };
@@ -36,8 +40,8 @@ export function createMatcher(texts: Iterable<string>): (line: string) => Genera
   for (let at = 0; growing.length > 0; at += 1) {
     growing = growing.filter(({ text }) => text.length > at);
     for (const one of growing) {
-      const character = one.text.charCodeAt(at);
-      const key = one.node * characters + character;
+      const character = numberAt(one.text, at) ?? 0;
+      const key = keyOf(one.node, character);
       let child = next.get(key);
       if (child === undefined) {
         child = nodes++;
@@ -59,7 +63,8 @@ export function createMatcher(texts: Iterable<string>): (line: string) => Genera
   return function* (line) {
     let node = 0;
     for (let at = 0; at < line.length; at += 1) {
-      node = step(node, line.charCodeAt(at));
+      const character = numberAt(line, at);
+      node = character === undefined ? 0 : step(node, character);
       const longest = ending[node] as number;
       if (longest !== 0) yield { end: at + 1, lengths: lengthsAt(longest) };
     }
