@@ -25,24 +25,15 @@ describe('completion', () => {
       ['instance', ''],
       ['status', 'channel', 'skip', 'automatic', 'update', 'follow', 'cancel', 'history', 'rollback'],
     ],
-    [['instance', 'up'], ['update']],
     [['instance', 'channel', 'c'], ['canary']],
-    [['instance', 'update', '--w'], ['--when-idle']],
-    [['instance', 'update', '--when-idle', '--y'], ['--yes']],
     [
       ['instance', 'update', '--t'],
       ['--target', '--through', '--timeout'],
     ],
-    [['instance', 'automatic', '--no'], ['--no-majors']],
     [['instance', 'update', '--timeout', ''], []],
-    [['help', 'inst'], ['instance']],
     [
       ['help', 'instance', 'c'],
       ['channel', 'cancel'],
-    ],
-    [
-      ['completion', ''],
-      ['bash', '--help'],
     ],
   ])('in bash offers for %j', async (words, expected) => {
     expect(await offered(words)).toEqual(expected);

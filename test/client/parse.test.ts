@@ -10,15 +10,11 @@ describe('what was mistyped', () => {
   it.each([
     ['instance statu', 'Is it svc instance status?'],
     ['instnace status', 'Is it svc instance status?'],
-    ['instnace status --json', 'Is it svc instance status?'],
     ['status', 'Is it svc instance status?'],
-    ['Status', 'Is it svc instance status?'],
     ['updtae', 'Is it svc update?'],
-    ['instance updat', 'Is it svc instance update?'],
     ['instance chanel beta', 'Is it svc instance channel?'],
     ['version', 'Is it svc --version?'],
     ['instance status --jsno', 'There is no option --jsno. Is it --json?'],
-    ['instance update --whenidle', 'Is it --when-idle?'],
     ['instance update --target=v1.5.0 --focre', 'Is it --force?'],
   ])('%s: the nearest is offered', (line, said) => {
     expect(() => parse(line)).toThrow(said);
