@@ -39,12 +39,6 @@ describe('completion', () => {
     expect(await offered(words)).toEqual(expected);
   });
 
-  it('leaves the file behind a redirection to bash', async () => {
-    const ask = `compopt() { echo "compopt $*"; }; COMP_WORDS=(svc instance status '>' ./a); COMP_CWORD=4; _svc; echo "\${#COMPREPLY[@]}"`;
-    const { stdout } = await execa('bash', ['-c', `${script}\n${ask}`]);
-    expect(stdout).toBe('compopt -o default\n0');
-  });
-
   it.each(commands)('offers every word of $name', ({ name, options }) => {
     const parts = name.split(' ');
     const offeredAfter = (words: readonly string[]) =>

@@ -215,12 +215,6 @@ it.each([
   expect(lines.slice(-2)).toEqual(['  replacing', '  verifying']);
 });
 
-it('of a job that is waited for a narrow terminal shows how long it runs', async () => {
-  const job = { kind: 'backup', title: 'x'.repeat(50), since: at(-120), stuck: true };
-  const lines = await drawn(40, 24, [[viewOf('waiting', null, { jobs: [job] }), 1]]);
-  expect(lines).toContain(`  backup  ${'x'.repeat(14)}…  2 min, stuck`);
-});
-
 it.each([
   [999, '0 s', '0 s'],
   [59_999, '59 s', '59 s'],
