@@ -211,6 +211,13 @@ describe('the package', () => {
     expect(registry.requests.slice(before).filter((request) => !request.startsWith('GET '))).toEqual([]);
   });
 
+  it('is checked as docs/checking.md has it', async () => {
+    const { version } = JSON.parse(await readFile(join(unpacked, 'package.json'), 'utf8'));
+    const ofVersion = `svc-updater@${version}`;
+    const [packed] = JSON.parse(await run('npm', ['pack', ofVersion, '--json'], directory, npmEnv()));
+    expect(packed.integrity).toBe(registry.packages.get('svc-updater')?.versions[version]?.dist.integrity);
+  });
+
   it('describes its endpoints for the version that it is', async () => {
     const read = async (file: string) => JSON.parse(await readFile(join(unpacked, file), 'utf8'));
     const { info, paths } = await read('dist/instance/openapi.json');
