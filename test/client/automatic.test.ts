@@ -69,6 +69,7 @@ describe.concurrent('svc instance automatic', () => {
         majors: true,
       },
     ],
+    ['--from 02:00 --to 05:00', { enabled: true, from: '02:00', to: '05:00' }],
     ['--no-majors', { enabled: true, majors: false }],
     ['--days all', { enabled: true, days: [] }],
     ['--off', { enabled: false }],
