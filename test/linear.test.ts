@@ -52,36 +52,14 @@ const mask = createMask({
 
 describe('what other people write is read in a time that grows as it does', () => {
   it.each<[string, (text: string) => unknown, string[]]>([
-    [
-      'keyedSecrets',
-      keyedSecrets,
-      ['0a', '-', '.', 'a ', '\t', '--a', '--a ', 'PASS=', 'a="', "a='", ' \n', '--a\n'],
-    ],
+    ['keyedSecrets', keyedSecrets, ['0a', '--a ', 'PASS=', 'a="', ' \n']],
     ['keyedSecrets, an option and blank lines', (text) => keyedSecrets(`--pass${text}x`), ['\n', ' \n']],
-    ['requiredIn', (text) => requiredIn(text, () => null), ['${a:?', '${a:?}', '${a ', '${', '$a', '{}']],
-    ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', '-', '.', ' ', '\t', 'a =', '"', ': ']],
-    ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ', '\t', '=', '"']],
-    ['commentedOut', (text) => commentedOut(`# PASS: b${text}x`), ['#', ' ', ' #', 'a']],
-    [
-      'findAssignments',
-      (text) => findAssignments({ path: '', text: `A=${text}` }),
-      ['a', ' ', '#', '\n', 'A=b\n', ' #'],
-    ],
-    [
-      'classifyPullFailure',
-      classifyPullFailure,
-      [
-        'a',
-        ' ',
-        '1',
-        'content digest ',
-        'manifest for ',
-        'repository ',
-        'reference "',
-        'http://:',
-        'lookup a on ',
-      ],
-    ],
+    ['requiredIn', (text) => requiredIn(text, () => null), ['${a:?', '${']],
+    ['secretsOfLines', (text) => secretsOfLines(`x${text}x`), ['0a', ' ', 'a =', '"']],
+    ['secretsOfContent', (text) => secretsOfContent(`a: b${text}x`), ['a', ' ', ' # ']],
+    ['commentedOut', (text) => commentedOut(`# PASS: b${text}x`), ['#', ' ']],
+    ['findAssignments', (text) => findAssignments({ path: '', text: `A=${text}` }), [' ', 'A=b\n', ' #']],
+    ['classifyPullFailure', classifyPullFailure, [' ', 'content digest ', 'reference "', 'lookup a on ']],
     [
       'refusalFault',
       (body) => refusalFault('GET /version', { status: 403, body: Buffer.from(body) }),
@@ -97,28 +75,9 @@ describe('what other people write is read in a time that grows as it does', () =
       (text) => parseLine(formatLine(parseLine(`2026-11-21T10:42:07.000Z INFO  pull ${text}`) as never)),
       ['\\', '1', ' '],
     ],
-    [
-      'readNotes',
-      readNotes,
-      [
-        '*',
-        '*a ',
-        '**_',
-        '`a``b',
-        '# ',
-        '- ',
-        '_a',
-        '`',
-        '[',
-        '[a](',
-        '![',
-        '![a](',
-        'https://',
-        '**a ',
-        '](',
-      ],
-    ],
-    ['the mask', mask, ['a', '-', 'a://', 'a://b:', 'a.a', "'", '$', '\\', '%25', '/opt/acme']],
+    ['readNotes', readNotes, ['*', '**_', '`a``b', '_a', '[', '[a](', '](', 'https://']],
+    ['the mask', mask, ['a', '-', 'a://b:', 'a.a', '&amp;', '/opt/acme']],
+    ['the mask within escapes', (text) => mask(text.slice(0, 60_000)), ['\\', `\\\\%5c&amp;''$$`]],
   ])('%s', { timeout: 120_000 }, (_, read, pieces) => {
     for (const piece of pieces) expect(growth(read, piece), JSON.stringify(piece)).toBeLessThan(30);
   });

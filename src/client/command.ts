@@ -72,7 +72,6 @@ export interface Context {
   trust: Trust | null;
   /** Milliseconds of a monotonic clock. */
   now(): number;
-  fetch: typeof fetch;
 }
 
 /** Of a command that was stopped, by whatever signal: the process ends with that signal's own code. */

@@ -81,8 +81,7 @@ function readFile(path: string): { url: string; token: string } | null {
     throw new Failure(2, `${path} cannot be read (${code}).`);
   }
   try {
-    // Some editors put a mark before the first character.
-    const { url, token } = Object(JSON.parse(text.replace(/^\uFEFF/, ''))) as Record<string, unknown>;
+    const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
     return { url: trimmed(url), token: trimmed(token) };
   } catch {
     throw new Failure(2, `${path} is no JSON. Mend it, or log in again: ${names().name} login`);
@@ -91,17 +90,15 @@ function readFile(path: string): { url: string; token: string } | null {
 
 const trimmed = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
 
-/** Windows has other rights, and shows these for all of them. */
 function isOpen(path: string): boolean {
   const { mode = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
-  return process.platform !== 'win32' && (mode & 0o077) !== 0;
+  return (mode & 0o077) !== 0;
 }
 
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    const should = `${setting} has to be an address like https://${names().name}.example.org.`;
-    throw new Failure(2, isHostAlone(text) ? `${should} Is it https://${text}, or http:// ?` : should);
+    throw new Failure(2, `${setting} has to be an address like https://${names().name}.example.org.`);
   }
   if (url.username !== '' || url.password !== '') {
     throw new Failure(2, `${setting} must not have a name and password in it: set ${names().token}.`);
@@ -112,9 +109,5 @@ function readUrl(text: string, setting: string): string {
   }
   return withoutSlash(text);
 }
-
-/** `localhost:3000`, `svc.example.org/svc`: only what is missing is worth saying. */
-const isHostAlone = (text: string): boolean =>
-  /^[\w.-]+(?::\d+)?(?:\/[\w./-]*)?$/.test(text) && URL.canParse(`https://${text}`);
 
 const withoutSlash = (url: string): string => URL.parse(url)?.href.replace(/\/+$/, '') ?? url;

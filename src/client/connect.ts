@@ -27,7 +27,7 @@ export function connect(context: Context): Session {
     ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
   };
   const address = `${url}/api/v1/instance/update`;
-  return { ...context, config, reader: new Reader({ address, headers, fetch: context.fetch }) };
+  return { ...context, config, reader: new Reader({ address, headers }) };
 }
 
 /** An answer that has to be a proper one. @throws Failure with exit code 2 where it is none */

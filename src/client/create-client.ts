@@ -162,7 +162,6 @@ class Process {
       version: this.#version,
       trust: this.#trust,
       now: () => performance.now(),
-      fetch,
     };
   }
 }

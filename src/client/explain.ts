@@ -53,7 +53,7 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
     return `Something else than ${name} answers at ${url} (${what}). ${proxyErrors.has(why.status) ? isUp : see}`;
   }
   const code = codeOf(why.cause);
-  const { hostname, host, port, pathname } = new URL(url);
+  const { hostname, host, pathname } = new URL(url);
   const behind = pathname === '/' ? '' : pathname;
   const known: readonly (readonly [form: RegExp, text: string])[] = [
     [/^ECONNREFUSED$/, `Nothing answers at ${url}: connection refused. ${isUp}`],
@@ -69,7 +69,6 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
       `${url} does not speak TLS. ${urlSetting} should perhaps be http://${host}${behind}`,
     ],
     [/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, `${url} closed the connection before it had answered. ${isUp}`],
-    [/^bad port$/, `Node does not connect to port ${port} (${url}). ${see}`],
     [/^HPE_|HTTP\/1\.1 protocol/, `Something that speaks no HTTP answers at ${url}. ${see}`],
   ];
   const [, text] = known.find(([form]) => form.test(code)) ?? [];

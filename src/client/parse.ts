@@ -39,21 +39,7 @@ function withoutCommand(words: readonly string[], commands: readonly Command[]):
     .filter((name) => group === '' || name.startsWith(`${group} `));
   const unknown =
     rest[0] === undefined ? `What should ${names().name} do?` : `There is no command "${words.join(' ')}".`;
-  const meant = rest[0] === undefined ? null : nearestCommand(words, known);
-  throw new UsageError(
-    `${unknown} ${meant === null ? '' : `Is it ${names().name} ${meant}? `}There are: ${known.join(', ')}`,
-  );
-}
-
-/** Each of its words has to be near; one without its group (`status`) is meant, too. */
-function nearestCommand(words: readonly string[], known: readonly string[]): string | null {
-  const isNear = (parts: readonly string[]) =>
-    parts.every((part, at) => nearest(words[at] ?? '', [part]) !== null);
-  return (
-    known.find((name) => isNear(name.split(' '))) ??
-    known.find((name) => name.includes(' ') && isNear(name.split(' ').slice(1))) ??
-    nearest(words[0] ?? '', ['--version', '--help'])
-  );
+  throw new UsageError(`${unknown} There are: ${known.join(', ')}`);
 }
 
 function readArgs(
@@ -83,7 +69,7 @@ function readArgs(
     if (token.kind !== 'option' || token.name === 'help') continue;
     const option = command.options.find(({ name }) => `--${name}` === token.rawName);
     const value = token.value ?? '';
-    if (option === undefined) mistakes.push(noOption(token.rawName, command, words));
+    if (option === undefined) mistakes.push(`There is no option ${token.rawName}.`);
     else if (Object.hasOwn(options, option.name)) mistakes.push(`--${option.name} is given twice.`);
     else if (option.value === undefined) {
       if (token.value !== undefined) mistakes.push(`--${option.name} takes no value.`);
@@ -99,15 +85,6 @@ function readArgs(
   return { args: { options, words: given }, mistakes, wantsHelp };
 }
 
-function noOption(typed: string, { options }: Command, words: readonly string[]): string {
-  const others = options.map(({ name }) => `--${name}`);
-  const meant = nearest(
-    typed,
-    others.filter((other) => !words.some((word) => word.split('=')[0] === other)),
-  );
-  return `There is no option ${typed}.${meant === null ? '' : ` Is it ${meant}?`}`;
-}
-
 function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Command): string[] {
   const mistakes = wanted.flatMap(({ name, choices, isOptional = false }, at) => {
     const word = given[at];
@@ -116,29 +93,4 @@ function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Comm
     return choices?.includes(word) === false ? [`${name} is ${choices.join(' or ')}, not "${word}".`] : [];
   });
   return [...mistakes, ...given.slice(wanted.length).map((word) => `"${word}" is one word too many.`)];
-}
-
-/** The known word that is nearest to a mistyped one; null where none is near. */
-function nearest(typed: string, words: readonly string[]): string | null {
-  const [best] = words
-    .map((word) => ({ word, far: distance(typed.toLowerCase(), word) }))
-    .filter(({ word, far }) => far <= Math.max(1, Math.floor(Math.min(typed.length, word.length) / 3)))
-    .sort((a, b) => a.far - b.far);
-  return best?.word ?? null;
-}
-
-/** How many letters have to be put in, left out, changed, or changed with the one beside them. */
-function distance(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, at) => at)];
-  const at = (i: number, j: number) => rows[i]?.[j] ?? 0;
-  for (let i = 1; i <= a.length; i++) {
-    rows.push([i]);
-    for (let j = 1; j <= b.length; j++) {
-      const isSame = a[i - 1] === b[j - 1];
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const least = Math.min(at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + (isSame ? 0 : 1));
-      rows[i]?.push(isSwapped ? Math.min(least, at(i - 2, j - 2) + 1) : least);
-    }
-  }
-  return at(a.length, b.length);
 }

@@ -3,7 +3,7 @@ import { ask, expectFound } from './ask.ts';
 import type { FeedOptions } from './follow.ts';
 
 /** What a release says of itself, and what proves it, as they are attached to it. */
-export const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;
+const proofFiles = ['release.json', 'release.json.sigstore.json'] as const;
 
 /** Of each of them, in bytes. */
 const limit = 256 * 1024;

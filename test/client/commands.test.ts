@@ -1,11 +1,15 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/client/commands.ts';
+import { helpOf } from '../../src/client/help.ts';
+import { decide, type Wish } from '../../src/client/start/decide.ts';
 import type { Script, ScriptedJob, ScriptedStep } from '../../src/instance/testing/index.ts';
 import { typicalRun } from '../../src/instance/testing/index.ts';
 import { plainStatus } from '../../src/instance/testing/script.ts';
+import { readStatus } from '../../src/wire/reader-shapes.ts';
+import type { Status } from '../../src/wire/status.ts';
 import { play, svc } from './rig.ts';
 
 const commands = allCommands();
@@ -51,11 +55,6 @@ describe.concurrent('svc instance status', () => {
       ],
     ],
     [
-      'one job',
-      { jobs: moving },
-      [/^It cannot be updated now: 1 job is in the way$/m, /--when-idle\. Cut it short: --force\.$/m],
-    ],
-    [
       'nothing newer',
       { status: newest },
       [/^svc v1\.4\.2, stable\nv1\.4\.2 is the newest release of the channel stable\. Checked .* ago\.\n$/],
@@ -90,6 +89,19 @@ describe.concurrent('svc instance status', () => {
       [
         /^It cannot be updated from here: the engine does not answer\.\nBy hand, on the machine:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
       ],
+    ],
+    [
+      "another instance's update, which nobody can follow here",
+      {
+        status: {
+          reason: {
+            code: 'update-running',
+            message: 'an update of the project shop is running',
+            since: minutesAgo(3),
+          },
+        },
+      },
+      [/^It cannot be updated now: an update of the project shop is running, for 3 min\.$/m],
     ],
     ['what a user may know', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
   ])('shows %s', async (_, script, forms) => {
@@ -130,12 +142,11 @@ describe.concurrent('svc instance skip', () => {
     expect((await svc(url, 'instance skip --undo')).out).not.toContain('Skipped');
   });
 
-  it('takes the newest alone, and one thing at a time', async () => {
+  it('takes the newest alone, or --undo', async () => {
     const { url } = await play();
     const { err, exitCode } = await svc(url, 'instance skip v1.4.9');
     expect([exitCode, err]).toEqual([2, expect.stringContaining('v1.4.9 is not the newest release')]);
-    for (const words of ['instance skip', 'instance skip v1.5.0 --undo'])
-      expect((await svc(url, words)).err).toContain('Either the version that is offered, or --undo.');
+    expect((await svc(url, 'instance skip')).err).toContain('Either the version that is offered, or --undo.');
   });
 });
 
@@ -187,26 +198,6 @@ describe.concurrent('svc instance update', () => {
     expect(err).toMatch(/^It cannot be updated now: 2 jobs are in the way\n/);
   });
 
-  it('is refused by what is met only after the question', async () => {
-    let looks = 0;
-    const { url } = await play({
-      jobs: moving,
-      intercept: ({ method }) =>
-        method === 'GET' && looks++ === 0
-          ? Response.json({
-              ...plainStatus,
-              canUpdate: true,
-              updateAvailable: true,
-              run: null,
-              now: new Date(),
-            })
-          : undefined,
-    });
-    const { out, exitCode } = await svc(url, 'instance update');
-    expect(exitCode).toBe(3);
-    expect(out).toMatch(/^It cannot be updated now: 1 job is in the way\n {2}deployment/);
-  });
-
   it('does not wait for a job that is stuck', async () => {
     const { url, asked } = await play({ jobs });
     expect((await svc(url, 'instance update --when-idle')).exitCode).toBe(3);
@@ -226,21 +217,6 @@ describe.concurrent('svc instance update', () => {
     await svc(url, 'instance update --when-idle --no-follow');
     const { out, exitCode } = await svc(url, 'instance cancel');
     expect([exitCode, out]).toEqual([0, expect.stringMatching(/\n✓ Cancelled.*\n$/)]);
-  });
-
-  it('goes on once a job that moves has ended', async () => {
-    const followed = () => asked.some((one) => one.startsWith('GET /progress'));
-    const [first, ...others] = typicalRun().steps as [ScriptedStep, ...ScriptedStep[]];
-    // It goes on once somebody looks.
-    const run = { ...typicalRun(), steps: [{ ...first, lasts: () => !followed() }, ...others] };
-    const { url, asked } = await play({
-      speed: 30,
-      jobs: moving.map((job) => ({ ...job, seconds: 12 })),
-      runs: [run],
-    });
-    await svc(url, 'instance update --when-idle --no-follow');
-    const { out } = await svc(url, 'instance follow');
-    expect(out).toMatch(/^Updating svc v1\.4\.2 → v1\.5\.0\nprepared, \d+ s\n[\s\S]*✓ svc v1\.5\.0 runs\./);
   });
 
   it('cuts jobs short only where somebody has said yes', async () => {
@@ -265,58 +241,6 @@ describe.concurrent('svc instance update', () => {
     );
   });
 
-  it('says whose update is on already', async () => {
-    const { url } = await play({ open, intercept: () => undefined });
-    const { out, exitCode } = await svc(url, 'instance update');
-    expect([exitCode, out]).toEqual([
-      3,
-      expect.stringMatching(/^An update to v1\.5\.0 is on already.*\nFollow it: svc instance follow\n$/),
-    ]);
-  });
-
-  it("says that another instance's is on, which nobody can follow here", async () => {
-    const reason = {
-      code: 'update-running',
-      message: 'an update of the project shop is running',
-      since: minutesAgo(3),
-    } as const;
-    const { url } = await play({ status: { reason } });
-    const { out, exitCode } = await svc(url, 'instance update');
-    expect([exitCode, out]).toEqual([
-      3,
-      'It cannot be updated now: an update of the project shop is running, for 3 min.\n',
-    ]);
-  });
-
-  it('has a release checked again that is broken', async () => {
-    const { url, asked } = await play({
-      speed: 30,
-      runs: [typicalRun({ outcome: 'broken', version: 'v1.5.0', code: 'unhealthy' })],
-    });
-    expect((await svc(url, 'instance update')).exitCode).toBe(5);
-    expect((await svc(url, 'instance status')).out).toMatch(
-      /Last time, \d+ s ago: The update has left svc broken \(unhealthy\)/,
-    );
-    await svc(url, 'instance update --no-follow');
-    expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(2);
-    expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0"}');
-  });
-
-  it('does not go back to the broken release where a newer one runs by now', async () => {
-    const bad = typicalRun({ outcome: 'broken', code: 'unhealthy' });
-    const first = await play({ speed: 100, runs: [bad] });
-    expect((await svc(first.url, 'instance update')).exitCode).toBe(5);
-    const upToDate = { code: 'newest', message: 'v1.6.0 is the newest release' } as const;
-    const { url, asked } = await play({
-      status: { version: 'v1.6.0', next: null, upToDate },
-      history: await first.updates.history(),
-    });
-    expect((await svc(url, 'instance status')).out).toContain('The update has left svc broken');
-    const { exitCode, out } = await svc(url, 'instance update');
-    expect([exitCode, out]).toEqual([0, expect.stringMatching(/^v1\.6\.0 is the newest release\./)]);
-    expect(asked.some((one) => one.startsWith('POST'))).toBe(false);
-  });
-
   it.each([
     ['--when-idle --force', /choose one/],
     ['--target latest', /--target needs a version like v1\.5\.0/],
@@ -329,6 +253,30 @@ describe.concurrent('svc instance update', () => {
   ])('does not take %s', async (words, form) => {
     const { err, exitCode } = await svc('http://127.0.0.1:1', `instance update ${words}`);
     expect([exitCode, err]).toEqual([2, expect.stringMatching(form)]);
+  });
+});
+
+describe('an update that left svc broken', () => {
+  const wish: Wish = { target: null, whenIdle: false, force: false, through: false };
+  const statusOf = (version: string, outcome: string) =>
+    readStatus({
+      version,
+      channel: 'stable',
+      reason: { code: 'up-to-date', message: `${version} is the newest` },
+      upToDate: { code: 'newest', message: `${version} is the newest` },
+      run: { id: 'run1', state: outcome, outcome, to: 'v1.5.0' },
+    }) as Status;
+
+  it('is started once more, as its release is then looked at again', () => {
+    expect(decide(statusOf('v1.5.0', 'broken'), wish)).toBe('v1.5.0');
+    expect(decide(statusOf('v1.5.0', 'updated'), wish)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('is not gone back to where a newer version runs by now', () => {
+    expect(decide(statusOf('v1.6.0', 'broken'), wish)).toMatchObject({
+      lines: ['v1.6.0 is the newest.'],
+      exitCode: 0,
+    });
   });
 });
 
@@ -358,17 +306,9 @@ describe.concurrent('svc instance cancel', () => {
 });
 
 describe.concurrent('where svc is', () => {
-  const homes: string[] = [];
-  afterAll(() => {
-    for (const directory of homes) rmSync(directory, { recursive: true });
-  });
-  const home = (config: string) => {
-    const directory = mkdtempSync(join(tmpdir(), 'svc-config-'));
-    homes.push(directory);
-    mkdirSync(join(directory, 'svc'));
-    writeFileSync(join(directory, 'svc/config.json'), config);
-    return { XDG_CONFIG_HOME: directory };
-  };
+  const home = mkdtempSync(join(tmpdir(), 'svc-config-'));
+  const file = join(home, 'svc/config.json');
+  afterAll(() => rmSync(home, { recursive: true }));
 
   it('and who asks stands in the file, and in the environment before it', async () => {
     const seen: (string | null)[] = [];
@@ -378,75 +318,35 @@ describe.concurrent('where svc is', () => {
         return 'admin';
       },
     });
-    const env = home(JSON.stringify({ url: `${url}/`, token: 'of-the-file' }));
-    for (const more of [
-      {},
-      { SVC_TOKEN: 'own' },
-      { SVC_URL: url },
-      { SVC_URL: url.replace('127.0.0.1', 'localhost') },
-    ]) {
-      expect(await svc('', 'instance status', { env: { ...env, ...more } })).toMatchObject({ exitCode: 0 });
-    }
-    // The file's token is for the file's address alone.
-    expect(seen).toEqual(['Bearer of-the-file', 'Bearer own', 'Bearer of-the-file', null]);
-  });
-
-  it('and a file that is open to others is told of, where its token is used', async () => {
-    const { url } = await play();
-    const env = home(JSON.stringify({ url, token: 'of-the-file' }));
-    const file = join(env.XDG_CONFIG_HOME, 'svc/config.json');
-    const said = async (mode: number, more: Record<string, string> = {}) => {
-      chmodSync(file, mode);
-      const { err, exitCode } = await svc('', 'instance status', { env: { ...env, ...more } });
-      expect(exitCode).toBe(0);
-      return err;
-    };
+    mkdirSync(join(home, 'svc'));
+    writeFileSync(file, JSON.stringify({ url: `${url}/`, token: 'of-the-file' }), { mode: 0o640 });
     const warning = `! Others may read or change ${file}, which has the token: chmod 600 ${file}\n`;
-    expect(await said(0o600)).toBe('');
-    expect(await said(0o400)).toBe('');
-    expect(await said(0o640)).toBe(warning);
-    expect(await said(0o602)).toBe(warning);
-    expect(await said(0o644, { SVC_TOKEN: 'own' })).toBe('');
-    expect(await said(0o644, { SVC_URL: url.replace('127.0.0.1', 'localhost') })).toBe('');
-  });
-
-  it.each([
-    ['', {}, /It is not known where svc is\. Set SVC_URL, or log in: svc login/],
-    ['{', {}, /config\.json is no JSON/],
-    ['', { SVC_URL: 'svc.example.org' }, /SVC_URL has to be an address like https:\/\/svc\.example\.org/],
-    ['', { SVC_URL: 'https://a:b@svc.example.org' }, /SVC_URL must not have a name and password/],
-    [
-      '',
-      { SVC_URL: 'https://svc.example.org', SVC_TOKEN: 'a\nb' },
-      /SVC_TOKEN has characters that no token has/,
-    ],
-    ['{"url":"ftp://x"}', {}, /url in .*config\.json has to be an address/],
-  ])('has to be said so that it makes sense: %j %j', async (file, env, form) => {
-    const { err, exitCode } = await svc('', 'instance status', {
-      env: { ...(file === '' ? {} : home(file)), ...env },
-    });
-    expect([exitCode, err]).toEqual([2, expect.stringMatching(form)]);
+    const status = (env: Record<string, string>) =>
+      svc('', 'instance status', { env: { XDG_CONFIG_HOME: home, ...env } });
+    expect(await status({})).toMatchObject({ exitCode: 0, err: warning });
+    expect(await status({ SVC_TOKEN: 'own' })).toMatchObject({ exitCode: 0, err: '' });
+    // The file's token is for the file's address alone.
+    const elsewhere = url.replace('127.0.0.1', 'localhost');
+    expect(await status({ SVC_URL: elsewhere })).toMatchObject({ exitCode: 0, err: '' });
+    expect(seen).toEqual(['Bearer of-the-file', 'Bearer own', null]);
   });
 });
 
-describe.concurrent('help', () => {
-  it.each(commands.map(({ name }) => name))('of %s has its options and two examples', async (name) => {
-    const { out, exitCode } = await svc('', `${name} --help`);
-    expect(exitCode).toBe(0);
-    expect(out.match(/^ {2}(?:eval "\$\()?svc .* {2}\S/gm) ?? []).toHaveLength(2);
-    const { options } = commands.find((command) => command.name === name) ?? { options: [] };
-    for (const option of options) expect(out).toContain(`  --${option.name}`);
-    expect((await svc('', `help ${name}`)).out).toBe(out);
+describe('help', () => {
+  it.each(commands)('of $name has its options and two examples', (command) => {
+    const help = helpOf(command);
+    expect(help.match(/^ {2}(?:eval "\$\()?svc .* {2}\S/gm) ?? []).toHaveLength(2);
+    for (const { name } of command.options) expect(help).toContain(`  --${name}`);
   });
 
   it('lists every command, and what is no command says what there is', async () => {
     const { out } = await svc('', '--help');
     for (const { name } of commands) expect(out).toContain(`  svc ${name} `);
-    expect((await svc('', 'instance --help')).out).not.toContain('completion');
-    for (const words of ['', 'instance', 'instance statsu', 'updaet']) {
-      const { err, exitCode } = await svc('', words);
-      expect([exitCode, err]).toEqual([2, expect.stringContaining('instance status')]);
-    }
+    const [update] = commands.filter(({ name }) => name === 'update');
+    for (const words of ['update --help', 'help update'])
+      expect((await svc('', words)).out).toBe(update && helpOf(update));
+    const { err, exitCode } = await svc('', 'instance statsu');
+    expect([exitCode, err]).toEqual([2, expect.stringContaining('instance status')]);
     expect((await svc('', '--version')).out).toMatch(/^svc (?:dev|v\d+\.\d+\.\d+)\n$/);
   });
 });

@@ -25,33 +25,18 @@ describe('completion', () => {
       ['instance', ''],
       ['status', 'channel', 'skip', 'automatic', 'update', 'follow', 'cancel', 'history', 'rollback'],
     ],
-    [['instance', 'up'], ['update']],
     [['instance', 'channel', 'c'], ['canary']],
-    [['instance', 'update', '--w'], ['--when-idle']],
-    [['instance', 'update', '--when-idle', '--y'], ['--yes']],
     [
       ['instance', 'update', '--t'],
       ['--target', '--through', '--timeout'],
     ],
-    [['instance', 'automatic', '--no'], ['--no-majors']],
     [['instance', 'update', '--timeout', ''], []],
-    [['help', 'inst'], ['instance']],
     [
       ['help', 'instance', 'c'],
       ['channel', 'cancel'],
     ],
-    [
-      ['completion', ''],
-      ['bash', '--help'],
-    ],
   ])('in bash offers for %j', async (words, expected) => {
     expect(await offered(words)).toEqual(expected);
-  });
-
-  it('leaves the file behind a redirection to bash', async () => {
-    const ask = `compopt() { echo "compopt $*"; }; COMP_WORDS=(svc instance status '>' ./a); COMP_CWORD=4; _svc; echo "\${#COMPREPLY[@]}"`;
-    const { stdout } = await execa('bash', ['-c', `${script}\n${ask}`]);
-    expect(stdout).toBe('compopt -o default\n0');
   });
 
   it.each(commands)('offers every word of $name', ({ name, options }) => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { exitCodeOf } from '../../src/client/endings.ts';
+import { endingOf } from '../../src/client/endings.ts';
 import { type Script, typicalRun } from '../../src/instance/testing/index.ts';
-import { endStates } from '../../src/wire/codes.ts';
-import { play, stayingIn, svc } from './rig.ts';
+import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
+import type { Status } from '../../src/wire/status.ts';
+import { parseLines, play, stayingIn, svc } from './rig.ts';
 
 const why = {
   message: 'nothing was changed, v1.4.2 runs on',
@@ -10,127 +11,103 @@ const why = {
   code: 'pull-unknown',
   advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
 };
-const ends: Record<(typeof endStates)[number], { exitCode: number; head: RegExp }> = {
-  updated: { exitCode: 0, head: /^✓ svc v1\.5\.0 runs\. \d+ s, away for 2 s$/m },
-  unchanged: {
-    exitCode: 0,
-    head: /^✓ svc v1\.5\.0 runs already and is well; nothing was replaced\. \d+ s, away for 2 s$/m,
-  },
-  refused: {
-    exitCode: 3,
-    head: /^✗ The update was refused \(pull-unknown\): nothing was changed, v1\.4\.2 runs on\.$/m,
-  },
-  failed: {
-    exitCode: 4,
-    head: /^✗ The update failed \(pull-unknown\): nothing was changed, v1\.4\.2 runs on\.$/m,
-  },
-  broken: { exitCode: 5, head: /^✗ The update has left svc broken \(pull-unknown\): nothing/m },
-  cancelled: { exitCode: 143, head: /^✗ The update was cancelled \(pull-unknown\): nothing/m },
-  crashed: { exitCode: 1, head: /^✗ The updater crashed \(pull-unknown\): nothing/m },
-};
+const details = [
+  `  ${why.cause}`,
+  `  Next: ${why.advice}`,
+  '  The whole log, on the machine: docker logs svc-updater',
+];
 
-/** Ends as it is told, in the phase `pull` where that is no good end. */
-function ending(outcome: (typeof endStates)[number]): Script {
-  const isGood = outcome === 'updated' || outcome === 'unchanged';
-  const end = isGood ? { outcome, version: 'v1.5.0' } : { outcome, in: 'pull' as const, ...why };
-  return { speed: 40, runs: [typicalRun(end)] };
+/** What is said of a run to v1.5.0 that has ended so, with the server that told it. */
+function endOf(end: object, told: object = {}) {
+  const run = {
+    id: 'run1',
+    to: 'v1.5.0',
+    startedAt: '2026-11-21T10:42:00Z',
+    endedAt: '2026-11-21T10:42:38Z',
+    away: 2,
+    log: 'docker logs svc-updater',
+    ...end,
+  };
+  const status = readStatus({ version: 'v1.5.0', channel: 'stable', ...told }) as Status;
+  return endingOf(runOf({ ...run, state: 'verify' }), status);
 }
 
-describe.concurrent('an update ends', () => {
-  it.each(endStates)('%s: its sentence, its exit code, and the same for who comes later', async (outcome) => {
-    const { url } = await play(ending(outcome));
-    const { exitCode, head } = ends[outcome];
+describe('the end of an update', () => {
+  it.each<[object, number, string[]]>([
+    [{ outcome: 'updated' }, 0, ['✓ svc v1.5.0 runs. 38 s, away for 2 s']],
+    [
+      { outcome: 'unchanged', away: null },
+      0,
+      ['✓ svc v1.5.0 runs already and is well; nothing was replaced. 38 s'],
+    ],
+    [
+      { outcome: 'refused', ...why },
+      3,
+      ['✗ The update was refused (pull-unknown): nothing was changed, v1.4.2 runs on.', ...details],
+    ],
+    [
+      { outcome: 'failed', ...why },
+      4,
+      ['✗ The update failed (pull-unknown): nothing was changed, v1.4.2 runs on.', ...details],
+    ],
+    [
+      { outcome: 'broken', message: 'v1.5.0 is not well' },
+      5,
+      ['✗ The update has left svc broken: v1.5.0 is not well.', ...details.slice(2)],
+    ],
+    [{ outcome: 'crashed', message: 'a bug', log: null }, 1, ['✗ The updater crashed: a bug.']],
+    [
+      { outcome: 'cancelled', message: 'cancelled by anna: nothing was changed', log: null },
+      143,
+      ['✗ The update was cancelled by anna: nothing was changed.'],
+    ],
+    // A word of a newer server.
+    [{ outcome: 'paused', message: 'it sleeps', log: null }, 1, ['✗ The update ended “paused”: it sleeps.']],
+  ])('%j exits with %d', (end, exitCode, lines) => {
+    expect(endOf(end)).toEqual({ lines, exitCode });
+  });
+
+  it('has what the updater warned of, and the build servers that stay behind', () => {
+    const server = (name: string, behind: boolean) => ({
+      ...{ name, behind, version: 'v1.4.2', command: `update ${name}` },
+    });
+    // The server warns of each, too, as it was at the end; what the status has is told once, as it is by now.
+    const stays = (name: string) => `build server ${name} stays behind with v1.4.1: update ${name}`;
+    const warnings = ['the label says v1.4.9', stays('build-1'), stays('build-2')];
+    const buildServers = [server('build-1', true), server('build-2', false), server('build-30', true)];
+    expect(endOf({ outcome: 'updated', warnings }, { buildServers }).lines.slice(1)).toEqual([
+      '! the label says v1.4.9',
+      '2 build servers stay behind:',
+      '  build-1   update build-1',
+      '  build-30  update build-30',
+    ]);
+  });
+
+  it('says where something else runs than was meant', () => {
+    expect(endOf({ outcome: 'updated' }, { version: 'v1.4.9' }).lines).toEqual([
+      '✓ svc v1.4.9 runs; the tag of its image does not lead to v1.5.0 yet. 38 s, away for 2 s',
+    ]);
+  });
+});
+
+describe.concurrent('an update that ends badly', () => {
+  const script: Script = { speed: 40, runs: [typicalRun({ outcome: 'failed', in: 'pull', ...why })] };
+
+  it('is told to who follows it, and in the same way to who comes later', async () => {
+    const { url } = await play(script);
     const first = await svc(url, 'instance update');
     const later = await svc(url, 'instance follow');
-    for (const said of [first, later]) {
-      expect(said.exitCode, said.out + said.err).toBe(exitCode);
-      expect(said.out).toMatch(head);
-      if (first.exitCode === 0) continue;
-      expect(said.out).toContain(
-        `\n  ${why.cause}\n  Next: ${why.advice}\n  The whole log, on the machine: docker logs svc-updater\n`,
-      );
+    for (const { exitCode, out } of [first, later]) {
+      expect(exitCode).toBe(4);
+      expect(out).toContain(`✗ The update failed (pull-unknown): ${why.message}.\n${details.join('\n')}\n`);
     }
     expect(later.out).not.toContain('Updating');
   });
 
-  it('with a word of a newer server', async () => {
-    const run = { ...(await ended()), outcome: 'paused', state: 'paused', message: 'it sleeps' };
-    const { url } = await play({
-      intercept: ({ url }) => (url.endsWith('/progress') ? Response.json(run) : undefined),
-    });
-    const { out, exitCode } = await svc(url, 'instance follow');
-    expect([exitCode, out]).toEqual([1, expect.stringContaining('✗ The update ended “paused”: it sleeps.')]);
-    expect(exitCodeOf('toString')).toBe(1);
-  });
-
-  it('without a log where nothing was launched', async () => {
-    const run = {
-      ...(await ended()),
-      outcome: 'refused',
-      log: null,
-      message: 'the dump failed',
-      cause: null,
-    };
-    const { url } = await play({
-      intercept: ({ url }) => (url.endsWith('/progress') ? Response.json(run) : undefined),
-    });
-    const { out, exitCode } = await svc(url, 'instance follow');
-    expect([exitCode, out]).toEqual([3, '✗ The update was refused: the dump failed.\n']);
-  });
-
-  it('with what the updater warned of, and the build servers that stay behind', async () => {
-    const { steps, end } = typicalRun();
-    const warned = steps.map((step) =>
-      step.state === 'plan'
-        ? { ...step, says: [{ message: 'the label says v1.4.9', level: 'warn' as const }] }
-        : step,
-    );
-    const server = (name: string, behind: boolean) => ({
-      name,
-      version: 'v1.4.2',
-      behind,
-      command: `update ${name}`,
-    });
-    const buildServers = [server('build-1', true), server('build-2', false), server('build-30', true)];
-    // The server warns of each, too, as it was at the end; what the status has is told once, as it is by now.
-    const stays = (name: string) => ({
-      message: `build server ${name} stays behind with v1.4.1: update ${name}`,
-      level: 'warn' as const,
-    });
-    const told = warned.map((step) =>
-      step.state === 'verify' ? { ...step, says: [stays('build-1'), stays('build-2')] } : step,
-    );
-    const { url } = await play({ speed: 40, status: { buildServers }, runs: [{ steps: told, end }] });
-    const { out } = await svc(url, 'instance update');
-    expect(out).toMatch(
-      /\n! the label says v1\.4\.9\n2 build servers stay behind:\n {2}build-1 {3}update build-1\n {2}build-30 {2}update build-30\n$/,
-    );
-  });
-
-  it('by whom it was cancelled, in one sentence', async () => {
-    const message = 'cancelled by anna: nothing was changed';
-    const run = { ...(await ended()), state: 'cancelled', outcome: 'cancelled', message, log: null };
-    const { url } = await play({
-      intercept: ({ url }) => (url.endsWith('/progress') ? Response.json(run) : undefined),
-    });
-    const { out } = await svc(url, 'instance follow');
-    expect(out).toBe('✗ The update was cancelled by anna: nothing was changed.\n');
-  });
-
-  it('where something else runs than was meant', async () => {
-    const { url } = await play({ speed: 40, runs: [typicalRun({ outcome: 'updated', version: 'v1.4.9' })] });
-    expect((await svc(url, 'instance update')).out).toMatch(
-      /^✓ svc v1\.4\.9 runs; the tag of its image does not lead to v1\.5\.0 yet\. /m,
-    );
-  });
-
   it('for programs: each event a line, and nothing else', async () => {
-    const { url } = await play(ending('failed'));
+    const { url } = await play(script);
     const { out, err, exitCode } = await svc(url, 'instance update --json');
-    const events = out
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const events = parseLines(out);
     expect(exitCode).toBe(4);
     expect(new Set(events.map(({ event }) => event))).toEqual(new Set(['run', 'line']));
     expect(events.at(-1)).toMatchObject({ event: 'run', data: { outcome: 'failed', code: 'pull-unknown' } });
@@ -139,37 +116,11 @@ describe.concurrent('an update ends', () => {
 });
 
 describe.concurrent('Ctrl-C', () => {
-  it('does not offer to stop what can no longer be stopped', async () => {
-    const { url } = await play({ speed: 4, runs: [stayingIn('verify')] });
-    const said = await svc(url, 'instance update', {
-      onOutput: (text, interrupt) => text.includes('replaced') && interrupt(),
-    });
-    expect(said.exitCode).toBe(130);
-    expect(said.out).toMatch(
-      /\nThe update continues\. Follow it: svc instance follow\. It can no longer be cancelled\.\n$/,
-    );
-  });
-
-  it('ends the following, not the update', async () => {
-    let isFollowed = true;
-    const { url, updates } = await play({ speed: 4, runs: [stayingIn('pull', () => isFollowed)] });
-    const said = await svc(url, 'instance update', {
-      onOutput: (text, interrupt) => text.includes('checked') && interrupt(),
-    });
-    isFollowed = false;
-    expect(said.exitCode).toBe(130);
-    expect(said.out).toMatch(
-      /\nThe update continues\. Follow it: svc instance follow\. Cancel it: svc instance cancel\.\n$/,
-    );
-    // By itself; who asks while svc is away gets no answer.
-    await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);
-    expect((await svc(url, 'instance follow')).exitCode).toBe(0);
-  });
-
   it.each([
+    ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('is as good as %s, but for the exit code', async (signal, code) => {
+  ] as const)('ends the following, not the update, as %s does', async (signal, code) => {
     let isFollowed = true;
     const { url, updates } = await play({ speed: 4, runs: [stayingIn('pull', () => isFollowed)] });
     const said = await svc(url, 'instance update', {
@@ -197,11 +148,7 @@ describe.concurrent('Ctrl-C', () => {
     );
   });
 
-  it.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ] as const)('says nothing where nothing was begun: %s', async (signal, exitCode) => {
+  it('says nothing where nothing was begun', async () => {
     for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
       let hasAsked = () => {};
       const asked = new Promise<void>((resolve) => (hasAsked = resolve));
@@ -211,18 +158,8 @@ describe.concurrent('Ctrl-C', () => {
           return new Promise<never>(() => {});
         },
       });
-      const said = await svc(url, `instance ${command}`, { interruptAfter: asked, signal });
-      expect(said, command).toEqual({ exitCode, out: '', err: '' });
+      const said = await svc(url, `instance ${command}`, { interruptAfter: asked });
+      expect(said, command).toEqual({ exitCode: 130, out: '', err: '' });
     }
   });
 });
-
-/** A run that has ended, as a server has it. */
-async function ended() {
-  const { updates } = await play({ speed: 1000 });
-  const over = new Promise((resolve) => updates.on('end', resolve));
-  await updates.update();
-  await over;
-  const [run] = await updates.history();
-  return { ...run, now: new Date().toISOString() };
-}

@@ -1,5 +1,5 @@
 import xterm from '@xterm/headless';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
 import { notesAt, type View } from '../../src/client/follow/view.ts';
@@ -17,6 +17,9 @@ import {
 import { age, between, clockTime, duration, seconds } from '../../src/client/times.ts';
 import type { Refused } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
+
+// What a row expects may have the minute of the clock in it.
+vi.useFakeTimers({ toFake: ['Date'] });
 
 const start = Date.parse('2026-11-21T10:42:00Z');
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
@@ -202,7 +205,6 @@ it('a terminal that is low shows what is on, in its place', async () => {
 });
 
 it.each([
-  [20, 12, '● pulling      12 s'],
   [40, 754, '● pulling      a sentence…  12 min 34 s'],
   [80, 754, '● pulling      a sentence that is long 12 min 34 s'],
 ])('a row of %d columns is one line, with its time', async (columns, seconds, row) => {
@@ -211,12 +213,6 @@ it.each([
   ]);
   expect(lines).toContain(row);
   expect(lines.slice(-2)).toEqual(['  replacing', '  verifying']);
-});
-
-it('of a job that is waited for a narrow terminal shows how long it runs', async () => {
-  const job = { kind: 'backup', title: 'x'.repeat(50), since: at(-120), stuck: true };
-  const lines = await drawn(40, 24, [[viewOf('waiting', null, { jobs: [job] }), 1]]);
-  expect(lines).toContain(`  backup  ${'x'.repeat(14)}…  2 min, stuck`);
 });
 
 it.each([

@@ -1,12 +1,7 @@
-import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { type Disturbance, type Script, typicalRun } from '../../src/instance/testing/index.ts';
 import type { ScriptedStep } from '../../src/instance/testing/script.ts';
-import { selfSigned } from '../engine/self-signed.ts';
-import { afterTests, play, serve, svc } from './rig.ts';
+import { play, serve, svc } from './rig.ts';
 
 // Each test starts the client many times, beside the others.
 
@@ -26,161 +21,42 @@ const changed = (code: string) => ({
 });
 const hurried = changed(hurry);
 
-type Answering = (request: IncomingMessage, response: ServerResponse) => unknown;
+const problem = (status: number, body: object) =>
+  new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/problem+json' } });
 
-const problem =
-  (status: number, detail: string): Answering =>
-  (_, response) =>
-    response
-      .writeHead(status, { 'Content-Type': 'application/problem+json' })
-      .end(JSON.stringify({ status, detail }));
-/** What `follow` says besides where svc itself does not answer: it may be away. */
-const awayAdvice = 'While an update replaces svc it is away: try again in a moment.\n';
-const page =
-  (status: number, headers: Record<string, string> = {}): Answering =>
-  (_, response) =>
-    response.writeHead(status, { 'Content-Type': 'text/html', ...headers }).end('<h1>Log in</h1>');
+const commands = ['status', 'history', 'update', 'follow', 'cancel', 'channel stable'];
 
 describe.concurrent('the first question', () => {
-  it.each<[string, Answering, RegExp]>([
-    [
-      '401',
-      problem(401, 'Log in first.'),
-      /^URL wants to know who asks \(401\)\. Set SVC_TOKEN, or log in: svc login\n$/,
-    ],
-    [
-      "a proxy's 401",
-      page(401, { 'WWW-Authenticate': 'Basic realm="staging"' }),
-      /^Something in front of svc at URL wants a login of its own \(401, Basic\), and svc was not asked\. It has to let \/api\/v1\/instance\/update pass; else see SVC_URL\.\n$/,
-    ],
-    [
-      '403',
-      problem(403, 'Only an admin may do this.'),
-      /^URL does not allow this \(403\): Only an admin may do this\. See SVC_TOKEN\.\n$/,
-    ],
-    [
-      '500',
-      problem(500, "Something went wrong; the server's log says what."),
-      /^URL answered 500: Something went wrong; the server's log says what\.\n$/,
-    ],
-    ['503', problem(503, 'Not now: come back in a moment.'), /^URL answered 503: Not now/],
-    [
-      'a redirect to TLS',
-      page(308, { Location: 'https://svc.test/api/v1/instance/update' }),
-      /^URL redirects\. SVC_URL should be https:\/\/svc\.test\n$/,
-    ],
-    [
-      'a redirect to a log-in',
-      page(302, { Location: '/login?next=/' }),
-      /^URL redirects to URL\/login, perhaps a log-in\. That is not followed; see SVC_URL\.\n$/,
-    ],
-    [
-      "a proxy's 404",
-      page(404),
-      /^Something else than svc answers at URL \(404, text\/html\)\. See SVC_URL\.\n$/,
-    ],
-    ["a proxy's 502", page(502), /^Something else than svc answers at URL \(502, text\/html\)/],
-    [
-      "a gateway's own JSON",
-      (_, response) =>
-        response.writeHead(404, { 'Content-Type': 'application/json' }).end('{"message":"no Route"}'),
-      /\(404, application\/json\)/,
-    ],
-    ['a page', page(200), /^Something else than svc answers at URL \(200, text\/html\)/],
-    [
-      'other JSON',
-      (_, response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"status":"ok"}'),
-      /^Something else than svc answers at URL \(200, application\/json\)/,
-    ],
-    [
-      'half an answer',
-      (_, response) =>
-        response
-          .writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '9999' })
-          .write('{"version":', () => response.destroy()),
-      /^URL closed the connection before it had answered\./,
-    ],
-    [
-      'no answer',
-      (request) => request.socket.destroy(),
-      /^URL closed the connection before it had answered\. Is svc up\? Else see SVC_URL\.$/m,
-    ],
-  ])('that gets %s says what to change', async (_, answer, form) => {
-    const url = await serve(answer);
-    const commands = ['status', 'history', 'update', 'follow', 'cancel', 'channel stable'];
-    const said = await Promise.all(commands.map((command) => svc(url, `instance ${command}`)));
-    for (const [at, { out, err, exitCode }] of said.entries()) {
+  it('that gets no proper answer ends each command with 2, and says what to change', async () => {
+    const url = await serve((_, response) =>
+      response.writeHead(502, { 'Content-Type': 'text/html' }).end('<h1>Bad gateway</h1>'),
+    );
+    for (const command of commands) {
+      const { out, err, exitCode } = await svc(url, `instance ${command}`);
       // Who follows an update may ask at the very moment when svc is away.
-      const advice = commands[at] === 'follow' ? awayAdvice : '';
-      expect(err.replaceAll(url, 'URL').replace(advice, '')).toMatch(form);
-      expect([exitCode, out]).toEqual([2, '']);
+      const advice = 'While an update replaces svc it is away: try again in a moment.\n';
+      expect([exitCode, out, err]).toEqual([
+        2,
+        '',
+        `Something else than svc answers at ${url} (502, text/html). Is svc up? Else see SVC_URL.\n${command === 'follow' ? advice : ''}`,
+      ]);
     }
   });
 
-  it.each([301, 302, 307, 308])(
-    'that is sent on by a %s takes nothing there, its token least of all',
-    async (status) => {
-      const asked: (string | undefined)[] = [];
-      const elsewhere = await serve(({ headers, url }, response) => {
-        asked.push(`${url} ${headers.authorization}`);
-        response.end('{}');
-      });
-      const here = await serve(page(status, { Location: `${elsewhere}/api/v1/instance/update` }));
-      for (const command of ['status', 'update', 'follow', 'cancel', 'channel stable'])
-        expect(await svc(here, `instance ${command}`, { env: { SVC_TOKEN: 'Zq7secret' } })).toMatchObject({
-          exitCode: 2,
-        });
-      expect(asked).toEqual([]);
-    },
-  );
-
-  it('that nobody answers says so', async () => {
-    const url = await serve(() => {});
-    const closed = createTcpServer().listen(0, '127.0.0.1');
-    await once(closed, 'listening');
-    const { port } = closed.address() as AddressInfo;
-    await new Promise((resolve) => closed.close(resolve));
-    const refused = await svc(`http://127.0.0.1:${port}`, 'instance status');
-    expect(refused).toEqual({
-      exitCode: 2,
-      out: '',
-      err: `Nothing answers at http://127.0.0.1:${port}: connection refused. Is svc up? Else see SVC_URL.\n`,
+  it('that is redirected takes nothing there, its token least of all', async () => {
+    const asked: (string | undefined)[] = [];
+    const elsewhere = await serve(({ headers, url }, response) => {
+      asked.push(`${url} ${headers.authorization}`);
+      response.end('{}');
     });
-    const late = await svc(`http://127.0.0.1:${port}`, 'instance follow');
-    expect(late).toEqual({ ...refused, err: `${refused.err}${awayAdvice}` });
-    const nowhere = await svc('http://svc.invalid', 'instance status');
-    expect([nowhere.exitCode, nowhere.err]).toEqual([
-      2,
-      'There is no host svc.invalid (http://svc.invalid). See SVC_URL.\n',
-    ]);
-    const plain = await svc(url.replace('http:', 'https:'), 'instance status');
-    expect([plain.exitCode, plain.err]).toEqual([
-      2,
-      expect.stringMatching(
-        /^https:\/\/127\.0\.0\.1:\d+ does not speak TLS\. SVC_URL should perhaps be http:\/\/127\.0\.0\.1:\d+\n$/,
-      ),
-    ]);
-  });
-
-  it('that meets a wrong certificate says which setting trusts one', async () => {
-    const server = createTlsServer(selfSigned(), problem(401, 'Log in first.') as never).listen(
-      0,
-      '127.0.0.1',
+    const here = await serve((_, response) =>
+      response.writeHead(307, { Location: `${elsewhere}/api/v1/instance/update` }).end(),
     );
-    await once(server, 'listening');
-    afterTests(() => server.close());
-    const { port } = server.address() as AddressInfo;
-    const { err, exitCode } = await svc(`https://127.0.0.1:${port}`, 'instance status');
-    expect([exitCode, err]).toEqual([
-      2,
-      expect.stringMatching(
-        /^The certificate at https:\/\/127\.0\.0\.1:\d+ is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. Name the file of its authority in NODE_EXTRA_CA_CERTS\.\n$/,
-      ),
-    ]);
-    const other = await svc(`https://localhost:${port}`, 'instance status');
-    expect(other.err).toMatch(
-      /^The certificate at https:\/\/localhost:\d+ is (?:not trusted|for another host)/,
-    );
+    for (const command of commands)
+      expect(await svc(here, `instance ${command}`, { env: { SVC_TOKEN: 'Zq7secret' } })).toMatchObject({
+        exitCode: 2,
+      });
+    expect(asked).toEqual([]);
   });
 });
 
@@ -195,11 +71,11 @@ function away(disturbed: Disturbance | undefined, seconds: number): Script {
   return { speed: 10, runs: [{ steps: changed, end }] };
 }
 
-describe.concurrent('an update is followed through', () => {
-  it.each<Disturbance>(['closed', 'bad-gateway', 'html', 'silence', 'logged-out'])(
-    '%s',
+describe.concurrent('an update is followed', () => {
+  it.each<Disturbance>(['bad-gateway', 'silence', 'logged-out', 'unknown'])(
+    'through: %s',
     async (disturbed) => {
-      const { url, asked } = await play(away(disturbed, 25));
+      const { url, asked } = await play(away(disturbed, 20));
       const { out, exitCode } = await svc(url, 'instance update');
       expect(exitCode, out).toBe(0);
       expect(out).toMatch(/\nreplaced, \d+ s\nverified, \d+ s\n✓ svc v1\.5\.0 runs\./);
@@ -208,45 +84,7 @@ describe.concurrent('an update is followed through', () => {
     },
   );
 
-  it('a server that knows nothing for a moment', async () => {
-    const { url } = await play(away('unknown', 20));
-    expect((await svc(url, 'instance update')).exitCode).toBe(0);
-  });
-
-  it('a server that has nothing to say for longer than it may be silent', async () => {
-    const { url } = await play({
-      runs: [{ steps: [{ state: 'pull', seconds: 4, says: ['pulling'] }], end: { outcome: 'updated' } }],
-    });
-    expect((await svc(url, 'instance update --timeout 2')).exitCode).toBe(0);
-  });
-
-  it('half an event, and half a stream', async () => {
-    let streams = 0;
-    const { url } = await play({
-      speed: 4,
-      intercept: ({ headers }) =>
-        headers.get('accept') === 'text/event-stream' && streams++ < 3
-          ? new Response('retry: 1000\n\n: here\n\nevent: run\nid: run1:1\ndata: {"id":"run1","sta', {
-              headers: { 'Content-Type': 'text/event-stream' },
-            })
-          : undefined,
-    });
-    expect((await svc(url, 'instance update')).exitCode).toBe(0);
-    expect(streams).toBeGreaterThan(3);
-  });
-});
-
-describe.concurrent('it is not known what became of an update', () => {
-  it('where svc never comes back', async () => {
-    const { url } = await play(away('closed', 900));
-    const { out, exitCode } = await svc(url, 'instance update --timeout 3');
-    expect(exitCode).toBe(1);
-    expect(out).toMatch(
-      /\nsvc has not answered for 3 s: it is not known what became of the update\.\nOn the machine: docker logs svc-updater\. Once svc answers: svc instance follow\n$/,
-    );
-  });
-
-  it('where it comes back and knows nothing of the run', async () => {
+  it('to a server that comes back and knows nothing of it: that is said', async () => {
     const { url } = await play(away('unknown', 900));
     const { out, exitCode } = await svc(url, 'instance update', hurried);
     expect(exitCode).toBe(1);
@@ -254,18 +92,44 @@ describe.concurrent('it is not known what became of an update', () => {
       /\nsvc v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d\. On the machine: docker logs svc-updater\n$/,
     );
   });
+});
 
-  it('where the connection fails before svc is replaced, and says that that is no end', async () => {
-    const { url } = await play({
-      speed: 10,
-      runs: [{ steps: [{ state: 'pull', seconds: 900, disturbed: 'closed' }], end: { outcome: 'updated' } }],
+describe.concurrent('the request for an update is refused', () => {
+  it.each<[number, object, number, string]>([
+    [400, { detail: 'there is no such release' }, 2, 'URL answered 400: There is no such release.\n'],
+    [409, { detail: 'a conflict' }, 3, 'It cannot be updated now: A conflict.\n'],
+    [503, { detail: 'Not now.' }, 3, 'It cannot be updated now: Not now.\n'],
+    [
+      409,
+      { detail: 'x', reason: { code: 'moon', message: 'the moon is full' } },
+      3,
+      'It cannot be updated now: the moon is full.\n',
+    ],
+  ])('with %d %j, said once and to programs as the document', async (status, body, code, sentence) => {
+    const { url, asked } = await play({
+      intercept: ({ method }) => (method === 'POST' ? problem(status, body) : undefined),
     });
-    const { out, exitCode } = await svc(url, 'instance update --timeout 3');
+    const { out, err, exitCode } = await svc(url, 'instance update --json');
+    expect([exitCode, err.replaceAll(url, 'URL')]).toEqual([code, sentence]);
+    expect(JSON.parse(out)).toMatchObject({ status, ...body });
+    expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(1);
+  });
+
+  it('as somebody was faster: it says whose is on, and how to follow it', async () => {
+    const { url, updates } = await play({
+      runs: [typicalRun()],
+      intercept: async ({ method }) => {
+        if (method === 'POST') await updates.update({ target: 'v1.5.0', by: 'anna' });
+        return undefined;
+      },
+    });
+    const { out, exitCode } = await svc(url, 'instance update');
     expect([exitCode, out]).toEqual([
-      1,
-      expect.stringContaining('\nsvc has not answered for 3 s: it is not known what became of the update.\n'),
+      3,
+      expect.stringMatching(
+        /^An update to v1\.5\.0 is on already, started by anna, \d+ s ago\.\nFollow it: svc instance follow\n$/,
+      ),
     ]);
-    expect(out).not.toContain('away');
   });
 });
 

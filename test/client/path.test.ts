@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { toNodeHandler } from '../../src/instance/http/node-handler.ts';
 import { createScriptedUpdates, type ScriptedEnd, typicalRun } from '../../src/instance/testing/index.ts';
 import { plainStatus } from '../../src/instance/testing/script.ts';
-import { afterTests, play, serve, svc } from './rig.ts';
+import { afterTests, parseLines, play, serve, svc } from './rig.ts';
 import { sit } from './terminal.ts';
 
 const path = ['v1.5.0', 'v2.0.0'];
@@ -17,17 +17,13 @@ interface Play {
   says?: (string | null)[];
   /** What comes once it has said all that. */
   after?: 'next' | 'late' | 'ended';
-  /** The first update goes on once somebody follows it. */
-  isHeld?: boolean;
+  /** The server does not answer. */
+  isOff?: () => boolean;
 }
 
 /** A server that goes a path: the plays of single updates, with what tells of a path put into each answer. */
-async function playPath({ ends = [], says = [null], after = 'next', isHeld = false }: Play = {}) {
-  let isFollowed = !isHeld;
-  const runs = path.map((_, at) => {
-    const run = typicalRun(ends[at] ?? { outcome: 'updated' });
-    return { ...run, steps: run.steps.map((step) => ({ ...step, lasts: () => !isFollowed })) };
-  });
+async function playPath({ ends = [], says = [null], after = 'next', isOff = () => false }: Play = {}) {
+  const runs = path.map((_, at) => typicalRun(ends[at] ?? { outcome: 'updated' }));
   const updates = createScriptedUpdates({ speed: 40, status, runs });
   const posts: unknown[] = [];
   let isOnPath = false;
@@ -54,7 +50,7 @@ async function playPath({ ends = [], says = [null], after = 'next', isHeld = fal
 
   async function handle(request: Request): Promise<Response> {
     const { method, url, headers } = request;
-    if (method === 'GET' && url.includes('/progress')) isFollowed = true;
+    if (isOff()) return Response.error();
     let inner = request;
     if (method === 'POST') {
       const { through, ...order } = (await request.json()) as { through?: true; target: string };
@@ -88,6 +84,15 @@ async function playPath({ ends = [], says = [null], after = 'next', isHeld = fal
 }
 
 describe.concurrent('svc instance update --through', () => {
+  it.each<[string, ScriptedEnd[], number, boolean]>([
+    ['the first update', [{ outcome: 'failed', code: 'not-healthy' }], 4, false],
+    ['the last one', [{ outcome: 'updated' }, { outcome: 'broken' }], 5, true],
+  ])('ends as %s does', async (_, ends, code, goesOn) => {
+    const { url } = await playPath({ ends });
+    const { out, exitCode } = await svc(url, 'instance update --through --yes');
+    expect([exitCode, out.includes('2 of 2')]).toEqual([code, goesOn]);
+  });
+
   it('follows one update after the other to the last', async () => {
     const { url, posts } = await playPath({
       says: [null, null, null, '12 rows are left', '12 rows are left.', 'one is left'],
@@ -113,35 +118,12 @@ describe.concurrent('svc instance update --through', () => {
     expect(err).toMatch(/^svc: v2\.0\.0 is a major version; migrations only run forward\. .* add --yes\n/);
   });
 
-  it('does not ask where there is no major one', async () => {
-    const { url, asked } = await play({
-      status: { next: { ...status.next, path: ['v1.5.0', 'v1.6.0'] } },
-    });
-    const { out } = await svc(url, 'instance update --through --no-follow');
-    expect(out).toMatch(/^2 updates, one after the other: v1\.5\.0, v1\.6\.0\nThe update to /);
-    expect(asked.at(-1)).toBe('POST  {"target":"v1.6.0","through":true}');
-  });
-
   it('is one update as ever where the path is no longer, or --target is its first', async () => {
     const { url, posts } = await playPath();
     await svc(url, 'instance update --through --target v1.5.0 --no-follow');
     const plain = await play({ speed: 30 });
     await svc(plain.url, 'instance update --through --no-follow');
     expect([posts, plain.asked.at(-1)]).toEqual([[{ target: 'v1.5.0' }], 'POST  {"target":"v1.5.0"}']);
-    const { err, exitCode } = await svc(url, 'instance update --through --target canary');
-    expect([exitCode, err]).toEqual([2, expect.stringContaining('--through goes to a release')]);
-  });
-
-  it('ends as the first update does that does not end well', async () => {
-    const { url } = await playPath({ ends: [{ outcome: 'failed', code: 'not-healthy' }] });
-    const { out, exitCode } = await svc(url, 'instance update --through --yes');
-    expect([exitCode, out]).toEqual([4, expect.stringMatching(/✗ The update failed \(not-healthy\)/)]);
-    expect(out).not.toContain('2 of 2');
-  });
-
-  it('ends as the last one', async () => {
-    const { url } = await playPath({ ends: [{ outcome: 'updated' }, { outcome: 'broken' }] });
-    expect((await svc(url, 'instance update --through --yes')).exitCode).toBe(5);
   });
 
   it.each([
@@ -159,20 +141,14 @@ describe.concurrent('svc instance update --through', () => {
   it('tells programs each run, and what is between them', async () => {
     const { url } = await playPath({ says: [null, 'a', 'a', 'b'] });
     const { out } = await svc(url, 'instance update --through --yes --json');
-    const events = out
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const events = parseLines(out);
     const between = events.flatMap(({ event, data }) => (event === 'between' ? [data.says] : []));
     expect(between.filter((says) => says !== null)).toEqual(['a', 'b']);
     expect(new Set(events.map(({ data }) => data.to))).toEqual(new Set(['v1.5.0', undefined, 'v2.0.0']));
     expect(events[0].data.path).toEqual(path);
     const ended = await playPath({ says: [null], after: 'ended' });
-    const last = (await svc(ended.url, 'instance update --through --yes --json')).out
-      .trimEnd()
-      .split('\n')
-      .at(-1);
-    expect(JSON.parse(last ?? '')).toEqual({ event: 'between', data: null });
+    const last = await svc(ended.url, 'instance update --through --yes --json');
+    expect(parseLines(last.out).at(-1)).toEqual({ event: 'between', data: null });
   });
 
   it('counts on a terminal between two, and goes on below', async () => {
@@ -239,31 +215,10 @@ describe.concurrent('between two updates of a path', () => {
     ]);
   });
 
-  it('follow goes on to the end of the path', async () => {
-    const { url } = await playPath({ says: [null, 'rows are left', 'rows are left'], isHeld: true });
-    await svc(url, 'instance update --through --yes --no-follow');
-    const { out, exitCode } = await svc(url, 'instance follow');
-    expect([exitCode, out]).toEqual([
-      0,
-      expect.stringMatching(/✓ svc v1\.5\.0[\s\S]*2 of 2[\s\S]*✓ svc v2\.0\.0 runs\./),
-    ]);
-  });
-
   it('a server that does not answer is given up after --timeout', async () => {
-    const { url } = await playPath({ says: forever });
     let isOff = false;
-    const broken = await serve(async (request, response) => {
-      if (isOff) return void response.destroy();
-      const { method = 'GET' } = request;
-      const body = method === 'POST' ? { body: request as never, duplex: 'half' as const } : {};
-      const headers = { Accept: request.headers.accept ?? '', 'Content-Type': 'application/json' };
-      const answer = await fetch(url + request.url, { method, headers, ...body }).catch(() => null);
-      if (answer === null) return void response.destroy();
-      response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type') ?? '' });
-      for await (const piece of answer.body ?? []) response.write(piece);
-      response.end();
-    });
-    const said = await svc(broken, 'instance update --through --yes --timeout 3', {
+    const { url } = await playPath({ says: forever, isOff: () => isOff });
+    const said = await svc(url, 'instance update --through --yes --timeout 3', {
       onOutput: (text) => {
         isOff ||= text.includes('not ready');
       },

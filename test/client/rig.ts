@@ -96,6 +96,13 @@ export async function svc(
   return { out: stdout, err: stderr, exitCode };
 }
 
+/** Each line of what `--json` prints. */
+export const parseLines = (out: string) =>
+  out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
 /** A server that answers as the listener does, until the test is over; gives its address. */
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');

@@ -39,7 +39,6 @@ function follow(timeout: number, asleep = () => 0) {
     version: 'v1.0.0',
     trust: null,
     now: () => performance.now() + asleep(),
-    fetch,
   };
   let exitCode: number | null = null;
   void followUpdate(session, { run, timeout, json: false }).then((code) => {
@@ -48,19 +47,14 @@ function follow(timeout: number, asleep = () => 0) {
   return { said: () => out, exitCode: () => exitCode };
 }
 
-it.each([
-  [900, '15 min'],
-  [90, '1 min 30 s'],
-  [9_999_999, '2777 h 46 min'],
-])('svc is given up after %d s without an answer, and not a moment before', async (timeout, time) => {
-  const { said, exitCode } = follow(timeout);
-  await vi.advanceTimersByTimeAsync(Math.min(timeout, 1_800) * 1000 - 2_000);
+it('svc is given up after so long without an answer, and not a moment before', async () => {
+  const { said, exitCode } = follow(90);
+  await vi.advanceTimersByTimeAsync(88_000);
   expect([exitCode(), said()]).toEqual([null, expect.not.stringContaining('not known')]);
-  if (timeout > 1_800) return;
   await vi.advanceTimersByTimeAsync(3_000);
   expect(exitCode()).toBe(1);
   expect(said()).toContain(
-    `\nsvc has not answered for ${time}: it is not known what became of the update.\n`,
+    '\nsvc has not answered for 1 min 30 s: it is not known what became of the update.\n',
   );
 });
 

@@ -86,53 +86,32 @@ describe.concurrent('on a terminal', () => {
     for (const screen of screens) expect(screen.match(/Updating/g)).toHaveLength(1);
   });
 
-  it('a failure leaves the list where it failed, and says the rest', async () => {
-    const why = {
-      message: 'nothing was changed, v1.4.2 runs on',
-      cause: 'no such tag',
-      code: 'pull-unknown',
-      advice: 'See to it.',
+  it('one that waits says what for, and Ctrl-C what goes on', async () => {
+    let isSeen = false;
+    const deployment = {
+      ...job('deployment', 'web to production'),
+      // It ends once it was on the screen.
+      get seconds() {
+        return isSeen ? 0 : Number.POSITIVE_INFINITY;
+      },
     };
-    const { url } = await play({ speed: 10, runs: [typicalRun({ outcome: 'failed', in: 'pull', ...why })] });
-    const { all, exitCode } = await sit(url, 'instance update', { columns: 80 });
-    expect(exitCode).toBe(4);
-    expect(all).toMatch(
-      /\n✗ pulling {6}.* \d s\n✗ The update failed \(pull-unknown\): nothing was changed, v1\.4\.2 runs on\.\n {2}no such tag\n {2}Next: See to it\.\n {2}The whole log, on the machine: docker logs svc-updater$/,
-    );
-    expect(all).not.toContain('verifying');
+    const { url } = await play({ jobs: [deployment, job('backup', 'nightly')] });
+    const { screens, all, exitCode } = await sit(url, 'instance update --when-idle', {
+      columns: 40,
+      onScreen: (screen) => {
+        isSeen ||= screen.includes('for 2 jobs');
+      },
+      answers: [[/for 1 job\b/, '\x03']],
+    });
+    expect(exitCode).toBe(130);
+    expect(
+      screens.some((screen) =>
+        /\n● waiting {6}for 2 jobs +\d+ s\n[\s\S]*\n {2}deployment {2}web to production {1,2}/.test(screen),
+      ),
+    ).toBe(true);
+    expect(all).toMatch(/\nIt still waits for 1 job and starts by itself\. Stop it: svc instance cancel\.$/);
+    expect(all.replaceAll('\n', ' ')).toContain(' It waits for them. New jobs stay queued. It still');
   });
-
-  it.each([80, 40])(
-    'of %d columns one that waits says what for, and Ctrl-C what goes on',
-    async (columns) => {
-      let isSeen = false;
-      const deployment = {
-        ...job('deployment', 'web to production'),
-        // It ends once it was on the screen.
-        get seconds() {
-          return isSeen ? 0 : Number.POSITIVE_INFINITY;
-        },
-      };
-      const { url } = await play({ jobs: [deployment, job('backup', 'nightly')] });
-      const { screens, all, exitCode } = await sit(url, 'instance update --when-idle', {
-        columns,
-        onScreen: (screen) => {
-          isSeen ||= screen.includes('for 2 jobs');
-        },
-        answers: [[/for 1 job\b/, '\x03']],
-      });
-      expect(exitCode).toBe(130);
-      expect(
-        screens.some((screen) =>
-          /\n● waiting {6}for 2 jobs +\d+ s\n[\s\S]*\n {2}deployment {2}web to production {1,2}/.test(screen),
-        ),
-      ).toBe(true);
-      expect(all).toMatch(
-        /\nIt still waits for 1 job and starts by itself\. Stop it: svc instance cancel\.$/,
-      );
-      expect(all.replaceAll('\n', ' ')).toContain(' It waits for them. New jobs stay queued. It still');
-    },
-  );
 
   it('a job that is cut short and a major version are asked about', async () => {
     const script: Script = {

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createFeed } from '../../src/feed/feed.ts';
 import { readNewestRelease } from '../../src/feed/read-feed.ts';
 import { assetsOf } from '../../src/feed/shapes.ts';
-import { type Api, type Forge, startForge, text } from './forge.ts';
+import { type Api, type Forge, startForge } from './forge.ts';
 
 const asset = { name: 'svc.mjs', url: 'https://forge.example/svc.mjs' };
 const attached = { name: asset.name, browser_download_url: asset.url };
@@ -15,8 +14,6 @@ describe('assetsOf', () => {
     // Gitea has the address of its API as `url` in some versions.
     ['both addresses', [{ ...attached, url: 'https://forge.example/api/7' }], [asset]],
     ['nothing', undefined, []],
-    ['null', null, []],
-    ['a word', 'svc.mjs', []],
     ['links that are none', { links: 'svc.mjs' }, []],
     ['some that do not parse', [null, { name: 7, url: '' }, { name: 'x' }, attached, []], [asset]],
   ])('reads %s', (_, value, expected) => {
@@ -45,25 +42,5 @@ describe('the newest release', () => {
       forge.fileAt('v1.5.0', 'svc.mjs'),
     );
     expect((await read(forge.address(api), 'canary'))?.assets).toEqual([]);
-  });
-
-  it('is none on a channel that has none', async () => {
-    forge.publish('v1.5.0');
-    expect(await read(forge.address('gitHub'), 'canary')).toBeNull();
-  });
-
-  it('is told to a server without what is attached', async () => {
-    forge.publish({ tag: 'v1.5.0', files });
-    const feed = createFeed({ url: forge.address('gitHub') }, () => {});
-    await feed.check();
-    expect(feed.releases.map((release) => Object.keys(release))).toEqual([
-      ['version', 'url', 'notes', 'publishedAt'],
-    ]);
-    feed.close();
-  });
-
-  it('is not read where nothing is a list', async () => {
-    forge.next(text(200, '<!doctype html>'));
-    await expect(read(forge.address('gitHub'), 'stable')).rejects.toThrow('the answer is no JSON');
   });
 });

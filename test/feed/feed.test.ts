@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { newestOn } from '../../src/release/channel.ts';
-import { type Api, type Forge, json, type Published, startForge } from './forge.ts';
+import { type Api, type Forge, json, startForge, text } from './forge.ts';
 
 let forge: Forge;
 let feed: Feed | undefined;
@@ -23,10 +23,9 @@ const feedOf = (url: string, headers?: Record<string, string>) => {
   return feed;
 };
 const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
-const every: Api[] = ['gitHub', 'gitea', 'gitLab', 'static'];
 
 describe('what a feed reads', () => {
-  it.each(every)('%s', async (api) => {
+  it.each<Api>(['gitHub', 'gitea', 'gitLab', 'static'])('%s', async (api) => {
     forge.publish(
       { tag: 'v1.5.0', notes: '- faster', publishedAt: '2026-11-21T12:00:00+02:00' },
       'v1.4.2',
@@ -51,22 +50,6 @@ describe('what a feed reads', () => {
     });
     // A forge is asked for its latest release by itself, too; GitLab leads from there to another address.
     expect(forge.seen).toHaveLength({ gitHub: 2, gitea: 2, gitLab: 3, static: 1 }[api]);
-  });
-
-  it.each<[Api, Published]>([
-    ['gitHub', { tag: 'v1.5.0', draft: true }],
-    ['gitHub', { tag: 'v1.5.0', prerelease: true }],
-    ['gitea', { tag: 'v1.5.0', draft: true }],
-    ['gitea', { tag: 'v1.5.0', prerelease: true }],
-    ['gitLab', { tag: 'v1.5.0', upcoming: true }],
-    ['static', { tag: 'nightly' }],
-    ['gitHub', { tag: 'v1.5.0-rc.1' }],
-    ['gitLab', { tag: '1.5.0' }],
-  ])('%s: not %j', async (api, release) => {
-    forge.publish(release, { tag: 'v1.6.0-canary.2', prerelease: true }, 'v1.4.2');
-    const reading = feedOf(forge.address(api));
-    await reading.check();
-    expect(versions(reading)).toEqual(['v1.4.2', 'v1.6.0-canary.2']);
   });
 
   it('sends the headers of the host, which beat its own', async () => {
@@ -109,9 +92,6 @@ describe('what a feed reads', () => {
 
 describe('pages', () => {
   it.each([
-    ['quoted', '</two>; rel="next"'],
-    ['bare, and shouted', '</two>; REL=Next'],
-    ['one of two words', '</two>; rel="last next"'],
     ['after others', '</one>; rel="prev", </three>; rel=last; title="a, b", </two>; title="c"; rel="next"'],
     ['with a login, which fetch would refuse', '<http://a:b@HOST/two>; rel="next"'],
     ['relative', '<two?x=,;>;rel=next'],
@@ -120,18 +100,6 @@ describe('pages', () => {
     forge.next(json(200, [], { link: link.replace('HOST', host) }), json(200, []));
     await feedOf(`${forge.origin}/one`).check();
     expect(forge.seen.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/one', '/two']);
-  });
-
-  it.each([
-    ['no next', '</two>; rel="last"'],
-    ['a word that only begins so', '</two>; rel="nextish"'],
-    ['no address', '<http://[>; rel="next"'],
-    ['another scheme', '<file:///etc/passwd>; rel="next"'],
-    ['nonsense', 'next'],
-  ])('none where the Link header says: %s', async (_, link) => {
-    forge.next(json(200, [], { link }));
-    await feedOf(`${forge.origin}/one`).check();
-    expect(forge.seen).toHaveLength(1);
   });
 
   it('none of another origin: the list ends there', async () => {
@@ -156,66 +124,34 @@ describe('pages', () => {
 });
 
 describe('what has not changed', () => {
-  it.each<[Api, string, number]>([
-    ['gitHub', 'if-none-match', 304],
-    ['gitLab', 'if-none-match', 304],
-    ['static', 'if-modified-since', 304],
-    // Gitea names neither, and the list is read again.
-    ['gitea', '', 200],
-  ])('%s', async (api, condition, status) => {
+  it.each<[Api, string]>([
+    ['gitHub', 'if-none-match'],
+    ['static', 'if-modified-since'],
+  ])('is not sent again: %s', async (api, condition) => {
     let checks = 0;
-    const reading = createFeed(
-      { url: `${forge.address(api)}?per_page=1&limit=1` },
-      (entry) => log.push(entry),
-      { onCheck: () => checks++ },
-    );
+    const reading = createFeed({ url: forge.address(api) }, (entry) => log.push(entry), {
+      onCheck: () => checks++,
+    });
     forge.publish('v1.5.0');
     await reading.check();
-    const { releases, checkedAt } = reading;
-    const first = forge.seen.splice(0);
-    for (const { headers } of first) expect(headers).not.toHaveProperty(condition || 'if-none-match');
+    const { releases } = reading;
+    for (const { headers } of forge.seen.splice(0)) expect(headers).not.toHaveProperty(condition);
     await reading.check();
-    // The list, and the latest release, behind its redirect.
-    const answers = forge.seen.filter((answer) => answer.status !== 302);
-    expect(answers).toHaveLength(api === 'static' ? 1 : 2);
-    for (const answer of answers)
-      expect(answer).toMatchObject({ status, bytes: status === 304 ? 0 : expect.any(Number) });
-    expect(reading.releases).toEqual(releases);
-    expect(reading.checkedAt?.getTime()).toBeGreaterThanOrEqual(checkedAt?.getTime() ?? 0);
-    expect(checks).toBe(2);
-
+    expect(forge.seen.map(({ status, bytes }) => [status, bytes])).toEqual(forge.seen.map(() => [304, 0]));
+    expect([reading.releases, checks]).toEqual([releases, 2]);
     forge.publish('v1.6.0', 'v1.5.0');
     await reading.check();
     expect(newestOn('stable', reading.releases)?.version).toBe('v1.6.0');
-    await reading.check();
-    expect(forge.seen.at(-1)?.status).toBe(status);
-    expect(checks).toBe(4);
     reading.close();
   });
 
-  it('takes an ETag before a date, and keeps the connection', async () => {
-    const validators = { etag: '"one"', 'last-modified': 'Fri, 20 Nov 2026 08:30:00 GMT' };
-    const ports = new Set<number | undefined>();
-    forge.next(
-      json(200, [], validators),
-      (request, response) => {
-        ports.add(request.socket.remotePort);
-        response.writeHead(304).end();
-      },
-      (request, response) => {
-        ports.add(request.socket.remotePort);
-        response.writeHead(304).end();
-      },
-    );
+  it('is asked for by its ETag rather than by a date', async () => {
+    forge.next(json(200, [], { etag: '"one"', 'last-modified': 'Fri, 20 Nov 2026 08:30:00 GMT' }));
+    forge.next(text(304, ''));
     const reading = feedOf(forge.origin);
-    for (let i = 0; i < 3; i++) {
-      await reading.check();
-      // An answer may be handed out some turns before its connection is free.
-      for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
-    }
-    expect(forge.seen[2]?.headers).toMatchObject({ 'if-none-match': '"one"' });
-    expect(forge.seen[2]?.headers).not.toHaveProperty('if-modified-since');
-    expect(ports.size).toBe(1);
+    for (let i = 0; i < 2; i++) await reading.check();
+    expect(forge.seen[1]?.headers).toMatchObject({ 'if-none-match': '"one"' });
+    expect(forge.seen[1]?.headers).not.toHaveProperty('if-modified-since');
   });
 });
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { download, proofLimits } from '../../src/client/self-update/download.ts';
 import { follow } from '../../src/feed/follow.ts';
 import { isInner } from '../../src/feed/inner-host.ts';
@@ -43,8 +43,6 @@ async function rig(location: (port: number) => string) {
 describe('a feed out in the world', () => {
   it.each<(port: number) => string>([
     (port) => `http://127.0.0.1:${port}/latest/meta-data`,
-    (port) => `http://[::ffff:127.0.0.1]:${port}/`,
-    (port) => `http://2130706433:${port}/`,
     (port) => `http://inner.test:${port}/`,
   ])('leads to no host of the network around: %#', async (location) => {
     const { asked, go, feed } = await rig(location);
@@ -78,46 +76,42 @@ describe('a feed out in the world', () => {
   });
 });
 
+it('a feed at https leads to nothing at http, neither by a redirect nor by an address', async () => {
+  const answer = new Response(null, { status: 302, headers: { location: 'http://93.184.215.14/x' } });
+  vi.stubGlobal('fetch', async () => answer);
+  const { signal } = new AbortController();
+  const feed = 'https://93.184.215.14/releases.json';
+  await expect(follow(new URL(feed), { feed: { url: feed }, headers: {}, signal })).rejects.toThrow(
+    'it redirects from https to http',
+  );
+  vi.unstubAllGlobals();
+  const asset = { name: 'file', url: 'http://93.184.215.14/file' };
+  await expect(download({ asset, feed, limits: proofLimits, signal })).rejects.toThrow(
+    'the feed is at https:, and the file at http://93.184.215.14',
+  );
+});
+
 it('a feed of the network leads wherever it wants to', async () => {
   const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/file`);
   const { response } = await go(feed, feed, async () => [{ address: '192.168.1.7' }]);
   expect([await response.text(), asked]).toEqual(['secret', ['/file']]);
 });
 
-it.each<[string, boolean]>([
-  ...[
-    '10.0.0.1',
-    '172.16.0.1',
-    '172.31.255.255',
-    '192.168.0.1',
-    '127.9.9.9',
-    '0.0.0.0',
-    '169.254.169.254',
-  ].map((host): [string, boolean] => [host, true]),
-  ...[
-    '100.64.0.1',
-    '100.127.255.255',
-    '224.0.0.1',
-    '255.255.255.255',
-    '0x7f.1',
-    '2130706433',
-    '0300.0250.1',
-  ].map((host): [string, boolean] => [host, true]),
-  ...['[::1]', '[::]', '[fc00::1]', '[fdff::1]', '[fe80::1]', '[febf::1]', '[fec0::1]', '[ff02::1]'].map(
-    (host): [string, boolean] => [host, true],
-  ),
-  ...['[::ffff:10.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::a00:1]', '[2002:7f00:1::]'].map(
-    (host): [string, boolean] => [host, true],
-  ),
-  ...['93.184.215.14', '172.32.0.1', '100.128.0.1', '192.169.0.1', '11.0.0.1', '169.253.0.1'].map(
-    (host): [string, boolean] => [host, false],
-  ),
-  ...['[2606:4700::1]', '[::ffff:93.184.215.14]', '[64:ff9b::5db8:d70e]'].map((host): [string, boolean] => [
-    host,
-    false,
-  ]),
-])('%s is an inner address: %s', async (host, expected) => {
-  expect(await isInner(new URL(`http://${host}/`))).toBe(expected);
+const innerHosts = [
+  ...['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.0.1', '127.9.9.9', '0.0.0.0', '169.254.169.254'],
+  ...['100.64.0.1', '100.127.255.255', '224.0.0.1', '255.255.255.255', '0x7f.1', '2130706433', '0300.0250.1'],
+  ...['[::1]', '[::]', '[fc00::1]', '[fdff::1]', '[fe80::1]', '[febf::1]', '[fec0::1]', '[ff02::1]'],
+  ...['[::ffff:10.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]', '[64:ff9b::a00:1]', '[2002:7f00:1::]'],
+];
+const outerHosts = [
+  ...['93.184.215.14', '172.32.0.1', '100.128.0.1', '192.169.0.1', '11.0.0.1', '169.253.0.1'],
+  ...['[2606:4700::1]', '[::ffff:93.184.215.14]', '[64:ff9b::5db8:d70e]'],
+];
+it.each([
+  ['inner', innerHosts, true],
+  ['outer', outerHosts, false],
+] as const)('knows each %s address', async (_, hosts, expected) => {
+  for (const host of hosts) expect(await isInner(new URL(`http://${host}/`)), host).toBe(expected);
 });
 
 it('a name is inner where one of its addresses is, and not where it has none', async () => {

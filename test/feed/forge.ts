@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** A release as a forge keeps it, whatever API tells of it. */
@@ -44,6 +43,26 @@ const attached = (origin: string, tag: string, files: readonly string[] = []) =>
 const attachedLinks = (origin: string, tag: string, files: readonly string[] = []) =>
   files.map((name, id) => ({ id, name, url: origin + fileAt(tag, name), link_type: 'other' }));
 
+/** Gitea's entries have the same shape. */
+function gitHubEntry(origin: string, release: Published, id: number) {
+  const { tag, notes = '', draft = false, prerelease = false, publishedAt = date, assets = 0 } = release;
+  return {
+    url: `${origin}/repos/acme/svc/releases/${id}`,
+    html_url: `${origin}/acme/svc/releases/tag/${tag}`,
+    id,
+    author: { login: 'robot', id: 7, type: 'User', site_admin: false },
+    tag_name: tag,
+    target_commitish: 'main',
+    name: tag,
+    draft,
+    prerelease,
+    created_at: date,
+    published_at: draft ? null : publishedAt,
+    assets: [{ name: 'x'.repeat(assets) }, ...attached(origin, tag, release.files)],
+    body: notes,
+  };
+}
+
 /** How a page of each API is asked for and what an entry looks like there, the fields besides ours abridged. */
 const apis = {
   gitHub: {
@@ -52,27 +71,7 @@ const apis = {
     most: 100,
     latest: 'latest',
     etag: true,
-    entry: (
-      origin: string,
-      { tag, notes, draft, prerelease, publishedAt, assets, files }: Published,
-      id: number,
-    ) => ({
-      url: `${origin}/repos/acme/svc/releases/${id}`,
-      html_url: `${origin}/acme/svc/releases/tag/${tag}`,
-      id,
-      author: { login: 'robot', id: 7, type: 'User', site_admin: false },
-      tag_name: tag,
-      target_commitish: 'main',
-      name: tag,
-      draft: draft ?? false,
-      immutable: false,
-      prerelease: prerelease ?? false,
-      created_at: date,
-      published_at: draft ? null : (publishedAt ?? date),
-      assets: [{ name: 'x'.repeat(assets ?? 0) }, ...attached(origin, tag, files)],
-      tarball_url: `${origin}/repos/acme/svc/tarball/${tag}`,
-      body: notes ?? '',
-    }),
+    entry: gitHubEntry,
   },
   gitea: {
     path: '/api/v1/repos/acme/svc/releases',
@@ -80,25 +79,7 @@ const apis = {
     most: 50,
     latest: 'latest',
     etag: false,
-    entry: (
-      origin: string,
-      { tag, notes, draft, prerelease, publishedAt, assets, files }: Published,
-      id: number,
-    ) => ({
-      id,
-      tag_name: tag,
-      target_commitish: 'main',
-      name: tag,
-      body: notes ?? '',
-      url: `${origin}/api/v1/repos/acme/svc/releases/${id}`,
-      html_url: `${origin}/acme/svc/releases/tag/${tag}`,
-      draft: draft ?? false,
-      prerelease: prerelease ?? false,
-      created_at: date,
-      published_at: publishedAt ?? date,
-      author: { id: 7, login: 'robot', is_admin: false },
-      assets: [{ name: 'x'.repeat(assets ?? 0) }, ...attached(origin, tag, files)],
-    }),
+    entry: gitHubEntry,
   },
   gitLab: {
     path: '/api/v4/projects/acme%2Fsvc/releases',
@@ -134,7 +115,7 @@ interface Named {
 }
 
 /** The status lines, headers and bytes of GitHub, Gitea, GitLab and a static file, over one list of releases. */
-export async function startForge(tls?: { key: string; cert: string }) {
+export async function startForge() {
   let published: readonly Published[] = [];
   let most: number | null = null;
   let rootUrl: string | null = null;
@@ -143,7 +124,7 @@ export async function startForge(tls?: { key: string; cert: string }) {
   const replies: Reply[] = [];
 
   const files = new Map<string, Reply>();
-  const answer = (request: IncomingMessage, response: ServerResponse) => {
+  const server = createServer((request, response) => {
     const entry: Seen = {
       path: request.url ?? '',
       headers: request.headers,
@@ -156,8 +137,7 @@ export async function startForge(tls?: { key: string; cert: string }) {
     const reply = replies.shift() ?? serve;
     response.setHeader('date', new Date().toUTCString());
     reply(request, response);
-  };
-  const server = tls ? createSecureServer(tls, answer) : createServer(answer);
+  });
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const url = new URL(request.url ?? '', origin);
@@ -229,7 +209,7 @@ export async function startForge(tls?: { key: string; cert: string }) {
 
   let modified = 'Fri, 20 Nov 2026 08:30:00 GMT';
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   return {
     origin,

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { publisher } from '../provenance/sign.ts';
 import { type Forge, type Published, type Reply, text } from './forge.ts';
 
-export const sha256 = (content: string) => `sha256:${createHash('sha256').update(content).digest('hex')}`;
+export const sha256 = (content: string | Buffer) =>
+  `sha256:${createHash('sha256').update(content).digest('hex')}`;
 
 /** What a release of svc says of itself. */
 export const releaseFile = (version: string, more: object = {}) => ({

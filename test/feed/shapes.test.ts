@@ -56,7 +56,6 @@ describe('releasesOf', () => {
       gitHub('v1.6.0-canary.2', { prerelease: true }),
       ['v1.6.0-canary.2'],
     ],
-    ['a canary tag that is not', gitHub('v1.6.0-canary.2'), ['v1.6.0-canary.2']],
     ['a release to come', gitLab('v1.5.0', { upcoming_release: true }), []],
     [
       'a GitLab that does not know of those yet',
@@ -66,38 +65,26 @@ describe('releasesOf', () => {
     ['no v', gitHub('1.5.0'), []],
     ['a variant', gitHub('v1.5.0-alpine'), []],
     ['another pre-release', gitHub('v1.5.0-rc.1'), []],
-    ['a floating tag', gitHub('latest'), []],
-    ['the channel alone', gitHub('canary'), []],
-    ['another product of the repository', gitHub('chart-v1.5.0'), []],
-    ['space around it', gitHub(' v1.5.0'), []],
     ['a line end after it', gitHub('v1.5.0\n'), []],
     ['numbers that no machine compares', gitHub(`v1.5.${'9'.repeat(30)}`), []],
-    ['an empty tag', gitHub(''), []],
   ])('%s', (_, entry, expected) => {
     expect(versions([entry])).toEqual(expected);
   });
 
   it.each<[string, unknown]>([
     ['null', null],
-    ['a word', 'v1.5.0'],
-    ['a list', ['v1.5.0']],
     ['no tag', gitHub(undefined)],
-    ['a tag that is a number', gitHub(1.5)],
     // Taken for GitLab's shape, a draft would be offered.
     ['a draft that is a word', gitHub('v1.5.0', { draft: 'true' })],
     ['no word about drafts', gitHub('v1.5.0', { draft: undefined })],
-    ['an upcoming release that is a word', gitLab('v1.5.0', { upcoming_release: 'yes' })],
     ['notes that are none', gitHub('v1.5.0', { body: { html: '' } })],
   ])('leaves out one release that does not parse: %s', (_, entry) => {
     expect(versions([entry, gitHub('v1.4.0'), entry])).toEqual(['v1.4.0']);
   });
 
   it.each<[string, unknown]>([
-    ['null', null],
-    ['a word', 'v1.5.0'],
     ['an error of a forge', { message: 'Not Found', documentation_url: 'https://docs.example' }],
     ['releases that are no list', { releases: { 'v1.5.0': {} } }],
-    ['one release', gitHub('v1.5.0')],
     ['the list of tags', [{ name: 'v1.5.0', commit: { sha: 'f8d3d94' } }]],
   ])('refuses what is no list of releases: %s', (_, page) => {
     expect(() => releasesOf(page)).toThrow('the answer is no list of releases');
@@ -111,12 +98,6 @@ describe('releasesOf', () => {
     expect(() => releasesOf(many(5001))).toThrow('it lists more than 5000 releases');
   });
 
-  it('takes none for none', () => {
-    expect(releasesOf([])).toEqual([]);
-    expect(releasesOf({ releases: [] })).toEqual([]);
-    expect(versions([gitHub('nightly')])).toEqual([]);
-  });
-
   it('takes each tag once, the first that is offered', () => {
     const page = [
       gitHub('v1.5.0', { draft: true, body: 'a draft' }),
@@ -128,22 +109,16 @@ describe('releasesOf', () => {
 
   it.each<[unknown, string | null]>([
     ['https://svc.example/v1.5.0?a=b#c', 'https://svc.example/v1.5.0?a=b#c'],
-    ['http://10.0.0.7:3000/v1.5.0', 'http://10.0.0.7:3000/v1.5.0'],
     ['https://svc.example/"><script>', 'https://svc.example/%22%3E%3Cscript%3E'],
     ['javascript:alert(1)', null],
     [' \u0001java\nscript:alert(1)', null],
     ['data:text/html,x', null],
-    ['//svc.example/v1.5.0', null],
-    ['/v1.5.0', null],
-    ['', null],
-    [null, null],
     [`https://svc.example/${'x'.repeat(3000)}`, null],
   ])('takes the page %j as %j', (url, expected) => {
     expect(releasesOf({ releases: [{ version: 'v1.5.0', url }] })[0]?.url).toBe(expected);
   });
 
   it.each<[unknown, string | null]>([
-    ['2026-11-20T08:30:00Z', '2026-11-20T08:30:00.000Z'],
     ['2026-11-20T08:30:00.5+05:30', '2026-11-20T03:00:00.500Z'],
     ['2026-11-20', '2026-11-20T00:00:00.000Z'],
     // In whose time zone?
@@ -151,9 +126,6 @@ describe('releasesOf', () => {
     ['2026-13-20T08:30:00Z', null],
     ['0000-01-01T00:00:00+14:00', null],
     ['9999-12-31T23:00:00-05:00', null],
-    ['yesterday', null],
-    ['1', null],
-    ['', null],
     [null, null],
   ])('takes the time %j as %j', (publishedAt, expected) => {
     expect(releasesOf({ releases: [{ version: 'v1.5.0', publishedAt }] })[0]?.publishedAt).toBe(expected);
@@ -162,10 +134,6 @@ describe('releasesOf', () => {
   it.each<[unknown, string | undefined]>([
     ['v1.5.0', 'v1.5.0'],
     ['v1.6.0-canary.3', 'v1.6.0-canary.3'],
-    ['1.5.0', undefined],
-    ['>=1.5', undefined],
-    ['latest', undefined],
-    ['', undefined],
     [null, undefined],
   ])('takes what a static file says of the oldest version, %j, as %j', (requires, expected) => {
     expect(releasesOf({ releases: [{ version: 'v2.0.0', requires }] })[0]?.requires).toBe(expected);

@@ -12,13 +12,9 @@ describe('waitAfter', () => {
   it.each<[string, number, Record<string, string>, number | null]>([
     ['seconds', 429, { 'retry-after': '120' }, 120],
     ['seconds of a secondary limit', 403, { 'retry-after': '60' }, 60],
-    ['an engine room in repair', 503, { 'retry-after': '3600' }, 3600],
     ['a date', 429, { 'retry-after': 'Sat, 21 Nov 2026 10:05:00 GMT' }, 300],
-    ['a date that is over', 429, { 'retry-after': 'Sat, 21 Nov 2026 09:00:00 GMT' }, 0],
     ['more than a day', 429, { 'retry-after': '9999999' }, 86_400],
-    ['a date in another year', 503, { 'retry-after': 'Sun, 21 Nov 2027 10:05:00 GMT' }, 86_400],
     ['GitHub', 403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(1800) }, 1800],
-    ['GitHub, as 429', 429, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(1800) }, 1800],
     ['GitLab', 429, { 'ratelimit-remaining': '0', 'ratelimit-reset': at(45) }, 45],
     [
       'both: Retry-After is what was said last',
@@ -27,18 +23,15 @@ describe('waitAfter', () => {
       10,
     ],
     ['a reset that is over', 403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(-5) }, 0],
-    ['a reset beyond a day', 403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(1e6) }, 86_400],
     [
       'a bad token, with requests left',
       403,
       { 'x-ratelimit-remaining': '9', 'x-ratelimit-reset': at(9) },
       null,
     ],
-    ['no reset', 403, { 'x-ratelimit-remaining': '0' }, null],
     ['a 403 alone', 403, {}, null],
     ['a 429 alone', 429, {}, 60],
     ['a 503 alone', 503, {}, null],
-    ['nonsense', 403, { 'retry-after': 'soon' }, null],
     [
       'nonsense beside a reset',
       403,
@@ -46,7 +39,6 @@ describe('waitAfter', () => {
       7,
     ],
     ['a success', 200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(1800) }, null],
-    ['not found', 404, { 'retry-after': '120' }, null],
     // Of a forge whose clock is ten minutes ahead.
     ['a date by its own clock', 429, { date: clock, 'retry-after': 'Sat, 21 Nov 2026 10:15:00 GMT' }, 300],
     [
@@ -55,7 +47,6 @@ describe('waitAfter', () => {
       { date: clock, 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': at(900) },
       300,
     ],
-    ['seconds, whatever the date', 429, { date: clock, 'retry-after': '120' }, 120],
     ['a date that is none', 429, { date: 'now', 'retry-after': 'Sat, 21 Nov 2026 10:05:00 GMT' }, 300],
   ])('%s (%i)', (_, status, headers, seconds) => {
     const wait = waitAfter({ status, headers: new Headers(headers) });

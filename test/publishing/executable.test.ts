@@ -10,18 +10,19 @@ const anna = publisher();
 const asset = `svc-linux-${process.arch === 'arm64' ? 'arm64' : 'amd64'}`;
 
 let directory = '';
-/** Two releases of it, as files. */
+/** A release of it, as a file. */
 let old = '';
-let fresh = '';
+/** A newer one: to whoever replaces it, it is a program that prints its version. */
+const fresh = '#!/bin/sh\necho svc v1.5.0\n';
 let rig: Rig;
 /** The old one, where somebody has installed it. */
 let svc = '';
 
 beforeAll(async () => {
-  // Each is larger than 100 MB: the directory for temporary files may be in memory.
+  // It is larger than 100 MB: the directory for temporary files may be in memory.
   await mkdir(join(root, '.cache'), { recursive: true });
   directory = await mkdtemp(join(root, '.cache/executable-'));
-  [old, fresh] = await Promise.all([executable('v1.4.2'), executable('v1.5.0')]);
+  old = await executable('v1.4.2');
 });
 afterAll(() => rm(directory, { recursive: true }));
 
@@ -65,8 +66,7 @@ describe.skipIf(process.platform !== 'linux')('the client as a single executable
   });
 
   it('replaces itself by the one of a newer release, which is proven, by whatever link it is run', async () => {
-    const bytes = await readFile(fresh);
-    const files = { [asset]: bytes, 'svc.mjs': 'the other client' };
+    const files = { [asset]: fresh, 'svc.mjs': 'the other client' };
     rig.publish('v1.5.0', { ...files, ...proofOf({ files, by: anna }) });
     const link = join(rig.directory, 'svc');
     await symlink(svc, link);
@@ -75,22 +75,17 @@ describe.skipIf(process.platform !== 'linux')('the client as a single executable
       stdout: expect.stringMatching(/^Downloading .*\n✓ svc was updated: v1\.4\.2 → v1\.5\.0$/s),
       stderr: '',
     });
-    expect((await readFile(svc)).equals(bytes)).toBe(true);
-    expect(await run(['--version'], link)).toMatchObject({ stdout: 'svc v1.5.0' });
-    expect((await run(['update'])).stdout).toBe('svc v1.5.0 is the newest on stable.');
+    expect(await readFile(svc, 'utf8')).toBe(fresh);
     expect(await readdir(join(directory, 'bin'))).toEqual(['svc']);
   });
 
   it('takes no other program, and none that another has signed', async () => {
-    const bytes = await readFile(fresh);
-    const publish = (files: Record<string, string | Buffer>, by = anna) =>
+    const publish = (files: Record<string, string>, by = anna) =>
       rig.publish('v1.5.0', { ...files, ...proofOf({ files, by }) });
     publish({ 'svc.mjs': 'the other client' });
     expect((await run(['update'])).stderr).toContain(`v1.5.0 has no file ${asset}.`);
-    publish({ [asset]: bytes }, publisher());
+    publish({ [asset]: fresh }, publisher());
     expect((await run(['update'])).stderr).toContain('signed by none of the keys that are trusted');
-    publish({ [asset]: '#!/bin/sh\necho svc v1.4.9\n' });
-    expect((await run(['update'])).stderr).toContain('--version printed "svc v1.4.9"');
     expect((await readFile(svc)).equals(await readFile(old))).toBe(true);
   });
 

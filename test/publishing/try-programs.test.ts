@@ -39,7 +39,6 @@ test("programs of the image's own machine alone", async () => {
 });
 
 test.each([
-  ['a program', program('usr/bin/tar', other)],
   ['a library', program('usr/lib/libacl.so.1', other)],
   ['what nobody may start by itself', { ...program('usr/lib/addon.node', other), mode: 0o644 }],
 ])('%s of another machine', async (_, entry) => {

@@ -23,22 +23,14 @@ function offered(running: string, channel: Channel, published: readonly string[]
 describe('channelOf', () => {
   it.each([
     ['v1.6.0', 'stable'],
-    ['v0.0.0', 'stable'],
     ['v1.6.0-canary.2', 'canary'],
-    ['v1.6.0-canary.10', 'canary'],
     ['1.6.0', null],
-    ['1.6.0-canary.2', null],
     ['v1.6.0-alpine', null],
-    ['v1.6.0-canary.2-alpine', null],
     ['v1.6.0-rc.1', null],
-    ['v1.6.0-canary', null],
     ['v1.6.0-canary.02', null],
     ['v1.6', null],
-    ['V1.6.0', null],
     ['v1.6.0\n', null],
-    ['canary', null],
     ['latest', null],
-    ['', null],
   ])('%j: %s', (version, expected) => {
     expect(channelOf(version)).toBe(expected);
   });
@@ -54,27 +46,14 @@ describe('the moves between channels', () => {
     ['a fix of an old line came last', 'v1.5.0', 'stable', [...all, 'v1.4.3'], null],
     ['ten comes after nine', 'v1.5.9', 'stable', ['v1.5.9', 'v1.5.10'], 'v1.5.10'],
     ['canary.10 after canary.9', 'v1.6.0-canary.9', 'canary', all, 'v1.6.0-canary.10'],
-    ['canary.10 after canary.2', 'v1.6.0-canary.2', 'canary', all, 'v1.6.0-canary.10'],
     ['canary.9 is behind canary.10', 'v1.6.0-canary.10', 'canary', ['v1.6.0-canary.9'], null],
-    ['canary.2 is behind canary.10', 'v1.6.0-canary.10', 'canary', ['v1.6.0-canary.2'], null],
-    ['the newest canary runs', 'v1.6.0-canary.10', 'canary', all, null],
-    [
-      'the canary of the release after',
-      'v1.6.0-canary.10',
-      'canary',
-      [...all, 'v1.7.0-canary.0'],
-      'v1.7.0-canary.0',
-    ],
     // From stable to canary.
     ['to the canary of the next release', 'v1.5.0', 'canary', all, 'v1.6.0-canary.10'],
     ['the release is ahead of its canaries', 'v1.6.0', 'canary', [...all, 'v1.6.0'], null],
-    ['the newest release is ahead of every canary', 'v1.7.0', 'canary', all, null],
     ['no canary is published', 'v1.4.2', 'canary', ['v1.4.2', 'v1.5.0'], null],
     // From canary to stable.
     ['nothing while stable is behind', 'v1.6.0-canary.2', 'stable', all, null],
-    ['nothing for a fix of what is behind', 'v1.6.0-canary.2', 'stable', [...all, 'v1.5.1'], null],
     ['the release of the running canary', 'v1.6.0-canary.2', 'stable', [...all, 'v1.6.0'], 'v1.6.0'],
-    ['the same from its last canary', 'v1.6.0-canary.10', 'stable', [...all, 'v1.6.0'], 'v1.6.0'],
     [
       'nothing while only that of another canary is out',
       'v1.7.0-canary.0',
@@ -85,18 +64,12 @@ describe('the moves between channels', () => {
     ['its fix, where the release itself was missed', 'v1.6.0-canary.10', 'stable', ['v1.6.1'], 'v1.6.1'],
     // What runs and what is published may be of any shape.
     ["a build of one's own", 'dev', 'stable', all, null],
-    ['a floating tag', 'latest', 'stable', all, null],
-    ['the other one', 'canary', 'canary', all, null],
     ["somebody's release candidate", 'v1.4.0-rc.1', 'stable', all, null],
-    ['nothing', '', 'stable', all, null],
     ['without its v', '1.4.2', 'stable', all, 'v1.5.0'],
-    ['a canary without its v', '1.6.0-canary.9', 'canary', all, 'v1.6.0-canary.10'],
     ['a variant', 'v1.4.2-alpine', 'stable', all, 'v1.5.0'],
-    ['a variant of the newest', 'v1.5.0-alpine', 'stable', all, null],
     ['a variant of a canary', 'v1.6.0-canary.9-alpine', 'canary', all, 'v1.6.0-canary.10'],
     ['published without a v', 'v1.4.2', 'stable', ['1.5.0'], null],
     ['published as a variant', 'v1.4.2', 'stable', ['v1.5.0-alpine'], null],
-    ['published as a candidate', 'v1.4.2', 'stable', ['v1.5.0-rc.1'], null],
     ['nothing published', 'v1.4.2', 'stable', [], null],
   ])('%s: %s on %s', (_, running, channel, published, expected) => {
     expect(offered(running, channel, published)).toBe(expected);
@@ -104,33 +77,13 @@ describe('the moves between channels', () => {
   });
 });
 
-describe('isAhead', () => {
-  it.each([
-    ['v1.6.0', 'v1.6.0', false],
-    ['latest', 'v1.6.0', false],
-    ['canary', 'v1.6.0', false],
-    ['1.7.0', 'v1.6.0', false],
-    ['', '', false],
-  ])('%j of %j: %s', (version, running, expected) => {
-    expect(isAhead(version, running)).toBe(expected);
-  });
-});
-
 describe('isTarget', () => {
   it.each(['v1.5.0', 'v1.5.0-canary.1', 'canary'])('%s is one', (text) => expect(isTarget(text)).toBe(true));
 
-  it.each([
-    '',
-    '1.5.0',
-    'latest',
-    'v1.5',
-    'v1.5.0-alpine',
-    'v01.5.0',
-    'v1.5.0\n',
-    ' v1.5.0',
-    'Canary',
-    'v99999999999999999999.0.0',
-  ])('%j is none', (text) => expect(isTarget(text)).toBe(false));
+  it.each(['1.5.0', 'latest', 'v1.5', 'v1.5.0-alpine', 'v1.5.0\n', 'v99999999999999999999.0.0'])(
+    '%j is none',
+    (text) => expect(isTarget(text)).toBe(false),
+  );
 });
 
 describe('targetFor', () => {
@@ -168,26 +121,5 @@ describe('newestOn', () => {
         );
       }),
     );
-  });
-
-  it.each(channels)('does not depend on the order: %s', (channel) => {
-    const shuffled = published.chain((tags) =>
-      fc.tuple(
-        fc.constant(tags),
-        fc.shuffledSubarray(tags, { minLength: tags.length, maxLength: tags.length }),
-      ),
-    );
-    fc.assert(
-      fc.property(shuffled, ([tags, others]) => {
-        expect(newestOn(channel, others.map(release))).toEqual(newestOn(channel, tags.map(release)));
-      }),
-    );
-  });
-
-  it('leaves the list as it is', () => {
-    const list = ['v1.4.2', 'v1.6.0', 'v1.5.0'].map(release);
-    const before = [...list];
-    newestOn('stable', list);
-    expect(list).toEqual(before);
   });
 });

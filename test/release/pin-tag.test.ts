@@ -1,20 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parsePinTag, statedVersion, versionOfLabel, versionRange } from '../../src/release/pin-tag.ts';
-import { parseTag } from '../../src/release/tag.ts';
 
 describe('parsePinTag', () => {
   // As the products publish them: Home Assistant, authentik, Paperless-ngx, n8n, Nextcloud, Immich, Plausible, Gitea,
   // Pi-hole, BookStack, WordPress, GitLab, Sonarr, SonarQube, Collabora.
   it.each([
     ['2025.8.4', '2025.8.4', '', ''],
-    ['2025.10.1', '2025.10.1', '', ''],
     ['2.20.1', '2.20.1', '', ''],
-    ['1.119.2', '1.119.2', '', ''],
     ['32.0.1-apache', '32.0.1', '', '-apache'],
     ['v2.2.0', '2.2.0', 'v', ''],
     ['v2.2.0-cuda', '2.2.0', 'v', '-cuda'],
-    ['v3.0.1', '3.0.1', 'v', ''],
     ['1.24.6-rootless', '1.24.6', '', '-rootless'],
     ['2025.08.0', '2025.08.0', '', ''],
     ['v25.07.1', '25.07.1', 'v', ''],
@@ -73,8 +69,6 @@ describe('parsePinTag', () => {
   it.each([
     'edge',
     'main',
-    'nightly',
-    'beta',
     'release-11',
     'release-10.11-rc1',
     'alpine-3.20',
@@ -93,7 +87,6 @@ describe('parsePinTag', () => {
     '2025-10-15',
     // SearXNG: whatever the commit begins with.
     '2025.10.12-f00ba4e1d',
-    '2025.10.12-a1b2c3d4e',
     '2025.10.12-12345678a',
     'main-2025.10.12',
     '20251015',
@@ -102,30 +95,15 @@ describe('parsePinTag', () => {
     '1.2.3-20251015',
     'jammy-20251015',
     '2.1.0-ls47',
-    'v2.1.0-alpine-ls47',
-    'version-2.1.0-ls47',
-    '1.2.3-jammy-20251015',
     '6.5.1-12',
     '1.42.1.10060-4e8b05daf',
     'v1.2.3-rc.1',
     '2025.10.0b3',
     '1.2.3.4.5.6',
-    'sha-1a2b3c4',
     '1a2b3c4d5e6f',
     '99999999999999999999.0.0',
   ])('%s has no version', (text) => {
     expect(parsePinTag(text)).toEqual({ kind: 'unversioned', text });
-  });
-
-  it('reads what the strict reading knows in the same way', () => {
-    const tag = fc
-      .tuple(fc.constantFrom('', 'v'), fc.nat(3000), fc.nat(50), fc.nat(50), fc.constantFrom('', '-alpine'))
-      .map(([v, x, y, z, suffix]) => `${v}${x}.${y}.${z}${suffix}`);
-    fc.assert(
-      fc.property(fc.oneof(tag, fc.constantFrom('latest', 'canary', 'v1.6.0-canary.2')), (text) => {
-        expect(parsePinTag(text)).toEqual(parseTag(text));
-      }),
-    );
   });
 
   it('gives back what it has taken apart, whatever it is', () => {
@@ -169,15 +147,12 @@ it.each([
   ['1.2.3-beta2', '1.2.3-beta2'],
   ['2.1.0-ls47', '2.1.0'],
   ['2025.10', '2025.10'],
-  ['12-alpine', '12'],
   ['2025-10-15', '2025'],
   ['postgresql-v2.16.0', '2.16.0'],
   ['version-6.1.21-ls12', '6.1.21'],
   // Of two numbers behind a word nobody knows what they are of.
   ['alpine-3.20', 'alpine'],
   ['release-10.11', 'release'],
-  ['release-cuda', 'release'],
-  ['latest', 'latest'],
   ['', ''],
 ])('%j states %j', (tag, version) => expect(statedVersion(tag)).toBe(version));
 

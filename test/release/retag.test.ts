@@ -26,48 +26,32 @@ describe('retag', () => {
   it.each([
     ['v1.4.2', 'v1.5.0', '→ v1.5.0'],
     ['1.4.2', 'v1.5.0', '→ 1.5.0'],
-    ['v1.4.2', '1.5.0', '→ v1.5.0'],
     ['v1.4.2-alpine', 'v1.5.0', '→ v1.5.0-alpine'],
-    ['1.4.2-alpine', 'v1.5.0', '→ 1.5.0-alpine'],
     ['v1.6.0-canary.2', 'v1.6.0', '→ v1.6.0'],
-    ['1.6.0-canary.2-alpine', 'v1.6.0', '→ 1.6.0-alpine'],
     ['canary', 'v1.5.0', '→ v1.5.0'],
     ['v1.4.2', 'canary', '→ canary'],
-    ['1.4.2-alpine', 'canary', '→ canary'],
     ['latest', 'canary', '→ canary'],
-    ['canary', 'canary', '→ canary'],
     ['latest', 'v1.5.0', 'stays'],
     ['main', 'v1.5.0', 'stays'],
-    ['main', 'canary', 'stays'],
-    ['2025.8.3', '2025.8.4', '→ 2025.8.4'],
     ['2025.08.0', '2025.08.1', '→ 2025.08.1'],
     ['31.0.9-apache', '32.0.1', '→ 32.0.1-apache'],
-    ['31.0.9-apache', 'v32.0.1', '→ 32.0.1-apache'],
     ['31.0.9-apache', '32.0.1-apache', '→ 32.0.1-apache'],
     ['31.0.9-apache', '32.0.1-fpm', 'variant'],
     ['31.0.9', '32.0.1-apache', 'variant'],
     ['31-apache', '32.0.1-fpm', 'variant'],
     ['4.0.15.2941', '4.0.16.2944', '→ 4.0.16.2944'],
     ['4.0.15.2941', '4.0.16', 'short'],
-    ['2025.8.3', '2025.9', 'short'],
     ['31.0.9-apache', '32', 'short'],
-    ['1', '2', '→ 2'],
     ['1', '2.5.1', '→ 2'],
     ['v2', 'v3.0.1', '→ v3'],
-    ['v2', '3', '→ v3'],
-    ['2025.10', '2025.11', '→ 2025.11'],
     ['2025.10', '2025.11.2', '→ 2025.11'],
     ['2025.12', '2026.1.0', '→ 2026.1'],
-    ['31-apache', '32', '→ 32-apache'],
     ['31-apache', '32.0.1', '→ 32-apache'],
     ['31-apache', '32-apache', '→ 32-apache'],
     ['2', '2.5.1', 'stays'],
-    ['2', '2', 'stays'],
     ['2025.10', '2025.10.3', 'stays'],
     ['2025.10', '2025.9.4', 'older'],
-    ['3', '2.9.9', 'older'],
     ['2.5', '3', 'short'],
-    ['2025.10', '2025', 'short'],
     ['2', 'canary', 'stays'],
     ['stable', '2025.8.4', 'stays'],
     ['release-cuda', 'v2.2.0', 'stays'],
@@ -75,19 +59,16 @@ describe('retag', () => {
     ['postgresql-v2.15.1', '2.16.0', '→ postgresql-v2.16.0'],
     ['postgresql-v2.15.1', 'postgresql-v2.16.0', '→ postgresql-v2.16.0'],
     ['postgresql-v2.15.1', 'mysql-v2.16.0', 'variant'],
-    ['v2.15.1', 'mysql-v2.16.0', 'variant'],
     ['latest', 'mysql-v2.16.0', 'variant'],
     ['alpine-7.0.5', '7.2', 'short'],
     ['release-10.11', '10.12', '→ release-10.12'],
     ['release-10.11', 'release-11.0', '→ release-11.0'],
-    ['release-10.11', 'v11.0.2', '→ release-11.0'],
     ['release-10.11', '10.11.4', 'stays'],
     ['release-10.11', '10.10.9', 'older'],
     ['release-10.11', '11', 'short'],
     ['release-10.11', 'version-11.0', 'variant'],
     ['2025.10.12-f00ba4e1d', '2025.11.3', 'unversioned'],
     ['RELEASE.2025-10-15T17-29-55Z', 'v1.0.0', 'unversioned'],
-    ['2.1.0-ls47', '2.2.0', 'unversioned'],
     ['2025-10-15', '2025.11.1', 'unversioned'],
   ])('%s, with the target %s: %s', (from, to, expected) => {
     expect(moved(from, to)).toBe(expected);
@@ -129,12 +110,6 @@ describe('retag', () => {
         // It covers the target: asked for once more, it stays.
         expect(retag(next, goal(to))).toEqual({ kind: 'stays' });
       }),
-    );
-  });
-
-  it('never fails, whatever the tag', () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => typeof retag(parsePinTag(text), goal('v1.0.0')).kind === 'string'),
     );
   });
 });

@@ -4,11 +4,8 @@ import { parseTarget } from '../../src/release/target.ts';
 describe('parseTarget', () => {
   it.each([
     ['v1.5.0', '1.5.0', ''],
-    ['1.5.0', '1.5.0', ''],
-    ['2025.8.4', '2025.8.4', ''],
     ['2025.08.4', '2025.08.4', ''],
     ['32.0.1-apache', '32.0.1', '-apache'],
-    ['v1.144.1', '1.144.1', ''],
     ['4.0.16.2944', '4.0.16.2944', ''],
     ['2025.11', '2025.11', ''],
     ['32-apache', '32', '-apache'],
@@ -40,36 +37,27 @@ describe('parseTarget', () => {
     },
   );
 
-  it.each([
-    'RELEASE.2025-10-15T17-29-55Z',
-    '2025-10-15',
-    '20251015',
-    '2.1.0-ls47',
-    '6.5.1-12',
-    '2025.11.3-a1b2c3d4e',
-    '2025.11.3-f00ba4e1d',
-  ])('%s has no version', (tag) => {
-    expect(parseTarget(tag)).toEqual({ kind: 'unversioned', tag });
-  });
+  it.each(['RELEASE.2025-10-15T17-29-55Z', '2025-10-15', '2.1.0-ls47', '2025.11.3-a1b2c3d4e'])(
+    '%s has no version',
+    (tag) => {
+      expect(parseTarget(tag)).toEqual({ kind: 'unversioned', tag });
+    },
+  );
 
   it.each([
     '',
     'abc def',
     '1.2.3.4.5.6',
     '$(reboot)',
-    '`id`',
     'v1.5.0;ls',
     'v1.5.0\n',
-    ' v1.5.0',
     '-v1.5.0',
     'svc:v1.5.0',
     'v1.5.0@sha256:00',
     'v1.5.0-canary.1',
     'v1.5.0-rc.1',
-    'v1.5.0-beta-1a2b3c4',
     '2025.10.0-beta1',
     'v1.2.3+build',
-    '…',
     'a'.repeat(129),
   ])('%j is none', (text) => {
     expect(parseTarget(text)).toBeNull();

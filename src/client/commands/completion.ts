@@ -20,15 +20,12 @@ export const completion: Command = {
 
 /** The word by which the script asks the client; behind it are the words before the one that is being typed. */
 export const askForOffers = '__complete';
-/** The answer where a file comes next, which bash completes itself. */
-const files = ':files';
 
 /** What may come next behind the words, one a line, with what it is behind a tab. */
 export function offersAfter(words: readonly string[], commands: readonly Command[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
   const option = command?.options.find(({ name, value }) => value && `--${name}` === previous);
-  if (/^[\d&]*(?:>>?|<)$/.test(previous)) return files;
   if (option) return (option.choices ?? []).join('\n');
   const options = command?.options.map(({ name, help }) => `--${name}\t${help}`) ?? [];
   if (command) return [...(command.arguments?.[0]?.choices ?? []), ...options, '--help'].join('\n');
@@ -50,9 +47,8 @@ export function completionForBash(): string {
 ${own}() {
   local next
   next=$(${program} ${askForOffers} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)
-  if [[ $next == ${files} ]]; then compopt -o default; return; fi
   COMPREPLY=($(compgen -W "$(cut -f1 <<<"$next")" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -F ${own} ${program}
+complete -o default -F ${own} ${program}
 `;
 }

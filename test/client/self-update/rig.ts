@@ -1,36 +1,41 @@
-import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { type BuildOptions, build } from 'esbuild';
 import { execa } from 'execa';
-import { type Api, type Forge, type Reply, startForge, text } from '../../feed/forge.ts';
+import { type Reply, startForge, text } from '../../feed/forge.ts';
+import { releaseFile, sha256 } from '../../feed/proofs.ts';
 import type { publisher } from '../../provenance/sign.ts';
 
 const entry = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url));
 
 /** The text of the client's one file, as a release of that version has it that was built with a trust, or without one. */
-export async function clientOf(version: string, trust?: string): Promise<string> {
-  const { outputFiles } = await build({
+export const clientOf = (version: string, trust?: string): Promise<string> =>
+  bundled({
     entryPoints: [entry],
-    bundle: true,
-    platform: 'node',
-    target: 'node22',
-    format: 'esm',
-    write: false,
     define: {
       'process.env.SVC_UPDATER_BUILD_VERSION': JSON.stringify(version.replace(/^v/, '')),
       'process.env.SVC_UPDATER_BUILD_TRUST': JSON.stringify(trust) ?? 'undefined',
     },
+  });
+
+export async function bundled(options: BuildOptions): Promise<string> {
+  const { outputFiles } = await build({
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
     banner: {
       js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
     },
+    ...options,
+    write: false,
   });
   return outputFiles[0]?.text ?? '';
 }
 
-export const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
+/** Files of a release by their names. */
+export type Files = Readonly<Record<string, string | Buffer>>;
 
 /** What a release says of itself, and who has signed it. */
 export interface Proof {
@@ -43,39 +48,24 @@ export interface Proof {
 
 /** The two files of a release that prove the others. */
 export function proofOf({ version = 'v1.5.0', product = 'svc', files, by }: Proof) {
-  const told = JSON.stringify({
-    ...{ format: 1, product, version, channel: 'stable', publishedAt: '2026-11-20T08:00:00Z', images: {} },
-    files: Object.fromEntries(
-      Object.entries(files).map(([name, bytes]) => [name, `sha256:${sha256(bytes)}`]),
-    ),
-  });
+  const sums = Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, sha256(bytes)]));
+  const told = JSON.stringify(releaseFile(version, { product, images: {}, files: sums }));
   return { 'release.json': told, 'release.json.sigstore.json': by.sign(Buffer.from(told)) };
 }
 
-/** Files of a release by their names. */
-export type Files = Readonly<Record<string, string | Buffer>>;
-
-export interface Result {
-  exitCode: number | undefined;
-  stdout: string;
-  stderr: string;
-  signal?: string | undefined;
-}
-
 /** A directory with a client of v1.4.2 in it, and a forge. */
-export async function startRig(client: string, tls?: { key: string; cert: string }) {
-  const forge: Forge = await startForge(tls);
+export async function startRig(client: string) {
+  const forge = await startForge();
   const directory = await mkdtemp(join(tmpdir(), 'svc-update-'));
   const bin = join(directory, 'bin');
   await mkdir(bin);
   const svc = join(bin, 'svc.mjs');
   await writeFile(svc, client);
   await chmod(svc, 0o755);
-  let api: Api = 'gitHub';
 
   const start = (args: readonly string[], env: Record<string, string> = {}, file = svc, uid?: number) =>
     execa(process.execPath, [file, 'update', ...args], {
-      env: { SVC_FEED: forge.address(api), ...env },
+      env: { SVC_FEED: forge.address('gitHub'), ...env },
       reject: false,
       ...(uid === undefined ? {} : { uid, gid: uid }),
       stdin: 'ignore',
@@ -89,12 +79,11 @@ export async function startRig(client: string, tls?: { key: string; cert: string
     directory,
     bin,
     svc,
-    useApi(name: Api) {
-      api = name;
-    },
     /** A release with its files and their sums. */
     publish(tag: string, files: Files, replies: Readonly<Record<string, Reply>> = {}) {
-      const sums = Object.entries(files).map(([name, bytes]) => `${sha256(bytes)}  ${name}\n`);
+      const sums = Object.entries(files).map(
+        ([name, bytes]) => `${sha256(bytes).slice('sha256:'.length)}  ${name}\n`,
+      );
       const all: Files = { ...files, SHA256SUMS: sums.join('') };
       forge.publish({ tag: 'v1.4.2' }, { tag, prerelease: tag.includes('-'), files: Object.keys(all) });
       for (const [name, bytes] of Object.entries(all))
@@ -104,13 +93,8 @@ export async function startRig(client: string, tls?: { key: string; cert: string
         );
     },
     start,
-    async run(
-      args: readonly string[],
-      env?: Record<string, string>,
-      file?: string,
-      uid?: number,
-    ): Promise<Result> {
-      const { exitCode, stdout, stderr, signal } = await start(args, env, file, uid);
+    async run(...typed: Parameters<typeof start>) {
+      const { exitCode, stdout, stderr, signal } = await start(...typed);
       const plain = (lines: string) =>
         lines
           .replaceAll(directory, 'DIR')

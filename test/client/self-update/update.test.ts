@@ -1,8 +1,10 @@
-import { chmod, chown, copyFile, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { npmCommand } from '../../../src/client/self-update/client-file.ts';
-import type { Api } from '../../feed/forge.ts';
+import { download, type Limits } from '../../../src/client/self-update/download.ts';
+import { sumsFor } from '../../../src/client/self-update/published.ts';
+import { endless, json, type Reply, silence, startForge, text } from '../../feed/forge.ts';
 import { clientOf, type Rig, startRig } from './rig.ts';
 
 let old = '';
@@ -20,11 +22,18 @@ afterEach(() => rig.close());
 const isRoot = process.geteuid?.() === 0;
 
 describe('svc update', () => {
-  it.each<Api>(['gitHub', 'gitea', 'gitLab', 'static'])('replaces itself from %s', async (api) => {
-    rig.useApi(api);
+  it('replaces itself', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': fresh });
-    const done = { exitCode: 0, stdout: '✓ svc was updated: v1.4.2 → v1.5.0', stderr: '', signal: undefined };
-    expect(await rig.run([])).toEqual(done);
+    const { exitCode, stdout, stderr } = await rig.start([]);
+    expect([exitCode, stderr, stdout.split('\n')]).toEqual([
+      0,
+      '',
+      [
+        'svc.mjs is checked only against SHA256SUMS: this build trusts no key.',
+        'Downloading svc.mjs v1.5.0',
+        '✓ svc was updated: v1.4.2 → v1.5.0',
+      ],
+    ]);
     expect(await rig.read(rig.svc)).toBe(fresh);
     expect(await rig.names()).toEqual(['svc.mjs']);
     expect(await rig.run([])).toMatchObject({ exitCode: 0, stdout: 'svc v1.5.0 is the newest on stable.' });
@@ -39,7 +48,6 @@ describe('svc update', () => {
   });
 
   it('never downgrades', async () => {
-    rig.publish('v1.3.9', { 'svc.mjs': fresh });
     rig.forge.publish({ tag: 'v1.3.9', files: ['svc.mjs', 'SHA256SUMS'] });
     const stdout = 'svc v1.4.2 was not changed: it is newer than v1.3.9, the newest on stable.';
     expect(await rig.run([])).toMatchObject({ exitCode: 0, stdout });
@@ -67,7 +75,7 @@ describe('svc update', () => {
 
   it('has the old or the new file in place whenever it is killed', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': fresh });
-    const states = new Set<string>();
+    const states = new Set<'old' | 'new'>();
     for (let step = 0; ; step++) {
       await writeFile(rig.svc, old);
       const { exitCode, signal } = await rig.run([], {
@@ -86,56 +94,190 @@ describe('svc update', () => {
     await writeFile(rig.svc, old);
     expect(await rig.run([])).toMatchObject({ exitCode: 0 });
   });
+
+  it('is cancelled by a signal before the rename', async () => {
+    const reached = Promise.withResolvers<void>();
+    const half: Reply = (_, response) => response.write(fresh.slice(0, 3000), () => reached.resolve());
+    rig.publish('v1.5.0', { 'svc.mjs': fresh }, { 'svc.mjs': half });
+    const running = rig.start([]);
+    await reached.promise;
+    running.kill('SIGHUP');
+    const { stderr, exitCode } = await running;
+    expect(stderr).toContain('Cancelled. Nothing was changed at ');
+    expect([exitCode, await rig.read(rig.svc), await rig.names()]).toEqual([129, old, ['svc.mjs']]);
+  });
 });
 
 describe('a file that svc update does not replace', () => {
   it.each([
-    ['/usr/lib/node_modules/svc-updater/dist/svc.mjs', 'npm install --global svc-updater@latest'],
-    ['/home/a/.nvm/versions/node/v24/lib/node_modules/@acme/svc/x', 'npm install --global @acme/svc@latest'],
+    ['/usr/lib/node_modules/@acme/svc/dist/svc.mjs', 'npm install --global @acme/svc@latest'],
     ['/srv/web/node_modules/a/node_modules/svc/svc.mjs', 'npm install --prefix /srv/web svc@latest'],
     ['/usr/local/bin/svc', null],
   ])('%s: %s', (path, command) => {
     expect(npmCommand(path)).toBe(command);
   });
 
-  it('is one that npm has installed', async () => {
+  it('is one that npm has installed, also behind a link', async () => {
     const folder = join(rig.directory, 'lib/node_modules/svc-updater/dist');
     await mkdir(folder, { recursive: true });
-    const file = join(folder, 'svc.mjs');
-    await copyFile(rig.svc, file);
+    await copyFile(rig.svc, join(folder, 'svc.mjs'));
     const link = join(rig.bin, 'svc');
-    await symlink(file, link);
-    expect(await rig.run([], {}, link)).toMatchObject({
-      exitCode: 3,
-      stderr:
-        'DIR/lib/node_modules/svc-updater/dist/svc.mjs was installed by npm.\nNext: npm install --global svc-updater@latest',
-    });
-    expect(await rig.read(file)).toBe(old);
-    expect(rig.forge.seen).toEqual([]);
+    await symlink(join(folder, 'svc.mjs'), link);
+    const stderr =
+      'DIR/lib/node_modules/svc-updater/dist/svc.mjs was installed by npm.\nNext: npm install --global svc-updater@latest';
+    expect(await rig.run([], {}, link)).toMatchObject({ exitCode: 3, stderr });
+    expect([await rig.read(link), rig.forge.seen]).toEqual([old, []]);
   });
 
   it.skipIf(!isRoot)('is one that this user may not replace', async () => {
     await chmod(rig.directory, 0o755);
     await chmod(rig.bin, 0o777);
-    const run = async () => {
-      const { exitCode, stderr } = await rig.run([], {}, rig.svc, 65534);
-      return [exitCode, stderr];
-    };
-    expect(await run()).toEqual([
-      3,
+    const expectRefusal = async (stderr: string) =>
+      expect(await rig.run([], {}, rig.svc, 65534)).toMatchObject({ exitCode: 3, stderr });
+    await expectRefusal(
       'DIR/bin/svc.mjs belongs to another user (uid 0).\nNext: run it as that user, or as root: sudo.',
-    ]);
+    );
     await chmod(rig.bin, 0o755);
     await chown(rig.svc, 65534, 65534);
-    expect(await run()).toEqual([
-      3,
+    await expectRefusal(
       'DIR/bin/svc.mjs cannot be replaced: permission was denied.\nNext: run it as the owner of DIR/bin, or as root: sudo.',
-    ]);
+    );
   });
 
   it('is a development build', async () => {
     await writeFile(rig.svc, await clientOf('dev'));
+    const stderr = expect.stringContaining('is a development build (vdev).');
+    expect(await rig.run([])).toMatchObject({ exitCode: 3, stderr });
+  });
+
+  it('is one that another process has replaced in the meantime', async () => {
+    const replace: Reply = async (_, response) => {
+      await writeFile(`${rig.svc}.mine`, '// mine');
+      await rename(`${rig.svc}.mine`, rig.svc);
+      response.end(fresh);
+    };
+    rig.publish('v1.5.0', { 'svc.mjs': fresh }, { 'svc.mjs': replace });
     const { exitCode, stderr } = await rig.run([]);
-    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('is a development build (vdev).')]);
+    expect(stderr).toContain('Nothing was changed: another process has replaced DIR/bin/svc.mjs.');
+    expect([exitCode, await rig.read(rig.svc)]).toEqual([4, '// mine']);
+  });
+});
+
+/** Runs an update that fails: the client is as it was, and nothing lies beside it. */
+async function expectUnchanged(sentence: string, env?: Record<string, string>): Promise<void> {
+  const { exitCode, stderr } = await rig.run([], env);
+  expect(stderr).toMatch(/^Nothing was changed: .*\nNext: /);
+  expect(stderr).toContain(sentence);
+  expect(stderr).not.toContain('Zq7secret');
+  expect(exitCode).toBe(4);
+  expect(await rig.read(rig.svc)).toBe(old);
+  expect(await rig.names()).toEqual(['svc.mjs']);
+}
+
+describe('a bad release', () => {
+  const half: Reply = (_, response) => {
+    response.writeHead(200, { 'content-length': String(fresh.length) });
+    response.write(fresh.slice(0, 3000), () => response.destroy());
+  };
+  const [zeros, ones] = ['0'.repeat(64), '1'.repeat(64)];
+
+  it.each<[string, Record<string, Reply>, string]>([
+    [
+      'a wrong checksum',
+      { SHA256SUMS: text(200, `${zeros}  svc.mjs\n`) },
+      'the download of svc.mjs does not have the checksum of its release.\nNext: run it again. If',
+    ],
+    [
+      'no checksum',
+      { SHA256SUMS: text(200, `${zeros}  svc.mjs.sig\n`) },
+      'SHA256SUMS of v1.5.0 has no line for svc.mjs.\nNext: report it to the publisher',
+    ],
+    [
+      'two checksums',
+      { SHA256SUMS: text(200, `${zeros}  svc.mjs\n${ones} *svc.mjs\n`) },
+      'SHA256SUMS of v1.5.0 has several checksums for svc.mjs.',
+    ],
+    [
+      'endless checksums',
+      { SHA256SUMS: endless() },
+      'SHA256SUMS from HOST failed: it is larger than 256 KiB',
+    ],
+    [
+      'half of a file',
+      { 'svc.mjs': half },
+      'the download of svc.mjs from HOST failed: other side closed.\nNext: check that this machine reaches',
+    ],
+  ])('with %s changes nothing', async (_, replies, sentence) => {
+    rig.publish('v1.5.0', { 'svc.mjs': fresh }, replies);
+    await expectUnchanged(sentence);
+  });
+
+  it('whose program prints another version changes nothing', async () => {
+    rig.publish('v1.5.0', { 'svc.mjs': "console.log('svc v1.5.1')" });
+    await expectUnchanged('svc.mjs of v1.5.0 does not run here: --version printed "svc v1.5.1".');
+  });
+
+  it.each<[string, string[]]>([
+    [`${'A'.repeat(64)}  ./svc.mjs\r\n${'b'.repeat(64)}  svc.mjs.sig\r\n`, ['a'.repeat(64)]],
+    [`${'a'.repeat(64)}  old/svc.mjs\n${'a'.repeat(65)}  svc.mjs\n${'a'.repeat(64)} svc.mjs`, []],
+  ])('has the checksums of svc.mjs in %j', (lines, expected) => {
+    expect(sumsFor('svc.mjs', lines)).toEqual(expected);
+  });
+});
+
+describe('a download', () => {
+  const drip: Reply = (_, response) => {
+    const timer = setInterval(() => response.write('x'), 20);
+    response.on('close', () => clearInterval(timer));
+  };
+
+  it.each<[string, Reply, Partial<Limits>, string]>([
+    ['sends nothing', silence, { silence: 200 }, 'no data for 0.2 s'],
+    ['takes too long', drip, { whole: 200 }, 'not complete after 0.2 s'],
+    ['is too large', endless(), {}, 'it is larger than 1 KiB'],
+  ])('that %s is ended', async (_, reply, limits, sentence) => {
+    rig.forge.host('/file', reply);
+    const transfer = {
+      asset: { name: 'file', url: '/file' },
+      feed: rig.forge.address('static'),
+      limits: { silence: 60_000, whole: 60_000, size: 1024, ...limits },
+      signal: new AbortController().signal,
+    };
+    await expect(download(transfer)).rejects.toThrow(sentence);
+    await expect.poll(() => rig.forge.seen.at(-1)?.dropped).toBe(true);
+  });
+});
+
+describe('a feed', () => {
+  it('that limits requests is reported without its login', async () => {
+    const reset = String(Math.floor(Date.now() / 1000) + 1700);
+    rig.forge.next(json(403, {}, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }));
+    await expectUnchanged('Next: run it again in 29 min, or add a login to SVC_FEED: https://NAME:TOKEN@….', {
+      SVC_FEED: rig.forge.address('gitHub').replace('//', '//robot:Zq7secret@'),
+    });
+  });
+
+  it('that is no web address is a usage error that does not repeat it', async () => {
+    const { exitCode, stderr } = await rig.run([], { SVC_FEED: 'file:///Zq7secret' });
+    expect(stderr).toContain('SVC_FEED has to be the web address of a list of releases');
+    expect([exitCode, stderr.includes('Zq7secret')]).toEqual([2, false]);
+  });
+
+  it('gets its login, no other host gets it, and none gets the token', async () => {
+    const elsewhere = await startForge();
+    elsewhere.host('/x', text(200, fresh));
+    rig.publish(
+      'v1.5.0',
+      { 'svc.mjs': fresh },
+      { 'svc.mjs': text(302, '', { location: `${elsewhere.origin}/x` }) },
+    );
+    const SVC_FEED = rig.forge.address('gitHub').replace('//', '//robot:password@');
+    const env = { SVC_FEED, SVC_URL: rig.forge.origin, SVC_TOKEN: 'Zq7secret' };
+    expect(await rig.run([], env)).toMatchObject({ exitCode: 0 });
+    await elsewhere.close();
+    const login = `Basic ${Buffer.from('robot:password').toString('base64')}`;
+    expect(new Set(rig.forge.seen.map(({ headers }) => headers.authorization))).toEqual(new Set([login]));
+    expect(elsewhere.seen.map(({ headers }) => headers.authorization)).toEqual([undefined]);
+    expect(JSON.stringify([elsewhere.seen, rig.forge.seen])).not.toContain('Zq7secret');
   });
 });
