@@ -338,6 +338,16 @@ it('a status looks at the engine once a second at most, and once in ten where it
   clock.mockRestore();
 });
 
+it('a server that is a task of a Swarm service is refused, with the commands of Swarm', async () => {
+  const one = await booted({ labels: { 'com.docker.swarm.service.name': 'svc_app' } });
+  const { reason, manual } = await one.updates.status();
+  expect(reason).toEqual({
+    code: 'swarm',
+    message: expect.stringContaining('a task of the Swarm service svc_app'),
+  });
+  expect(manual.join('\n')).toContain('docker service update');
+});
+
 it('an end is told to the log, as loud as it is', async () => {
   const one = await booted();
   await one.ask();
