@@ -1,8 +1,13 @@
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Run, Status } from '../../src/wire/status.ts';
 import { libraryRows } from '../documents/calls.ts';
+import { judgeUpdated } from '../judge/judge.ts';
+import { look } from '../judge/look.ts';
 import { engineSocket } from '../rig/engine-api.ts';
 import { freePort } from '../rig/free-port.ts';
+import { startLoadBalancer } from '../rig/server/load-balancer.ts';
+import { updatePath } from '../rig/server/server-instance.ts';
 import {
   type AllowedCall,
   allowedCalls,
@@ -12,7 +17,19 @@ import {
   startSocketProxy,
 } from '../rig/socket-proxy.ts';
 import { updaterImage } from '../rig/updater-run.ts';
-import { createServerInstance, follow, inspect, updaterOf, waitForEnd } from './support/server.ts';
+import { alone } from './support/instance.ts';
+import {
+  askReplica,
+  createServerInstance,
+  follow,
+  inspect,
+  judgeHold,
+  removeContainer,
+  updaterOf,
+  waitForEnd,
+} from './support/server.ts';
+
+// A proxy between the server and its engine, and one before two servers of the same instance.
 
 const all = await allowedCalls();
 const servers = all.filter(({ isServers }) => isServers);
@@ -53,7 +70,7 @@ describe('the list of calls that a socket proxy has to let through', () => {
     });
     await instance.offer('v1.1.0');
     expect(await instance.status({ refresh: true })).toMatchObject({ canUpdate: true, reason: null });
-    // Another instance's, which has ended: it is given another name.
+    // The stopped updater of another instance: the server renames it.
     const foreign = ['--label', 'svc-updater.project=x', '--label', 'svc-updater.directory=/x'];
     await execa('docker', ['run', '--name', updaterOf(instance), ...foreign, updaterImage, '--version']);
 
@@ -62,10 +79,10 @@ describe('the list of calls that a socket proxy has to let through', () => {
     await waitForEnd(instance);
     const app = await inspect(`${instance.project}-app-1`);
     expect(app.Mounts.map(({ Destination }: { Destination: string }) => Destination)).toEqual(['/data']);
-    // The proxy tells of a call when it has ended.
+    // The proxy reports a call only when it has ended.
     await expect.poll(() => misfits(servers)).toEqual({ calls: [], lines: [] });
 
-    // Without a call it is said which one.
+    // The refusal names the call that is missing.
     await proxy.restart(servers.filter(({ path }) => !path.test('/containers/create')));
     const refused = await instance.status({ refresh: true });
     expect(refused.reason).toEqual({
@@ -73,30 +90,62 @@ describe('the list of calls that a socket proxy has to let through', () => {
       message: `${proxy.address} answers, and does not let through what is asked: what stands before the engine refuses POST /containers/create (status 403)`,
     });
 
-    const byHand = {
+    await proxy.restart(all);
+    const { log, exitCode } = await instance.update(['--target', 'v1.2.0'], {
       socket: null,
       env: { DOCKER_HOST: proxy.address },
       docker: ['--add-host', `${proxyName}:host-gateway`],
-    };
-    await proxy.restart(all.filter(({ path }) => !path.test('/images/create')));
-    const { log } = await instance.update(['--target', 'v1.2.0'], byHand);
-    expect(log).toContain('svc:v1.2.0: what stands before the engine refuses /images/create (403 Forbidden)');
-    expect(log).toMatch(
-      / done failed \(pull-failed\): nothing was changed, .* Next: Let the proxy pass every call/,
-    );
-
-    // An engine that the proxy does not reach for a while is waited for.
-    await proxy.restart(all);
-    const run = instance.startUpdate(['--target', 'v1.2.0'], byHand);
-    await run.waitFor(' INFO  inspect svc-updater ');
-    await proxy.restart(all, false);
-    await run.waitFor('the engine went away; waiting');
-    await proxy.restart(all);
-    const ended = await run.done;
-    expect(ended.log).toContain('the engine is back; going on');
-    expect(ended.log).toContain(' INFO  done updated v1.1.0 → v1.2.0');
-    expect(ended.exitCode).toBe(0);
+    });
+    expect(exitCode, log).toBe(0);
     expect(await instance.version()).toBe('v1.2.0');
     await expect.poll(() => misfits(all)).toEqual({ calls: [], lines: [] });
   });
+});
+
+it('two servers that are asked at once make one run, are both replaced, and tell its end once', async () => {
+  const instance = await createServerInstance({
+    ...alone,
+    compose: { port: null, extra: { app: 'deploy: { replicas: 2 }' } },
+  });
+  const balancer = await startLoadBalancer(instance, '/version');
+  onTestFinished(() => balancer.stop());
+  await instance.offer('v1.1.0');
+  const both = [1, 2] as const;
+  const statusAt = async (number: 1 | 2, query = '') =>
+    (await (await askReplica(instance, number, `${updatePath}${query}`)).json()) as Status;
+  const bothSay = async (wanted: object, query = '') => {
+    for (const number of both)
+      await expect.poll(() => statusAt(number, query).catch(() => null)).toMatchObject(wanted);
+  };
+  await bothSay({ canUpdate: true }, '?refresh=1');
+  const before = await look(instance);
+
+  const answers = await Promise.all(
+    both.map((number) => askReplica(instance, number, updatePath, { method: 'POST' })),
+  );
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 409]);
+  const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as Partial<Run>[];
+  const id = bodies.find((body) => body.id !== undefined)?.id;
+  expect(bodies).toContainEqual(
+    expect.objectContaining({ reason: expect.objectContaining({ code: 'update-running' }) }),
+  );
+  const following = follow(instance);
+  await bothSay({ run: { id } });
+
+  const { events, lines, runs, reconnections } = await following;
+  expect(reconnections).toBeGreaterThan(0);
+  const numbers = events.flatMap(({ event, id }) => (event === 'line' ? [Number(id?.split(':')[1])] : []));
+  expect(numbers).toEqual(numbers.map((_, at) => at + 1));
+  expect(new Set(runs.map((run) => run.id))).toEqual(new Set([id]));
+  expect(lines.at(-1)?.message).toMatch(/^updated v1\.0\.0 → v1\.1\.0 /);
+
+  const run: Run = await waitForEnd(instance);
+  expect(run).toMatchObject({ id, state: 'updated', by: 'admin' });
+  await bothSay({ version: 'v1.1.0', run: { id, state: 'updated' }, reason: { code: 'up-to-date' } });
+  expect(judgeHold(await instance.holds(), run)).toEqual([]);
+  expect(new Set((await instance.holds()).map(({ server }) => server)).size).toBe(4);
+  expect((await instance.ended()).map(({ run }) => run.state)).toEqual(['updated']);
+  await removeContainer(updaterOf(instance));
+  const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
+  expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
 });

@@ -12,7 +12,6 @@ import { type ServerInstance, startServerInstance } from '../rig/server/server-i
 import { alone } from './support/instance.ts';
 import { watchReplaced } from './support/replaced.ts';
 import {
-  follow,
   inspect,
   judgeHold,
   removeContainer,
@@ -21,8 +20,7 @@ import {
   waitForStatus,
 } from './support/server.ts';
 
-// What befalls the runs of one instance, one after the other (docs/contract.md 8.2, 8.18–8.20); each is in the history that
-// the last story reads.
+// Runs of one instance, one after the other, of which servers, updater and engine die (docs/contract.md 8.2, 8.18–8.20).
 
 /**
  * More than all else of a release that the engine does not have already. A quarter is more than the engine keeps to itself
@@ -41,8 +39,8 @@ beforeAll(async () => {
   instance = await startServerInstance(host, {
     ...alone,
     registry: registry.host,
-    settings: { MAKES_DUMP: 'yes', SVC_SOCKET: engine.socket },
-    publish: ['v1.1.1', 'v1.2.0'],
+    settings: { SVC_SOCKET: engine.socket },
+    publish: [],
   });
   await instance.publish('v1.1.0', { ballast });
   await instance.offer('v1.1.0');
@@ -62,8 +60,8 @@ const state = async () => {
   return look(instance);
 };
 
-async function start(order: Parameters<ServerInstance['startUpdateOverHttp']>[1] = {}, target?: string) {
-  const answer = await instance.startUpdateOverHttp(target, order);
+async function start(order: Parameters<ServerInstance['startUpdateOverHttp']>[1] = {}) {
+  const answer = await instance.startUpdateOverHttp(undefined, order);
   const run = (await answer.json()) as Run;
   expect({ status: answer.status, run }).toMatchObject({ status: 202, run: { state: expect.any(String) } });
   return run;
@@ -77,8 +75,8 @@ const cancel = async () => {
   };
 };
 
-const inState = (state: Run['state'], seconds?: number): Promise<Status> =>
-  waitForStatus(instance, ({ run }) => run?.state === state, seconds);
+const inState = (state: Run['state']): Promise<Status> =>
+  waitForStatus(instance, ({ run }) => run?.state === state);
 
 /** The ends that were told of a run, in order; read from the disk, as there may be no server that answers. */
 const toldOf = async (id: string) => {
@@ -143,46 +141,6 @@ it('waits for what runs, keeps back what is queued, and is cancelled while the u
   expect(judgeUntouched(before, await state())).toEqual([]);
 });
 
-it('shows how far the dump is, ends with it where it is cancelled, and is refused where it fails', async () => {
-  const before = await state();
-  expect(await instance.status()).toMatchObject({ preparation: 'A dump of the database is made first.' });
-  await instance.planDump({ rows: 1_000, millisecondsPerRow: 100 });
-  const { id } = await start();
-  const following = follow(instance);
-  let said = 0;
-  for await (const { event, data } of instance.events()) {
-    if (event === 'run' && /^dumped \d+ of 1000 rows$/.test(JSON.parse(data).message)) said++;
-    if (said > 3) break;
-  }
-  expect(await cancel()).toMatchObject({ status: 202, id, cancelAskedBy: 'admin' });
-  const cancelled = await waitForEnd(instance);
-  expect(cancelled).toMatchObject({ id, state: 'cancelled', phase: null, away: null, log: null });
-  expect(cancelled.steps.map(({ state }) => state)).toEqual(['preparing']);
-  const rows = await instance.read(`data/dump-${id}.sql`);
-  expect((await following).runs.at(-1)).toMatchObject({ id, state: 'cancelled' });
-
-  await instance.planDump({ rows: 1, millisecondsPerRow: 1, fails: 'the disk for dumps is full' });
-  const second = await start();
-  const refused = await waitForEnd(instance);
-  expect(refused).toMatchObject({
-    id: second.id,
-    state: 'refused',
-    code: 'not-prepared',
-    message: 'the preparation of the update failed: nothing was changed',
-    cause: 'the disk for dumps is full',
-    advice: expect.stringContaining('run the update again'),
-  });
-  // The one before was told to stop, and did.
-  expect(await instance.read(`data/dump-${id}.sql`)).toBe(rows);
-  expect(rows).not.toContain('whole');
-  for (const run of [cancelled, refused]) {
-    expect(judgeHold(await instance.holds(), run)).toEqual([]);
-    await expect.poll(() => toldOf(run.id), { timeout: 30_000 }).toEqual([run.state]);
-  }
-  expect(await inspect(updaterOf(instance))).toBeNull();
-  expect(judgeUntouched(before, await state())).toEqual([]);
-});
-
 it('is cancelled where its server is killed before the launch, and told by the next', async () => {
   const job = await instance.addJob({ kind: 'cron', milliseconds: 600_000 });
   const { id } = await start({ when: 'idle' });
@@ -203,12 +161,10 @@ it('is cancelled where its server is killed before the launch, and told by the n
 
 it('is followed without an engine, by a server after one that was killed, and once more where its updater is', async () => {
   const before = await state();
-  await instance.planDump({ rows: 3, millisecondsPerRow: 10 });
   const goOn = stallPulls();
   const { id } = await start();
   const isOn = { run: { id, state: 'pull', outcome: null }, reason: { code: 'update-running' } };
   await inState('pull');
-  expect(await instance.read(`data/dump-${id}.sql`)).toContain('-- whole');
   const waiting = await instance.addJob({ kind: 'job', milliseconds: 1 });
 
   engine.down();
@@ -274,66 +230,5 @@ it('is followed without an engine, by a server after one that was killed, and on
   );
   const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
   expect(judgeUpdated(before, await state(), { version: 'v1.1.0', changed })).toEqual([]);
-});
-
-it('is told broken by the server that somebody mends it with, again where that one dies of it', async () => {
-  const { id } = await start({}, 'v1.1.1');
-  const updater = async () => {
-    const { State, Config } = (await inspect(updaterOf(instance))) ?? {};
-    return [Config?.Labels['svc-updater.run'], State?.Status];
-  };
-  await expect.poll(updater, { timeout: 120_000, interval: 100 }).toEqual([id, 'exited']);
-  expect(await instance.version()).toBeNull();
-  expect(await toldOf(id)).toEqual([]);
-
-  await instance.write('data/end-kills', '2');
-  await instance.write('.env', (await instance.read('.env')).replace('v1.1.1', 'v1.2.0'));
-  await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
-  await waitForStatus(instance, ({ version, run }) => version === 'v1.2.0' && run?.id === id);
-  await expect.poll(() => toldOf(id)).toEqual(['broken', 'broken', 'broken']);
-  const run = await waitForEnd(instance);
-  expect(run).toMatchObject({ id, state: 'broken', from: 'v1.1.0', to: 'v1.1.1', code: 'broken' });
-  expect(judgeHold(await instance.holds(), run)).toEqual([]);
-});
-
-it('stands in the history with the others', async () => {
-  // What no server has seen itself any more.
-  await instance.compose('restart', 'app');
-  await waitForStatus(instance, ({ run }) => run?.state === 'broken');
-  const history = await instance.history();
-  const told = history.map(({ state, by, to, code, advice, away }) => {
-    return { state, by, to, code, advice, away: away !== null };
-  });
-  const run = { by: 'admin', to: 'v1.1.0', code: null, advice: null, away: false };
-  const again = expect.stringMatching(/run the update again/i);
-  expect(told).toEqual([
-    // The server that was to measure it never came up; the one that somebody has started does.
-    { ...run, state: 'broken', to: 'v1.1.1', code: 'broken', advice: again, away: true },
-    { ...run, state: 'updated', away: true },
-    { ...run, state: 'cancelled' },
-    { ...run, state: 'refused', code: 'not-prepared', advice: again },
-    { ...run, state: 'cancelled' },
-    { ...run, state: 'cancelled', advice: again },
-  ]);
-  const steps = history.map(({ steps }) => steps.map(({ state }) => state).join(' '));
-  const launch = 'preparing launching';
-  expect(steps).toEqual([
-    `${launch} inspect plan pull write recreate verify`,
-    `${launch} inspect plan pull write recreate verify`,
-    'waiting',
-    'preparing',
-    'preparing',
-    `waiting ${launch} inspect plan pull`,
-  ]);
-  for (const { startedAt, endedAt, steps } of history) {
-    const times = steps.flatMap((step) => [step.startedAt, step.endedAt]);
-    expect([times[0], times.at(-1)]).toEqual([startedAt, endedAt]);
-    expect(times).toEqual(times.toSorted());
-  }
-  // Each was told once, but for what goes on after all and what the server died of.
-  const ends = (await instance.ended()).map(({ run }) => run.state);
-  const mended = ['broken', 'broken', 'broken'];
-  expect(ends).toEqual(['cancelled', 'cancelled', 'refused', 'cancelled', 'crashed', 'updated', ...mended]);
-  const starts = history.map(({ startedAt }) => startedAt);
-  expect(starts).toEqual(starts.toSorted().reverse());
+  expect((await instance.history()).map((run) => run.state)).toEqual(['updated', 'cancelled', 'cancelled']);
 });

@@ -8,7 +8,6 @@ import { engineSocket } from '../rig/engine-api.ts';
 import { plainPhases } from '../rig/phases.ts';
 import { updatePath } from '../rig/server/server-instance.ts';
 import { updaterImage } from '../rig/updater-run.ts';
-import { alone } from './support/instance.ts';
 import {
   createServerInstance,
   follow,
@@ -16,7 +15,6 @@ import {
   removeContainer,
   updaterOf,
   waitForEnd,
-  waitForStatus,
 } from './support/server.ts';
 
 describe('a server that is asked to update itself', () => {
@@ -103,60 +101,9 @@ describe('a server that is asked to update itself', () => {
     expect(await inspect(`${updaterOf(instance)}-${foreign.slice(0, 12)}`)).toMatchObject({ Id: foreign });
     await removeContainer(foreign);
 
-    // The next one takes the place of what this one left.
-    const refused = await instance.startUpdateOverHttp('v1.0.0');
-    expect(await refused.json()).toMatchObject({ reason: { code: 'up-to-date' } });
-    const failing = await instance.startUpdateOverHttp('v9.9.9');
-    expect(failing.status).toBe(202);
-    expect(await waitForEnd(instance)).toMatchObject({ state: 'failed', phase: 'pull', to: 'v9.9.9' });
-    expect((await inspect(updaterOf(instance))).Id).not.toBe(container.Id);
-    expect(await inspect(container.Id)).toBeNull();
     await removeContainer(updaterOf(instance));
     const changed = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
     expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
-  });
-
-  it('does not offer again what its floating tag did not reach, until the tag moves', async () => {
-    const instance = await createServerInstance({
-      ...alone,
-      kind: 'default-latest',
-      tag: 'latest',
-      publish: [],
-    });
-    await instance.offer('v1.1.0');
-    expect(await instance.status({ refresh: true })).toMatchObject({
-      version: 'v1.0.0',
-      updateAvailable: true,
-    });
-    await instance.startUpdateOverHttp();
-    expect(await waitForEnd(instance)).toMatchObject({ state: 'refused', code: 'lags', to: 'v1.1.0' });
-    expect(await instance.status()).toMatchObject({
-      latest: { version: 'v1.1.0' },
-      updateAvailable: false,
-      reason: { code: 'up-to-date', message: expect.stringContaining('does not lead to it yet') },
-    });
-    // A server that is started anew finds it in what the last run left.
-    await instance.compose('restart', 'app');
-    const told = await waitForStatus(
-      instance,
-      ({ checkedAt, run }) => checkedAt !== null && run?.endedAt != null,
-    );
-    expect(told).toMatchObject({
-      updateAvailable: false,
-      reason: { message: expect.stringContaining('lead to it') },
-    });
-    await expect
-      .poll(async () => (await instance.ended()).map(({ run: { state } }) => state), { timeout: 30_000 })
-      .toEqual(['refused']);
-
-    await instance.publish('latest', { version: '1.1.0' });
-    expect(await instance.status({ refresh: true })).toMatchObject({
-      updateAvailable: true,
-      canUpdate: true,
-    });
-    await instance.startUpdateOverHttp();
-    expect((await follow(instance)).runs.at(-1)).toMatchObject({ state: 'updated' });
-    expect(await instance.status()).toMatchObject({ version: 'v1.1.0', updateAvailable: false });
   });
 });
 

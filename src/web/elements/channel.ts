@@ -4,8 +4,8 @@ import type { Status } from '../../wire/status.ts';
 import type { Draft } from '../model/settings.ts';
 import { texts } from '../texts.ts';
 import { channelName } from '../views/format.ts';
-import type { Child } from './dom.ts';
 import { channelFields, SettingsForm } from './settings-form.ts';
+import type { Child } from './vnode.ts';
 
 /** `<svc-update-channel>`: the choice of the releases that are offered, for a page of settings. */
 export class SvcUpdateChannel extends SettingsForm {

@@ -1,39 +1,6 @@
-type Value = string | number | boolean | null | undefined | ((event: Event) => void);
-type Attributes = Readonly<Record<string, Value>>;
-
-/** What an element of the page is to be. */
-export interface VNode {
-  tag: string;
-  /** Keeps an element apart from its like, and together with itself when it moves. */
-  key: unknown;
-  /** With its listeners, `onclick` and the like. */
-  attributes: Attributes;
-  children: readonly (VNode | string)[];
-}
-
-export type Child = VNode | string | null | false | undefined | readonly Child[];
+import { type Child, flat, type VNode } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
-
-/**
- * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes that are false or null
- * are left out, and so are such children.
- */
-export function h(name: string, first: Attributes | Child = null, ...rest: Child[]): VNode {
-  const [tag = '', ...classes] = name.split('.');
-  const { key, ...given }: Attributes = isAttributes(first) ? first : {};
-  const attributes = classes.length > 0 ? { class: classes.join(' '), ...given } : given;
-  return { tag, key, attributes, children: flat(isAttributes(first) ? rest : [first, ...rest]) };
-}
-
-const isAttributes = (given: Attributes | Child): given is Attributes =>
-  typeof given === 'object' && given !== null && !Array.isArray(given) && !('tag' in given);
-
-const flat = (children: readonly Child[]): (VNode | string)[] =>
-  children.flatMap((child) => {
-    if (child === null || child === undefined || child === false || child === '') return [];
-    return Array.isArray(child) ? flat(child) : [child as VNode | string];
-  });
 
 /** What each node was made of the last time. */
 const made = new WeakMap<Node, VNode>();

@@ -3,10 +3,11 @@ import { type NoticeView, noticeView, type Pill } from '../model/notice-view.ts'
 import { type Handover, takeHandover } from '../model/storage.ts';
 import { texts } from '../texts.ts';
 import { openUpdateDialog } from './dialog.ts';
-import { h, patch, type VNode } from './dom.ts';
+import { patch } from './dom.ts';
 import { noticeSheet } from './styles.ts';
 import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
+import { h, type VNode } from './vnode.ts';
 
 /** What the page before this one has left; the first notice of an admin tells it. */
 let handover: Handover | null | undefined;

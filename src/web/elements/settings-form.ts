@@ -5,9 +5,10 @@ import type { Status } from '../../wire/status.ts';
 import { type Draft, settingsOf } from '../model/settings.ts';
 import { texts } from '../texts.ts';
 import { channelName, sentence } from '../views/format.ts';
-import { type Child, h, patch, type VNode } from './dom.ts';
+import { patch } from './dom.ts';
 import { formSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
+import { type Child, h, type VNode } from './vnode.ts';
 
 /** A form for a page of settings, which a button saves: what a person chooses is kept apart until then. */
 export abstract class SettingsForm extends UpdateElement {

@@ -7,8 +7,8 @@ import { choiceOf, type Draft } from '../model/settings.ts';
 import { texts } from '../texts.ts';
 import { automaticText } from '../views/automatic.ts';
 import { channelName, sentences, weekday } from '../views/format.ts';
-import { type Child, h } from './dom.ts';
 import { channelFields, SettingsForm } from './settings-form.ts';
+import { type Child, h } from './vnode.ts';
 
 /** `<svc-update-settings>`: the channel, and what starts by itself, for a page of settings. */
 export class SvcUpdateSettings extends SettingsForm {

@@ -4,7 +4,8 @@ import { newsUrl, serversBehind } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { externalLink, warningBox } from '../views/components.ts';
 import { dayText, joined, seconds, timeOfDay } from '../views/format.ts';
-import { h, patch } from './dom.ts';
+import { patch } from './dom.ts';
+import { h } from './vnode.ts';
 
 /** What the page says of an update that has ended well: above everything, wherever the notice is. */
 export class Toast {

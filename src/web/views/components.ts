@@ -1,7 +1,7 @@
 import type { RowOfRun } from '../../wire/phase-rows.ts';
 import type { Order, RollbackOrder } from '../../wire/reader.ts';
 import type { Run } from '../../wire/status.ts';
-import { type Child, h, type VNode } from '../elements/dom.ts';
+import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { texts } from '../texts.ts';
 
 /** What the dialog shows of one state. */

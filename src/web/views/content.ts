@@ -1,4 +1,4 @@
-import { type Child, h } from '../elements/dom.ts';
+import { type Child, h } from '../elements/vnode.ts';
 import type { DialogView, ViewOf } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';
 import { button, type Content, type DialogContext, lead, muted } from './components.ts';

@@ -1,5 +1,5 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
-import { type Child, h } from '../elements/dom.ts';
+import { type Child, h } from '../elements/vnode.ts';
 import type { EndView, ViewOf } from '../model/dialog-view.ts';
 import { isGoodEnd, isRollback } from '../model/selectors.ts';
 import { texts } from '../texts.ts';

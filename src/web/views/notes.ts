@@ -1,5 +1,5 @@
 import type { PublishedRelease } from '../../wire/status.ts';
-import { type Child, h, type VNode } from '../elements/dom.ts';
+import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { type Block, folded, type Inline, readNotes } from '../model/notes.ts';
 import { texts } from '../texts.ts';
 import type { DialogContext } from './components.ts';

@@ -1,5 +1,5 @@
 import type { Status } from '../../wire/status.ts';
-import { type Child, h, type VNode } from '../elements/dom.ts';
+import { type Child, h, type VNode } from '../elements/vnode.ts';
 import type { JobAge, OfferView, ViewOf } from '../model/dialog-view.ts';
 import { orderOf } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';

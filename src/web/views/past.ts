@@ -1,7 +1,7 @@
 import { byItself } from '../../wire/codes.ts';
 import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
-import { type Child, h, type VNode } from '../elements/dom.ts';
+import { type Child, h, type VNode } from '../elements/vnode.ts';
 import type { PageState } from '../model/page-state.ts';
 import { isGoodEnd, isRollback, serversBehind } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';

@@ -1,4 +1,4 @@
-import { h } from '../elements/dom.ts';
+import { h } from '../elements/vnode.ts';
 import { clockText } from '../model/ages.ts';
 import type { RollbackView, ViewOf } from '../model/dialog-view.ts';
 import { texts } from '../texts.ts';

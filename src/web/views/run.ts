@@ -1,7 +1,7 @@
 import { byItself } from '../../wire/codes.ts';
 import { isTooLate, type RowOfRun, savesData } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
-import { type Child, h, type VNode } from '../elements/dom.ts';
+import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { clockText } from '../model/ages.ts';
 import type { BetweenView, RunView, ViewOf } from '../model/dialog-view.ts';
 import { isRollback, type PathPlace, placeOf } from '../model/selectors.ts';

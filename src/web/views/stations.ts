@@ -1,4 +1,4 @@
-import { h, type VNode } from '../elements/dom.ts';
+import { h, type VNode } from '../elements/vnode.ts';
 import { texts } from '../texts.ts';
 import { dot } from './components.ts';
 

@@ -4,7 +4,6 @@ import { inject, onTestFinished } from 'vitest';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
 import type { Run, Status } from '../../../src/wire/status.ts';
 import { askEngine } from '../../rig/engine-api.ts';
-import { publish } from '../../rig/registry.ts';
 import {
   type HoldEntry,
   type ServerInstance,
@@ -48,17 +47,6 @@ export async function askReplica(
   const address: string = NetworkSettings.Networks[`${project}_internal`].IPAddress;
   const headers = { authorization: 'Bearer admin-token', 'content-type': 'application/json' };
   return fetch(`http://${address}:8080${path}`, { headers, signal: AbortSignal.timeout(30_000), ...init });
-}
-
-/**
- * The image of something that stands where an updater would and runs a script of the test's own, with `say PHASE TEXT`
- * for a line of the log. It says how a server copes; updates are made by the real one.
- */
-export async function publishStandIn(repository: string, script: string): Promise<string> {
-  const { registry } = inject('host');
-  const say = 'say() { echo "2026-11-21T10:00:00.000Z INFO  $*"; }';
-  await publish(registry, repository, 'v1.0.0', { entrypoint: ['/bin/sh', '-c', `${say}\n${script}`] });
-  return `${registry}/${repository}:v1.0.0`;
 }
 
 export interface Followed {

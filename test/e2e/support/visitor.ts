@@ -40,11 +40,6 @@ export class Visitor {
     return new Visitor(name, await context.newPage());
   }
 
-  /** Another page of the same person: the same login. */
-  async another(): Promise<Page> {
-    return this.page.context().newPage();
-  }
-
   /** Waits until it can be seen, and keeps a picture of it where one is named. */
   async sees(text: string | RegExp, { seconds, picture }: Sight = {}): Promise<void> {
     await this.#shown(this.page.getByText(text), `${text}`, seconds);

@@ -18,6 +18,8 @@ export interface Forge {
   publish(version: string): void;
   /** From now on; null for as fast as they come. */
   slow(bytesPerSecond: number | null): void;
+  /** From now on no image comes whole, before the function that this gives is called. */
+  hold(): () => void;
   close(): Promise<void>;
 }
 
@@ -45,6 +47,16 @@ export async function startForge({ upstream, address, assets, ports }: ForgeOpti
   const registry = await startBadRegistry(upstream, undefined, ports?.registry);
   const slow = (pace: number | null) =>
     registry.fail(pace === null ? null : { kind: 'slow', bytesPerSecond: pace }, { on: 'blobs' });
+
+  const hold = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // The engine reports a layer once 1 MiB of it has come. A pull that is gone on with begins behind what has come.
+    registry.fail({ kind: 'late', after: 1_500_000, until: promise }, { on: 'blobs' });
+    return () => {
+      registry.fail(null);
+      resolve();
+    };
+  };
 
   const server = createServer((asked, answer) => {
     const { pathname, searchParams } = new URL(asked.url ?? '/', 'http://forge');
@@ -89,6 +101,7 @@ export async function startForge({ upstream, address, assets, ports }: ForgeOpti
     registry: registry.host,
     publish,
     slow,
+    hold,
     async close() {
       server.closeAllConnections();
       await Promise.all([new Promise((resolve) => server.close(resolve)), registry.close()]);

@@ -4,15 +4,10 @@ export const serverCompose = {
   environment: {
     UPDATER_IMAGE: `\${UPDATER_IMAGE:?}`,
     UPDATER_NAME: `\${UPDATER_NAME:?}`,
-    UPDATER_PULL: `\${UPDATER_PULL:-missing}`,
     UPDATER_WAIT: `\${UPDATER_WAIT:-}`,
     FEED_URL: `\${FEED_URL:-}`,
     REGISTRY_CREDENTIALS: `\${REGISTRY_CREDENTIALS:-}`,
     ENGINE: `\${ENGINE:-}`,
     UPDATER_SOCKET: `\${UPDATER_SOCKET:-}`,
-    APP_SERVICE: `\${APP_SERVICE:-}`,
-    MAKES_DUMP: `\${MAKES_DUMP:-}`,
-    AHEAD: `\${AHEAD:-}`,
-    QUEUE_HOLD: `\${QUEUE_HOLD:-}`,
   },
 } as const;

@@ -27,8 +27,6 @@ export interface StoredJob extends JobRequest {
 export interface QueueOptions {
   /** The database, which all servers of the instance share. */
   file: string;
-  /** Whether the hold outlives the process; the jobs do in any case. */
-  keepsHold: boolean;
   /** Told of every call, whether it changes anything or not. */
   onHold(action: 'hold' | 'resume', wasHeld: boolean): void;
 }
@@ -52,7 +50,6 @@ export class SharedQueue implements JobQueue {
     this.#db.exec('PRAGMA synchronous = OFF');
     this.#db.exec(`CREATE TABLE IF NOT EXISTS hold (held INTEGER NOT NULL);
       CREATE TABLE IF NOT EXISTS job (id INTEGER PRIMARY KEY, text TEXT NOT NULL, runner TEXT, seen INTEGER)`);
-    if (!options.keepsHold) this.#db.exec('DELETE FROM hold');
   }
 
   get all(): StoredJob[] {

@@ -1,6 +1,6 @@
 // The app of the test instance as a real server with the library in it: GET /version and /data/… as the shell app answers
 // them, the update endpoints, and /test/… for the tests. Bundled into one file and run as the container's process 1.
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { hostname } from 'node:os';
 import { join, normalize } from 'node:path';
@@ -13,8 +13,6 @@ import {
   type InstanceOptions,
   toNodeHandler,
 } from '../../../src/instance/index.ts';
-import type { Run } from '../../../src/wire/status.ts';
-import { makeDump } from './dump.ts';
 import { type JobRequest, SharedQueue } from './job-queue.ts';
 import { readSettings } from './settings.ts';
 
@@ -34,36 +32,27 @@ while (settings.migratesUntil !== null && !existsSync(settings.migratesUntil)) a
 const people: Record<string, Caller> = { anna: { role: 'admin', name: 'anna' } };
 const queue = new SharedQueue({
   file: join(data, 'queue.db'),
-  keepsHold: settings.keepsHold,
   onHold: (action, wasHeld) => note('holds', { action, wasHeld }),
 });
-// Whose releases it takes, where a test says so.
-const keys = known<string[] | null>('trust.json', null);
-const trust = keys && { keys };
 const options: InstanceOptions = {
   version,
   updaterImage: settings.updaterImage,
-  updaterPull: settings.updaterPull,
+  // Built on this machine, where it is in no registry.
+  updaterPull: 'missing',
   containerName: settings.updaterName,
-  feed: settings.feedUrl === null ? null : { url: settings.feedUrl, ...(trust && { trust }) },
+  feed: settings.feedUrl === null ? null : { url: settings.feedUrl },
   authorize: callerOf,
   queue,
-  ahead: settings.ahead,
   store: fileStore(join(data, 'updates')),
   buildServers: () => known('build-servers.json', []),
   afterStep: () => known<Record<string, string>>('after-step.json', {})[version],
-  onEnd,
+  onEnd: (run) => note('ended', { run }),
   log: ({ level, message, cause }) => console.log(level, message, ...(cause === undefined ? [] : [cause])),
 };
 if (settings.engine !== null) options.engine = settings.engine;
 if (settings.updaterSocket !== null) options.updaterSocket = settings.updaterSocket;
-if (settings.app !== null) options.app = settings.app;
 if (settings.updaterWait !== null) {
   options.updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: settings.updaterWait };
-}
-if (settings.makesDump) {
-  options.beforeUpdate = (asked) => makeDump(data, asked);
-  options.preparation = 'A dump of the database is made first.';
 }
 if (settings.registryCredentials !== null) options.registryCredentials = settings.registryCredentials;
 
@@ -84,16 +73,6 @@ async function stop(): Promise<void> {
   queue.close();
   await updates.close();
   process.exit(0);
-}
-
-/** Dies of it as often as the file `end-kills` says. */
-function onEnd(run: Run): void {
-  note('ended', { run });
-  const file = join(data, 'end-kills');
-  const left = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
-  if (left === 0) return;
-  writeFileSync(file, String(left - 1));
-  process.exit(1);
 }
 
 function callerOf(request: Request): Caller {
@@ -123,9 +102,6 @@ async function answer(request: Request): Promise<Response> {
       return Response.json(noted('holds'));
     case 'GET /test/ended':
       return Response.json(noted('ended'));
-    case 'GET /test/memory':
-      globalThis.gc?.();
-      return Response.json(process.memoryUsage());
     default:
       return what.startsWith('GET /data/') ? dataFile(pathname) : new Response(null, { status: 404 });
   }

@@ -13,7 +13,6 @@ import { type ReleaseOptions, releases } from '../releases.ts';
 import type { TestHost } from '../test-host.ts';
 import { updaterImage } from '../updater-run.ts';
 import { serverCompose } from './compose.ts';
-import type { DumpPlan } from './dump.ts';
 import type { JobRequest, StoredJob } from './job-queue.ts';
 
 export const updatePath = '/api/v1/instance/update';
@@ -23,8 +22,8 @@ const ownFeed = 'http://127.0.0.1:8080/data/releases.json';
 
 export interface ServerOptions extends Omit<InstanceOptions, 'text'> {
   /**
-   * In place of the app's settings: UPDATER_IMAGE, UPDATER_PULL (`always`), UPDATER_WAIT, FEED_URL (empty: none; default what `offer`
-   * writes), REGISTRY_CREDENTIALS, QUEUE_HOLD (`memory`: gone with the process), MAKES_DUMP (`yes`: `beforeUpdate`), AHEAD (`yes`: `ahead`).
+   * In place of the app's settings: UPDATER_IMAGE, UPDATER_WAIT, FEED_URL (empty: none; default what `offer` writes),
+   * REGISTRY_CREDENTIALS, ENGINE, UPDATER_SOCKET.
    */
   settings?: Record<string, string>;
   /** What its compose files say besides, or otherwise. */
@@ -180,11 +179,6 @@ export class ServerInstance extends Instance {
     }
   }
 
-  /** How the next dumps are made. */
-  async planDump(plan: DumpPlan): Promise<void> {
-    await this.write('data/dump.json', JSON.stringify(plan));
-  }
-
   async addJob(job: JobRequest): Promise<StoredJob> {
     const answer = await this.ask('/test/jobs', { method: 'POST', ...json(job) });
     return (await answer.json()) as StoredJob;
@@ -205,11 +199,6 @@ export class ServerInstance extends Instance {
   /** Runs that `onEnd` told of, with the version that was told. */
   ended(): Promise<(Noted & { run: Run })[]> {
     return this.#json('/test/ended');
-  }
-
-  /** After a garbage collection, in bytes. */
-  memory(): Promise<NodeJS.MemoryUsage> {
-    return this.#json('/test/memory');
   }
 
   async #json<T>(path: string, init: RequestInit = {}): Promise<T> {

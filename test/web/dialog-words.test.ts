@@ -1,0 +1,631 @@
+import { expect, it } from 'vitest';
+import type { Child, VNode } from '../../src/web/elements/vnode.ts';
+import { dialogView } from '../../src/web/model/dialog-view.ts';
+import type { Action } from '../../src/web/model/page-state.ts';
+import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
+import { contentOf } from '../../src/web/views/content.ts';
+import { pastNode } from '../../src/web/views/past.ts';
+import type { JobInTheWay, Run, Status } from '../../src/wire/status.ts';
+import {
+  automaticOf,
+  begin,
+  endedRun,
+  halfway,
+  loggedOut,
+  nothing,
+  onTheWay,
+  page,
+  path,
+  run,
+  runOf,
+  stateAfter,
+  status,
+} from './state.ts';
+
+// What each state of a dialog says, and which buttons it has. What it looks like is seen by test/campaign/web-states.test.ts.
+
+interface Look {
+  /** Milliseconds since the page was opened. Default a second after each thing that it was told. */
+  now?: number;
+  local?: LocalState;
+}
+
+const begun = Date.parse(begin);
+const minute = 60_000;
+const ago = (milliseconds: number): string => new Date(begun - milliseconds).toISOString();
+const days = (count: number): number => count * 1440 * minute;
+const next = (change: Partial<NonNullable<Status['next']>>): Partial<Status> => ({
+  next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: [], ...change },
+});
+const published = (version: string, notes: string | null = null) => ({
+  version,
+  url: null,
+  notes,
+  publishedAt: ago(days(3)),
+});
+const toV2: Partial<Status> = { latest: published('v2.0.0'), ...next({ version: 'v2.0.0', major: true }) };
+const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', away: 2 })] };
+const offer = 'Update now | Skip this version';
+const afterBadEnd = 'Try again | Copy report | Close';
+const savedFirst = (to: string) =>
+  `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
+const allUnavailable = 'svc and its data services will be unavailable for about 12 s (as last time).';
+
+const jobs: JobInTheWay[] = [
+  { kind: 'deployment', state: 'running', title: 'web to production', since: ago(125_000), stuck: false },
+  { kind: 'deployment', state: 'queued', title: 'web to staging', since: ago(minute), stuck: false },
+];
+const stuck: JobInTheWay = {
+  kind: 'backup',
+  state: 'running',
+  title: 'nightly',
+  since: ago(41 * minute),
+  stuck: true,
+};
+const inTheWay = (...jobs: JobInTheWay[]) =>
+  status({ reason: { code: 'deployment-running', message: 'jobs', jobs } });
+const pressed: Action = { kind: 'pressed', to: 'v1.5.0' };
+
+/** A run in a state, each state before it a second long. */
+const on = (state: Run['state'], change: Partial<Run> = {}): Action =>
+  run(
+    runOf({
+      state,
+      message: 'pulling, 51 of 120 MB',
+      steps: [{ state, startedAt: begin, endedAt: null, message: '' }],
+      ...change,
+    }),
+  );
+const ended = (outcome: string, change: Partial<Run> = {}): Action =>
+  status({ run: endedRun(outcome as Run['outcome'], change) });
+
+const savedAt = ago(days(3));
+const rollback = (state: object): Action => ({ kind: 'rollback', rollback: state as never });
+const offered = rollback({
+  kind: 'offer',
+  offer: { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, seconds: 9 },
+});
+const offerHeading = /^v1\.4\.1 , with the data saved at \d+ \w+, \d\d:\d\d:\d\d$/;
+const replaced =
+  /Everything since \d+ \w+, \d\d:\d\d:\d\d will be replaced\. The current data is saved first\./;
+const back: Partial<Run> = { kind: 'rollback', to: 'v1.4.1' };
+
+it.each<
+  [string, told: Action[], words: [heading: string | RegExp, ...(string | RegExp)[]], buttons: string, Look?]
+>([
+  [
+    'nothing to do',
+    [
+      status({
+        next: null,
+        checkedAt: ago(3 * minute),
+        upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
+      }),
+      past,
+    ],
+    [
+      'v1.4.2 runs',
+      'v1.4.2 is the newest on stable. Checked 3 min ago.',
+      /Channel stable · last update .*, v1.4.2 → v1.5.0, away 2 s/,
+    ],
+    'Check again',
+  ],
+  [
+    'a feed that cannot be read',
+    [
+      status({
+        next: null,
+        feedError: { message: 'the feed answered 503', nextCheckAt: ago(-7.5 * minute) },
+      }),
+    ],
+    ['v1.4.2 runs', /The last check failed The feed answered 503\. Next try in 7 min( \d+ s)?\./],
+    'Check again',
+  ],
+  [
+    'a release with its notes',
+    [
+      status({
+        latest: published('v1.5.0'),
+        releases: [published('v1.5.0', 'Shows the **queue position**')],
+      }),
+      past,
+    ],
+    [
+      'v1.5.0 is available',
+      'You run v1.4.2 · stable · published 3 days ago',
+      'v1.5.0 Shows the queue position',
+      'svc will be away for about 2 s, as the last time. Jobs that come meanwhile wait and run afterwards.',
+    ],
+    offer,
+  ],
+  [
+    'a major version',
+    [status(toV2)],
+    [
+      'v2.0.0 is available',
+      'A new major version; migrations only run forward',
+      'Take a database dump first. How to take one',
+    ],
+    offer,
+  ],
+  [
+    'a major version before which the platform makes a dump',
+    [status({ ...toV2, preparation: 'A dump is taken first: pg_dump to backups/' })],
+    ['v2.0.0 is available', 'migrations only run forward', 'A dump is taken first: pg_dump to backups/.'],
+    offer,
+  ],
+  [
+    'a release that has to come first',
+    [status({ latest: published('v3.0.0'), ...next({ version: 'v2.8.0', major: true }) })],
+    ['v3.0.0 is available', 'v3.0.0 needs v2.8.0 first'],
+    'Update to v2.8.0',
+  ],
+  [
+    'a release that is skipped',
+    [status({ skipped: { version: 'v1.5.0', since: ago(days(3)) } })],
+    ['v1.5.0 is available', 'You skip v1.5.0, since 3 days.'],
+    'Offer again',
+  ],
+  [
+    'a release that is downloaded',
+    [status({ ...next({ ready: true, seconds: 10 }), ahead: { state: 'ready', percent: null } }), past],
+    ['v1.5.0 is available', 'Downloaded. It takes about 10 s, svc is away for 2 of them.'],
+    offer,
+  ],
+  [
+    'a release that is being downloaded',
+    [status({ ...next({ ready: false, seconds: 70 }), ahead: { state: 'fetching', percent: 42 } })],
+    ['v1.5.0 is available', 'Being downloaded, 42 %. You need not wait for it. It takes about'],
+    offer,
+  ],
+  [
+    'that data is saved first',
+    [status({ restorePoint: { seconds: 12 } })],
+    ['v1.5.0 is available', savedFirst('v1.5.0'), allUnavailable],
+    offer,
+  ],
+  [
+    'that data is saved first, before a major version and for the first time',
+    [status({ ...toV2, restorePoint: { seconds: null } })],
+    [
+      'v2.0.0 is available',
+      `migrations only run forward ${savedFirst('v2.0.0')}`,
+      'svc and its data services will be unavailable while the last changes are copied.',
+    ],
+    offer,
+  ],
+  [
+    'what starts by itself',
+    [status({ automatic: automaticOf({ nextAt: begin }) })],
+    ['v1.5.0 is available', 'It updates to v1.5.0 by itself as soon as nothing is in the way.'],
+    offer,
+  ],
+  [
+    'why nothing starts by itself',
+    [
+      status({
+        next: null,
+        automatic: automaticOf({
+          nextAt: null,
+          keptBack: { code: 'paused', message: 'the update to v1.4.2 ended badly' },
+        }),
+      }),
+    ],
+    ['v1.4.2 runs', 'It does not update by itself: the update to v1.4.2 ended badly.'],
+    'Check again',
+  ],
+  [
+    'a path',
+    [status(onTheWay)],
+    [
+      'v2.0.0 is available',
+      'v1.4.2 v1.5.0 v2.0.0',
+      '2 updates, one after the other',
+      'migrations only run forward',
+    ],
+    'Update to v2.0.0 | Skip this version',
+  ],
+  ['a start that is not answered yet', [status(), pressed], ['Asking svc to start…', 'v1.5.0'], ''],
+  [
+    'a start that was refused',
+    [
+      status(),
+      pressed,
+      {
+        kind: 'not-started',
+        problem: { status: 503, title: 'Service Unavailable', detail: 'The job queue does not answer' },
+      },
+    ],
+    ['The update was not started', 'The job queue does not answer. Service Unavailable · status 503'],
+    'Check again',
+  ],
+  [
+    'a start whose answer was lost',
+    [status(), pressed, { kind: 'not-started', problem: null }],
+    ['The update was not started', 'The answer was lost on the way, and nothing was begun.'],
+    'Check again',
+  ],
+  [
+    'jobs in the way',
+    [inTheWay(...jobs)],
+    ['2 jobs are in the way', 'web to production 2 min', 'web to staging queued', 'svc can wait for them'],
+    'Update when idle | Check again | Update anyway…',
+  ],
+  [
+    'a job that is stuck',
+    [inTheWay(stuck)],
+    ['1 job is in the way', '41 min, stuck', 'What is stuck does not end by itself'],
+    'Check again | Update anyway…',
+  ],
+  [
+    'which jobs are cut short',
+    [inTheWay(...jobs, stuck)],
+    ['3 jobs are in the way', 'This cuts short: deployment web to production backup nightly'],
+    'Back | Cut short and update',
+    { local: { isConfirming: true } },
+  ],
+  [
+    'the update of another instance',
+    [
+      status({
+        reason: {
+          code: 'update-running',
+          message: 'an update of the project acme-staging is running',
+          since: ago(4 * minute),
+        },
+      }),
+    ],
+    ['Another update is on', '4 min ago', 'An update of the project acme-staging is running.'],
+    'Check again',
+  ],
+  [
+    'that no update is possible here',
+    [
+      status({
+        reason: { code: 'no-engine', message: "svc runs without the engine's socket" },
+        manual: ['docker compose -p svc pull', 'docker compose -p svc up -d'],
+      }),
+    ],
+    ['Not possible from here', "svc runs without the engine's socket.", 'docker compose -p svc up -d'],
+    'Check again',
+  ],
+  [
+    'a reason that the page does not know',
+    [status({ reason: { code: 'moon-phase' as never, message: 'the moon is not full' } })],
+    ['Not possible from here', 'The moon is not full.'],
+    'Check again',
+  ],
+  [
+    'jobs that are waited for',
+    [status(), on('waiting', { jobs, until: ago(-40 * minute) })],
+    [
+      'Waits for 2 jobs',
+      /Until \d\d:\d\d at most; new jobs stay queued/,
+      'web to production',
+      /Waiting 0:\d\d/,
+    ],
+    'Cancel',
+  ],
+  [
+    'a pull',
+    [status(), on('pull')],
+    [
+      'v1.4.2 → v1.5.0',
+      /Started by anna at \d\d:\d\d · closing this does not stop it/,
+      'Pulling 51 of 120 MB',
+      'Nothing has changed yet',
+    ],
+    'Cancel',
+  ],
+  [
+    'a cancel that was asked for',
+    [status(), on('pull', { cancelAskedBy: 'ben' })],
+    ['v1.4.2 → v1.5.0', 'Asked to stop by ben; it may be too late.'],
+    '',
+  ],
+  [
+    'that it is too late to cancel',
+    [status(), on('recreate')],
+    ['v1.4.2 → v1.5.0', 'Replacing', 'The update can no longer be cancelled.'],
+    '',
+  ],
+  [
+    'that data is copied',
+    [status({ restorePoint: { seconds: 12 } }), on('save')],
+    ['v1.4.2 → v1.5.0', 'Saving data', `Copying data; svc is still available. ${allUnavailable}`],
+    'Cancel',
+  ],
+  [
+    'a state that the page does not know, in a channel that it does not know',
+    [status({ channel: 'nightly' as never }), on('reticulate' as never, { message: 'reticulating splines' })],
+    ['v1.4.2 → v1.5.0', 'Reticulating splines.', 'Channel nightly'],
+    '',
+  ],
+  [
+    'the first update of a path',
+    [status(onTheWay), on('pull', { path })],
+    ['v1.4.2 → v1.5.0', '1 of 2 · Started by anna', 'v1.5.0 v2.0.0'],
+    'Cancel',
+  ],
+  [
+    'a path that waits for the platform',
+    [halfway()],
+    [
+      'svc v1.5.0 is not ready for the next one yet',
+      '1 of 2 · 1:00 · closing this does not stop it',
+      'Not yet.',
+      /v2\.0\.0 is not begun\./,
+    ],
+    'Cancel',
+    { now: 61_000 },
+  ],
+  [
+    'a path that goes on in a moment',
+    [halfway({ between: { to: 'v2.0.0', says: null, since: begin, until: begin } })],
+    ['v1.5.0 runs', 'v2.0.0 begins in a moment.'],
+    'Cancel',
+  ],
+  [
+    'an absence',
+    [status(onTheWay), on('recreate', { path }), nothing],
+    [
+      'svc is restarting…',
+      'Waiting for svc. This page continues automatically. Nothing is lost',
+      '1 of 2 · v1.4.2 → v1.5.0',
+      'The update can no longer be cancelled.',
+    ],
+    '',
+  ],
+  [
+    'an absence while data is copied',
+    [status(), on('save'), nothing],
+    ['svc is restarting…', 'This page continues automatically. New jobs stay queued.'],
+    '',
+  ],
+  [
+    'an absence that lasts',
+    [status(), on('verify'), page(502)],
+    ['svc is restarting…', '1:15', 'On the machine: docker logs svc-updater'],
+    '',
+    { now: 78_000 },
+  ],
+  [
+    'no answer',
+    [status(), on('pull'), nothing],
+    ['No answer from svc', 'For 12 s. Check your connection; the update continues on the server.'],
+    '',
+    { now: 15_000 },
+  ],
+  [
+    'a page that is logged out',
+    [status(), on('pull'), loggedOut],
+    ['You are logged out', 'The update goes on; log in to see it.'],
+    'Reload',
+  ],
+  [
+    'another page in the place of svc',
+    [status(), on('pull'), page(200), page(200)],
+    ['Another page answers at this address, perhaps a log-in'],
+    'Reload',
+    { now: 20_000 },
+  ],
+  [
+    'a server that knows nothing of the run',
+    [status(), on('recreate'), { kind: 'run-unknown' }],
+    [/^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/, 'docker logs svc-updater'],
+    'Close',
+  ],
+  [
+    'a restore point that is being checked',
+    [status(), rollback({ kind: 'asking', to: 'v1.4.1', since: 2000 })],
+    ['Checking the restore point…', 'The data saved with v1.4.1 is checked first. · 0:00'],
+    'Close',
+  ],
+  [
+    'what a rollback would replace',
+    [status(), offered],
+    [offerHeading, replaced, 'svc and its data services will be unavailable for about 9 s.'],
+    'Roll back… | Close',
+  ],
+  [
+    'what a rollback would replace and cut short, once more',
+    [inTheWay(...jobs), offered],
+    [offerHeading, replaced, 'This cuts short: deployment web to production'],
+    'Cancel | Roll back to v1.4.1',
+    { local: { isConfirming: true } },
+  ],
+  [
+    'a rollback that is refused',
+    [
+      status(),
+      rollback({
+        kind: 'refused',
+        to: 'v1.4.1',
+        problem: {
+          status: 409,
+          detail: 'x',
+          reason: {
+            code: 'rollback-refused',
+            message: 'compose.yaml was edited after the update',
+            refusal: 'not-as-left',
+            advice: 'Undo the edit, then run the rollback again.',
+          },
+        },
+      }),
+    ],
+    [
+      'svc cannot be rolled back to v1.4.1 now',
+      'compose.yaml was edited after the update. not-as-left',
+      'Next: Undo the edit',
+    ],
+    'Check again | Close',
+  ],
+  [
+    'a rollback',
+    [status(), on('inspect', back)],
+    ['v1.4.2 → v1.4.1', 'Checking', 'The rollback can no longer be cancelled.'],
+    '',
+  ],
+  [
+    'a rollback that failed',
+    [ended('failed', { ...back, code: 'save-failed', cause: 'db was started twice' })],
+    ['Rollback failed', 'Db was started twice. save-failed'],
+    afterBadEnd,
+  ],
+  [
+    'a good end',
+    [
+      status({
+        buildServers: [
+          { name: 'build-1', version: 'v1.5.0', behind: false, command: 'svc update' },
+          { name: 'build-2', version: 'v1.4.0', behind: true, command: 'svc update' },
+        ],
+      }),
+      on('verify'),
+      run(endedRun('updated', { warnings: ['the worker has no health check'] })),
+    ],
+    ['v1.5.0 runs', 'build-2 runs v1.4.0', 'the worker has no health check'],
+    'Reload now',
+  ],
+  [
+    'that the tag lags behind',
+    [
+      status(),
+      on('verify'),
+      run(endedRun('updated')),
+      status({ version: 'v1.4.9', run: endedRun('updated') }),
+    ],
+    ['v1.4.9 runs', '“latest” does not lead to v1.5.0 yet.'],
+    'Reload now',
+  ],
+  [
+    'that nothing had to change',
+    [ended('unchanged', { message: 'app and worker run v1.5.0 already' })],
+    ['Nothing had to change', 'App and worker run v1.5.0 already.', 'v1.4.2 answers now.'],
+    'Close',
+  ],
+  [
+    'a failure with its cause, code and advice',
+    [
+      ended('failed', {
+        message: 'nothing was changed, v1.4.2 runs on',
+        cause: 'the registry has no such tag',
+        code: 'pull-unknown',
+        advice: 'See that v1.5.0 is published.',
+      }),
+    ],
+    [
+      'The update failed',
+      'Nothing was changed, v1.4.2 runs on.',
+      'The registry has no such tag. pull-unknown',
+      'Next: See that v1.5.0 is published.',
+      'docker logs svc-updater',
+    ],
+    afterBadEnd,
+  ],
+  [
+    'a failure that was rolled back',
+    [
+      ended('failed', {
+        cause: 'app exited with code 1',
+        code: 'rolled-back',
+        rolledBack: { version: 'v1.4.2', at: ago(5 * minute) },
+      }),
+    ],
+    [
+      'v1.5.0 failed: app exited with code 1',
+      /Rolled back to v1\.4\.2 with the data saved at \d\d:\d\d:\d\d\./,
+      'rolled-back',
+    ],
+    afterBadEnd,
+  ],
+  [
+    'a refusal with its warnings',
+    [ended('refused', { message: 'no space left', warnings: ['the first', 'the second'] })],
+    ['The update was refused', 'No space left.', '2 warnings the first the second'],
+    afterBadEnd,
+  ],
+  [
+    'a cancelled update',
+    [ended('cancelled')],
+    ['Cancelled', 'v1.4.2 runs on; everything is as it was.'],
+    'Close',
+  ],
+  [
+    'a new version that is not well',
+    [ended('broken', { code: 'broken', message: 'its migrations may have run' })],
+    ['v1.5.0 has started and is not well', 'Its migrations may have run.', 'v1.4.2 answers now.'],
+    'Check it again | Copy report | Close',
+  ],
+  [
+    'an update that crashed',
+    [ended('crashed', { message: 'the updater was removed' })],
+    ['The update was cut off', 'The updater was removed.'],
+    'Check it again | Copy report | Close',
+  ],
+  [
+    'an outcome that the page does not know',
+    [ended('parked', { message: 'the update was parked until midnight' })],
+    ['The update was parked until midnight'],
+    'Close | Copy report',
+  ],
+])(
+  'a dialog says %s',
+  (_, told, [heading, ...words], buttons, { now = told.length * 1000, local = {} } = {}) => {
+    const state = stateAfter(...told);
+    const context = contextOf(local);
+    const { body, actions = [] } = contentOf(dialogView(state, now, new Set()), context);
+    const all = textOf([body, actions, pastNode(state, context)]);
+    expect(found('h3', body).map(textOf)[0]).toMatch(exactly(heading));
+    for (const said of words) expect(all).toMatch(said);
+    expect(found('button', actions).map(textOf).join(' | ')).toBe(buttons);
+  },
+);
+
+it('a dialog is titled by what is on', () => {
+  const titleOf = (...told: Action[]) =>
+    contentOf(dialogView(stateAfter(...told), told.length * 1000, new Set()), contextOf({})).title;
+  expect(titleOf(status(), on('pull'))).toBe('Updating svc');
+  expect(titleOf(status(), offered)).toBe('Roll back svc');
+  expect(titleOf(status(), on('inspect', back))).toBe('Rolling back svc');
+  expect(titleOf(status(), on('recreate', back), nothing)).toBe('Rolling back svc');
+});
+
+const ignore = () => {};
+const contextOf = (local: LocalState): DialogContext => ({
+  local,
+  now: begun,
+  isChecking: false,
+  newsUrl: null,
+  dumpUrl: '/backups',
+  settingsUrl: '/settings',
+  start: ignore,
+  cancel: ignore,
+  check: ignore,
+  skip: ignore,
+  askRollback: ignore,
+  rollback: ignore,
+  close: ignore,
+  dismiss: ignore,
+  tryAgain: ignore,
+  reload: ignore,
+  copyReport: ignore,
+  copy: ignore,
+  set: ignore,
+});
+
+const nodesOf = (child: Child | VNode['children']): (VNode | string)[] =>
+  Array.isArray(child) ? child.flatMap(nodesOf) : child ? [child as VNode | string] : [];
+
+function textOf(child: Child | VNode['children']): string {
+  const pieces = nodesOf(child).map((node) => (typeof node === 'string' ? node : textOf(node.children)));
+  return pieces.join(' ').replace(/\s+/g, ' ').trim();
+}
+
+const found = (tag: string, child: Child | VNode['children']): VNode[] =>
+  nodesOf(child).flatMap((node) =>
+    typeof node === 'string' ? [] : [...(node.tag === tag ? [node] : []), ...found(tag, node.children)],
+  );
+
+const exactly = (heading: string | RegExp): RegExp =>
+  heading instanceof RegExp ? heading : new RegExp(`^${heading.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`);
