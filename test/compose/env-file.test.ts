@@ -15,7 +15,7 @@ const set = (text: string, key = 'V', to = 'v2') => {
 };
 
 describe('the env file as compose reads it', () => {
-  // What compose 2.26.1 and 2.40.3 make of the same: test/campaign/env-file.test.ts asks them.
+  // What compose 2.26.1 and 2.40.3 make of the same: test/slow/env-file.test.ts asks them.
   it.each([
     ['A=v1', 'A', 'v1'],
     ['export B = v2 ', 'B', 'v2'],

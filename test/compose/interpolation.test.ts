@@ -13,7 +13,7 @@ const resolve = (text: string) =>
   interpolate(trace(text, 'compose.yaml', 0, { via: 'text' }), lookup, 'here');
 
 describe('interpolate', () => {
-  // What compose 2.26.1 and 2.40.3 make of the same: test/campaign/env-file.test.ts asks them.
+  // What compose 2.26.1 and 2.40.3 make of the same: test/slow/env-file.test.ts asks them.
   it.each([
     ['plain', 'plain'],
     ['$A', 'va'],

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
-import { expectBumped, layouts } from '../campaign/support/forms.ts';
+import { expectBumped, layouts } from '../slow/support/forms.ts';
 
-// Forms of compose files that the real compose is asked about; test/campaign/forms.test.ts asks about all of them.
+// Forms of compose files that the real compose is asked about; test/slow/forms.test.ts asks about all of them.
 
 describe.concurrent('bump moves the version and nothing else', () => {
   it.each([

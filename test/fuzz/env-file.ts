@@ -12,7 +12,7 @@ import { anyEnvFiles, anyTemplate } from './env-texts.ts';
 import { mutatedText } from './mutate.ts';
 import { attempt, type Target } from './target.ts';
 
-// Env files and what is made of them, as compose reads both: test/campaign/env-file.test.ts asks compose the same.
+// Env files and what is made of them, as compose reads both: test/slow/env-file.test.ts asks compose the same.
 
 export const isInvalid = (error: Error) => error instanceof UpdateError && error.code === 'compose-invalid';
 

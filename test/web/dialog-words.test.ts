@@ -22,7 +22,7 @@ import {
   status,
 } from './state.ts';
 
-// What each state of a dialog says, and which buttons it has. What it looks like is seen by test/campaign/web-states.test.ts.
+// What each state of a dialog says, and which buttons it has. What it looks like is seen by test/slow/web-states.test.ts.
 
 interface Look {
   /** Milliseconds since the page was opened. Default a second after each thing that it was told. */

@@ -262,3 +262,13 @@ describe('a log', () => {
     expect(lines).toHaveLength(3 * 3 + 9);
   });
 });
+
+it('a server that is a task of a Swarm service is refused, with the commands of Swarm', async () => {
+  const one = await booted({ labels: { 'com.docker.swarm.service.name': 'svc_app' } });
+  const { reason, manual } = await one.updates.status();
+  expect(reason).toEqual({
+    code: 'swarm',
+    message: expect.stringContaining('a task of the Swarm service svc_app'),
+  });
+  expect(manual.join('\n')).toContain('docker service update');
+});
