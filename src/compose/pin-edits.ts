@@ -1,4 +1,5 @@
 import { UpdateError } from '../progress/update-error.ts';
+import { isNumbered, versionRange } from '../release/pin-tag.ts';
 import { draftOf, withEdits } from './draft.ts';
 import { type Edit, editOf } from './edit.ts';
 import { setVariableEdit } from './env-file.ts';
@@ -58,7 +59,11 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
 /** Changes a part of the resolved reference where it is written. */
 function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
   const parts = segments(pin.resolved, start, start + old.length);
-  const variables = parts.filter(({ via }) => via !== 'text');
+  const written = parts.filter(({ via }) => via !== 'text');
+  // The tag may be made of several variables (a `v` or a variant in one, the digits in another): the one with the digits
+  // is edited.
+  const variables =
+    written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
     throw unsupported(pin, `is made of ${names}`);
@@ -72,6 +77,14 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
     if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
   }
   throw unsupported(pin, `is written in parts that ${text} does not fit`);
+}
+
+function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => boolean {
+  if (!isNumbered(tag)) return () => true;
+  const [from, to] = versionRange(tag);
+  const version = segments(resolved, reference.tagStart + from, reference.tagStart + to);
+  return (part) =>
+    version.some(({ source, start }) => part.source === source && part.start <= start && start < part.end);
 }
 
 function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): Edit {
