@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { read, tablesOf } from '../documents/documents.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { products } from './all.ts';
-import { choose } from './choose.ts';
 import { pointRowOf, rowOf, wordsOf } from './document.ts';
 import { judgeMoved, judgeSame, type View } from './view.ts';
 import { judgeEnd, judgeOwnWords } from './words.ts';

@@ -54,7 +54,7 @@ export async function inspectInstallation(
   const { paths, place, told } = instance;
   const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
   if (app === undefined) throw await withoutApp(context, instance, containers);
-  const project = await labelledProject(told ?? app, { place, containers }, paths);
+  const project = labelledProject(told ?? app, { place, containers });
   await givePaths(project, paths, log);
   return inspectProject(project, context, instance, found).catch((error) => {
     throw withCommandsOf(project, error);

@@ -6,7 +6,6 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import type { ListedContainer } from '../../engine/container-details.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
 /** A compose project as the labels of its containers tell of it. */
@@ -68,11 +67,7 @@ interface LabelledProject {
  * The project as the labels of a container tell of it, all of its paths absolute.
  * @throws UpdateError compose-invalid where what they name is no file on this host
  */
-export async function labelledProject(
-  telling: Pick<Container, 'labels'>,
-  of: LabelledProject,
-  paths: HostPaths,
-): Promise<ComposeProject> {
+export function labelledProject(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
   const { name, directory } = of.place;
   const labelled = labelledPaths(telling, directory);
   if (labelled.files.length === 0 || !labelled.files.every((file) => isAbsolute(file)))

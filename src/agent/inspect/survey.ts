@@ -46,13 +46,13 @@ export async function withoutApp(
  * Refusals: outside-mounts, path-taken, compose-invalid.
  */
 async function choicesIn(
-  { engine, log, options: { app, product } }: Context,
+  { engine, log, options: { app } }: Context,
   { paths, place, told }: Found,
   containers: readonly Container[],
 ): Promise<Choice[]> {
   const telling = told ?? lastUp(agreeing(containers, place.directory));
   if (telling === undefined) return [];
-  const project = await labelledProject(telling, { place, containers }, paths);
+  const project = labelledProject(telling, { place, containers });
   await givePaths(project, paths, log);
   const about = { containers, services: [] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
