@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
 
@@ -25,6 +25,8 @@ interface CommandOptions {
   onStderrLine?: ((line: string) => void) | undefined;
   /** What it reads; closed where there is none. */
   input?: Readable | undefined;
+  /** Where its standard output goes, as it comes, instead of into the result. */
+  output?: Writable | undefined;
 }
 
 /** Between a polite SIGTERM and SIGKILL. */
@@ -55,7 +57,7 @@ export async function runCommand(
     stripFinalNewline: false,
     maxBuffer: 200_000_000,
     // A pull reports every block it fetches: hours of that must not pile up in memory.
-    buffer: { stdout: true, stderr: options.onStderrLine === undefined },
+    buffer: { stdout: options.output === undefined, stderr: options.onStderrLine === undefined },
   });
   const tail: string[] = [];
   const ended = { timedOut: false, aborted: false };
@@ -85,9 +87,19 @@ export async function runCommand(
     });
   }
 
-  // A command that ends early ends the other side, too; the exit code tells why.
-  const fed = options.input && child.stdin && pipeline(options.input, child.stdin).catch(() => {});
-  const [result] = await Promise.all([child, fed]);
+  // A command that ends early, or a full disk, ends the other side too; the exit code and the stream's error tell why.
+  const streams = [
+    ...(options.input && child.stdin ? [pipeline(options.input, child.stdin).catch(() => {})] : []),
+    ...(options.output && child.stdout
+      ? [
+          pipeline(child.stdout, options.output).catch((error: unknown) => {
+            killGroup('SIGTERM');
+            throw error;
+          }),
+        ]
+      : []),
+  ];
+  const [result] = await Promise.all([child, ...streams]);
   clearTimeout(deadline);
   clearTimeout(escalation);
   options.signal?.removeEventListener('abort', onAbort);

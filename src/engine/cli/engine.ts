@@ -2,7 +2,7 @@
 // compose knows how, and so do the few rare things that a command says best.
 
 import { existsSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -29,8 +29,9 @@ interface CallOptions {
   onStderrLine?: (line: string) => void;
   /** Start it again once an engine that went away is back. On by default: only for calls that may be repeated. */
   repeatable?: boolean;
-  /** What the command reads. */
+  /** What the command reads, and where its standard output goes as it comes. */
   input?: Readable;
+  output?: Writable;
 }
 
 /**
@@ -220,6 +221,7 @@ export class Engine {
       cwd: options.cwd,
       onStderrLine: options.onStderrLine,
       input: options.input,
+      output: options.output,
     });
     logTiming(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
     return result;
