@@ -207,7 +207,7 @@ export class Instance {
     for (const [path, text] of Object.entries(this.#layout.files)) {
       await this.write(path, path === '.env' ? text + (this.#options.env ?? '') : text);
     }
-    if (this.#layout.files['.env'] === undefined) return;
+    if (this.#layout.files['.env'] === undefined || this.#options.keepsNoOwners) return;
     // An owner and a mode that an update would lose if it did not care.
     await chmod(join(this.directory, '.env'), 0o640);
     if (process.getuid?.() === 0) await chown(join(this.directory, '.env'), 1000, 1000);

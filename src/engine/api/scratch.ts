@@ -17,6 +17,7 @@ const scratchLabel = 'svc-updater.scratch';
 /** Of those that this process has made: the answer that names one may be lost with the engine. */
 const makerLabel = 'svc-updater.maker';
 const maker = randomUUID();
+let hasMade = false;
 
 interface ScratchOptions {
   /** The platform whose content of the image the container has. */
@@ -47,6 +48,7 @@ export async function createScratch(
   }: ScratchOptions = {},
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
+  hasMade ||= label === scratchLabel;
   const answer = await askApi(engine, {
     method: 'POST',
     path: `/containers/create?${query}`,
@@ -77,8 +79,9 @@ export const removeScratches = (engine: Engine, madeFor: string, label = scratch
   removeLabelled(engine, `${label}=${madeFor}`);
 
 /** Removes those that this process has made, also if it was not told of them. */
-export const removeOwnScratches = (engine: Engine): Promise<void> =>
-  removeLabelled(engine, `${makerLabel}=${maker}`);
+export async function removeOwnScratches(engine: Engine): Promise<void> {
+  if (hasMade) await removeLabelled(engine, `${makerLabel}=${maker}`);
+}
 
 async function removeLabelled(engine: Engine, label: string): Promise<void> {
   for (const { id } of await listContainers(engine, { label: [label] })) await removeScratch(engine, id);
