@@ -63,6 +63,10 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
   await instance.publish('v1.2.0', { env: { FAULT_APP: 'unhealthy' } });
   const clock = await clockFor(instance);
 
+  const started = async (boot: string, ended: Promise<unknown>) => {
+    const isThere = async () => (await instance.boots()).includes(boot);
+    while (!(await isThere()) && (await Promise.race([ended, sleep(20, null)])) === null);
+  };
   const waiting = / verify waiting for \S+-app-1: is /;
   const before = await look(instance);
   registry.fail(registryFaults.error, { on: 'manifests', times: 2 });
@@ -73,8 +77,7 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
   await clock.set(-hours);
   await instance.write('data/go', '');
   const ended = run.done;
-  const hasStarted = async () => (await instance.boots()).includes('app v1.1.0');
-  while (!(await hasStarted()) && (await Promise.race([ended, sleep(20, null)])) === null);
+  await started('app v1.1.0', ended);
   await clock.set(hours);
   await run.waitFor(waiting);
   for (const service of ['app', 'worker']) await instance.write(`data/v1.1.0-${service}`, '');
@@ -96,7 +99,7 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
     ...clock,
     patience: 90,
   });
-  await late.waitFor(waiting);
+  await started('app v1.2.0', late.done);
   await clock.set(-hours);
   const unwell = await late.done;
   const told = { exitCode: 5, says: [/app-1 is \S+ .*after 8 s/], ends: [/^broken \([a-z-]+\): /] };
