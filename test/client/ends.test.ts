@@ -116,11 +116,12 @@ describe.concurrent('an update that ends badly', () => {
 });
 
 describe.concurrent('Ctrl-C', () => {
-  it.each([
+  // `expect` of the test itself: a poll must know its test, and others run beside it.
+  it.for([
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('ends the following, not the update, as %s does', async (signal, code) => {
+  ] as const)('ends the following, not the update, as %s does', async ([signal, code], { expect }) => {
     let isFollowed = true;
     const { url, updates } = await play({ speed: 4, runs: [stayingIn('pull', () => isFollowed)] });
     const said = await svc(url, 'instance update', {
