@@ -98,8 +98,12 @@ export async function settleEarlier(
         soFar.journal = journal;
         return { kind: 'over', ending: step.afterwards.ending };
       }
+      if (step.afterwards.kind === 'give-up') {
+        // Its end is this run's own: this container repeats it if it is started once more.
+        soFar.journal = journal;
+        throw new UpdateError('killed-often', killedOften(data));
+      }
       await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
-      if (step.afterwards.kind === 'give-up') throw new UpdateError('killed-often', killedOften(data));
       return fresh;
     }
     case 'bring-forward':
