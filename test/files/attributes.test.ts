@@ -44,7 +44,7 @@ function list(...entries: readonly (readonly [tag: number, permissions: number, 
   return `0s${bytes.toString('base64')}`;
 }
 
-const [owner, user, group, mask, others] = [0x01, 0x02, 0x04, 0x10, 0x20];
+const [owner, user, group, namedGroup, mask, others] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20];
 /** Of a file with mode 0640, of which the group may read nothing. */
 const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [others, 0]);
 /** Of a directory, for the files that are made in it. */
@@ -55,8 +55,10 @@ it('says beforehand which lists cannot be given to a new file', () => {
   expect(says({})).toBeNull();
   expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
   expect(says({ [acl]: list([owner, 6], [group, 4], [others, 0]) })).toBeNull();
-  const stranger = list([owner, 6], [user, 4, 0xffff_ffff], [group, 0], [mask, 4], [others, 0]);
-  expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
+  for (const named of [user, namedGroup]) {
+    const stranger = list([owner, 6], [group, 0], [named, 4, 0xffff_ffff], [mask, 4], [others, 0]);
+    expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
+  }
   expect(says({ [acl]: unread })).toMatch(/getfattr is missing/);
 });
 
