@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
@@ -129,6 +129,23 @@ describe('bump', () => {
         /done refused \(read-only\): nothing was changed\. Next: Mount the compose directory writable: /,
       );
       expect(exitCode).toBe(3);
+    });
+  });
+
+  test('says of a file that its other name keeps the old text, before it is written', async () => {
+    await inDirectory(async (directory) => {
+      const files = { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) };
+      await lay(directory, files);
+      await link(join(directory, 'compose.yaml'), join(directory, 'second.yaml'));
+      const { exitCode, log } = await bump(directory, web, 'host');
+      expect(log).toMatch(
+        /compose\.yaml has another name \(a hard link\), which keeps the old text\n.* write /,
+      );
+      expect(exitCode).toBe(0);
+      expect(await texts(directory)).toEqual({
+        'compose.yaml': services({ web: 'acme/svc:v1.1.0' }),
+        'second.yaml': files['compose.yaml'],
+      });
     });
   });
 

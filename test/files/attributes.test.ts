@@ -12,12 +12,23 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readAttributes, unread, whyNotKept } from '../../src/files/attributes.ts';
+import { keepsNoModes, readAttributes, unread, whyNotKept } from '../../src/files/attributes.ts';
 import { checkRights } from '../../src/files/check-targets.ts';
 import { disk } from '../../src/files/file-system.ts';
 import { replaceFiles, restoreFiles } from '../../src/files/replace-files.ts';
+
+const kernel = vi.hoisted(() => ({ says: null as number | null }));
+// No share and no FAT can be mounted here: the kernel's number for what a file is on is all that a test can have of them.
+vi.mock('node:fs/promises', async (original) => {
+  const fs = await original<typeof import('node:fs/promises')>();
+  const statfs = async (path: string) => {
+    const found = await fs.statfs(path);
+    return { ...found, type: kernel.says ?? found.type };
+  };
+  return { ...fs, statfs };
+});
 
 const acl = 'system.posix_acl_access';
 
@@ -33,7 +44,7 @@ function list(...entries: readonly (readonly [tag: number, permissions: number, 
   return `0s${bytes.toString('base64')}`;
 }
 
-const [owner, user, group, mask, others] = [0x01, 0x02, 0x04, 0x10, 0x20];
+const [owner, user, group, namedGroup, mask, others] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20];
 /** Of a file with mode 0640, of which the group may read nothing. */
 const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [others, 0]);
 /** Of a directory, for the files that are made in it. */
@@ -44,9 +55,38 @@ it('says beforehand which lists cannot be given to a new file', () => {
   expect(says({})).toBeNull();
   expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
   expect(says({ [acl]: list([owner, 6], [group, 4], [others, 0]) })).toBeNull();
-  const stranger = list([owner, 6], [user, 4, 0xffff_ffff], [group, 0], [mask, 4], [others, 0]);
-  expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
+  for (const named of [user, namedGroup]) {
+    const stranger = list([owner, 6], [group, 0], [named, 4, 0xffff_ffff], [mask, 4], [others, 0]);
+    expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
+  }
   expect(says({ [acl]: unread })).toMatch(/getfattr is missing/);
+});
+
+describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
+  let file = '';
+  beforeEach(async () => {
+    file = join(await mkdtemp(join(tmpdir(), 'magic-')), '.env');
+    await writeFile(file, 'A=1\n');
+  });
+  afterEach(async () => {
+    kernel.says = null;
+    await rm(dirname(file), { recursive: true });
+  });
+
+  it.each([
+    ['smbfs', 0x517b, { onSmb: true, noModes: false }],
+    ['cifs', 0xff534d42, { onSmb: true, noModes: false }],
+    ['smb2', 0xfe534d42, { onSmb: true, noModes: false }],
+    ['FAT', 0x4d44, { onSmb: false, noModes: true }],
+    ['exFAT', 0x2011bab0, { onSmb: false, noModes: true }],
+    ['ext4', 0xef53, { onSmb: false, noModes: false }],
+    ['NFS', 0x6969, { onSmb: false, noModes: false }],
+  ])('knows what keeps no rights, or does not show them: %s', async (_, type, expected) => {
+    kernel.says = type;
+    const warnings = await checkRights([file]);
+    const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which does not show`));
+    expect({ onSmb, noModes: await keepsNoModes(dirname(file)) }).toEqual(expected);
+  });
 });
 
 /** Where it is; empty where it is missing. */

@@ -67,6 +67,8 @@ describe('versions of other numbers', () => {
     ['1.6.0-canary.2', '1.6.0', -1],
     ['1.6.0-canary.2', '1.6', 0],
     ['v1.6.0', '1.6.1', -1],
+    ['v2025.08', '2025.10.1', -1],
+    ['2', 'v1.9', 1],
   ])('%s and %s, as far as both are told: %i', (a, b, expected) => {
     expect(Math.sign(compareTold(a, b))).toBe(expected);
   });

@@ -52,6 +52,7 @@ describe('retag', () => {
     ['2025.10', '2025.10.3', 'stays'],
     ['2025.10', '2025.9.4', 'older'],
     ['2.5', '3', 'short'],
+    ['2.5', '2', 'short'],
     ['2', 'canary', 'stays'],
     ['stable', '2025.8.4', 'stays'],
     ['release-cuda', 'v2.2.0', 'stays'],

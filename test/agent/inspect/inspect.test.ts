@@ -166,6 +166,13 @@ describe('inspectInstallation: the project', () => {
       { 'compose.yaml': user, 'compose.cluster.yaml': own },
       'user-written',
     ],
+    ['compose.cluster.yaml alone', { 'compose.cluster.yaml': own }, 'generated'],
+    [
+      'compose.cluster.yaml below another file',
+      { 'compose.cluster.yaml': own, 'site.yaml': user },
+      'user-written',
+    ],
+    ['compose.yaml of another directory', { 'site.yaml': user, '../compose.yaml': own }, 'user-written'],
   ])('is generated or not by %s', async (_, files, expected) => {
     const { found } = await inspect({ containers: { 'app-1': { files: Object.keys(files) } }, files });
     expect(found.kind).toBe(expected);

@@ -69,6 +69,11 @@ describe('a floating tag and a target', () => {
     if (version !== null) expect(asked).toEqual([]);
   });
 
+  it('goes on where the label tells less than the target', () => {
+    const images = new Map([[reference, telling('4.0.15')]]);
+    expect(judged({}, planOf(reference, reference, '4.0.15.2941'), images).result).toEqual([]);
+  });
+
   it.each<[string, string | null, Registry, string]>([
     ['an older one', 'v1.4.9', {}, `${reference} leads to v1.4.9, not to v1.5.0`],
     [

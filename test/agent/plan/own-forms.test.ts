@@ -55,6 +55,12 @@ describe('a product in its own form', () => {
     ],
     ['v1.144.0', '1.144.1', '1.144.0', `v1.144.0 → v1.144.1: move ${place} to v1.144.1, recreate app`],
     ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: move ${place} to 2025.11, recreate app`],
+    [
+      '2025.10',
+      '2025.10',
+      '2025.10.3',
+      '2025.10.3 → 2025.10: pull again, recreate app where the image is another',
+    ],
     ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app where the image is another'],
     [
       'stable',

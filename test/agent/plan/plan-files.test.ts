@@ -205,6 +205,7 @@ describe('pulledVersion', () => {
 
   it.each<[string, string | null, string | undefined, string | null]>([
     ['a newer one', '1.0.0', '1.1.0', '1.1.0'],
+    ['one that tells less than what runs', '4.0.15.2941', '4.0.15', '4.0.15'],
     ['none, where there is no label', '1.0.0', undefined, null],
     ['none, where the label is no version', '1.0.0', 'nightly', null],
   ])('is what the image of the app tells: %s', (_, running, label, expected) => {

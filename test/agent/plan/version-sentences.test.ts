@@ -57,6 +57,7 @@ describe('whatRuns', () => {
 
 it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]>([
   ['the version asked for', ['latest', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0'], []],
+  ['more of the version asked for', ['31'], '32', ['32.0.1'], []],
   [
     'another label',
     ['v1.0.0'],

@@ -144,6 +144,27 @@ describe('prove', () => {
     expect(prove(configs('that is v1.0.0'), after, plan('v1.1.0')).unexpected).toHaveLength(1);
   });
 
+  it('tells of a config whose file is named by the version: that leads elsewhere, as a mount would', () => {
+    const configs = (to: string) =>
+      model(v(to), { configs: { about: { name: 'about', file: `/srv/svc/${to}.ini` } } });
+    expect(prove(configs('v1.0.0'), configs('v1.1.0'), plan('v1.1.0'))).toEqual({
+      ...nothing,
+      otherMeanings: ['configs.about.file: "/srv/svc/v1.0.0.ini" → "/srv/svc/v1.1.0.ini"'],
+    });
+  });
+
+  it('accepts what comes from a variable that was not set before, and nothing that only holds its value', () => {
+    const says = (image: string, a: string) => model({ app: { image, labels: { a } } });
+    const set = (from: string, to: string) =>
+      prove(says('svc:latest', from), says('svc:v1.1.0', to), {
+        images: new Map([['app', 'svc:v1.1.0']]),
+        substitutions: [{ from: '', to: 'v1.1.0' }],
+        shares: () => false,
+      });
+    expect(set('is ', 'is v1.1.0')).toEqual(nothing);
+    expect(set('was ', 'is v1.1.0').unexpected).toEqual(['services.app.labels.a: "was " → "is v1.1.0"']);
+  });
+
   it('accepts an extension that holds the image, and nothing else that changes there', () => {
     const held = (image: string) => ({ ...moved, app: { image }, worker: { image } });
     const before = model(held('svc:v1.0.0'), { 'x-app': { image: 'svc:v1.0.0' }, 'x-b': 'svc:v1.0.0' });

@@ -45,6 +45,11 @@ describe('checkImage', () => {
     ['a release tag is believed', { tag: 'v1.4.2', version: 'v1.3.0' }, 'fit'],
     ['a tag that floats leads there', { tag: 'stable', version: 'v1.5.0' }, 'fit'],
     ['it lags', { tag: 'stable', version: 'v1.4.2' }, 'lags: acme/svc:stable leads to 1.4.2, not to v1.5.0'],
+    [
+      'it tells less than the target and what runs',
+      { tag: 'stable', to: '4.0.15.2941', version: '4.0.15', runs: '4.0.15.2940' },
+      'fit',
+    ],
     ['without a target it may lead anywhere', { tag: 'canary', to: null, version: 'v1.4.2' }, 'fit'],
     [
       'but not below what runs',

@@ -59,6 +59,11 @@ describe('planMoves', () => {
     ],
     ['a part', { image: 'acme/svc:v1@sha256:a' }, 'v1 → v1.5.0: acme/svc:v1 → acme/svc:v1'],
     [
+      'a part of what runs',
+      { image: 'acme/svc:v1.4@sha256:a', tasks: running('acme/svc:v1.4.2@sha256:a'), to: 'v1.4' },
+      'v1.4 → v1.4: acme/svc:v1.4 → acme/svc:v1.4',
+    ],
+    [
       'with a worker',
       { worker: 'acme/job:v1.4.2@sha256:d' },
       'v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0, acme/job:v1.4.2 → acme/job:v1.5.0',
