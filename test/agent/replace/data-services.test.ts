@@ -1,13 +1,14 @@
 import { expect, it } from 'vitest';
-import { runningCovered, stopInOrder } from '../../../src/agent/replace/data-services.ts';
+import { runningCovered, startDataServices, stopInOrder } from '../../../src/agent/replace/data-services.ts';
+import { Journal } from '../../../src/agent/state/journal.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
-import { changeover, container, journalData, project } from '../../build.ts';
-import { engineThat, rememberingLog } from '../../build-plan.ts';
+import { changeover, container, journalData, project, record } from '../../build.ts';
+import { engineThat, rememberingLog, runContext } from '../../build-plan.ts';
 
 /** An engine with running containers of these services; one that is stopped ends with the code that is given for it. */
 async function running(services: readonly string[], exitCodes: Readonly<Record<string, number>> = {}) {
-  const stops: string[] = [];
+  const asked: string[] = [];
   const labelsOf = (service: string) => ({
     [composeLabels.project]: project.name,
     [composeLabels.service]: service,
@@ -18,32 +19,35 @@ async function running(services: readonly string[], exitCodes: Readonly<Record<s
     const url = from.url ?? '';
     const [, id = ''] = /\/containers\/([a-z]+)-1\//.exec(url) ?? [];
     if (from.method === 'POST') {
-      stops.push(url.replace(/^.*\/containers\//, ''));
+      asked.push(url.replace(/^.*\/containers\//, ''));
       to.writeHead(204).end();
     } else if (id === '') {
       to.end(JSON.stringify(services.map((each) => ({ Id: `${each}-1`, Labels: labelsOf(each) }))));
     } else {
-      const hasEnded = stops.some((stop) => stop.startsWith(`${id}-1/`));
+      const last = asked.findLast((each) => each.startsWith(`${id}-1/`));
+      const hasEnded = last?.includes('/stop') ?? false;
       const State = hasEnded ? { Status: 'exited', ExitCode: exitCodes[id] ?? 0 } : { Status: 'running' };
       to.end(
         JSON.stringify({ Id: `${id}-1`, Name: `/svc-${id}-1`, State, Config: { Labels: labelsOf(id) } }),
       );
     }
   });
-  return { engine, log: rememberingLog().log, stops };
+  return { engine, log: rememberingLog().log, asked };
 }
+
+/** Of a run that saves data; cache depends on db. */
+const saving = journalData({
+  point: {
+    ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
+    ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
+  },
+});
 
 const groupsOf = (...containers: Container[]) => containers.map((each) => [each]);
 
 it('stops workers, the app, then data services, dependants first', async () => {
   const { engine } = await running(['app', 'cache', 'db', 'proxy', 'worker']);
-  const journal = journalData({
-    point: {
-      ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
-      ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
-    },
-  });
-  const groups = await runningCovered({ engine }, journal, changeover());
+  const groups = await runningCovered({ engine }, saving, changeover());
   expect(groups.map((group) => group.map(({ id }) => id))).toEqual([
     ['worker-1'],
     ['app-1'],
@@ -53,10 +57,10 @@ it('stops workers, the app, then data services, dependants first', async () => {
 });
 
 it('gives each a minute to stop, and more where it has more', async () => {
-  const { engine, log, stops } = await running(['app', 'db']);
+  const { engine, log, asked } = await running(['app', 'db']);
   const groups = groupsOf(container('app-1', { stopTimeout: 10 }), container('db-1', { stopTimeout: 90 }));
   expect(await stopInOrder({ engine, log }, groups)).toEqual([]);
-  expect(stops).toEqual(['app-1/stop?t=60', 'db-1/stop']);
+  expect(asked).toEqual(['app-1/stop?t=60', 'db-1/stop']);
 });
 
 it('names what had to be killed', async () => {
@@ -64,4 +68,17 @@ it('names what had to be killed', async () => {
   expect(await stopInOrder({ engine, log }, groupsOf(container('app-1'), container('db-1')))).toEqual([
     'svc-db-1',
   ]);
+});
+
+it('starts data services that were running again, dependencies first', async () => {
+  const { engine, log, asked } = await running(['app', 'cache', 'db']);
+  const containers = [container('app-1'), container('cache-1'), container('db-1')];
+  await stopInOrder({ engine, log }, [containers]);
+  const stops = asked.length;
+  await startDataServices({
+    ...runContext(engine).context,
+    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, saving),
+    changeover: changeover({ containers: containers.map((each) => record(each)) }),
+  });
+  expect(asked.slice(stops)).toEqual(['db-1/start', 'cache-1/start']);
 });
