@@ -33,7 +33,10 @@ describe('the line protocol', () => {
     [event('42 percent'), `${time} INFO  pull 42 percent`],
     [event('\\42% odd'), `${time} INFO  pull \\\\42% odd`],
     [event('two\nlines\r\n\tand a tab'), `${time} INFO  pull two\\nlines\\r\\n\\tand a tab`],
-    [event('\u001b[31mred\u007f\u0085\u2028'), `${time} INFO  pull \\u001b[31mred\\u007f\\u0085\\u2028`],
+    [
+      event('\u001b[31mred\u007f\u0085\u2028\u2029'),
+      `${time} INFO  pull \\u001b[31mred\\u007f\\u0085\\u2028\\u2029`,
+    ],
     [event('C:\\new'), `${time} INFO  pull C:\\\\new`],
     [event('lone \ud83d, pair 😀'), `${time} INFO  pull lone \\ud83d, pair 😀`],
     [event('  spaces  '), `${time} INFO  pull   spaces  `],

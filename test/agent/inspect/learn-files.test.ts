@@ -102,7 +102,7 @@ const files = () =>
       'SHORT=abc',
       'INNER=inner-value',
       'OUTER=outer-$' + '{INNER}',
-      'INLINE=inline-from-variable',
+      'INLINE=user:inline-from-variable',
       '# SMTP_PASSWORD=old-password-3',
       '',
     ].join('\n'),

@@ -140,6 +140,9 @@ it('says commands that work for an instance of other files', () => {
     `Change the version by hand, then ${own} pull && ${own} up -d.`,
   );
   expect(ending(new TypeError('x'), { ...facts, touched: true }).last).toMatch(`see ${own} ps. `);
+  expect(ending(new UpdateError('broken', 'x'), { ...facts, touched: true }).last).toContain(
+    `or: ${own} up -d --no-deps app worker, from the compose directory.`,
+  );
 });
 
 it('names the commands of a broken instance', () => {

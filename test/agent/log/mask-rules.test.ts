@@ -1,5 +1,9 @@
 import { expect, it } from 'vitest';
-import { maskRulesOfContainers, maskRulesOfModel } from '../../../src/agent/log/mask-rules.ts';
+import {
+  maskRulesOfContainers,
+  maskRulesOfModel,
+  maskRulesOfSent,
+} from '../../../src/agent/log/mask-rules.ts';
 import { container } from '../../build.ts';
 
 it('maskRulesOfModel takes the environment of every service and hook, and a key without a value as empty', () => {
@@ -35,5 +39,13 @@ it('maskRulesOfContainers takes what a shell may have set, and not what images s
     { key: 'TOKEN', value: 'abc' },
     { key: 'MY_PATH', value: '/x' },
     { key: 'B', value: '2' },
+  ]);
+});
+
+it('maskRulesOfSent takes what compose would set in containers, and not what images set', () => {
+  const sent = [{ body: { Env: ['PATH=/usr/bin', 'TOKEN=a=b', 'NEW=in-an-env-file'] } }, { body: {} }];
+  expect(maskRulesOfSent(sent).secrets).toEqual([
+    { key: 'TOKEN', value: 'a=b' },
+    { key: 'NEW', value: 'in-an-env-file' },
   ]);
 });
