@@ -13,16 +13,19 @@ async function says(...command: [string, ...string[]]): Promise<string> {
 }
 
 test('the image says what it brings, and the engine where there is one', async () => {
-  const [cli, compose, engine, apart, beside] = await Promise.all([
+  const [cli, compose, engine, apart, beside, help] = await Promise.all([
     says('docker', '--version'),
     says('docker', 'compose', 'version', '--short'),
     execa('docker', ['version', '--format', '{{.Server.Version}}']).then(({ stdout }) => stdout),
     execa('docker', ['run', '--rm', '--network', 'none', updaterImage, '--version']),
     execa('docker', ['run', '--rm', '-v', `${engineSocket}:/var/run/docker.sock`, updaterImage, '--version']),
+    execa('docker', ['run', '--rm', '--network', 'none', updaterImage, '--help']),
   ]);
   const brings = `docker CLI ${/^Docker version ([^,]+),/.exec(cli)?.[1]}, compose ${compose}`;
   const version = /^svc-updater [^ ,]+/.exec(apart.stdout)?.[0];
   expect(apart.stdout).toBe(`${version}, ${brings}`);
+  // A question for the options needs no engine and no directory either (docs/contract.md 1.1).
+  expect(help.stdout).toContain('svc-updater plan [options]');
   expect(beside.stdout).toBe(`${version}, ${brings}, engine ${engine}`);
 
   const instance = await createInstance(appAndWorker);

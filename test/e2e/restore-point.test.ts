@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { listImages } from '../rig/engine-api.ts';
 import { expectWords } from './support/attempt.ts';
 import { expectDataBack, postgres } from './support/databases.ts';
 import { alone, createInstance } from './support/instance.ts';
-import { ownData } from './support/own-data.ts';
+import { during, ownData } from './support/own-data.ts';
 
 // docs/contract.md 5.20 to 5.24: files and databases, without a word about either.
 
@@ -35,6 +36,24 @@ test('a good release is rolled back on request, once', async () => {
     says: ['a rollback has used the restore point in '],
     ends: [/^refused \(no-point\): /],
   });
+});
+
+// docs/contract.md 2.8.
+test('a tag that floats names the old version until all data is saved', async () => {
+  const instance = await createInstance({ ...alone, layout: ownData, tag: 'latest', publish: [] });
+  const latest = `${instance.image}:latest`;
+  const named = async () => (await listImages(instance.image)).find(({ tags }) => tags.includes(latest))?.id;
+  const old = await named();
+  await instance.publish('latest', { version: '1.1.0' });
+  let meanwhile: string | undefined;
+  const run = { args: ['--restore-point'], verb: 'cold' } as const;
+  const { exitCode, log } = await during(instance, run, async () => {
+    meanwhile = await named();
+  });
+  expect(exitCode, log).toBe(0);
+  expect(meanwhile, log).toBe(old);
+  expect(await instance.version()).toBe('v1.1.0');
+  expect(await named()).not.toBe(old);
 });
 
 test('PostgreSQL has its data back after a bad release', () => expectDataBack(postgres));

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { pullAdded, pullMoves, withUntagged } from '../../../src/agent/pull/obtain-images.ts';
+import { pullAndPrepare } from '../../../src/agent/pull/pull-and-prepare.ts';
 import { Journal } from '../../../src/agent/state/journal.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
 import { image, journalData } from '../../build.ts';
@@ -14,6 +15,7 @@ import {
   planTo,
   projectFiles,
   runContext,
+  updateOptions,
 } from '../../build-plan.ts';
 
 afterEach(() => {
@@ -87,6 +89,31 @@ describe('pullMoves', () => {
     ['only if it is pulled at all', ['app'], [app, worker], late(`acme/worker@${digest}`)],
   ])('pulls an image %s while no tag may move', async (_, kept, here, images) => {
     expect(await pullFor(kept, here, true)).toMatchObject({ images });
+  });
+});
+
+describe('pullAndPrepare', () => {
+  const reference = 'acme/svc:v1.1.0';
+  const journal = new Journal({ state: '/nonexistent', restore: async () => {} }, journalData());
+
+  it.each([
+    ['by its tag for an update, which may move it', [], journal, reference],
+    [
+      'by digest beside a restore point: until data is saved no tag moves',
+      ['--restore-point'],
+      journal,
+      null,
+    ],
+    ['by digest for a fetch, which moves no tag', [], null, null],
+  ])('pulls what a tag names here %s', async (_, argv, of, form) => {
+    const from = installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) });
+    // A deadline that has passed: what is to be pulled is told.
+    const options = { ...updateOptions(...argv), pullTimeoutMs: 0 };
+    const { context } = runContext(await local(reference), options);
+    const planned = { installation: from, plan: planTo('v1.1.0', from), expected: null };
+    await expect(pullAndPrepare(context, { ...planned, early: Promise.resolve(null) }, of)).rejects.toThrow(
+      `${form ?? `acme/svc@${digest}`}: not pulled within the time allowed`,
+    );
   });
 });
 

@@ -24,8 +24,8 @@ async function composeThat(answers: string, answersWithout: string) {
   await writeFile(join(directory, 'docker'), `#!/bin/sh\n${script.join('\n')}\n`);
   await chmod(join(directory, 'docker'), 0o755);
   const address = { host: 'unix:///nonexistent', tls: [], configDirectory: directory };
-  const engine = new Engine(address, { home: '/' });
-  return new Compose(engine, { name: 'svc', directory, files: [], envFiles: [] });
+  const engine = new Engine(address, { home: '/home/of-updater' });
+  return { engine, compose: new Compose(engine, { name: 'svc', directory, files: [], envFiles: [] }) };
 }
 
 const asked = async () => (await readFile(join(directory, 'asked'), 'utf8')).trimEnd().split('\n');
@@ -33,24 +33,24 @@ const model = (text: string) => `echo '{"name":"svc","services":{"app":${text}}}
 const missing = 'echo "env file /opt/svc/db.env not found: no such file or directory" >&2; exit 1';
 
 it('asks for the values of env files, which are to be hidden', async () => {
-  const compose = await composeThat(model('{"environment":{"A":"1"}}'), missing);
+  const { compose } = await composeThat(model('{"environment":{"A":"1"}}'), missing);
   expect((await compose.config()).services).toEqual({ app: { environment: { A: '1' } } });
   expect(await asked()).toHaveLength(1);
 });
 
 it('goes without them where compose 5 cannot read an env file', async () => {
-  const compose = await composeThat(missing, model('{}'));
+  const { compose } = await composeThat(missing, model('{}'));
   expect((await compose.config()).services).toEqual({ app: {} });
 });
 
 it('gives the reason of a compose that cannot go without', async () => {
-  const compose = await composeThat(missing, missing);
+  const { compose } = await composeThat(missing, missing);
   await expect(compose.config()).rejects.toThrow('/opt/svc/db.env not found');
 });
 
 it('asks one before 2.35 once that it cannot go without', async () => {
   const unknown = 'echo "unknown flag: --no-env-resolution" >&2; exit 16';
-  const compose = await composeThat(missing, unknown);
+  const { compose } = await composeThat(missing, unknown);
   for (const count of [2, 3]) {
     await expect(compose.config()).rejects.toThrow('/opt/svc/db.env not found');
     expect(await asked()).toHaveLength(count);
@@ -58,7 +58,7 @@ it('asks one before 2.35 once that it cannot go without', async () => {
 });
 
 it('takes no service for an option', async () => {
-  const compose = await composeThat('true', 'true');
+  const { compose } = await composeThat('true', 'true');
   await compose.pull(['--quiet', 'app'], '/override.yaml', {
     deadlineMs: 10_000,
     onStderrLine: () => {},
@@ -69,4 +69,21 @@ it('takes no service for an option', async () => {
     expect.stringMatching(/ pull --policy always -- --quiet app$/),
     expect.stringMatching(/ up --detach .* --scale -x=1 -- -x$/),
   ]);
+});
+
+it.each([
+  ['nothing but this', {}, []],
+  [
+    'what keeps names that only an env file would change',
+    { asksForNames: true },
+    ['COMPOSE_COMPATIBILITY=false'],
+  ],
+  ['no such thing where names are the old ones', { asksForNames: true, oldNames: ['app'] }, []],
+])('has in its environment, when it replaces a container, %s', async (_, names, more) => {
+  vi.stubEnv('SVC_VERSION', 'v9.9.9');
+  const { engine } = await composeThat("tr '\\0' '\\n' </proc/$$/environ", 'true');
+  const project = { name: 'svc', directory, files: [], envFiles: [], ...names };
+  const { stdout } = await new Compose(engine, project).up('app', { start: true, deadlineMs: 10_000 });
+  const always = ['HOME=/home/of-updater', `PATH=${process.env.PATH}`, `PWD=${directory}`];
+  expect(stdout.trimEnd().split('\n').toSorted()).toEqual([...more, ...always].toSorted());
 });
