@@ -182,6 +182,22 @@ describe.concurrent('an update', () => {
       await expect.poll(() => cancels).toBe(2);
     });
   });
+
+  it('of which the request got lost is not asked for again, and the person is told', async ({ expect }) => {
+    await visit(browser, standing, {}, async ({ page, server }) => {
+      let posts = 0;
+      await page.route('**/api/v1/instance/update', (route) => {
+        if (route.request().method() !== 'POST') return route.continue();
+        posts += 1;
+        return route.abort();
+      });
+      await button(page, 'Update to v1.5.0').click();
+      await button(page, 'Update now').click();
+      await heading(page, 'The update was not started').waitFor();
+      await dialog(page).getByText('nothing was begun').first().waitFor();
+      expect([posts, server.asked.filter(({ method }) => method === 'POST')]).toEqual([1, []]);
+    });
+  });
 });
 
 describe.concurrent('a path', () => {

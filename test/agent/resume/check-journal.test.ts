@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { RunContext } from '../../../src/agent/process/run-context.ts';
 import { emptyPoint } from '../../../src/agent/replace/save.ts';
 import { checkFiles, checkPoints, checkProject } from '../../../src/agent/resume/check-journal.ts';
+import { gatherEarlierFacts } from '../../../src/agent/resume/earlier-facts.ts';
 import type { ListedContainer } from '../../../src/engine/container-details.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { foundInstance, journalData, project } from '../../build.ts';
+import { engineWith, rememberingLog, updateOptions } from '../../build-plan.ts';
 
 const bind = (source: string, destination = source) => ({
   type: 'bind',
@@ -84,6 +87,14 @@ describe('checkProject', () => {
     expect(() => check(changes)).toThrow(
       expect.objectContaining({ code: 'foreign-state', message: `the journal ${what}`, advice }),
     );
+  });
+
+  it('is asked of a journal before compose is called', async () => {
+    const context = { engine: await engineWith({}), log: rememberingLog().log, options: updateOptions() };
+    const data = journalData({ project: { ...project, files: ['/tmp/evil.yaml'] } });
+    await expect(
+      gatherEarlierFacts(context as RunContext, foundInstance({ paths, composed }), data),
+    ).rejects.toMatchObject({ code: 'foreign-state' });
   });
 });
 

@@ -57,6 +57,17 @@ describe('two servers of one instance', () => {
     expect((await runOf(two))?.outcome).toBe('updated');
   });
 
+  it('look closely at a run that the other one prepares, though nobody asks', async () => {
+    const job = rig.state.startJob('backup');
+    await one.ask({ when: 'idle' });
+    await until(() => rig.open?.run.state === 'waiting');
+    const three = await rig.server({ name: 'svc-app-3' }, { timing: { watch: 600_000 } });
+    await three.updates.boot();
+    if (job) rig.state.endJob(job);
+    await until(() => three.told.includes('end updated'));
+    await quiet(rig);
+  });
+
   it.each(['waiting', 'preparing', 'launching'])('cancel at either, in %s', async (state) => {
     const three = await rig.server(
       { name: 'svc-app-3' },
