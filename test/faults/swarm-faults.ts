@@ -19,8 +19,9 @@ import { type Random, seeded } from './random.ts';
 // Updates of stacks that are broken on purpose, over and over: a killed updater, dead and cut-off nodes, and people who work
 // on the stack meanwhile, each at a chosen or a random moment. What is judged is what a person looks at: what runs, whether
 // an old version has booted after a new one, whether the last line is true, and whether the next update brings the stack on.
-//
-//   swarm-faults.ts [--minutes N | --tries N] [--seed S] [--fault NAME] [--moment NAME] [--notes]
+
+const usage =
+  'usage: scripts/campaign swarm-faults [--minutes N | --tries N] [--seed S] [--fault NAME] [--moment NAME] [--notes]';
 
 const { values: asked } = parseArgs({
   options: {
@@ -32,8 +33,13 @@ const { values: asked } = parseArgs({
     layout: { type: 'string' },
     target: { type: 'string' },
     notes: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 });
+if (asked.help) {
+  console.log(usage);
+  process.exit(0);
+}
 
 /** By the line of the log after which it happens. */
 const moments = {
