@@ -3,40 +3,12 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import type { JournalData } from '../../src/agent/state/journal.ts';
-import type { UpdaterOptions } from '../rig/updater-run.ts';
 import { expectWords } from './support/attempt.ts';
-import { alone, createInstance, type Instance } from './support/instance.ts';
-import { ownData, restoreOf } from './support/own-data.ts';
+import { owner, pointOf, savedIn, toNext, updatedInstance } from './support/forged-point.ts';
+import type { Instance } from './support/instance.ts';
+import { restoreOf } from './support/own-data.ts';
 
 // SECURITY.md, "Who is trusted with what": restore points that the owner of a compose directory has forged.
-
-const owner = 1000;
-const toNext = ['--target', 'v1.1.0', '--restore-point'];
-
-/** One that has been updated with a restore point, in a directory that is not root's. */
-async function updatedInstance(options: UpdaterOptions = {}): Promise<Instance> {
-  const instance = await createInstance({
-    ...alone,
-    layout: ownData,
-    publish: ['v1.1.0'],
-  });
-  await chown(instance.directory, owner, owner);
-  await instance.write('data/note', 'of v1.0.0\n');
-  const { exitCode, log } = await instance.update(toNext, options);
-  expect(exitCode, log).toBe(0);
-  return instance;
-}
-
-/** A restore point as a journal has it. */
-const savedIn = (directory: string, services: readonly string[] = []): NonNullable<JournalData['point']> => ({
-  ...{ directory, state: 'saved', services, inMemory: [], riders: [], ports: [], policies: [] },
-});
-
-async function pointOf(instance: Instance): Promise<{ directory: string; record: string }> {
-  const [run = ''] = await readdir(restoreOf(instance));
-  const directory = join(restoreOf(instance), run);
-  return { directory, record: await readFile(join(directory, 'point.json'), 'utf8') };
-}
 
 /** Another directory of the machine, which the instance has nothing to do with. */
 async function makeVictim(instance: Instance): Promise<string> {

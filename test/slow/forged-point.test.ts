@@ -1,43 +1,13 @@
-import { chown, readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import type { JournalData } from '../../src/agent/state/journal.ts';
 import { blueprintOf } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
-import { alone, createInstance, type Instance } from '../e2e/support/instance.ts';
-import { createWithData, ownData, restoreOf } from '../e2e/support/own-data.ts';
-import { leastRights, type UpdaterOptions } from '../rig/updater-run.ts';
+import { pointOf, savedIn, toNext, updatedInstance } from '../e2e/support/forged-point.ts';
+import { createWithData } from '../e2e/support/own-data.ts';
+import { leastRights } from '../rig/updater-run.ts';
 
 // SECURITY.md, "Who is trusted with what": restore points that the owner of a compose directory has forged.
-
-const owner = 1000;
-const toNext = ['--target', 'v1.1.0', '--restore-point'];
-
-/** One that has been updated with a restore point, in a directory that is not root's. */
-async function updatedInstance(options: UpdaterOptions = {}): Promise<Instance> {
-  const instance = await createInstance({
-    ...alone,
-    layout: ownData,
-    publish: ['v1.1.0'],
-  });
-  await chown(instance.directory, owner, owner);
-  await instance.write('data/note', 'of v1.0.0\n');
-  const { exitCode, log } = await instance.update(toNext, options);
-  expect(exitCode, log).toBe(0);
-  return instance;
-}
-
-/** A restore point as a journal has it. */
-const savedIn = (directory: string, services: readonly string[] = []): NonNullable<JournalData['point']> => ({
-  ...{ directory, state: 'saved', services, inMemory: [], riders: [], ports: [], policies: [] },
-});
-
-async function pointOf(instance: Instance): Promise<{ directory: string; record: string }> {
-  const [run = ''] = await readdir(restoreOf(instance));
-  const directory = join(restoreOf(instance), run);
-  return { directory, record: await readFile(join(directory, 'point.json'), 'utf8') };
-}
 
 test('a journal gives a data service that is created again no more rights', async () => {
   const instance = await createWithData();
