@@ -1,7 +1,7 @@
 import { UpdateError } from '../../progress/update-error.ts';
 import type { DataDoors, PointPlace } from './data-doors.ts';
 import { releaseImages } from './hold-images.ts';
-import { isUsed, placesIn, readPoint, removePlace, savedAt } from './point.ts';
+import { isUsed, placesIn, readPoint, removePlace, wordsOf } from './point.ts';
 
 type Owner = Parameters<typeof placesIn>[1];
 
@@ -31,10 +31,8 @@ export async function discardPoints(
     try {
       const point = await readPoint(place);
       await discardPoint(doors, place);
-      const what = point?.kind === 'current' ? 'the data saved before a rollback' : 'the restore point';
-      doors.log.info(
-        `removed ${what} in ${place.directory}${point?.at ? `: ${point.version}, saved at ${savedAt(point)}` : ''}`,
-      );
+      const what = point === null ? 'an empty restore point' : wordsOf(point);
+      doors.log.info(`removed ${what}: ${place.directory}`);
       discarded.removed++;
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;

@@ -5,7 +5,7 @@ import { composeLabels } from '../../engine/labels.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type DataFacts, declareData } from '../data/declare.ts';
-import { isComplete, type Point, placesIn, pointsDirectory, readPoint, savedAt } from '../data/point.ts';
+import { isComplete, type Point, placesIn, pointsDirectory, readPoint, wordsOf } from '../data/point.ts';
 import { type LastTime, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
@@ -57,10 +57,7 @@ export async function planPoint(
   });
   const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
   for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
-  for (const point of earlier)
-    log.info(
-      `removed once this update has succeeded: the restore point of ${point.version}, saved at ${savedAt(point)}`,
-    );
+  for (const point of earlier) log.info(`removed once this update has succeeded: ${wordsOf(point)}`);
   for (const warning of surveyed.warnings) log.warn(warning);
   if (own.restartPolicy === 'no')
     log.warn(
