@@ -49,7 +49,6 @@ async function found(
 describe('the workers that containers tell of', () => {
   it.each<[string, Parameters<typeof found>[0], string[]]>([
     ['the one called so', { app: {}, worker: {} }, ['worker']],
-    ['the one called so, though there is none', { app: {} }, ['worker']],
     [
       'those with the label, in their order',
       { app: {}, worker: {}, b: { labels: byRole }, a: { labels: byRole } },
@@ -61,7 +60,6 @@ describe('the workers that containers tell of', () => {
       ['worker'],
     ],
     ['not the app', { app: { labels: byRole }, jobs: { labels: byRole } }, ['jobs']],
-    ['none of another role', { app: {}, web: { labels: { 'svc.role': 'web' } } }, ['worker']],
     [
       'none of docker compose run',
       { app: {}, x: { labels: { ...byRole, [composeLabels.oneOff]: 'True' } } },

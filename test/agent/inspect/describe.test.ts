@@ -27,11 +27,6 @@ describe('describeInstallation', () => {
       'user-written',
       'app runs v1.0.0; svc.json is user-written, pinned by image of app in parts/svc.json line 1',
     ],
-    [
-      { 'compose.yaml': composeText({ app: 'svc:v1.0.0', worker: 'svc:v1.0.0' }) },
-      'user-written',
-      'app and worker run v1.0.0; compose.yaml is user-written, pinned by image of app in compose.yaml line 3 and image of worker in compose.yaml line 5',
-    ],
   ])('says what runs and what pins it: %j, %s', (texts, kind, expected) => {
     expect(lines(installed(texts, { kind }))).toEqual([`info: ${expected}`]);
   });
@@ -59,12 +54,6 @@ describe('describeInstallation', () => {
       ['info: app is stopped: it is updated and started'],
     ],
     ['the app has several', [container('app-1'), container('app-2')], worker, ['info: app has 2 containers']],
-    [
-      'the worker is down',
-      app,
-      [container('worker-1', down)],
-      ['info: worker is stopped: it is updated and left stopped'],
-    ],
     [
       'one of the worker is down',
       app,
@@ -98,10 +87,6 @@ describe('describeInstallation', () => {
     const from = installed(both, { followers: { tail: [container('tail-1')] } });
     expect(lines(from).slice(1)).toEqual([
       'info: tail shares a namespace with app and worker: it is recreated with it',
-    ]);
-    const two = installed(both, { followers: { tail: [container('tail-1')], vpn: [container('vpn-1')] } });
-    expect(lines(two).slice(1)).toEqual([
-      'info: tail and vpn share a namespace with app and worker: they are recreated with it',
     ]);
   });
 });

@@ -190,6 +190,7 @@ describe('newestRunning', () => {
     ['a part, at least', [running('31-apache'), running('stable')], '31'],
     ['the newest of all', [running('4.0.15.2941'), running('4.0.9.3000')], '4.0.15.2941'],
     ['nothing', [running('stable'), running('2.1.0-ls47'), running('edge', '24.04')], null],
+    ['what the label says, beside a floating tag', [running('latest', '1.4.2')], '1.4.2'],
     ['what the tag says, where a label says something else', [running('v1.4.2', '2.0.0')], '1.4.2'],
   ])('is %s', (_, containers, expected) => {
     expect(newestRunning(containers)).toBe(expected);
