@@ -47,6 +47,7 @@ async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
 
 describe('the files that compose finds by itself', () => {
   it.each<[string[], string[]]>([
+    [['compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yml']],
     [['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yaml']],
     [
       ['compose.yaml', 'docker-compose.override.yaml', 'docker-compose.override.yml'],

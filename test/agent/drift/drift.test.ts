@@ -307,6 +307,12 @@ describe('what helps', () => {
       nothingUnset,
       'Add -e HOME=… to the docker run command',
     ],
+    [
+      "one's own proxies",
+      { ...difference, section: 'environment', item: 'HTTPS_PROXY', planned: null },
+      nothingUnset,
+      'Apply your own edits with docker compose up -d first.',
+    ],
   ])('is %s', (_, given, known, advice) => {
     const { isLoss, remedy } = judgeDifference('app', given, known);
     expect(isLoss).toBe(true);

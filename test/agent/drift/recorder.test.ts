@@ -60,10 +60,14 @@ describe('the recorder', () => {
 
   it.each([
     ['POST', '/v1.45/containers/create?name=svc-app-1', 500],
+    ['POST', '/containers/abc/stop?t=10', 204],
+    ['POST', '/v1.45/containers/abc/exec', 500],
     ['POST', '/v1.45/networks/create', 201],
     ['POST', '/v1.45/networks/net/disconnect', 200],
     ['DELETE', '/v1.45/networks/net', 204],
     ['POST', '/v1.45/volumes/create', 201],
+    ['DELETE', '/v1.45/containers/abc?force=1', 204],
+    ['POST', '/v1.45/images/create?fromImage=x', 500],
     ['PUT', '/v1.45/containers/abc/archive?path=/', 500],
     ['OPTIONS', '/anything', 500],
   ])('keeps %s %s, answers %i, and lets nothing pass', async (method, path, status) => {

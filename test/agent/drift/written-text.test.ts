@@ -9,8 +9,6 @@ const setTo = (name: string) => files[name] ?? null;
 
 describe('unsetIn', () => {
   it.each<[string, string[]]>([
-    ['plain', []],
-    [`$SET and \${SET}`, []],
     [`$$A and $\${B}`, []],
     ['$$$A', ['A']],
     [`\${A:-default}`, ['A']],

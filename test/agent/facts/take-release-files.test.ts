@@ -87,6 +87,15 @@ describe('takeReleaseFiles', () => {
     });
   });
 
+  it('reads from the directory that the image names, and warns of nothing if the running image is gone', async () => {
+    const found = await taken(
+      { 'compose.yaml': own },
+      { new: { '/srv/files/compose.yaml': next } },
+      { 'svc.release-files': '/srv/files' },
+    );
+    expect(found).toMatchObject({ names: [[at('compose.yaml'), next]], warnings: [] });
+  });
+
   const edited =
     'compose.yaml was edited by hand: it is overwritten, and kept in .svc-updater/backup/1/compose.yaml';
   it.each<[string, Record<string, Shipped>, string]>([
@@ -114,11 +123,6 @@ describe('takeReleaseFiles', () => {
   const includes = '# svc:generated\ninclude: [compose.cluster.yaml]\n';
   const linkedFiles = [{ path: at('compose.cluster.yaml'), text: '# svc:generated\n' }];
   it.each<[string, ProjectFiles, string[]]>([
-    [
-      'by -f',
-      projectFiles({ 'compose.yaml': own, 'compose.cluster.yaml': '# svc:generated\n' }),
-      ['compose.yaml', 'compose.cluster.yaml'],
-    ],
     [
       'by include',
       { ...projectFiles({ 'compose.yaml': includes }), linkedFiles },

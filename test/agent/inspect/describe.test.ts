@@ -20,15 +20,11 @@ const down = { status: 'exited' };
 const [app, worker] = [[container('app-1')], [container('worker-1')]];
 
 describe('describeInstallation', () => {
-  it.each<[Record<string, string>, Installation['kind'], string]>([
-    [both, 'generated', 'app and worker run v1.0.0; compose.yaml is generated, pinned by V in .env line 1'],
-    [
-      { 'parts/svc.json': '{"services": {"app": {"image": "acme/svc:v1.0.0"}}}' },
-      'user-written',
-      'app runs v1.0.0; svc.json is user-written, pinned by image of app in parts/svc.json line 1',
-    ],
-  ])('says what runs and what pins it: %j, %s', (texts, kind, expected) => {
-    expect(lines(installed(texts, { kind }))).toEqual([`info: ${expected}`]);
+  it('says what runs and what pins it', () => {
+    const texts = { 'parts/svc.json': '{"services": {"app": {"image": "acme/svc:v1.0.0"}}}' };
+    expect(lines(installed(texts))).toEqual([
+      'info: app runs v1.0.0; svc.json is user-written, pinned by image of app in parts/svc.json line 1',
+    ]);
   });
 
   it('tells machines the version and the kind', () => {
@@ -46,7 +42,6 @@ describe('describeInstallation', () => {
   });
 
   it.each<[string, Container[], Container[], string[]]>([
-    ['all runs', app, worker, []],
     [
       'the app is down',
       [container('app-1', down)],

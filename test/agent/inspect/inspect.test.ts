@@ -142,13 +142,19 @@ describe('inspectInstallation: the project', () => {
     expect(found.runningVersion).toBe('1.0.0');
   });
 
-  it('asks the container that runs, of several', async () => {
+  it.each([
+    ['that runs, of several', 'running', 'a.yaml'],
+    ['with the highest number, of several that do not', 'exited', 'b.yaml'],
+  ])('asks the container %s', async (_, status, expected) => {
     const app = composeText({ app: 'svc:v1.0.0' });
     const { found } = await inspect({
-      containers: { 'app-1': { files: ['a.yaml'] }, 'app-2': { files: ['b.yaml'], status: 'exited' } },
+      containers: {
+        'app-1': { files: ['a.yaml'], status },
+        'app-2': { files: ['b.yaml'], status: 'exited' },
+      },
       files: { 'a.yaml': app, 'b.yaml': app },
     });
-    expect(found.project.files).toEqual([at('a.yaml')]);
+    expect(found.project.files).toEqual([at(expected)]);
   });
 
   const own = '# svc:generated\nservices: {app: {image: svc:v1.0.0}}\n';

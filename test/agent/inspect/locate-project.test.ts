@@ -120,6 +120,13 @@ describe('locateProject by the mounted directory', () => {
       refusal('several-projects', 'several projects match: svc (/opt/svc), two (/opt/two)'),
     ],
     [
+      'several without the app',
+      one,
+      ['compose/compose.yaml'],
+      [known('a', '/opt/svc', 'x'), known('b', '/opt/svc', 'y')],
+      refusal('several-projects', 'several projects match: a (/opt/svc), b (/opt/svc)'),
+    ],
+    [
       'no compose file in a mount',
       { data: '/srv' },
       ['data/compose.txt', 'data/.env'],
@@ -167,15 +174,6 @@ describe('locateProject by the mounted directory', () => {
     await expect(told).rejects.toThrow(
       expect.objectContaining({ code: expected ? 'not-compose' : 'not-mounted' }),
     );
-  });
-
-  it('is not disturbed by a mount that is no directory, such as the socket', async () => {
-    await writeFile(join(root, 'docker.sock'), '');
-    await mkdir(join(root, 'compose'));
-    await writeFile(join(root, 'compose/compose.yaml'), '');
-    const paths = hostPaths({ 'docker.sock': '/var/run/docker.sock', compose: '/opt/svc' });
-    const { mountedAt } = await locateProject([svc], paths, updateOptions(), plain);
-    expect(mountedAt).toBe(join(root, 'compose'));
   });
 
   it('looks at bind mounts alone', async () => {

@@ -38,13 +38,6 @@ it.each<[string, Record<string, string>, Installation['kind'], string | null, st
     'v1.1.0',
     'v1.0.0 → v1.1.0: take the compose file of the release, move SVC_VERSION in .env line 1 to v1.1.0, recreate app',
   ],
-  [
-    'the version that runs already',
-    { 'compose.yaml': variable, '.env': 'V=v1.0.0' },
-    'user-written',
-    'v1.0.0',
-    'v1.0.0: pull again, recreate app and worker where the image is another',
-  ],
 ])('tells of %s in one line', (_, texts, kind, to, expected) => {
   expect(lines(installed(texts, { kind }), to).lines).toEqual([`info: ${expected}`]);
 });
