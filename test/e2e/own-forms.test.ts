@@ -26,7 +26,7 @@ const refused = (instance: Instance, target: string | null, code: string, says: 
     ends: [`refused (${code}): nothing was changed, ${runs} runs on. Next: `],
   });
 
-// test/agent/plan/own-forms.test.ts and check-lag.test.ts have the other forms.
+// test/agent/plan/plan-update.test.ts and check-lag.test.ts have the other forms.
 test('a part of a version is moved as it is written, and leads to the release or nothing happens', async () => {
   const instance = await createInstance({
     ...only,

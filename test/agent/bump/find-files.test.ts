@@ -30,8 +30,6 @@ async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
   const {
     composeFiles,
     envFiles,
-    linkedFiles = [],
-    linkedEnvFiles = [],
     newEnvFile,
     directory = '',
   } = await readBumpProject(
@@ -42,7 +40,6 @@ async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
   return {
     files: names(composeFiles),
     env: names(envFiles),
-    linked: names([...linkedFiles, ...linkedEnvFiles]),
     newEnvFile: relative(root, newEnvFile),
     directory: relative(root, directory),
   };
@@ -50,13 +47,8 @@ async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
 
 describe('the files that compose finds by itself', () => {
   it.each<[string[], string[]]>([
-    [['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yaml']],
     [['compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yml']],
-    [['docker-compose.yaml'], ['docker-compose.yaml']],
-    [
-      ['compose.yaml', 'compose.override.yaml'],
-      ['compose.yaml', 'compose.override.yaml'],
-    ],
+    [['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yaml']],
     [
       ['compose.yaml', 'docker-compose.override.yaml', 'docker-compose.override.yml'],
       ['compose.yaml', 'docker-compose.override.yml'],
@@ -66,44 +58,18 @@ describe('the files that compose finds by itself', () => {
     expect((await read(files)).files).toEqual(expected);
   });
 
-  it.each<[string, string[], string[], string]>([
-    ['there is none', ['svc.yaml'], [], ''],
-    ['there is none in --dir', ['compose.yaml', 'empty/readme.md'], ['--dir', 'empty'], '/empty'],
-  ])('are asked for where %s', async (_, files, argv, directory) => {
-    const message = `no compose file in ${root}${directory}`;
+  it('are asked for where --dir has none', async () => {
+    const message = `no compose file in ${root}/empty`;
     const advice = 'Name it with --file, or its directory with --dir.';
-    await expect(read(files, argv)).rejects.toThrow(
+    await expect(read(['compose.yaml', 'empty/readme.md'], ['--dir', 'empty'])).rejects.toThrow(
       expect.objectContaining({ code: 'compose-invalid', message, advice }),
     );
   });
 });
 
 describe('COMPOSE_FILE', () => {
-  const files = { 'compose.yaml': '', 'a.yaml': '', 'parts/b.yaml': '', 'c;d.yaml': '' };
-  it.each<[string, string, string[], string]>([
-    ['one file', 'COMPOSE_FILE=a.yaml', ['a.yaml'], ''],
-    [
-      'a file below, which makes its directory that of the project',
-      'COMPOSE_FILE=parts/b.yaml:a.yaml',
-      ['parts/b.yaml', 'a.yaml'],
-      'parts',
-    ],
-    [
-      'another separator',
-      'COMPOSE_PATH_SEPARATOR=;\nCOMPOSE_FILE=a.yaml;compose.yaml',
-      ['a.yaml', 'compose.yaml'],
-      '',
-    ],
-  ])('in .env may name %s', async (_, env, expected, directory) => {
-    expect(await read({ ...files, '.env': env })).toMatchObject({
-      files: expected,
-      env: ['.env'],
-      directory,
-    });
-  });
-
   it('counts in a file that --env-file names, and not where --file names another', async () => {
-    const texts = { ...files, 'prod.env': 'COMPOSE_FILE=a.yaml' };
+    const texts = { 'compose.yaml': '', 'a.yaml': '', 'parts/b.yaml': '', 'prod.env': 'COMPOSE_FILE=a.yaml' };
     expect((await read(texts, ['--env-file', 'prod.env'])).files).toEqual(['a.yaml']);
     expect((await read(texts, ['--env-file', 'prod.env', '--file', 'parts/b.yaml'])).files).toEqual([
       'parts/b.yaml',
@@ -125,14 +91,6 @@ describe('paths', () => {
       'svc',
     ],
     [
-      '--dir, for --file',
-      '.',
-      ['--dir', 'svc', '--file', 'more.yaml'],
-      ['svc/more.yaml'],
-      ['svc/.env'],
-      'svc',
-    ],
-    [
       '--dir, for --env-file',
       '.',
       ['--dir', 'svc', '--env-file', 'prod.env'],
@@ -144,35 +102,14 @@ describe('paths', () => {
     expect(await read(texts, argv, from)).toMatchObject({ files, env, directory, newEnvFile: env.at(-1) });
   });
 
-  it.each([['--file', 'gone.yaml', 'svc/gone.yaml']])(
-    'of a missing %s are told where --dir would have it',
-    async (flag, name, path) => {
-      const told = read(texts, ['--dir', 'svc', flag, name]);
-      await expect(told).rejects.toThrow(
-        expect.objectContaining({ code: 'compose-invalid', message: `${root}/${path} does not exist` }),
-      );
-    },
-  );
+  it('of a missing file are told where --dir would have it', async () => {
+    const told = read(texts, ['--dir', 'svc', '--file', 'gone.yaml']);
+    const message = `${root}/svc/gone.yaml does not exist`;
+    await expect(told).rejects.toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
+  });
 });
 
 describe('linked files', () => {
-  it('are read, by include and extends, and theirs in turn', async () => {
-    const texts = {
-      'compose.yaml':
-        'include: [parts/a.yaml]\nservices: {app: {extends: {file: base.yaml, service: app}}}\n',
-      'parts/a.yaml': 'include: [b.yaml]\n',
-      'parts/b.yaml': '',
-      'parts/.env': '',
-      'base.yaml': '',
-    };
-    expect((await read(texts)).linked.toSorted()).toEqual([
-      'base.yaml',
-      'parts/.env',
-      'parts/a.yaml',
-      'parts/b.yaml',
-    ]);
-  });
-
   it.each([
     ['include', 'include: [gone.yaml]\n', 'gone.yaml'],
     ['env_file of include', 'include: [{path: a.yaml, env_file: gone.env}]\n', 'gone.env'],

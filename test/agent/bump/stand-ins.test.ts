@@ -25,8 +25,6 @@ async function found(text: string, env = '', linked = '') {
 
 describe('standIns for required variables', () => {
   it.each<[string, string, string, string[]]>([
-    ['that nobody sets', 'x: "${A:?say it} ${B?} ${A?again}"', '', ['A=1\nB=1\n']],
-    ['that are set to nothing', 'x: "${A:?} ${B?}"', 'A=\nB=', ['A=1\nB=1\n']],
     ['in an env file', 'x: 1', 'A=${B:?}', ['B=1\n']],
     ['inside another one', 'x: "${A:-${B:?}}"', '', ['B=1\n']],
     ['but for those that are not required', 'x: "$A ${B} ${C:-1} ${D-} ${E:+?}"', '', []],

@@ -50,7 +50,6 @@ const edited = 'edited in the files since the instance was started: replacing';
 
 it.each<[what: string, removed: string[], sentence: string]>([
   ['a network that both are on', ['svc_internal'], `network svc_internal was ${edited} app and worker would`],
-  ['a network that the files call otherwise by now', ['svc_old'], `network svc_old was ${edited} app would`],
   [
     'two of them',
     ['svc_old', 'svc_internal'],

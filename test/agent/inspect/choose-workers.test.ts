@@ -4,76 +4,42 @@ import type { RunContext } from '../../../src/agent/process/run-context.ts';
 import type { Model } from '../../../src/engine/cli/compose.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { productOf } from '../../../src/progress/product.ts';
-import { engineThat, updateOptions } from '../../build-plan.ts';
+import { engineWith, updateOptions } from '../../build-plan.ts';
 
 const byRole = { 'svc.role': 'worker' };
 
-/** The workers of a project whose containers, and their images, have these labels. */
-async function found(
-  services: Record<string, { labels?: Record<string, string>; image?: Record<string, string> }>,
-  argv: string[] = [],
-): Promise<{ workers: readonly string[]; asked: number }> {
-  let asked = 0;
-  const raw = Object.entries(services).map(([name, { labels = {}, image = {} }]) => ({
-    Id: name,
-    Image: `sha256:${name}`,
-    Config: {
-      Labels: {
-        [composeLabels.project]: 'svc',
-        [composeLabels.service]: name,
-        [composeLabels.oneOff]: 'False',
-        ...image,
-        ...labels,
-      } as Record<string, string>,
-    },
-  }));
-  const engine = await engineThat((from, to) => {
-    asked += 1;
-    const url = new URL(decodeURIComponent(from.url ?? ''), 'http://engine');
-    const [, kind, id = ''] = /^\/(containers|images)\/(.+)\/json$/.exec(url.pathname) ?? [];
-    if (kind === 'containers') return to.end(JSON.stringify(raw.find(({ Id }) => Id === id)));
-    if (kind === 'images') {
-      const Labels = services[id.replace('sha256:', '')]?.image ?? {};
-      return to.end(JSON.stringify({ Id: id, Config: { Labels } }));
-    }
-    const { label } = JSON.parse(url.searchParams.get('filters') ?? '') as { label: string[] };
-    const fits = ({ Config }: (typeof raw)[number]) =>
-      label.every((each) => Config.Labels[each.split('=')[0] ?? ''] === each.split('=')[1]);
-    to.end(JSON.stringify(raw.filter(fits).map(({ Id, Config }) => ({ Id, Labels: Config.Labels }))));
+/** The workers where the engine lists these containers by the label, which some have from their `image` alone. */
+async function found(listed: Record<string, 'own' | 'image'>, ...argv: string[]): Promise<readonly string[]> {
+  const { project, oneOff, service } = composeLabels;
+  const filters = JSON.stringify({ label: [`${project}=svc`, `${oneOff}=False`, 'svc.role=worker'] });
+  const of = (name: string) => `sha256:${name}`;
+  const containers = Object.entries(listed).flatMap(([Id, from]) => [
+    [`/containers/${Id}/json`, { Id, Image: of(Id), Config: { Labels: { [service]: Id } } }],
+    [
+      `/images/${of(Id)}/json?manifests=1`,
+      { Id: of(Id), Config: { Labels: from === 'image' ? byRole : {} } },
+    ],
+  ]);
+  const engine = await engineWith({
+    [`/containers/json?all=1&filters=${filters}`]: Object.keys(listed).map((Id) => ({ Id, Labels: {} })),
+    ...Object.fromEntries(containers),
   });
   const context = { engine, options: updateOptions(...argv) } as RunContext;
-  const { workers } = (await withWorkers(context, 'svc')).options;
-  return { workers, asked };
+  return (await withWorkers(context, 'svc')).options.workers;
 }
 
 describe('the workers that containers tell of', () => {
   it.each<[string, Parameters<typeof found>[0], string[]]>([
-    ['the one called so', { app: {}, worker: {} }, ['worker']],
-    ['the one called so, though there is none', { app: {} }, ['worker']],
-    [
-      'those with the label, in their order',
-      { app: {}, worker: {}, b: { labels: byRole }, a: { labels: byRole } },
-      ['a', 'b'],
-    ],
-    [
-      'none by a label of the image',
-      { app: { image: byRole }, worker: {}, db: { image: byRole } },
-      ['worker'],
-    ],
-    ['not the app', { app: { labels: byRole }, jobs: { labels: byRole } }, ['jobs']],
-    ['none of another role', { app: {}, web: { labels: { 'svc.role': 'web' } } }, ['worker']],
-    [
-      'none of docker compose run',
-      { app: {}, x: { labels: { ...byRole, [composeLabels.oneOff]: 'True' } } },
-      ['worker'],
-    ],
-  ])('are %s', async (_, services, workers) => {
-    expect((await found(services)).workers).toEqual(workers);
+    ['the one called so', {}, ['worker']],
+    ['those with the label, in their order', { b: 'own', a: 'own' }, ['a', 'b']],
+    ['none by a label of the image', { app: 'image', db: 'image' }, ['worker']],
+    ['not the app', { app: 'own', jobs: 'own' }, ['jobs']],
+  ])('are %s', async (_, listed, workers) => {
+    expect(await found(listed)).toEqual(workers);
   });
 
-  it('are not asked for where the operator names services', async () => {
-    const named = await found({ app: {}, jobs: { labels: byRole } }, ['--service', 'app', '--service', 'a']);
-    expect(named).toEqual({ workers: ['a'], asked: 0 });
+  it('are those that the operator names, if any', async () => {
+    expect(await found({ jobs: 'own' }, '--service', 'app', '--service', 'a')).toEqual(['a']);
   });
 });
 

@@ -20,20 +20,11 @@ const down = { status: 'exited' };
 const [app, worker] = [[container('app-1')], [container('worker-1')]];
 
 describe('describeInstallation', () => {
-  it.each<[Record<string, string>, Installation['kind'], string]>([
-    [both, 'generated', 'app and worker run v1.0.0; compose.yaml is generated, pinned by V in .env line 1'],
-    [
-      { 'parts/svc.json': '{"services": {"app": {"image": "acme/svc:v1.0.0"}}}' },
-      'user-written',
-      'app runs v1.0.0; svc.json is user-written, pinned by image of app in parts/svc.json line 1',
-    ],
-    [
-      { 'compose.yaml': composeText({ app: 'svc:v1.0.0', worker: 'svc:v1.0.0' }) },
-      'user-written',
-      'app and worker run v1.0.0; compose.yaml is user-written, pinned by image of app in compose.yaml line 3 and image of worker in compose.yaml line 5',
-    ],
-  ])('says what runs and what pins it: %j, %s', (texts, kind, expected) => {
-    expect(lines(installed(texts, { kind }))).toEqual([`info: ${expected}`]);
+  it('says what runs and what pins it', () => {
+    const texts = { 'parts/svc.json': '{"services": {"app": {"image": "acme/svc:v1.0.0"}}}' };
+    expect(lines(installed(texts))).toEqual([
+      'info: app runs v1.0.0; svc.json is user-written, pinned by image of app in parts/svc.json line 1',
+    ]);
   });
 
   it('tells machines the version and the kind', () => {
@@ -51,7 +42,6 @@ describe('describeInstallation', () => {
   });
 
   it.each<[string, Container[], Container[], string[]]>([
-    ['all runs', app, worker, []],
     [
       'the app is down',
       [container('app-1', down)],
@@ -59,12 +49,6 @@ describe('describeInstallation', () => {
       ['info: app is stopped: it is updated and started'],
     ],
     ['the app has several', [container('app-1'), container('app-2')], worker, ['info: app has 2 containers']],
-    [
-      'the worker is down',
-      app,
-      [container('worker-1', down)],
-      ['info: worker is stopped: it is updated and left stopped'],
-    ],
     [
       'one of the worker is down',
       app,
@@ -98,10 +82,6 @@ describe('describeInstallation', () => {
     const from = installed(both, { followers: { tail: [container('tail-1')] } });
     expect(lines(from).slice(1)).toEqual([
       'info: tail shares a namespace with app and worker: it is recreated with it',
-    ]);
-    const two = installed(both, { followers: { tail: [container('tail-1')], vpn: [container('vpn-1')] } });
-    expect(lines(two).slice(1)).toEqual([
-      'info: tail and vpn share a namespace with app and worker: they are recreated with it',
     ]);
   });
 });

@@ -7,7 +7,7 @@ import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import { Cancellation } from '../../../src/agent/process/cancellation.ts';
 import type { WasInterrupted } from '../../../src/agent/state/changeover.ts';
 import { listProject } from '../../../src/engine/api/project-containers.ts';
-import { composeLabels, versionLabel } from '../../../src/engine/labels.ts';
+import { composeLabels } from '../../../src/engine/labels.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { container as built } from '../../build.ts';
 import { composeText, engineThat, rememberingLog, updateOptions } from '../../build-plan.ts';
@@ -127,7 +127,8 @@ describe('inspectInstallation: the project', () => {
       'b.yaml': 'services: {}',
       'prod.env': 'A=1',
     };
-    const { found } = await inspect({ containers: { 'app-1': told }, files });
+    const db = { image: 'postgres:v99.0.0' };
+    const { found } = await inspect({ containers: { 'app-1': told, 'db-1': db }, files });
     expect(found.project).toEqual({
       name: 'svc',
       directory: join(root, 'svc'),
@@ -137,20 +138,20 @@ describe('inspectInstallation: the project', () => {
     expect(found.files.composeFiles.map(({ path }) => path)).toEqual([at('a.yaml'), at('b.yaml')]);
     expect(found.files.envFiles).toEqual([{ path: at('prod.env'), text: 'A=1' }]);
     expect(found.files.newEnvFile).toBe(at('prod.env'));
+    // That of the db does not count.
+    expect(found.runningVersion).toBe('1.0.0');
   });
 
-  it.each<[string, Told, Told, string]>([
-    ['that runs, of several', { files: ['a.yaml'] }, { files: ['b.yaml'], status: 'exited' }, 'a.yaml'],
-    [
-      'with the highest number, of several that do not',
-      { files: ['a.yaml'], status: 'exited' },
-      { files: ['b.yaml'], status: 'exited' },
-      'b.yaml',
-    ],
-  ])('asks the container %s', async (_, first, second, expected) => {
+  it.each([
+    ['that runs, of several', 'running', 'a.yaml'],
+    ['with the highest number, of several that do not', 'exited', 'b.yaml'],
+  ])('asks the container %s', async (_, status, expected) => {
     const app = composeText({ app: 'svc:v1.0.0' });
     const { found } = await inspect({
-      containers: { 'app-1': first, 'app-2': second },
+      containers: {
+        'app-1': { files: ['a.yaml'], status },
+        'app-2': { files: ['b.yaml'], status: 'exited' },
+      },
       files: { 'a.yaml': app, 'b.yaml': app },
     });
     expect(found.project.files).toEqual([at(expected)]);
@@ -160,18 +161,12 @@ describe('inspectInstallation: the project', () => {
   const user = composeText({ app: 'svc:v1.0.0' });
   it.each<[string, Record<string, string>, Installation['kind']]>([
     ['compose.yaml with the marker', { 'compose.yaml': own }, 'generated'],
-    ['compose.yaml without it', { 'compose.yaml': user }, 'user-written'],
     [
       'compose.cluster.yaml beside a file of the user',
       { 'compose.yaml': user, 'compose.cluster.yaml': own },
       'user-written',
     ],
     ['compose.cluster.yaml alone', { 'compose.cluster.yaml': own }, 'generated'],
-    [
-      'compose.cluster.yaml below another file',
-      { 'compose.cluster.yaml': own, 'site.yaml': user },
-      'user-written',
-    ],
     ['compose.yaml of another directory', { 'site.yaml': user, '../compose.yaml': own }, 'user-written'],
   ])('is generated or not by %s', async (_, files, expected) => {
     const { found } = await inspect({ containers: { 'app-1': { files: Object.keys(files) } }, files });
@@ -184,13 +179,6 @@ describe('inspectInstallation: services', () => {
   const down = { status: 'exited' };
 
   it.each<[string, Record<string, Told>, WasInterrupted, [number, number[]], [number, number[]]]>([
-    [
-      'all run',
-      { 'app-1': {}, 'worker-1': {}, 'worker-2': { status: 'paused' } },
-      () => false,
-      [1, []],
-      [2, []],
-    ],
     [
       'some are stopped',
       { 'app-1': down, 'worker-1': down, 'worker-2': down, 'worker-3': {} },
@@ -214,24 +202,15 @@ describe('inspectInstallation: services', () => {
     expect(found.app.pin.referenceText).toBe('svc:v1.0.0');
   });
 
-  it.each<[string, string[], string[], string[]]>([
-    ['a worker that has no container', [], [], ['info: worker has no container: it is left that way']],
-    [
-      'one that is named',
-      ['--service', 'app', '--service', 'worker'],
-      [],
-      ['info: worker has no container: it is left that way'],
-    ],
-  ])('leaves alone %s', async (_, argv, workers, expected) => {
+  it('leaves alone a worker that has no container, also one that is named', async () => {
+    const argv = ['--service', 'app', '--service', 'worker'];
     const { found, lines } = await inspect({ containers: { 'app-1': {}, 'db-1': {} }, argv });
-    expect(names(found.workers)).toEqual(workers);
-    expect(lines).toEqual(expected);
+    expect(names(found.workers)).toEqual([]);
+    expect(lines).toEqual(['info: worker has no container: it is left that way']);
   });
 
   it.each<[string, Record<string, Told>, string[]]>([
-    ['network', { 'tail-1': { network: 'container:app-1' } }, ['tail']],
     ['process ids', { 'tail-1': { pid: 'container:worker-1' } }, ['tail']],
-    ['ipc', { 'tail-1': { ipc: 'container:app-1' } }, ['tail']],
     [
       'network, by another one',
       { 'last-1': { network: 'container:tail-1' }, 'tail-1': { network: 'container:app-1' } },
@@ -242,31 +221,13 @@ describe('inspectInstallation: services', () => {
     const { found } = await inspect({ containers: { 'app-1': {}, 'worker-1': {}, 'db-1': {}, ...more } });
     expect(names(found.followers)).toEqual(expected);
   });
-
-  const label = (version: string): Told => ({ image: 'svc:latest', labels: { [versionLabel]: version } });
-  it.each<[string, Told, Told, string | null]>([
-    ['the newest tag', { image: 'svc:v1.9.0' }, { image: 'svc:1.10.0-alpine' }, '1.10.0'],
-    ['a label beside a floating tag', label('1.4.2'), { image: 'svc' }, '1.4.2'],
-    [
-      'the tag where a label says something else',
-      { ...label('2.0.0'), image: 'svc:v1.4.2' },
-      { image: 'svc:edge' },
-      '1.4.2',
-    ],
-    ['none where a label is no version', label('nightly'), label('v1'), null],
-  ])('takes for what runs %s', async (_, app, worker, expected) => {
-    const { found } = await inspect({
-      containers: { 'app-1': app, 'worker-1': worker, 'db-1': { image: 'postgres:v99.0.0' } },
-    });
-    expect(found.runningVersion).toBe(expected);
-  });
 });
 
 describe('inspectInstallation refuses', () => {
-  it.each<[string, Record<string, Told>, string]>([
-    ['other containers alone', { 'db-1': {}, 'cron-1': {}, 'db-2': {} }, 'Its containers are of cron, db.'],
-  ])('a project without an app: %s', async (_, containers, said) => {
-    const advice = `${said} Start the instance once with docker compose up -d, or name the app service with --service.`;
+  it('a project without an app', async () => {
+    const containers = { 'db-1': {}, 'cron-1': {}, 'db-2': {} };
+    const advice =
+      'Its containers are of cron, db. Start the instance once with docker compose up -d, or name the app service with --service.';
     const message = `project svc in ${join(root, 'svc')} has no container of service app`;
     await expect(inspect({ containers })).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message, advice }),

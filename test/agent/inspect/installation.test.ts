@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest';
-import { isGenerated, movedServices } from '../../../src/agent/inspect/installation.ts';
+import { isGenerated } from '../../../src/agent/inspect/installation.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
-import { container } from '../../build.ts';
-import { composeText, installed } from '../../build-plan.ts';
 
 it("isGenerated goes by the product's own marker", () => {
   const larder = productOf({ name: 'larder' });
@@ -17,11 +15,4 @@ it.each<[string, string, boolean]>([
   ['the marker in another line', '\n# svc:generated\n', false],
 ])('isGenerated: %s', (_, text, expected) => {
   expect(isGenerated(text, svc)).toBe(expected);
-});
-
-it('movedServices has the app first, and no followers', () => {
-  const texts = { 'compose.yaml': composeText({ app: 'svc:v1', worker: 'svc:v1', mailer: 'svc:v1' }) };
-  const services = { app: [], worker: [], mailer: [] };
-  const from = installed(texts, { services, followers: { tail: [container('tail-1')] } });
-  expect(movedServices(from).map(({ name }) => name)).toEqual(['app', 'worker', 'mailer']);
 });

@@ -10,7 +10,6 @@ const digest = `sha256:${'a'.repeat(64)}`;
 const own = { 'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}' }) };
 
 it.each<[string, Texts, Installation['kind'], string | null, string[]]>([
-  ['a literal', app('acme/svc:v1.0.0'), 'user-written', 'v1.1.0', ['compose.yaml']],
   [
     'a variable',
     { ...app('acme/svc:${V}'), '.env': 'V=v1.0.0', 'b.env': '' },
@@ -51,13 +50,6 @@ it.each<[string, Texts, Installation['kind'], string | null, string[]]>([
     'generated',
     'v1.1.0',
     ['.env', 'compose.yaml', 'compose.cluster.yaml'],
-  ],
-  [
-    'an override of a generated file',
-    { ...own, 'compose.override.yaml': composeText({ app: 'acme/svc:v1.0.0' }) },
-    'generated',
-    'v1.1.0',
-    ['compose.override.yaml', 'compose.yaml'],
   ],
 ])('may write for %s', (_, texts, kind, to, expected) => {
   const from = installed(texts, { kind });

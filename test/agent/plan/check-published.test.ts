@@ -55,13 +55,6 @@ describe('checkPublished', () => {
       'Name the release in full, such as --target 32.0.0.',
     ],
     [
-      '4.0.15.2941',
-      '4.0.16',
-      ['4.0.16'],
-      `4.0.16 does not say which release app goes to, which is at 4.0.15.2941 (${place}); acme/home has 4.0.16`,
-      'Name the release in full, such as --target 4.0.16.0.',
-    ],
-    [
       '2025.8.3',
       '2025.9',
       null,

@@ -32,32 +32,11 @@ it.each<[string, Record<string, string>, Installation['kind'], string | null, st
     'v1.0.0 → v1.1.0: move image of app in compose.yaml line 3 to v1.1.0, move image of worker in compose.yaml line 5 to 1.1.0, recreate app and worker',
   ],
   [
-    'no place',
-    { 'compose.yaml': both('acme/svc:latest') },
-    'user-written',
-    null,
-    'v1.0.0 → latest: pull again, recreate app and worker where the image is another',
-  ],
-  [
-    'a default that floats',
-    floats,
-    'user-written',
-    'canary',
-    'v1.0.0 → canary: set V to canary in .env, recreate app and worker',
-  ],
-  [
     'a generated file',
     { 'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}' }), '.env': 'SVC_VERSION=v1.0.0' },
     'generated',
     'v1.1.0',
     'v1.0.0 → v1.1.0: take the compose file of the release, move SVC_VERSION in .env line 1 to v1.1.0, recreate app',
-  ],
-  [
-    'the version that runs already',
-    { 'compose.yaml': variable, '.env': 'V=v1.0.0' },
-    'user-written',
-    'v1.0.0',
-    'v1.0.0: pull again, recreate app and worker where the image is another',
   ],
 ])('tells of %s in one line', (_, texts, kind, to, expected) => {
   expect(lines(installed(texts, { kind }), to).lines).toEqual([`info: ${expected}`]);
@@ -70,7 +49,6 @@ it('names an env file that is not called .env', () => {
 });
 
 it.each<[string[], string]>([
-  [['db-1'], '; db stays'],
   [['proxy-1', 'db-1', 'db-2', 'app-1'], '; db and proxy stay'],
   [[], ''],
 ])('names what stays as it is: %j', (places, expected) => {

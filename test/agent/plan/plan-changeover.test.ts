@@ -72,7 +72,6 @@ describe('planChangeover', () => {
 
   it.each<[string, ModelService, readonly string[]]>([
     ['that asks for it', { depends_on: { app: { restart: true } } }, ['db']],
-    ['that asks for it with a follower', { depends_on: { tail: { restart: true } } }, ['db']],
     ['that does not ask', { depends_on: { app: { condition: 'service_healthy' } } }, []],
     ['with no dependency', { depends_on: null }, []],
   ])('names a service to restart by hand %s', (_, db, named) => {
@@ -111,12 +110,6 @@ describe('planChangeover', () => {
       );
 
     it.each<[string, Record<string, ModelService>, string[], string[]]>([
-      [
-        'before the app',
-        { app: { depends_on: ends('migrate') } },
-        ['migrate'],
-        ['migrate!', 'app', 'worker'],
-      ],
       [
         'after the one that it waits for itself',
         { app: { depends_on: ends('migrate') }, migrate: { depends_on: { ...ends('seed'), db: healthy } } },
@@ -176,7 +169,6 @@ describe('planChangeover', () => {
   it.each<[string, ModelService, readonly string[]]>([
     ['to be healthy', { depends_on: { app: { condition: 'service_healthy' } } }, ['app']],
     ['to have started', { depends_on: { app: { condition: 'service_started' } } }, []],
-    ['not at all', { depends_on: null }, []],
   ])('lets the worker wait for the app %s', (_, service, awaits) => {
     expect(changeoverOf(goals, service).moved[1]?.awaits).toEqual(awaits);
   });

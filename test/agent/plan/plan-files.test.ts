@@ -75,13 +75,6 @@ describe('planFiles', () => {
     });
   });
 
-  it.each<[string, Texts, readonly string[]]>([
-    ['by a variable', { 'compose.yaml': shared, ...env }, ['migrate']],
-    ['in no way', { 'compose.yaml': apart }, []],
-  ])('names the services that share the pin %s', (_, texts, expected) => {
-    expect(planned(installed(texts)).alsoMoved).toEqual(expected);
-  });
-
   it.each<[string, Texts, string | null, string[]]>([
     [
       'that shares the pin moves with it',
@@ -124,9 +117,7 @@ describe('planFiles', () => {
     'v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back';
   it.each<[string, string, string | null, string | null, string | null, string[]]>([
     ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
-    ['the same major version', 'latest', null, '1.0.0', '1.9.0', []],
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
-    ['a running version that nobody knows', 'latest', null, null, '2.0.0', []],
   ])('warns of a major change: %s', (_, tag, to, runningVersion, version, expected) => {
     const from = installed({ 'compose.yaml': composeText({ app: `acme/svc:${tag}` }) }, { runningVersion });
     expect(planned(from, { to, version }).warnings).toEqual(expected);
@@ -138,20 +129,14 @@ describe('planFiles refuses', () => {
     expect.objectContaining({ code, message, detail });
   const unproven = 'the edit would change more than the version: nothing was written';
 
-  it.each<[string, (model: Model) => Model, string]>([
-    [
-      'another image',
-      ({ services, ...rest }) => ({ ...rest, services: { ...services, db: { image: 'postgres:18' } } }),
-      'services.db.image: "postgres:17" → "postgres:18"',
-    ],
-    [
-      'an image that does not move',
-      ({ services, ...rest }) => ({ ...rest, services: { ...services, app: { image: 'acme/svc:v1.0.0' } } }),
-      'services.app.image: acme/svc:v1.0.0 instead of acme/svc:v1.1.0',
-    ],
-  ])('an edit after which compose sees %s', (_, after, detail) => {
+  it('an edit after which compose sees another image', () => {
     const from = installed({ 'compose.yaml': shared, ...env });
-    expect(() => planned(from, { after })).toThrow(expected('proof-failed', unproven, [detail]));
+    const after = (model: Model) => ({
+      ...model,
+      services: { ...model.services, db: { image: 'postgres:18' } },
+    });
+    const detail = ['services.db.image: "postgres:17" → "postgres:18"'];
+    expect(() => planned(from, { after })).toThrow(expected('proof-failed', unproven, detail));
   });
 
   it('an edit of a variable that decides more than the version', () => {
@@ -207,16 +192,14 @@ describe('pulledVersion', () => {
     ['a newer one', '1.0.0', '1.1.0', '1.1.0'],
     ['one that tells less than what runs', '4.0.15.2941', '4.0.15', '4.0.15'],
     ['none, where there is no label', '1.0.0', undefined, null],
-    ['none, where the label is no version', '1.0.0', 'nightly', null],
   ])('is what the image of the app tells: %s', (_, running, label, expected) => {
     expect(pulled(running, label)).toBe(expected);
   });
 
-  it.each([
-    ['1.1.0', '1.0.9'],
-    ['1.1.0-canary.10', '1.1.0-canary.9'],
-  ])('refuses to go from %s to %s: migrations only run forward', (running, label) => {
-    const message = `acme/svc:latest is v${label}, older than v${running}, which runs`;
-    expect(() => pulled(running, label)).toThrow(expect.objectContaining({ code: 'downgrade', message }));
+  it('refuses an older one: migrations only run forward', () => {
+    const message = 'acme/svc:latest is v1.1.0-canary.9, older than v1.1.0-canary.10, which runs';
+    expect(() => pulled('1.1.0-canary.10', '1.1.0-canary.9')).toThrow(
+      expect.objectContaining({ code: 'downgrade', message }),
+    );
   });
 });

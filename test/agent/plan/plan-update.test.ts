@@ -1,96 +1,198 @@
 import { describe, expect, it } from 'vitest';
+import { describeInstallation } from '../../../src/agent/inspect/describe.ts';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
-import { movesOf, planUpdate } from '../../../src/agent/plan/plan-update.ts';
-import type { ProjectFiles } from '../../../src/compose/project-files.ts';
-import { parseTarget } from '../../../src/release/target.ts';
-import { container, installation } from '../../build.ts';
+import { newestRunning, versionPrefix } from '../../../src/agent/inspect/running-version.ts';
+import { describePlan } from '../../../src/agent/plan/describe.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { svc } from '../../../src/progress/product.ts';
+import { container } from '../../build.ts';
+import { composeText, installed, planTo, rememberingLog } from '../../build-plan.ts';
 
-interface Case {
-  kind?: Installation['kind'];
-  /** Text of the image, with `.env` beside it. */
-  image: string;
-  env?: string;
-  running?: string | null;
-  pullPolicy?: string;
-}
-
-/** What compose makes of it, given by hand: the plan holds its own reading against it. */
-function install(
-  { kind = 'user-written', image, env = '', running = '1.0.0', pullPolicy }: Case,
-  resolved: string,
-): Installation {
-  const files: ProjectFiles = {
-    composeFiles: [{ path: '/opt/svc/compose.yaml', text: `services:\n  app:\n    image: ${image}\n` }],
-    envFiles: [{ path: '/opt/svc/.env', text: env }],
-    newEnvFile: '/opt/svc/.env',
+/** A product that is pinned like this; `label` is the version that its running image tells. */
+function product(
+  pin: string,
+  runningVersion: string | null,
+  parts: { worker?: string; label?: string } = {},
+) {
+  const images = { app: `acme/home:${pin}`, ...(parts.worker && { worker: `acme/ml:${parts.worker}` }) };
+  const labels = {
+    ...container('app-1').labels,
+    ...(parts.label !== undefined && { [versionLabel]: parts.label }),
   };
-  const app = { image: resolved, ...(pullPolicy ? { pull_policy: pullPolicy } : {}) };
-  const services = { app: [container('app-1')] };
-  return installation(files, { name: 'svc', services: { app } }, { kind, services, runningVersion: running });
+  const running = [container('app-1', { imageReference: images.app, labels })];
+  const found = installed(
+    { 'compose.yaml': composeText(images) },
+    { services: { app: running, ...(parts.worker && { worker: [container('worker-1')] }) }, runningVersion },
+  );
+  return { ...found, prefix: versionPrefix(found.app.pin, running, svc) };
 }
 
-const target = (text: string | null) => (text === null ? null : parseTarget(text));
+/** The line that says what is going to be done, without what stays. */
+function line(from: Installation, to: string | null): string {
+  const { log, lines } = rememberingLog();
+  describePlan(from, planTo(to, from), log);
+  return lines.join('\n').replaceAll('info: ', '');
+}
 
-describe('planUpdate: what changes by kind of install, pin and target', () => {
-  it.each<[string, Case, string, string | null, string]>([
+const place = 'image of app in compose.yaml line 3';
+
+describe('a product in its own form', () => {
+  it.each<[string, string | null, string | null, string]>([
     [
-      'generated, release',
-      { kind: 'generated', image: `svc:\${SVC_VERSION}`, env: 'SVC_VERSION=v1.0.0\n' },
-      'svc:v1.0.0',
-      'v1.1.0',
-      'svc:v1.1.0',
+      '31.0.9-apache',
+      '31.0.10-apache',
+      '31.0.9',
+      `31.0.9 → 31.0.10: move ${place} to 31.0.10-apache, recreate app`,
     ],
-    ['release by tag', { image: 'svc:v1.0.0' }, 'svc:v1.0.0', 'v1.1.0', 'svc:v1.1.0'],
-    ['release without v', { image: 'svc:1.0.0' }, 'svc:1.0.0', 'v1.1.0', 'svc:1.1.0'],
-    ['release to canary', { image: 'svc:v1.0.0' }, 'svc:v1.0.0', 'canary', 'svc:canary'],
-    ['canary to release', { image: 'svc:canary' }, 'svc:canary', 'v1.1.0', 'svc:v1.1.0'],
-    ['latest to release', { image: 'svc:latest' }, 'svc:latest', 'v1.1.0', 'svc:latest'],
-    ['another tag', { image: 'svc:edge' }, 'svc:edge', 'v1.1.0', 'svc:edge'],
-  ])('%s', (_, given, resolved, asked, expected) => {
-    const plan = planUpdate(install(given, resolved), target(asked));
-    expect(movesOf(plan).map(({ to }) => to)).toEqual([expected]);
+    ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: move ${place} to 2025.11, recreate app`],
+    ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app where the image is another'],
+    ['release', null, null, 'release: pull again, recreate app where the image is another'],
+  ])('at %s, to %s, while %s runs', (pin, to, running, expected) => {
+    expect(line(product(pin, running, { label: running ?? '' }), to)).toBe(expected);
   });
 
-  it('warns of a tag that is no release tag, and of a major change', () => {
-    expect(planUpdate(install({ image: 'svc:edge' }, 'svc:edge'), null).warnings).toEqual([
-      'app is at edge, which is no release tag: it is pulled again and stays there',
-    ]);
-    expect(planUpdate(install({ image: 'svc:v1.0.0' }, 'svc:v1.0.0'), target('v2.0.0')).warnings).toEqual([
-      'v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
+  it('is shown, though a variable of the project has the version alone', () => {
+    const from = product('4.0.15.2941-alpine', '4.0.15.2941');
+    const { log, lines } = rememberingLog();
+    const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
+    log.addMaskRules(() => ({ secrets }));
+    describeInstallation(from, log);
+    describePlan(from, planTo('4.0.16.2944', from), log);
+    expect(lines.map((text) => text.replace(/[;:] (?:compose|move).*/, ''))).toEqual([
+      'info: app runs 4.0.15.2941',
+      'info: 4.0.15.2941 → 4.0.16.2944',
     ]);
   });
 
-  it.each<[string, Case, string, string | null, string]>([
+  it('recalls a dump at another major version, and at no new year', () => {
+    expect(planTo('32.0.1', product('31-apache', '31.0.9')).warnings).toEqual([
+      '31.0.9 → 32.0.1 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
+    ]);
+    expect(planTo('2026.1.0', product('2025.12.4', '2025.12.4')).warnings).toEqual([]);
+  });
+
+  it.each<[string, string | null, string, string, string]>([
     [
-      'an older stable release than the running canary',
-      { image: 'svc:canary', running: '1.6.0-canary.10' },
-      'svc:canary',
-      'v1.5.9',
-      'downgrade',
-    ],
-    [
-      'a reading that compose does not share',
-      { image: 'svc:v1.0.0' },
-      'svc:v1.0.1',
-      'v1.1.0',
+      '31.0.9-apache',
+      '32.0.1-fpm',
       'pin-unsupported',
+      `32.0.1-fpm is not of the variant of app, which is at 31.0.9-apache (${place})`,
+      'Name the release without -fpm: each pin keeps its own variant; or write the other variant there by hand, then docker compose pull && docker compose up -d.',
     ],
-  ])('refuses %s', (_, given, resolved, asked, code) => {
-    expect(() => planUpdate(install(given, resolved), target(asked))).toThrow(
-      expect.objectContaining({ code }),
+    [
+      '2025.8.3',
+      'stable',
+      'pin-unsupported',
+      `app is at 2025.8.3 (${place}), not at stable`,
+      'Name a release with --target; or write stable there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      'RELEASE.2025-09-01T00-00-00Z',
+      'RELEASE.2025-10-15T17-29-55Z',
+      'pin-unsupported',
+      'RELEASE.2025-10-15T17-29-55Z is no version: whether it is newer than what runs cannot be told',
+      `Write it by hand (${place}), then docker compose pull && docker compose up -d.`,
+    ],
+    [
+      '2.1.0-ls47',
+      '2.2.0',
+      'pin-unsupported',
+      `app is pinned to 2.1.0-ls47 (${place}), which is no version: whether 2.2.0 is newer cannot be told`,
+      'Write the new tag there by hand, then docker compose pull && docker compose up -d.',
+    ],
+    [
+      'v2.1.0',
+      null,
+      'no-target',
+      `app is pinned to v2.1.0 by ${place}`,
+      'Name the release with --target vX.Y.Z.',
+    ],
+    [
+      '2025.10',
+      '2025.9.4',
+      'downgrade',
+      `2025.9.4 is older than 2025.10, which app is at (${place})`,
+      'There is no downgrade: migrations only run forward. Choose a release that is newer.',
+    ],
+  ])('at %s, to %s: %s', (pin, to, code, message, advice) => {
+    const running = /^\d+\.\d+\.\d+$/.test(pin) ? pin : null;
+    expect(() => planTo(to, product(pin, running))).toThrow(
+      expect.objectContaining({ code, message, advice }),
     );
   });
 
-  it('does not take an unknown running version for an old one', () => {
-    const plan = planUpdate(install({ image: 'svc:edge', running: null }, 'svc:edge'), target('v0.0.1'));
-    expect(plan.app.to).toBe('svc:edge');
+  it.each<[string, string, string | null]>([
+    ['2', '2.4.1', '2.5.0'],
+    ['canary', 'v1.5.9', '1.6.0-canary.10'],
+    ['4.0.15.2941', '4.0.15.2940', '4.0.15.2941'],
+  ])('never goes back: at %s, to %s, while %s runs', (pin, to, running) => {
+    expect(() => planTo(to, product(pin, running))).toThrow(expect.objectContaining({ code: 'downgrade' }));
+  });
+
+  it('pulls a word and its variants again, and no release beside it', () => {
+    expect(planTo('release', product('release', null, { worker: 'release-cuda' })).targetName).toBe(
+      'release',
+    );
+    expect(() => planTo('release', product('release', null, { worker: 'v2.1.0' }))).toThrow(
+      expect.objectContaining({ code: 'no-target' }),
+    );
+  });
+});
+
+describe('planUpdate', () => {
+  it('warns of a tag that is no release tag, and does not take an unknown version for an old one', () => {
+    const from = product('edge', null);
+    expect(planTo('v0.0.1', from).app.to).toBe('acme/home:edge');
+    expect(planTo(null, from).warnings).toEqual([
+      'app is at edge, which is no release tag: it is pulled again and stays there',
+    ]);
+  });
+
+  it('refuses a reading that compose does not share', () => {
+    const files = { 'compose.yaml': composeText({ app: 'svc:v1.0.0' }) };
+    const from = installed(files, { model: { name: 'svc', services: { app: { image: 'svc:v1.0.1' } } } });
+    expect(() => planTo('v1.1.0', from)).toThrow(expect.objectContaining({ code: 'pin-unsupported' }));
   });
 
   it('leaves an image with pull_policy never to what is local', () => {
-    const plan = planUpdate(
-      install({ image: 'svc:v1.0.0', pullPolicy: 'never' }, 'svc:v1.0.0'),
-      target('v1.1.0'),
+    const app = { image: 'svc:v1.0.0', pull_policy: 'never' };
+    const from = installed(
+      { 'compose.yaml': composeText({ app: 'svc:v1.0.0' }) },
+      { model: { name: 'svc', services: { app } } },
     );
-    expect(plan.app).toMatchObject({ pull: false, to: 'svc:v1.1.0' });
+    expect(planTo('v1.1.0', from).app).toMatchObject({ pull: false, to: 'svc:v1.1.0' });
+  });
+});
+
+describe('versionPrefix', () => {
+  it.each<[string, string, string | undefined, 'v' | '' | null]>([
+    ['acme/home', 'stable', '2025.8.3', ''],
+    ['acme/home', 'stable', undefined, null],
+    ['registry.example:5000/acme/svc', 'latest', '1.0.0', 'v'],
+  ])('of %s:%s with the label %s: %j', (repository, tag, label, expected) => {
+    const image = `${repository}:${tag}`;
+    const labels = label === undefined ? {} : { [versionLabel]: label };
+    const { app } = installed(
+      { 'compose.yaml': composeText({ app: image }) },
+      { services: { app: [container('app-1', { imageReference: image, labels })] } },
+    );
+    expect(versionPrefix(app.pin, app.containers, svc)).toBe(expected);
+  });
+});
+
+describe('newestRunning', () => {
+  const running = (tag: string, label?: string) =>
+    container('app-1', {
+      imageReference: `acme/home:${tag}`,
+      labels: label === undefined ? {} : { [versionLabel]: label },
+    });
+  it.each<[string, ReturnType<typeof running>[], string | null]>([
+    ['a part, at least', [running('31-apache'), running('stable')], '31'],
+    ['the newest of all', [running('4.0.15.2941'), running('4.0.9.3000')], '4.0.15.2941'],
+    ['nothing', [running('stable'), running('2.1.0-ls47'), running('edge', '24.04')], null],
+    ['what the label says, beside a floating tag', [running('latest', '1.4.2')], '1.4.2'],
+    ['what the tag says, where a label says something else', [running('v1.4.2', '2.0.0')], '1.4.2'],
+  ])('is %s', (_, containers, expected) => {
+    expect(newestRunning(containers)).toBe(expected);
   });
 });

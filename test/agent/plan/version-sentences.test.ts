@@ -21,7 +21,6 @@ function facts(pins: Pins, to: string | null, versions: readonly (string | undef
 
 describe('whatRuns', () => {
   it.each<[string, Pins, string | null, readonly (string | undefined)[], string]>([
-    ['one', ['v1.0.0'], 'v1.1.0', [], 'app runs v1.1.0'],
     ['two of one release', ['v1.0.0', '1.0.0-alpine'], 'v1.1.0', [], 'app and worker run v1.1.0'],
     [
       'two versions',

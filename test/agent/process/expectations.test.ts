@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expectationsOf } from '../../../src/agent/process/expectations.ts';
 import { parseOptions, type UpdateOptions } from '../../../src/agent/process/options.ts';
+import { archiveOf } from '../../provenance/archive.ts';
 import { publisher } from '../../provenance/sign.ts';
 
 const digest = (digit: string) => `sha256:${digit.repeat(64)}`;
@@ -83,6 +84,25 @@ describe('what a release has to be', () => {
     await expect(asked([...(await given(more)), ...args])).rejects.toMatchObject({
       code: 'not-proven',
       message: expect.stringContaining(why),
+    });
+  });
+
+  it.each(['1.5', 'v1'])('is refused of an archive where the target %s has fewer numbers', async (target) => {
+    const file = JSON.stringify(release);
+    const archive = join(folder, 'release.tar');
+    await given();
+    await writeFile(
+      archive,
+      archiveOf([
+        ['release.json', file],
+        ['release.json.sigstore.json', anna.sign(Buffer.from(file))],
+      ]),
+    );
+    const args = ['--from', archive, '--trust', join(folder, 'key.pem')];
+    expect(await asked([...args, '--target', '1.5.0'])).not.toBeNull();
+    await expect(asked([...args, '--target', target])).rejects.toMatchObject({
+      code: 'not-proven',
+      message: `${archive}: what is signed is v1.5.0, not ${target}`,
     });
   });
 

@@ -7,12 +7,6 @@ const learning = 'ghcr.io/acme/server-learning:v2.0.0';
 
 it.each<[name: string, references: string[], messages: string[], failed: string[]]>([
   [
-    'of two images the second',
-    [server, learning],
-    [`Error response from daemon: manifest for ${learning} not found: manifest unknown`],
-    [learning],
-  ],
-  [
     'what failed, and not what was broken off for it',
     [server, learning],
     [`Image ${server} Interrupted`, `Image ${learning} manifest unknown: ${learning}: not found`],

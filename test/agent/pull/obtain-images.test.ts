@@ -39,13 +39,13 @@ const local = (...references: string[]): Promise<Engine> =>
   });
 
 /** An installation, the plan for v1.1.0, and what is said; the services in `kept` have pull_policy never. */
-async function pullFor(kept: readonly string[], here: readonly string[], keepTags = false) {
+async function pullFor(kept: readonly string[], here: readonly string[]) {
   const more = Object.fromEntries(kept.map((name) => [name, { pull_policy: 'never' }]));
   const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
   const { context: doors, lines } = runContext(await local(...here));
   // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
   const images = await pullMoves(doors, from, planTo('v1.1.0', from), {
-    ...{ deadline: 0, keepTags },
+    ...{ deadline: 0, keepTags: false },
     journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
   }).then(
     (found) => [...found].map(([reference, { id }]) => [reference, id]),
@@ -81,14 +81,6 @@ describe('pullMoves', () => {
     ['pulls the others', ['app'], [app, worker], late(worker), [left('app', app)]],
   ])('%s', async (_, kept, here, images, lines) => {
     expect(await pullFor(kept, here)).toEqual({ images, lines });
-  });
-
-  it.each<[string, string[], string[], string]>([
-    ['by digest if its tag names an image here', [], [app], late(`acme/svc@${digest}, ${worker}`)],
-    ['by its tag if that names nothing here', [], [], late(`${app}, ${worker}`)],
-    ['only if it is pulled at all', ['app'], [app, worker], late(`acme/worker@${digest}`)],
-  ])('pulls an image %s while no tag may move', async (_, kept, here, images) => {
-    expect(await pullFor(kept, here, true)).toMatchObject({ images });
   });
 });
 

@@ -20,6 +20,7 @@ const rows: Row[] = [
       'immich-machine-learning': 'ghcr.io/immich-app/immich-machine-learning:${IMMICH_VERSION:-release}',
       redis: 'docker.io/valkey/valkey:8-bookworm',
       database: 'ghcr.io/immich-app/postgres:14-vectorchord0.4.3-pgvectors0.2.0',
+      // biome-ignore-end lint/suspicious/noTemplateCurlyInString: compose's own
     },
     ['immich-server immich-machine-learning'],
   ],
@@ -56,36 +57,6 @@ const rows: Row[] = [
     ['n8n n8n-worker task-runners'],
   ],
   [
-    'gitea',
-    { server: 'docker.gitea.com/gitea:1.24.6 | reached', db: 'docker.io/library/postgres:14' },
-    ['server'],
-  ],
-  [
-    'authentik',
-    {
-      postgresql: 'docker.io/library/postgres:16-alpine',
-      redis: 'docker.io/library/redis:alpine',
-      server: '${IMAGE:-ghcr.io/goauthentik/server}:${TAG:-2025.10.2} | reached',
-      worker: '${IMAGE:-ghcr.io/goauthentik/server}:${TAG:-2025.10.2}',
-      // biome-ignore-end lint/suspicious/noTemplateCurlyInString: compose's own
-    },
-    ['server worker'],
-  ],
-  [
-    'plausible',
-    {
-      plausible_db: 'postgres:16-alpine',
-      plausible_events_db: 'clickhouse/clickhouse-server:24.12-alpine',
-      plausible: 'ghcr.io/plausible/community-edition:v3.0.1',
-    },
-    ['plausible'],
-  ],
-  [
-    'ha',
-    { homeassistant: 'ghcr.io/home-assistant/home-assistant:stable | reached', mqtt: 'eclipse-mosquitto:2' },
-    ['homeassistant', 'mqtt'],
-  ],
-  [
     'mastodon',
     {
       db: 'postgres:14-alpine',
@@ -95,18 +66,6 @@ const rows: Row[] = [
       sidekiq: 'ghcr.io/mastodon/mastodon:v4.5.0',
     },
     ['streaming sidekiq web', 'web sidekiq streaming'],
-  ],
-  [
-    'penpot',
-    {
-      'penpot-traefik': 'traefik:v3.3 | reached',
-      'penpot-frontend': 'penpotapp/frontend:2.9.0 | reached',
-      'penpot-backend': 'penpotapp/backend:2.9.0',
-      'penpot-exporter': 'penpotapp/exporter:2.9.0',
-      'penpot-postgres': 'postgres:15',
-      'penpot-valkey': 'valkey/valkey:8.1',
-    },
-    ['penpot-frontend penpot-backend penpot-exporter', 'penpot-traefik'],
   ],
   [
     'dify',
