@@ -88,6 +88,42 @@ describe('the socket of the engine', () => {
     },
   );
 
+  it.each<[string, (engine: EngineSocket) => Promise<unknown>, status: number, gives: unknown]>([
+    ['a container that is not there', (e) => e.inspect('x'), 404, null],
+    ['an image that is not there', (e) => e.image('x'), 404, null],
+    ['a start of what runs', (e) => e.start('x'), 304, undefined],
+    ['a signal to what has ended', (e) => e.kill('x', 'SIGTERM'), 409, false],
+    ['a signal to none', (e) => e.kill('x', 'SIGTERM'), 404, false],
+    ['the removal of none', (e) => e.remove('x'), 404, undefined],
+  ])('takes for no fault %s', async (_, ask, status, gives) => {
+    const engine = await socketThat(
+      (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
+    );
+    expect(await ask(engine)).toEqual(gives);
+  });
+
+  it.each<[string, (engine: EngineSocket) => Promise<unknown>, status: number]>([
+    ['a name that is taken', (e) => e.create({ name: 'x', Image: 'y' }), 409],
+    ['the removal of what runs', (e) => e.remove('x'), 409],
+    ['a tag that is not there', (e) => e.remoteDigest('x', null), 404],
+    ['the log of none', (e) => all(e.logs('x', never)), 404],
+    ['a full disk', (e) => e.inspect('x'), 500],
+  ])('tells in the words of the engine %s', async (_, ask, status) => {
+    const engine = await socketThat(
+      (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
+    );
+    await expect(ask(engine)).rejects.toMatchObject({ kind: 'refused', status, message: 'so it is' });
+  });
+
+  it('does not wait for an answer that comes, but too slowly', async () => {
+    const place = await startEngine((_, answer) => {
+      const timer = setInterval(() => answer.write(' '), 10);
+      answer.once('close', () => clearInterval(timer));
+    });
+    const inspected = new EngineSocket(place, { patience: { query: 150 } }).inspect('x');
+    await expect(inspected).rejects.toMatchObject({ kind: 'late' });
+  });
+
   it('reads a log to its end, characters cut between two pieces included', async () => {
     const bytes = Buffer.from('grün\nrot');
     const engine = await socketThat((_, answer) => {
