@@ -1,5 +1,4 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { interpolate, type Lookup, requiredIn } from '../../src/compose/interpolation.ts';
 import { segments, trace } from '../../src/compose/traced.ts';
@@ -112,44 +111,6 @@ describe('interpolate', () => {
     ['a${NONE}b', ['a text  compose.yaml 0 1', 'b text  compose.yaml 8 9']],
   ])('%s comes from where it is written', (text, expected) => {
     expect(parts(text)).toEqual(expected);
-  });
-
-  it('every character is the one at its origin, whatever the template', () => {
-    const piece = fc.oneof(
-      { depthIdentifier: 'nested', maxDepth: 3 },
-      fc.stringMatching(/^[a-z:./-]{0,6}$/),
-      fc.constantFrom('$A', '${B}', '$NONE', '${EMPTY}', '$$'),
-    );
-    const nested = fc.letrec<{ template: string }>((tie) => ({
-      template: fc
-        .array(
-          fc.oneof(
-            { maxDepth: 3, withCrossShrink: true },
-            piece,
-            fc
-              .tuple(
-                fc.constantFrom('A', 'EMPTY', 'NONE'),
-                fc.constantFrom('-', ':-', '+', ':+'),
-                tie('template'),
-              )
-              .map(([name, sign, rest]) => `\${${name}${sign}${rest}}`),
-          ),
-          { maxLength: 4 },
-        )
-        .map((list) => list.join('')),
-    })).template;
-    fc.assert(
-      fc.property(nested, (text) => {
-        const resolved = resolve(text);
-        expect(resolved.origins).toHaveLength(resolved.text.length);
-        for (const [i, { source, offset, via, variable }] of resolved.origins.entries()) {
-          const file = source === '.env' ? `${' '.repeat(100)}${values[variable ?? ''] ?? ''}` : text;
-          expect(file[offset]).toBe(resolved.text[i]);
-          expect(source === '.env').toBe(via === 'variable');
-        }
-      }),
-      { numRuns: 500 },
-    );
   });
 });
 

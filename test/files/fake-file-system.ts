@@ -52,20 +52,17 @@ function systemError(code: string, syscall: string, path: string): Error {
 export class FakeDisk {
   /** Writing fails for lack of space. */
   full = false;
-  /** Paths below these lie on a file system of their own. */
-  readonly mounts: readonly string[];
   #names: Names = new Map();
   #onDisk: Names = new Map();
   #pending: Pending[] = [];
 
-  constructor(mounts: readonly string[] = []) {
-    this.mounts = mounts;
+  constructor() {
     this.putDirectory('/');
   }
 
   /** The same disk once more. */
   clone(): FakeDisk {
-    const copy = new FakeDisk(this.mounts);
+    const copy = new FakeDisk();
     const inodes = new Map<Inode, Inode>();
     const copied = (names: Names): Names =>
       new Map(
@@ -135,10 +132,6 @@ export class FakeDisk {
     this.#pending.push({ directories, apply });
   }
 
-  #device(path: string): string {
-    return this.mounts.find((mount) => path.startsWith(`${mount}/`)) ?? '/';
-  }
-
   #parent(path: string, syscall: string): string {
     const parent = dirname(path);
     if (this.#names.get(parent)?.kind !== 'directory') throw systemError('ENOENT', syscall, path);
@@ -199,7 +192,6 @@ export class FakeDisk {
         const node = this.#names.get(from);
         if (!node) throw systemError('ENOENT', 'rename', from);
         const parent = this.#parent(to, 'rename');
-        if (this.#device(from) !== this.#device(to)) throw systemError('EXDEV', 'rename', from);
         this.#change([dirname(from), parent], (names) => {
           if (names.get(from) === node) names.delete(from);
           names.set(to, node);
@@ -249,8 +241,8 @@ export class FakeProcess implements FileSystem {
   /** So many operations were begun. */
   operations = 0;
   stopped = false;
-  /** Sees each operation before it happens. */
-  onOperation: (syscall: string, paths: readonly string[]) => void = () => {};
+  /** Told before each operation happens. */
+  onOperation: () => void = () => {};
   readonly #faults: Faults;
   readonly #effects: Effects;
 
@@ -259,20 +251,19 @@ export class FakeProcess implements FileSystem {
     this.#effects = effects;
   }
 
-  read = (path: string) => this.#operate('read', [path], () => this.#effects.read(path));
-  realpath = (path: string) => this.#operate('realpath', [path], () => this.#effects.realpath(path));
-  owner = (path: string) => this.#operate('lstat', [path], () => this.#effects.owner(path));
+  read = (path: string) => this.#operate('read', path, () => this.#effects.read(path));
+  realpath = (path: string) => this.#operate('realpath', path, () => this.#effects.realpath(path));
+  owner = (path: string) => this.#operate('lstat', path, () => this.#effects.owner(path));
   rights = (path: string) => this.owner(path);
   makeDirectory = (path: string, mode: number) =>
-    this.#operate('mkdir', [path], () => this.#effects.makeDirectory(path, mode));
-  rename = (from: string, to: string) =>
-    this.#operate('rename', [from, to], () => this.#effects.rename(from, to));
-  remove = (path: string) => this.#operate('unlink', [path], () => this.#effects.remove(path));
+    this.#operate('mkdir', path, () => this.#effects.makeDirectory(path, mode));
+  rename = (from: string, to: string) => this.#operate('rename', from, () => this.#effects.rename(from, to));
+  remove = (path: string) => this.#operate('unlink', path, () => this.#effects.remove(path));
 
   write = (path: string, bytes: string | Buffer, owner: Owner | null, mode: number) =>
     this.#operate(
       'write',
-      [path],
+      path,
       () => this.#effects.write(path, bytes, owner, mode, false),
       () => this.#effects.write(path, bytes, owner, mode, true),
     );
@@ -280,7 +271,7 @@ export class FakeProcess implements FileSystem {
   sync = (path: string) =>
     this.#operate(
       'fsync',
-      [path],
+      path,
       () => this.#effects.sync(path, false),
       () => this.#effects.sync(path, true),
     );
@@ -288,20 +279,20 @@ export class FakeProcess implements FileSystem {
   /** `part` is what is done of it where it fails or stops in the middle. */
   async #operate<T>(
     syscall: string,
-    paths: readonly string[],
+    path: string,
     effect: () => T,
     part: () => unknown = () => {},
   ): Promise<T> {
     if (this.stopped) throw new Stopped();
     const fault = this.#faults(this.operations++);
-    this.onOperation(syscall, paths);
+    this.onOperation();
     if (fault === 'fail' || fault === 'stop-amid') part();
     const result = fault === undefined || fault.endsWith('-after') ? effect() : undefined;
     if (fault?.startsWith('stop')) {
       this.stopped = true;
       throw new Stopped();
     }
-    if (fault !== undefined) throw systemError('EIO', syscall, paths[0] ?? '');
+    if (fault !== undefined) throw systemError('EIO', syscall, path);
     return result as T;
   }
 }

@@ -1,16 +1,13 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type Channel,
   channelOf,
-  channels,
   isAhead,
   isTarget,
   newestOn,
   type Release,
   targetFor,
 } from '../../src/release/channel.ts';
-import { compareVersions } from '../../src/release/order.ts';
 
 const release = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
 
@@ -92,34 +89,5 @@ describe('targetFor', () => {
     ['v1.6.0-canary.10', 'canary'],
   ])('%s is reached by %s', (version, expected) => {
     expect(targetFor(version)).toBe(expected);
-  });
-});
-
-describe('newestOn', () => {
-  const part = fc.integer({ min: 0, max: 12 });
-  const shape = fc.constantFrom('', '', '-canary.', '-canary.', '-rc.', '-alpine');
-  const tag = fc
-    .tuple(fc.constantFrom('v', 'v', 'v', ''), part, part, part, shape, part)
-    .map(([prefix, x, y, z, kind, n]) => `${prefix}${x}.${y}.${z}${kind}${kind.endsWith('.') ? n : ''}`);
-  const published = fc.uniqueArray(
-    fc.oneof(tag, tag, tag, fc.constantFrom('latest', 'canary', 'nightly', '')),
-    {
-      maxLength: 30,
-    },
-  );
-
-  it.each(channels)('is the maximum of %s', (channel) => {
-    fc.assert(
-      fc.property(published, (tags) => {
-        const newest = newestOn(channel, tags.map(release));
-        const own = tags.filter((version) => channelOf(version) === channel);
-        if (own.length === 0) return newest === null;
-        return (
-          newest !== null &&
-          own.includes(newest.version) &&
-          own.every((version) => compareVersions(newest.version, version) >= 0)
-        );
-      }),
-    );
   });
 });

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parsePinTag, statedVersion, versionOfLabel, versionRange } from '../../src/release/pin-tag.ts';
 
@@ -104,22 +103,6 @@ describe('parsePinTag', () => {
     '99999999999999999999.0.0',
   ])('%s has no version', (text) => {
     expect(parsePinTag(text)).toEqual({ kind: 'unversioned', text });
-  });
-
-  it('gives back what it has taken apart, whatever it is', () => {
-    const parts = fc.array(fc.nat(9999), { minLength: 1, maxLength: 5 }).map((all) => all.join('.'));
-    const made = fc
-      .tuple(fc.constantFrom('', 'v'), parts, fc.constantFrom('', '-apache', '-ls4', '-rc1', '-1'))
-      .map((all) => all.join(''));
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), made), (text) => {
-        const tag = parsePinTag(text);
-        expect(tag.text).toBe(text);
-        if (tag.kind !== 'release' && tag.kind !== 'part') return;
-        expect(`${tag.prefix}${tag.version}${tag.suffix}`).toBe(text);
-        expect(tag.kind).toBe(tag.version.split('.').length > 2 ? 'release' : 'part');
-      }),
-    );
   });
 });
 

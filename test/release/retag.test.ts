@@ -1,6 +1,4 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareTold } from '../../src/release/order.ts';
 import { parsePinTag } from '../../src/release/pin-tag.ts';
 import { formsOf, retag, wholeForms } from '../../src/release/retag.ts';
 import { type PlannedTarget, parseTarget } from '../../src/release/target.ts';
@@ -73,45 +71,6 @@ describe('retag', () => {
     ['2025-10-15', '2025.11.1', 'unversioned'],
   ])('%s, with the target %s: %s', (from, to, expected) => {
     expect(moved(from, to)).toBe(expected);
-  });
-
-  const part = fc.nat({ max: 5000 });
-  const version = (count: number) =>
-    fc.array(part, { minLength: count, maxLength: count }).map((all) => all.join('.'));
-  const style = fc.tuple(fc.constantFrom('v', ''), fc.constantFrom('', '-apache', '-nginx', '-slim-arm64'));
-
-  it('keeps the style, and there and back is where it was', () => {
-    const pair = fc.constantFrom(3, 4, 5).chain((count) => fc.tuple(version(count), version(count)));
-    fc.assert(
-      fc.property(
-        pair,
-        style,
-        fc.constantFrom('v', ''),
-        fc.boolean(),
-        ([from, to], [prefix, suffix], v, says) => {
-          const there = moved(`${prefix}${from}${suffix}`, `${v}${to}${says ? suffix : ''}`);
-          expect(there).toBe(`→ ${prefix}${to}${suffix}`);
-          expect(moved(there.slice(2), `v${from}`)).toBe(`→ ${prefix}${from}${suffix}`);
-        },
-      ),
-    );
-  });
-
-  it('moves a part to a newer part of the same form, and never back', () => {
-    const count = fc.constantFrom(1, 2).chain((few) => fc.tuple(version(few), version(3)));
-    fc.assert(
-      fc.property(count, style, ([from, to], [prefix, suffix]) => {
-        const tag = parsePinTag(`${prefix}${from}${suffix}`);
-        const result = retag(tag, goal(to));
-        const order = Math.sign(compareTold(to, from));
-        expect(result.kind).toBe(order < 0 ? 'older' : order === 0 ? 'stays' : 'moved');
-        if (result.kind !== 'moved') return;
-        const next = parsePinTag(result.tag);
-        expect(next).toMatchObject({ kind: 'part', prefix, suffix });
-        // It covers the target: asked for once more, it stays.
-        expect(retag(next, goal(to))).toEqual({ kind: 'stays' });
-      }),
-    );
   });
 });
 
