@@ -33,15 +33,6 @@ describe('the files that are named', () => {
         ['o/d.yaml', '/srv/p'],
       ],
     ],
-    [
-      'all from the directory that is given',
-      { 'p/c.yaml': services, 'o/d.yaml': services },
-      { directory: '/srv/q' },
-      [
-        ['p/c.yaml', '/srv/q'],
-        ['o/d.yaml', '/srv/q'],
-      ],
-    ],
   ])('%s', (_, texts, more, expected) => {
     const found = rootLayers({ ...project(texts), ...more });
     expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
@@ -53,7 +44,6 @@ describe('the files that are named', () => {
   it.each<[string, string, string | undefined]>([
     ['in an env file', 'V', 'v1.4.2'],
     ['given from elsewhere, which wins', 'W', 'given'],
-    ['nowhere', 'X', undefined],
     ['nowhere, though every object has it', 'constructor', undefined],
   ])('see a variable set %s', (_, name, value) => {
     const files = { ...project({ 'p/c.yaml': services, '.env': 'V=v1.4.2\nW=own' }), given: { W: 'given' } };
@@ -164,28 +154,6 @@ describe('all that is reached', () => {
     envFiles: string[];
   }
   it.each<[string, Record<string, string>, Record<string, string>, Reached]>([
-    [
-      'nothing beside the file',
-      { 'p/c.yaml': services },
-      {},
-      { layers: ['p/c.yaml from p'], composeFiles: [], envFiles: [] },
-    ],
-    [
-      'includes in includes, with the .env of each',
-      { 'p/c.yaml': 'include: [sub/a.yaml]' },
-      { 'p/sub/a.yaml': 'include: [deep/b.yaml]', 'p/sub/deep/b.yaml': services },
-      {
-        layers: ['p/c.yaml from p', 'p/sub/a.yaml from p/sub', 'p/sub/deep/b.yaml from p/sub/deep'],
-        composeFiles: [
-          'include p/sub/a.yaml (c.yaml line 1)',
-          'include p/sub/deep/b.yaml (sub/a.yaml line 1)',
-        ],
-        envFiles: [
-          'env file of include p/sub/.env (c.yaml line 1), optional',
-          'env file of include p/sub/deep/.env (sub/a.yaml line 1), optional',
-        ],
-      },
-    ],
     [
       'what is not at hand yet',
       { 'p/c.yaml': 'include:\n  - path: [a.yaml, b.yaml]\n    env_file: x.env' },
