@@ -24,15 +24,6 @@ const services = 'services: {app: {image: svc}}';
 describe('the files that are named', () => {
   it.each<[string, Record<string, string>, Partial<ProjectFiles>, [path: string, base: string][]]>([
     ['one', { 'p/c.yaml': services }, {}, [['p/c.yaml', '/srv/p']]],
-    [
-      'several, all from the directory of the first',
-      { 'p/c.yaml': services, 'o/d.yaml': services },
-      {},
-      [
-        ['p/c.yaml', '/srv/p'],
-        ['o/d.yaml', '/srv/p'],
-      ],
-    ],
   ])('%s', (_, texts, more, expected) => {
     const found = rootLayers({ ...project(texts), ...more });
     expect(found.map(({ file, base }) => [file.file.path, base])).toEqual(
@@ -63,7 +54,6 @@ describe('the files of an include', () => {
   };
   it.each<[string, string, string, [path: string, base: string][], own: string | undefined, V: string]>([
     ['short', '[sub/a.yaml]', '', [['p/sub/a.yaml', '/srv/p/sub']], 'sub', 'sub'],
-    ['where .env wins', '[sub/a.yaml]', 'V=root', [['p/sub/a.yaml', '/srv/p/sub']], 'sub', 'root'],
     [
       'by a path with variables',
       '["${D:-sub}/../a.yaml"]',
@@ -100,14 +90,6 @@ describe('the files of an include', () => {
       'x',
     ],
     [
-      'with several env files',
-      '[{path: sub/a.yaml, env_file: [x.env, y.env]}]',
-      '',
-      [['p/sub/a.yaml', '/srv/p/sub']],
-      'xy',
-      'x',
-    ],
-    [
       'without any env file',
       '[{path: sub/a.yaml, env_file: /dev/null}]',
       'V=root',
@@ -132,18 +114,13 @@ describe('the files of an include', () => {
     }
   });
 
-  it.each<[string, string, Partial<UpdateError>]>([
-    [
-      'not at hand',
-      'sub/a.yaml',
-      { code: 'compose-invalid', message: 'c.yaml line 2: include /srv/p/sub/a.yaml does not exist' },
-    ],
-  ])('%s', (_, path, error) => {
-    const files = project({ 'p/c.yaml': `include:\n  - ${path}` });
+  it('is an error that is told where it is not at hand', () => {
+    const files = project({ 'p/c.yaml': 'include:\n  - sub/a.yaml' });
     const [root] = rootLayers(files);
     const [entry] = root?.file.includes ?? [];
     if (!root || !entry) throw new Error('no include');
-    expect(includedLayers(files, root, entry)).toEqual([expect.objectContaining(error)]);
+    const message = 'c.yaml line 2: include /srv/p/sub/a.yaml does not exist';
+    expect(includedLayers(files, root, entry)).toMatchObject([{ code: 'compose-invalid', message }]);
   });
 });
 

@@ -186,12 +186,6 @@ describe('a pin', () => {
       'image of app in compose.yaml line 3 makes one tag, 1.4.2-alpine, of V and X',
     ],
     [
-      'escapes',
-      one('"svc:\\x761.4.2"'),
-      'pin-unsupported',
-      'image of app in compose.yaml line 3 is written with escapes or from elsewhere: its tag has no place of its own',
-    ],
-    [
       'an unset variable',
       one('svc:$V'),
       'compose-invalid',
@@ -204,12 +198,6 @@ describe('a pin', () => {
       'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is no image reference',
     ],
     [
-      'a required variable',
-      one('svc:${V:?set it}'),
-      'compose-invalid',
-      'image of app in compose.yaml line 3: V is required and not set: set it',
-    ],
-    [
       'extends from afar',
       { 'compose.yaml': 'services:\n  app:\n    extends: {file: base.yaml, service: b}' },
       'compose-invalid',
@@ -220,12 +208,6 @@ describe('a pin', () => {
       { 'compose.yaml': 'services: {web: {image: a}, db: {image: b}}' },
       'no-app',
       'no service app in compose.yaml',
-    ],
-    [
-      'a bad env file',
-      one('svc:$V', 'A=1\nB!=2'),
-      'compose-invalid',
-      '.env line 2: unexpected "!" in the name of a variable',
     ],
   ])('is refused: %s', (_, texts, code, message) => {
     expect(() => findPin(project(texts), 'app')).toThrow(expect.objectContaining({ code, message }));
@@ -241,7 +223,6 @@ describe('moving a pin', () => {
     ['the last of duplicates', one('svc:$V', 'V=v1.4.2\nV=v1.4.2'), 'v1.5.0', env('V=v1.4.2\nV=v1.5.0')],
     ['v before a variable', one('svc:v$V', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
     ['a variant behind a variable', one('svc:${V}-alpine', 'V=1.4.2'), 'v1.5.0', env('V=1.5.0')],
-    ['a part of the version', one('svc:v1.$V', 'V=4.2'), 'v1.5.0', env('V=5.0')],
     ['a variant in a variable', one('svc:1.4.2${X}', 'X=-alpine'), 'v1.5.0', one('svc:1.5.0${X}')],
     [
       'a whole reference with a variable in it',
@@ -249,15 +230,11 @@ describe('moving a pin', () => {
       'v1.5.0',
       env('V=v1.5.0\nI=svc:$V'),
     ],
-    ['a default', one('svc:${V:-v1.4.2}'), 'v1.5.0', one('svc:${V:-v1.5.0}')],
-    ['a nested default', one('${I:-svc:${V:-1.4.2}}'), 'v1.5.0', one('${I:-svc:${V:-1.5.0}}')],
     ['a default that is canary', one('svc:${V:-canary}', 'A=1'), 'v1.5.0', env('A=1\nV=v1.5.0\n')],
     ['a floating default in an env file', one('svc:$V', 'V=${C:-canary}'), 'v1.5.0', env('V=${C:-v1.5.0}')],
-    ['a literal latest to canary', one('svc:latest'), 'canary', one('svc:canary')],
     ['no tag to canary', one('r:5000/svc # c'), 'canary', one('r:5000/svc:canary # c')],
     ['no tag in a variable to canary', one('$I', 'I=svc # c'), 'canary', env('I=svc:canary # c')],
     ['another tag', one('svc:main'), 'v1.5.0', {}],
-    ['canary to canary', one('svc:${V:-canary}'), 'canary', {}],
     [
       'extends of a service that a variable names',
       { 'c.yaml': 'services: {app: {extends: {service: "${S:-b}"}}, b: {image: svc:v1.4.2}}' },
@@ -305,11 +282,6 @@ describe('moving a pin', () => {
       'in floating defaults of two variables',
       two('a:${V:-canary}', 'b:${W:-canary}', 'A=1'),
       env('A=1\nV=v1.5.0\nW=v1.5.0\n'),
-    ],
-    [
-      'by extends',
-      { 'c.yaml': 'services:\n  app: {image: svc:v1.4.2}\n  worker: {extends: app}' },
-      { 'c.yaml': 'services:\n  app: {image: svc:v1.5.0}\n  worker: {extends: app}' },
     ],
   ])('app and worker %s', (_, texts, after) => {
     expect(move(project(texts), 'v1.5.0', ['app', 'worker'])).toEqual(after);
@@ -386,19 +358,4 @@ describe('moving a pin', () => {
       }),
     );
   });
-});
-
-it('moves many services at once', () => {
-  const count = 1000;
-  const services = Array.from(
-    { length: count },
-    (_, i) => `  s${i}:\n    image: svc:\${V${i % 7 === 0 ? i : ''}:-v1.0.0}\n    restart: always\n`,
-  );
-  const settings = Array.from({ length: 10_000 }, (_, i) => `K${i}=value ${i}\n`);
-  const files = project({
-    'compose.yaml': `services:\n${services.join('')}`,
-    '.env': `${settings.join('')}V=v1.0.0\n`,
-  });
-  const moves = services.map((_, i) => ({ pin: findPin(files, `s${i}`), tag: 'v1.5.0' }));
-  expect(pinEdits(files, moves)).toHaveLength(Math.ceil(count / 7) + 1);
 });

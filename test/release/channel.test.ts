@@ -39,11 +39,9 @@ describe('the moves between channels', () => {
   it.each<[string, string, Channel, readonly string[], string | null]>([
     // On one channel.
     ['the next release', 'v1.4.2', 'stable', all, 'v1.5.0'],
-    ['the newest runs', 'v1.5.0', 'stable', all, null],
     ['a fix of an old line came last', 'v1.5.0', 'stable', [...all, 'v1.4.3'], null],
     ['ten comes after nine', 'v1.5.9', 'stable', ['v1.5.9', 'v1.5.10'], 'v1.5.10'],
     ['canary.10 after canary.9', 'v1.6.0-canary.9', 'canary', all, 'v1.6.0-canary.10'],
-    ['canary.9 is behind canary.10', 'v1.6.0-canary.10', 'canary', ['v1.6.0-canary.9'], null],
     // From stable to canary.
     ['to the canary of the next release', 'v1.5.0', 'canary', all, 'v1.6.0-canary.10'],
     ['the release is ahead of its canaries', 'v1.6.0', 'canary', [...all, 'v1.6.0'], null],
@@ -63,9 +61,7 @@ describe('the moves between channels', () => {
     ["a build of one's own", 'dev', 'stable', all, null],
     ["somebody's release candidate", 'v1.4.0-rc.1', 'stable', all, null],
     ['without its v', '1.4.2', 'stable', all, 'v1.5.0'],
-    ['a variant', 'v1.4.2-alpine', 'stable', all, 'v1.5.0'],
     ['a variant of a canary', 'v1.6.0-canary.9-alpine', 'canary', all, 'v1.6.0-canary.10'],
-    ['published without a v', 'v1.4.2', 'stable', ['1.5.0'], null],
     ['published as a variant', 'v1.4.2', 'stable', ['v1.5.0-alpine'], null],
     ['nothing published', 'v1.4.2', 'stable', [], null],
   ])('%s: %s on %s', (_, running, channel, published, expected) => {
