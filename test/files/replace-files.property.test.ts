@@ -19,11 +19,14 @@ const directories = ['/srv/svc', '/srv/svc/sub', '/srv/other'];
 interface File {
   directory: string;
   name: string;
-  kind: 'there' | 'new' | 'link';
+  isNew: boolean;
   before: string;
   after: string;
   owner: Owner;
 }
+
+/** The rights of a file that was not there. */
+const made: Owner = { uid: 0, gid: 0, mode: 0o600 };
 
 const pathOf = ({ directory, name }: Pick<File, 'directory' | 'name'>) => join(directory, name);
 
@@ -34,7 +37,7 @@ const filesOf = (maxLength: number) =>
     fc.record<File>({
       directory: fc.constantFrom(...directories),
       name: fc.constantFrom('.env', 'compose.yaml', '1-.env'),
-      kind: fc.constantFrom('there', 'there', 'new', 'link'),
+      isNew: fc.constantFrom(false, false, true),
       before: text,
       after: text,
       owner: fc.constantFrom({ uid: 0, gid: 0, mode: 0o644 }, { uid: 1000, gid: 100, mode: 0o4640 }),
@@ -46,30 +49,34 @@ const filesOf = (maxLength: number) =>
 const outside = (disk: FakeDisk) =>
   Object.fromEntries([...disk.contents()].filter(([path]) => !path.startsWith(`${state}/`)));
 
-/** An instance before its update: its disk, what the update replaces, and all there is before and after. */
-function layOut(files: readonly File[], seed: number) {
+/** The disk of an instance with these files. */
+function diskWith(files: readonly File[], side: 'before' | 'after'): FakeDisk {
   const disk = new FakeDisk();
-  for (const path of [...directories, '/srv/real']) disk.putDirectory(path);
-  const updated = disk.clone();
+  for (const path of directories) disk.putDirectory(path);
+  for (const file of files) {
+    if (side === 'after') disk.putFile(pathOf(file), file.after, file.isNew ? made : file.owner);
+    else if (!file.isNew) disk.putFile(pathOf(file), file.before, file.owner);
+  }
+  return disk;
+}
+
+/** An instance before its update: what the update replaces, and all there is before and after. */
+function layOut(files: readonly File[], seed: number) {
   const replacements = files.map((file): Replacement => {
-    const path = pathOf(file);
-    const isNew = file.kind === 'new';
-    const real = file.kind === 'link' ? `/srv/real/${path.replaceAll('/', '-')}` : path;
-    if (file.kind === 'link') for (const each of [disk, updated]) each.putLink(path, real);
-    if (!isNew) disk.putFile(real, file.before, file.owner);
-    updated.putFile(real, file.after, isNew ? { uid: 0, gid: 0, mode: 0o600 } : file.owner);
-    return { path, before: isNew ? null : file.before, after: file.after };
+    const { isNew, before, after } = file;
+    return { path: pathOf(file), before: isNew ? null : before, after };
   });
-  return { disk, replacements, seed, old: outside(disk), updated: outside(updated) };
+  const [old, updated] = [outside(diskWith(files, 'before')), outside(diskWith(files, 'after'))];
+  return { files, replacements, seed, old, updated };
 }
 
 type Instance = ReturnType<typeof layOut>;
 
 /** A disk of this instance; its state directory was made just now, and is in memory alone. */
-async function diskOf({ disk }: Instance): Promise<FakeDisk> {
-  const copy = disk.clone();
-  await copy.process().makeDirectory(state, 0o700);
-  return copy;
+async function diskOf({ files }: Instance): Promise<FakeDisk> {
+  const disk = diskWith(files, 'before');
+  await disk.process().makeDirectory(state, 0o700);
+  return disk;
 }
 
 interface Journal {

@@ -1,4 +1,15 @@
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -143,6 +154,15 @@ describe('replaceFiles', () => {
       detail: ['EIO: on purpose'],
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
+  });
+
+  it('replaces what a link leads to, and puts that back', async () => {
+    await symlink('.env', at('linked.env'));
+    const change = { path: at('linked.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    const records = await replaceFiles([change], { run, backup: at('backup') });
+    expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=2\r\n']);
+    expect(await restoreFiles(records)).toEqual([]);
+    expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=1\r\n']);
   });
 
   it('changes nothing where two of the paths are one file', async () => {
