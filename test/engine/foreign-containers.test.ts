@@ -79,13 +79,6 @@ describe('containers that are somebody else’s', () => {
     ],
     ['by the server', [one('app-9', evil), app], told, ['app-9'], 'other compose files'],
     [
-      'two by the server',
-      [app, one('app-8', evil), one('app-9', evil)],
-      told,
-      ['app-8', 'app-9'],
-      'other compose files',
-    ],
-    [
       'of the app, where the server is a worker',
       [one('app-9', evil)],
       { ...told, serverId: 'w' },

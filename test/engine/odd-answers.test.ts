@@ -47,6 +47,7 @@ async function settle(
     );
     const ended = await Promise.race([work, sleep(60_000, null, { ref: false })]);
     if (ended === null) throw new Error('the question does not settle');
+    await expect.poll(raw.openCount, { interval: 5 }).toBe(0);
     return ended;
   } finally {
     await raw.close();
@@ -118,21 +119,13 @@ describe('an answer of another kind', () => {
 
   it.each<[string, string, RawAnswer]>([
     ['no JSON', 'inspect', ok('<html>')],
-    ['null', 'inspect', ok('null')],
     ['a list', 'inspect', ok('[]')],
-    ['an empty object', 'inspect', ok('{}')],
     ['no time', 'inspect', ok('{"Id":"1","Created":"yesterday"}')],
-    ['another shape within', 'inspect', ok('{"Id":"1","Created":"2026-11-21T10:00:00Z","Config":{"Env":5}}')],
     ['an object for a list', 'list', ok('{}')],
     ['no digest', 'remoteDigest', ok('{"Descriptor":null}')],
     ['no id', 'create', ok('{"Id":""}')],
     ['a page for a pull', 'pull', ok('<html>\n<p>welcome')],
     ['another protocol', 'logs', raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n')],
-    [
-      'another protocol',
-      'inspect',
-      raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n'),
-    ],
     ['no HTTP', 'inspect', raw('SSH-2.0-OpenSSH_9.2\r\n')],
     ['a frame that is none', 'logs', whole(chunked([frame('one\n'), 'abcd\0\0\0\0']))],
     ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)]))],
