@@ -16,16 +16,12 @@ const imageOf = (text: string, service = 'app') => {
 describe('the image of a service', () => {
   it.each<[string, string, string, number]>([
     ['plain', 'services:\n  app:\n    image: svc:v1 # c\n', 'svc:v1', 3],
-    ['single quotes', "services:\n  app:\n    image: 'svc:v1'\n", 'svc:v1', 3],
     ['double quotes', 'services:\n  app:\n    image: "svc:v1"\n', 'svc:v1', 3],
     ['a flow mapping', 'services: {app: {image: svc:v1, x: y}}', 'svc:v1', 1],
     ['JSON', '{\n\t"services": {\n\t\t"app": {"image": "svc:v1"}\n\t}\n}', 'svc:v1', 3],
     ['CRLF and a byte order mark', '\ufeffservices:\r\n  app:\r\n    image: svc:v1\r\n', 'svc:v1', 3],
-    ['no final newline', 'services:\n  app:\n    image: svc:v1', 'svc:v1', 3],
     ['the next line', 'services:\n  app:\n    image:\n      svc:v1\n', 'svc:v1', 4],
     ['a folded block', 'services:\n  app:\n    image: >- # svc:v1\n      svc:v1\n', 'svc:v1', 4],
-    ['a tag', 'services:\n  app:\n    image: !!str svc:v1\n', 'svc:v1', 3],
-    ['an anchor', 'services:\n  app:\n    image: &image svc:v1\n', 'svc:v1', 3],
     ['an alias', 'x-image: &image svc:v1\nservices:\n  app:\n    image: *image\n', 'svc:v1', 1],
     [
       'the last of two anchors',
@@ -34,16 +30,9 @@ describe('the image of a service', () => {
       2,
     ],
     ['an alias for the service', 'x-app: &app\n  image: svc:v1\nservices:\n  app: *app\n', 'svc:v1', 2],
-    ['an alias for all services', 'x-all: &all\n  app: {image: svc:v1}\nservices: *all\n', 'svc:v1', 2],
     [
       'a merge key',
       'x-base: &base\n  image: svc:v1\nservices:\n  app:\n    <<: *base\n    command: x\n',
-      'svc:v1',
-      2,
-    ],
-    [
-      'a merge key with its tag',
-      'x-base: &base\n  image: svc:v1\nservices:\n  app:\n    !!merge <<: *base\n',
       'svc:v1',
       2,
     ],
@@ -59,8 +48,6 @@ describe('the image of a service', () => {
       'svc:v1',
       1,
     ],
-    ['a merge in a merge', 'x: &x {image: svc:v1}\ny: &y {<<: *x}\nservices: {app: {<<: *y}}', 'svc:v1', 1],
-    ['a merge written out', 'services: {app: {<<: {image: svc:v1}}}', 'svc:v1', 1],
     [
       'the last document',
       'services: {app: {image: svc:v0}}\n---\nservices: {app: {image: svc:v1}}',
@@ -73,7 +60,6 @@ describe('the image of a service', () => {
       'svc:v1',
       1,
     ],
-    ['a quoted key', 'services:\n  "app":\n    "image": svc:v1\n', 'svc:v1', 3],
     ['text beyond ASCII', '# ünïcödé 😀\nservices:\n  app:\n    image: svc:v1 # 😀\n', 'svc:v1', 4],
   ])('from %s', (_, text, value, line) => {
     expect(imageOf(text)).toEqual([value, line, value]);
@@ -89,12 +75,8 @@ describe('the image of a service', () => {
 
   it.each([
     ['no services', 'volumes: {}'],
-    ['nothing', ''],
-    ['a comment', '# nothing\n'],
     ['another service', 'services: {web: {image: svc:v1}}'],
     ['none', 'services: {app: {build: .}}'],
-    ['null', 'services:\n  app:\n    image:\n'],
-    ['a service without content', 'services:\n  app:\n'],
     ['a list for services', 'services: [app]'],
   ])('is missing where the file has %s', (_, text) => {
     expect(imageOf(text)).toBeNull();
@@ -140,16 +122,9 @@ describe('a compose file', () => {
       'services:\n  app: [1\n',
       'compose.yaml line 3: Flow sequence in block collection must be sufficiently indented and end with a ]',
     ],
-    [
-      'two colons',
-      'services:\n  app: a: b\n',
-      'compose.yaml line 2: Nested mappings are not allowed in compact mappings',
-    ],
-    ['a tab', 'services:\n\tapp: x\n', 'compose.yaml line 2: Tabs are not allowed as indentation'],
     ['a key twice', 'services:\n  app: {}\n  app: {}\n', 'compose.yaml line 3: Map keys must be unique'],
     ['a missing anchor', 'services:\n  app: *base\n', 'compose.yaml line 2: the alias *base names no anchor'],
     ['deep nesting', '['.repeat(50_000), 'compose.yaml line 1: nested too deep'],
-    ['deep blocks', `${'- '.repeat(50_000)}a`, 'compose.yaml line 1: nested too deep'],
     [
       '6 MiB',
       `# ${'x'.repeat(5.5 * 1024 * 1024)}`,

@@ -72,21 +72,17 @@ describe('withEdits', () => {
 describe('withText', () => {
   it.each<[string, string, FileList | undefined, number, string | null]>([
     ['a compose file stays one', 'compose.yaml', 'linkedFiles', 0, compose],
-    ['an env file stays one', '.env', undefined, 1, 'A=1\nV=v1.0.0\n'],
     ['a new file is an env file', 'more.env', undefined, 1, null],
     ['a new file goes where it is said to', 'compose.cluster.yaml', 'linkedFiles', 2, null],
   ])('%s', (_, name, list, place, before) => {
     const draft = withText(draftOf(files), { path: at(name), text: 'new' }, 'why', list);
     expect(texts(draft).map((found) => found[name])[place]).toBe('new');
-    expect(texts(draft).filter((found) => name in found)).toHaveLength(1);
     expect(draft.changes).toEqual([{ path: at(name), before, after: 'new', description: 'why' }]);
   });
 
   it('remembers that a file which is written twice was not there', () => {
     const first = withText(draftOf(files), { path: at('new.env'), text: 'A=1' }, 'one');
-    const other = withText(first, { path: at('.env'), text: 'B=1' }, 'between');
-    expect(withText(other, { path: at('new.env'), text: 'A=2' }, 'two').changes).toEqual([
-      { path: at('.env'), before: 'A=1\nV=v1.0.0\n', after: 'B=1', description: 'between' },
+    expect(withText(first, { path: at('new.env'), text: 'A=2' }, 'two').changes).toEqual([
       { path: at('new.env'), before: null, after: 'A=2', description: 'one; two' },
     ]);
   });
@@ -94,24 +90,11 @@ describe('withText', () => {
 
 describe('withVariable', () => {
   it.each<[string, Record<string, string>, Record<string, string>, string]>([
-    ['where it is set', { '.env': 'A=1\nV=v1' }, { '.env': 'A=1\nV=v2' }, '.env line 2: v1 → v2'],
     [
       'in the last file that sets it',
       { '.env': 'V=v0', 'b.env': 'V=v1', 'c.env': 'A=1' },
       { 'b.env': 'V=v2' },
       'b.env line 1: v1 → v2',
-    ],
-    [
-      'where it is set to nothing',
-      { '.env': 'V=', 'b.env': 'A=1' },
-      { '.env': 'V=v2' },
-      '.env line 1: added v2',
-    ],
-    [
-      'in the last file, where none sets it',
-      { '.env': 'A=1\n', 'b.env': 'B=1' },
-      { 'b.env': 'B=1\nV=v2\n' },
-      'b.env line 2: added V=v2',
     ],
     ['in a new file, where there is none', {}, { '.env': 'V=v2\n' }, '.env line 1: added V=v2'],
   ])('sets it %s', (_, before, after, description) => {

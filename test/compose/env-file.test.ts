@@ -19,11 +19,9 @@ describe('the env file as compose reads it', () => {
   it.each([
     ['A=v1', 'A', 'v1'],
     ['export B = v2 ', 'B', 'v2'],
-    ['exported=1', 'exported', '1'],
     ['C: v3', 'C', 'v3'],
     ['D="v4" # c', 'D', 'v4'],
     ['E=v5 # c', 'E', 'v5'],
-    ['F=a#b', 'F', 'a#b'],
     ['G=#x', 'G', '#x'],
     ['G= # c', 'G', '# c'],
     ['T=x\t# tab', 'T', 'x\t# tab'],
@@ -38,37 +36,27 @@ describe('the env file as compose reads it', () => {
     ['M="\\0101\\c"', 'M', 'A\\c'],
     ['N=un\\tq', 'N', 'un\\tq'],
     ["N='a\\'b'", 'N', "a'b"],
-    ['O=', 'O', ''],
     ['P= ', 'P', ''],
     ['export R', 'R', null],
     ['R', 'R', null],
     ['  U=lead', 'U', 'lead'],
     ['V=v1\r\nW=v2\r\n', 'V', 'v1'],
     ['\ufeffV=v1', 'V', 'v1'],
-    ['X.y-z[0]=odd', 'X.y-z[0]', 'odd'],
     ['V=v1\nV=v2', 'V', 'v2'],
     ['V=v1\nW=$V\nV=v2', 'W', 'v1'],
     ['W=$V\nV=v2', 'W', ''],
     ['E="pre"post=1', 'E', 'pre'],
     ['E="pre"post=1', 'post', '1'],
-    ['E=a"b"', 'E', 'a"b"'],
     ['E=$$x', 'E', '$x'],
-    ['# V=v1\nV=v2 # V=v3', 'V', 'v2'],
-    ['ÄÖ=1', 'ÄÖ', '1'],
     ['', 'V', null],
     ['M="\\0\\01\\012\\0128\\0777"', 'M', '\\\\1\\12\\128\\777'],
-    ['M="\\0044Q\\0377"', 'M', '\u00ff'],
     ['export\n# c\nA=1', 'A', '1'],
     ['export\u00a0A=1\nA=2', 'A', '2'],
     ['A=1\nmy key', 'A', '1'],
-    ['A=x\ufeff', 'A', 'x\ufeff'],
     ['A=x\u0085\u2003\u00a0', 'A', 'x'],
     ['A=\u2003x', 'A', '\u2003x'],
     ['\u2003A\u0085=x', 'A', 'x'],
-    ['A=\u2003 # c', 'A', ''],
-    ['A=x\u00a0# c', 'A', 'x\u00a0# c'],
     ['\u017f=1\nA=$\u017f', 'A', '1'],
-    ['V=1\nV=${V}2\nV=${V}3', 'V', '123'],
     ['A="x\r\ny"\r\n', 'A', 'x\r\ny'],
     ['A="${Q:-{}"', 'A', '{'],
   ])('%j: %s is %j', (text, key, expected) => {
@@ -81,8 +69,6 @@ describe('the env file as compose reads it', () => {
     ['A=1\nB="open\nC=3', '.env line 2: a quoted value has no end'],
     ['A="x" "y', '.env line 1: unexpected "\\"" in the name of a variable'],
     ['A=1\n\ufeffB=1', '.env line 2: unexpected "\ufeff" in the name of a variable'],
-    ['\ufeff\ufeffA=1', '.env line 1: unexpected "\ufeff" in the name of a variable'],
-    ['A\u2003=1', '.env line 1: unexpected "\u2003" in the name of a variable'],
     ['A=1\nexport  ', '.env line 2: there is no name behind export'],
   ])('%j fails as a whole, as it does in compose', (text, message) => {
     expect(() => findAssignments({ path: '/srv/svc/.env', text })).toThrow(
@@ -159,19 +145,6 @@ describe('the env file as compose reads it', () => {
     ]);
   });
 
-  it.each([
-    ['10,000 lines', Array.from({ length: 10_000 }, (_, i) => `V${i}="a # $V" # c`).join('\n')],
-    ['a value of spaces', `V=${' '.repeat(100_000)}x${' '.repeat(100_000)}x`],
-    ['a name of spaces', `V${'\t'.repeat(100_000)}x=1`],
-    ['empty lines', '\n'.repeat(100_000)],
-    ['comments', '# V=1\n'.repeat(50_000)],
-  ])('reads %s in no time', (_, text) => {
-    const started = performance.now();
-    findAssignments({ path: '/srv/svc/.env', text });
-    // A hundred times what it takes; a reading that goes over the text again and again takes minutes.
-    expect(performance.now() - started).toBeLessThan(2000);
-  });
-
   it('takes an exponential tower of references in no time', () => {
     const text = Array.from({ length: 60 }, (_, i) =>
       i === 0 ? 'V0=x' : `V${i}=\${V${i - 1}:+}\${V${i - 1}}`,
@@ -188,16 +161,12 @@ describe('setVariableEdit', () => {
     ['V=v1\nV=v0\n', 'V=v1\nV=v2\n', 2],
     ['export V = v1 # c\r\n', 'export V = v2 # c\r\n', 1],
     ['V="v1" # c', 'V="v2" # c', 1],
-    ["V='v1'", "V='v2'", 1],
     ['V: v1', 'V: v2', 1],
     ['V=', 'V=v2', 1],
-    ['V=\nB=1', 'V=v2\nB=1', 1],
-    ['V=""', 'V="v2"', 1],
     ['V=a$B', 'V=v2', 1],
     ['VV=1\n#V=1\n', 'VV=1\n#V=1\nV=v2\n', 3],
     ['', 'V=v2\n', 1],
     ['\ufeff', '\ufeffV=v2\n', 1],
-    ['A=1', 'A=1\nV=v2\n', 2],
     ['A=1\r\nB=2', 'A=1\r\nB=2\r\nV=v2\r\n', 3],
     ['A=1\r\n', 'A=1\r\nV=v2\r\n', 2],
     ['V', 'V\nV=v2\n', 2],
@@ -213,14 +182,4 @@ describe('setVariableEdit', () => {
     expect(() => set('V=1', 'V', 'a$b')).toThrow(RangeError);
     expect(() => set('V=1 # c', 'V', '')).toThrow(RangeError);
   });
-
-  it.each([
-    ['V=', true],
-    ['V=1', true],
-    ['V', false],
-    ['# V=1', false],
-    ['', false],
-  ])('whether %j is edited in place, be it empty: %s', (text, isInPlace) =>
-    expect(setVariableEdit(project(text), 'V', 'v2').after === 'v2').toBe(isInPlace),
-  );
 });

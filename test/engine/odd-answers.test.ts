@@ -6,12 +6,18 @@ import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
 import { chunked, endOfChunks, frame, measured, type RawAnswer, startRawEngine } from './raw-engine.ts';
 import { type Question, questions, version } from './raw-questions.ts';
 
-// Answers that no engine gives: every question settles with an EngineFault, and nothing is left behind that rejects later.
-// each-answer.test.ts breaks the right answers off.
+// Right answers that break off or stall, and answers that no engine gives: every question settles with an EngineFault, and
+// nothing is left behind that rejects later.
 
+const all = (ms: number): Patience => ({
+  query: ms,
+  registry: ms,
+  work: ms,
+  pullSilence: ms,
+  logSilence: ms,
+});
 /** Longer than any test: what waits for it does not settle. */
-const ms = 600_000;
-const long: Patience = { query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms };
+const long = all(600_000);
 
 const unhandled: unknown[] = [];
 const note = (reason: unknown) => void unhandled.push(reason);
@@ -28,10 +34,11 @@ const whole = (bytes: Buffer): RawAnswer => ({ bytes, end: 'hang up' });
 async function settle(
   question: Question,
   answer: (request: string) => RawAnswer,
+  patience = long,
 ): Promise<{ fault: EngineFault | null; value: unknown }> {
   const raw = await startRawEngine(answer);
   try {
-    const work = question.ask(new EngineSocket(raw.path, { patience: long })).then(
+    const work = question.ask(new EngineSocket(raw.path, { patience })).then(
       (value) => ({ value, fault: null }),
       (error) => {
         if (!(error instanceof EngineFault)) throw error;
@@ -40,6 +47,7 @@ async function settle(
     );
     const ended = await Promise.race([work, sleep(60_000, null, { ref: false })]);
     if (ended === null) throw new Error('the question does not settle');
+    await expect.poll(raw.openCount, { interval: 5 }).toBe(0);
     return ended;
   } finally {
     await raw.close();
@@ -50,33 +58,90 @@ async function settle(
 const answering = (answer: RawAnswer) => (request: string) =>
   request.startsWith('GET /version ') ? whole(version) : answer;
 
+/** Places all over an answer: a hundred, where lines begin, and before each of its last bytes. Beyond them it is whole. */
+function placesIn(bytes: Buffer): number[] {
+  const step = Math.ceil(bytes.length / 100);
+  return [...bytes.keys()].filter(
+    (at) => at % step === 0 || bytes[at - 1] === 0x0a || at >= bytes.length - 8,
+  );
+}
+
+/** How a question ends for each place at which its right answer, or before it the version, comes no further. */
+const broken = (name: string, end: RawAnswer['end'], patience: Patience, isOfVersion = false) => {
+  const question = questions[name] as Question;
+  return Promise.all(
+    placesIn(isOfVersion ? version : question.answer).map(async (at) => {
+      const answer = (request: string): RawAnswer =>
+        request.startsWith('GET /version ') === isOfVersion
+          ? { bytes: (isOfVersion ? version : question.answer).subarray(0, at), end }
+          : whole(isOfVersion ? question.answer : version);
+      return { at, ...(await settle(question, answer, patience)) };
+    }),
+  );
+};
+
+describe('a right answer', () => {
+  /** One for each form: JSON of known and of unknown length, a status alone, a refusal, a stream, frames. */
+  it.each(['list', 'inspect', 'start', 'refusal', 'pull', 'logs'])(
+    'that breaks off or stalls anywhere is a fault: %s',
+    async (name) => {
+      for (const { at, fault } of await broken(name, 'hang up', long))
+        expect(fault, `cut at ${at}`).toMatchObject({ kind: 'away', status: null });
+      for (const { at, fault } of await broken(name, 'hang', all(300)))
+        expect(fault, `stalls at ${at}`).toMatchObject({ kind: 'late', status: null });
+    },
+  );
+
+  it('is not waited for where the version does not come', async () => {
+    for (const { fault } of await broken('inspect', 'hang up', long, true))
+      expect(fault).toMatchObject({ kind: 'away', status: null });
+    for (const { fault } of await broken('inspect', 'hang', all(300), true))
+      expect(fault).toMatchObject({ kind: 'late', status: null });
+  });
+
+  it('to a pull is read whatever its pieces are, and has failed where it ends before its end', async () => {
+    const lines = ['Pulling from acme/svc', 'Pull complete', 'Status: Downloaded newer image'].map(
+      (status) => `${JSON.stringify({ status, id: 'a' })}\n`,
+    );
+    const pull = questions.pull as Question;
+    const ofBytes = chunked([...Buffer.from(lines.join(''))].map((byte) => Buffer.from([byte])));
+    expect((await settle(pull, answering(whole(ofBytes)))).fault).toBeNull();
+    for (const count of [0, 1, 2]) {
+      const { fault } = await settle(pull, answering(whole(chunked(lines.slice(0, count)))));
+      expect(fault, `after ${count} lines`).toMatchObject({ kind: 'away' });
+    }
+  });
+});
+
 describe('an answer of another kind', () => {
   const ok = (body: string) => whole(measured(body));
   const raw = (text: string): RawAnswer => ({ bytes: Buffer.from(text), end: 'hang' });
 
   it.each<[string, string, RawAnswer]>([
     ['no JSON', 'inspect', ok('<html>')],
-    ['null', 'inspect', ok('null')],
     ['a list', 'inspect', ok('[]')],
-    ['an empty object', 'inspect', ok('{}')],
     ['no time', 'inspect', ok('{"Id":"1","Created":"yesterday"}')],
-    ['another shape within', 'inspect', ok('{"Id":"1","Created":"2026-11-21T10:00:00Z","Config":{"Env":5}}')],
     ['an object for a list', 'list', ok('{}')],
     ['no digest', 'remoteDigest', ok('{"Descriptor":null}')],
     ['no id', 'create', ok('{"Id":""}')],
     ['a page for a pull', 'pull', ok('<html>\n<p>welcome')],
     ['another protocol', 'logs', raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n')],
-    [
-      'another protocol',
-      'inspect',
-      raw('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n'),
-    ],
     ['no HTTP', 'inspect', raw('SSH-2.0-OpenSSH_9.2\r\n')],
     ['a frame that is none', 'logs', whole(chunked([frame('one\n'), 'abcd\0\0\0\0']))],
     ['a frame that ends early', 'logs', whole(chunked([frame('one\n').subarray(0, 10)]))],
   ])('is a fault: %s for %s', async (_, name, answer) => {
     const { fault } = await settle(questions[name] as Question, answering(answer));
     expect(fault).toMatchObject({ kind: 'away', status: null });
+  });
+
+  // Of an engine that does not say what it is nothing follows.
+  const asked = Object.keys(questions).filter((name) => name !== 'product');
+  it.each(asked)('is a refusal where a proxy answers %s, with 404 too', async (name) => {
+    for (const status of [403, 404, 409, 503]) {
+      const page = whole(measured('<h1>no way</h1>', `${status} X`));
+      const { fault } = await settle(questions[name] as Question, answering(page));
+      expect(fault).toMatchObject({ kind: 'refused', status, isForeign: true });
+    }
   });
 
   it('is a refusal for a redirect, which nobody follows', async () => {

@@ -95,10 +95,6 @@ describe('the own container', () => {
     expect(await found(all, table(server, { layer: '/l/1/diff' }))).toEqual({ id: server, lists: 0 });
   });
 
-  it('is the one of the mount table where nobody lives in its network', async () => {
-    expect(await found([container(server)], table(server))).toEqual({ id: server, lists: 1 });
-  });
-
   it('is none where the engine knows none', async () => {
     expect((await found([], table(server))).id).toBeNull();
   });
@@ -120,15 +116,6 @@ describe('the own container', () => {
   it.each<[string, Container[], Record<string, string>, string | null]>([
     ['by its mounts', [container(server, { network: inVpn, mounts: data })], {}, server],
     [
-      'by having mounts that are here, whose sources have other names',
-      [
-        container(twin, { network: inVpn, env: ['A=1'] }),
-        container(server, { network: inVpn, mounts: { '/data': '/link' }, image: 'sha256:2' }),
-      ],
-      { A: '1' },
-      server,
-    ],
-    [
       'by where its mounts come from',
       [
         container(twin, { network: inVpn, mounts: { ...data, '/data': '/opt/other/data' } }),
@@ -149,12 +136,6 @@ describe('the own container', () => {
     [
       'but not where a mount is not here',
       [container(server, { network: inVpn, mounts: { ...data, '/more': '/opt/more' } })],
-      {},
-      vpn,
-    ],
-    [
-      'but not where it has ended',
-      [container(server, { network: inVpn, mounts: data, status: 'exited' })],
       {},
       vpn,
     ],

@@ -13,6 +13,8 @@ export interface RawEngine {
   path: string;
   /** First lines of what was asked: `GET /version HTTP/1.1`. */
   requests: string[];
+  /** Connections that nobody has closed. */
+  openCount(): number;
   close(): Promise<void>;
 }
 
@@ -39,6 +41,7 @@ export async function startRawEngine(answer: (request: string) => RawAnswer): Pr
   return {
     path,
     requests,
+    openCount: () => connections.size,
     close: async () => {
       for (const connection of connections) connection.destroy();
       await new Promise((resolve) => server.close(resolve));

@@ -48,7 +48,6 @@ describe('gainedRights', () => {
     ['users', {}, { UsernsMode: 'host' }, ['userns_mode | userns_mode: host']],
     ['cgroups', { CgroupnsMode: 'private' }, { CgroupnsMode: 'host' }, ['cgroup | cgroup: host']],
     ["another's", {}, { PidMode: 'container:abc' }, ['pid | pid: container:abc']],
-    ["another one's", { PidMode: 'service:db' }, { PidMode: 'service:root' }, ['pid | pid: service:root']],
     ['a capability', {}, { CapAdd: ['cap_sys_admin'] }, ['cap_add | capability SYS_ADMIN']],
     ['all', { CapAdd: ['SYS_ADMIN'] }, { CapAdd: ['ALL'] }, ['cap_add | capability ALL']],
     ['one of all', { CapAdd: ['ALL'], CapDrop: ['BPF'] }, { CapAdd: ['ALL'] }, ['cap_drop | capability BPF']],
@@ -157,7 +156,6 @@ describe('gainedRights', () => {
   it.each<[string, Json, Json]>([
     ['what goes', all, {}],
     ['a network of the project', { NetworkMode: 'host' }, { NetworkMode: 'svc_default' }],
-    ['what all have', { CapAdd: ['ALL'] }, { CapAdd: ['SYS_ADMIN', 'CHOWN'] }],
     ['a capability of every container', {}, { CapAdd: ['CHOWN'] }],
     [
       'what privileges give',

@@ -1,14 +1,12 @@
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { apiVersion, isAtLeast, takesAllNetworks } from '../../src/engine/http/api-version.ts';
 import { EngineSocket } from '../../src/engine/socket.ts';
-import { listen, startEngine } from './api/http-engine.ts';
+import { startEngine } from './api/http-engine.ts';
 import { frame } from './raw-engine.ts';
-import { selfSigned } from './self-signed.ts';
 
 // What a real engine does is tried in test/e2e/server*.test.ts; here is what one does not do on demand.
 
@@ -55,15 +53,7 @@ describe('the socket of the engine', () => {
 
   it('goes to the socket, whatever the environment says', async () => {
     const elsewhere = 'tcp://192.0.2.1:1';
-    const environment = {
-      ...{ DOCKER_HOST: elsewhere, DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/nonexistent' },
-      ...{
-        DOCKER_API_VERSION: '1.24',
-        DOCKER_CONTEXT: 'other',
-        HTTP_PROXY: elsewhere,
-        http_proxy: elsewhere,
-      },
-    };
+    const environment = { DOCKER_HOST: elsewhere, DOCKER_API_VERSION: '1.24', HTTP_PROXY: elsewhere };
     for (const [key, value] of Object.entries(environment)) vi.stubEnv(key, value);
     onTestFinished(() => void vi.unstubAllEnvs());
     const asked: string[] = [];
@@ -87,6 +77,42 @@ describe('the socket of the engine', () => {
       expect(asked).toEqual([]);
     },
   );
+
+  it.each<[string, (engine: EngineSocket) => Promise<unknown>, status: number, gives: unknown]>([
+    ['a container that is not there', (e) => e.inspect('x'), 404, null],
+    ['an image that is not there', (e) => e.image('x'), 404, null],
+    ['a start of what runs', (e) => e.start('x'), 304, undefined],
+    ['a signal to what has ended', (e) => e.kill('x', 'SIGTERM'), 409, false],
+    ['a signal to none', (e) => e.kill('x', 'SIGTERM'), 404, false],
+    ['the removal of none', (e) => e.remove('x'), 404, undefined],
+  ])('takes for no fault %s', async (_, ask, status, gives) => {
+    const engine = await socketThat(
+      (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
+    );
+    expect(await ask(engine)).toEqual(gives);
+  });
+
+  it.each<[string, (engine: EngineSocket) => Promise<unknown>, status: number]>([
+    ['a name that is taken', (e) => e.create({ name: 'x', Image: 'y' }), 409],
+    ['the removal of what runs', (e) => e.remove('x'), 409],
+    ['a tag that is not there', (e) => e.remoteDigest('x', null), 404],
+    ['the log of none', (e) => all(e.logs('x', never)), 404],
+    ['a full disk', (e) => e.inspect('x'), 500],
+  ])('tells in the words of the engine %s', async (_, ask, status) => {
+    const engine = await socketThat(
+      (_, answer) => void answer.writeHead(status).end('{"message":"so it is"}'),
+    );
+    await expect(ask(engine)).rejects.toMatchObject({ kind: 'refused', status, message: 'so it is' });
+  });
+
+  it('does not wait for an answer that comes, but too slowly', async () => {
+    const place = await startEngine((_, answer) => {
+      const timer = setInterval(() => answer.write(' '), 10);
+      answer.once('close', () => clearInterval(timer));
+    });
+    const inspected = new EngineSocket(place, { patience: { query: 150 } }).inspect('x');
+    await expect(inspected).rejects.toMatchObject({ kind: 'late' });
+  });
 
   it('reads a log to its end, characters cut between two pieces included', async () => {
     const bytes = Buffer.from('grün\nrot');
@@ -123,18 +149,6 @@ describe('the socket of the engine', () => {
     await expect(pull).rejects.toMatchObject({ message: 'no space left on device' });
   });
 
-  it('tells how far a pull is, weighted by bytes', async () => {
-    const layer = (id: string, status: string, current?: number, total?: number) =>
-      `${JSON.stringify({ id, status, progressDetail: { current, total } })}\n`;
-    const engine = await socketThat((_, answer) => {
-      answer.write(layer('a', 'Downloading', 30, 100) + layer('b', 'Downloading', 0, 100));
-      answer.end(layer('a', 'Download complete') + layer('b', 'Pull complete'));
-    });
-    const told: (number | null)[] = [];
-    await engine.pull({ repository: 'x', tag: 'v1' }, null, ({ percent }) => told.push(percent), never);
-    expect(told).toEqual([30, 30, 50, 99]);
-  });
-
   it('is shown the login of a registry, in the alphabet for addresses and with its padding', async () => {
     const seen: unknown[] = [];
     const engine = await socketThat(({ method, url, headers }, answer) => {
@@ -157,9 +171,7 @@ describe('the socket of the engine', () => {
 
   it.each([
     ['', []],
-    ['a', ['a']],
     ['one\r\ntwo ü\r\nthr', ['one', 'two ü', 'thr']],
-    ['\0\0\0', ['\0\0\0']],
   ])('reads the log of a container with a terminal: %j', async (text, lines) => {
     const engine = await socketThat((_, answer) => {
       answer.writeHead(200, { 'content-type': 'application/vnd.docker.raw-stream' });
@@ -183,34 +195,6 @@ describe('an engine at an address', () => {
     const engine = new EngineSocket(`unix://${path}`);
     expect(engine.path).toBe(path);
     expect(await engine.inspect('x')).toBeNull();
-  });
-
-  it('is a fault where no port is open, or no such host is known', async () => {
-    const server = createServer();
-    const port = await listen(server);
-    await new Promise((resolve) => server.close(resolve));
-    const fault = { name: 'EngineFault', kind: 'away', status: null };
-    await expect(new EngineSocket(`tcp://127.0.0.1:${port}`).inspect('x')).rejects.toMatchObject(fault);
-    await expect(new EngineSocket('tcp://host.invalid:1').inspect('x')).rejects.toMatchObject({
-      name: 'EngineFault',
-    });
-  });
-
-  it('is asked by TLS where that is given, and has to be the one that is meant', async () => {
-    const [own, other] = [selfSigned(), selfSigned()];
-    const keys = { key: own.key, cert: own.cert, ca: own.cert };
-    const port = await listen(
-      createTlsServer({ ...keys, requestCert: true, rejectUnauthorized: true }, refuses),
-    );
-    const at = (tls: ConstructorParameters<typeof EngineSocket>[1]) =>
-      new EngineSocket(`tcp://127.0.0.1:${port}`, tls).inspect('x');
-    expect(await at({ tls: { ...keys, verify: true } })).toBeNull();
-    expect(await at({ tls: { ...keys, ca: other.cert, verify: false } })).toBeNull();
-    await expect(at({ tls: { ...keys, ca: other.cert, verify: true } })).rejects.toMatchObject({
-      name: 'EngineFault',
-      message: expect.stringContaining('self-signed certificate'),
-    });
-    await expect(at({})).rejects.toMatchObject({ name: 'EngineFault' });
   });
 });
 

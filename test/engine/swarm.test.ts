@@ -6,8 +6,6 @@ import {
   isJob,
   labelsOf,
   readAll,
-  readConfig,
-  readNode,
   readService,
   readTask,
   replicasOf,
@@ -27,45 +25,6 @@ describe('what the API tells of a Swarm', () => {
     const moved = { ...raw, PreviousSpec: { Name: 'old' }, UpdateStatus: { State: 'paused' } };
     expect(readService(moved)).toEqual({ ...is, previous: { Name: 'old' }, updateState: 'paused' });
     expect(readService({ ...raw, Spec: { Name: 'x', Labels: null } }).stack).toBeNull();
-  });
-
-  it('a task', () => {
-    const raw = {
-      ...{ ID: 't', ServiceID: 'a', Slot: 2, NodeID: 'n', DesiredState: 'shutdown' },
-      Status: { State: 'failed', Err: 'task: non-zero exit (1)' },
-      Spec: spec.TaskTemplate,
-    };
-    expect(readTask(raw)).toEqual({
-      ...{ id: 't', service: 'a', slot: 2, node: 'n', state: 'failed', wanted: 'shutdown' },
-      ...{ image: 'acme/svc:v1@sha256:a', error: 'task: non-zero exit (1)' },
-    });
-  });
-
-  it('a node', () => {
-    const raw = {
-      ID: 'n',
-      Spec: { Role: 'manager', Availability: 'drain', Labels: { disk: 'ssd' } },
-      Description: {
-        Hostname: 'h',
-        Platform: { OS: 'linux', Architecture: 'x86_64' },
-        Engine: { Labels: { os: 'debian' } },
-      },
-      Status: { State: 'down' },
-    };
-    expect(readNode(raw)).toEqual({
-      ...{ id: 'n', name: 'h', state: 'down', availability: 'drain', role: 'manager' },
-      ...{ os: 'linux', arch: 'x86_64' },
-      ...{ labels: { disk: 'ssd' }, engineLabels: { os: 'debian' } },
-    });
-  });
-
-  it('a config, with its data as they were written', () => {
-    const Data = Buffer.from('{"a":"ä"}').toString('base64');
-    expect(
-      readConfig({ ID: 'c', Version: { Index: 3 }, Spec: { Name: 'x', Labels: { a: 'b' }, Data } }),
-    ).toEqual({
-      ...{ id: 'c', name: 'x', version: 3, labels: { a: 'b' }, data: '{"a":"ä"}' },
-    });
   });
 
   it.each<[mode: Json, replicas: number | null, job: boolean]>([

@@ -11,8 +11,7 @@ export type Faults = (operation: number) => Fault | undefined;
 export type Luck = () => number;
 
 interface Inode {
-  kind: 'file' | 'directory' | 'link';
-  /** A file's bytes, a link's target. */
+  kind: 'file' | 'directory';
   bytes: Buffer;
   owner: Owner;
   /** Bytes and owner are on the disk. */
@@ -52,41 +51,16 @@ function systemError(code: string, syscall: string, path: string): Error {
 export class FakeDisk {
   /** Writing fails for lack of space. */
   full = false;
-  /** Paths below these lie on a file system of their own. */
-  readonly mounts: readonly string[];
   #names: Names = new Map();
   #onDisk: Names = new Map();
   #pending: Pending[] = [];
 
-  constructor(mounts: readonly string[] = []) {
-    this.mounts = mounts;
+  constructor() {
     this.putDirectory('/');
-  }
-
-  /** The same disk once more. */
-  clone(): FakeDisk {
-    const copy = new FakeDisk(this.mounts);
-    const inodes = new Map<Inode, Inode>();
-    const copied = (names: Names): Names =>
-      new Map(
-        [...names].map(([path, node]) => {
-          const same = inodes.get(node) ?? { ...node };
-          inodes.set(node, same);
-          return [path, same];
-        }),
-      );
-    if (this.#pending.length > 0) throw new Error('only a disk at rest can be copied');
-    copy.#names = copied(this.#names);
-    copy.#onDisk = copied(this.#onDisk);
-    return copy;
   }
 
   putFile(path: string, text: string, owner: Owner): void {
     this.#put(path, inode('file', text, owner, true));
-  }
-
-  putLink(path: string, target: string): void {
-    this.#put(path, inode('link', target, root, true));
   }
 
   putDirectory(path: string): void {
@@ -99,10 +73,9 @@ export class FakeDisk {
     this.#onDisk.set(path, node);
   }
 
-  /** Everything there is, as a process sees it: `<uid>:<gid> <mode> <text>`, `-> <target>`; directories are left out. */
+  /** Every file there is, as a process sees it: `<uid>:<gid> <mode> <text>`. */
   contents(): Map<string, string> {
-    const said = ({ kind, bytes, owner }: Inode) =>
-      kind === 'link' ? `-> ${bytes}` : `${owner.uid}:${owner.gid} ${owner.mode.toString(8)} ${bytes}`;
+    const said = ({ bytes, owner }: Inode) => `${owner.uid}:${owner.gid} ${owner.mode.toString(8)} ${bytes}`;
     return new Map(
       [...this.#names]
         .filter(([, { kind }]) => kind !== 'directory')
@@ -135,86 +108,84 @@ export class FakeDisk {
     this.#pending.push({ directories, apply });
   }
 
-  #device(path: string): string {
-    return this.mounts.find((mount) => path.startsWith(`${mount}/`)) ?? '/';
-  }
-
   #parent(path: string, syscall: string): string {
     const parent = dirname(path);
     if (this.#names.get(parent)?.kind !== 'directory') throw systemError('ENOENT', syscall, path);
     return parent;
   }
 
-  #follow(path: string): string {
-    const node = this.#names.get(path);
-    return node?.kind === 'link' ? this.#follow(node.bytes.toString()) : path;
-  }
-
   /** The door of one process. When it has stopped, each call fails and none has an effect. */
   process(faults: Faults = () => undefined): FakeProcess {
-    return new FakeProcess(faults, {
-      read: (path) => {
-        const node = this.#names.get(this.#follow(path));
-        if (node?.kind === 'directory') throw systemError('EISDIR', 'read', path);
-        return node ? Buffer.from(node.bytes) : null;
-      },
-      realpath: (path) => {
-        const real = this.#follow(path);
-        if (!this.#names.has(real)) throw systemError('ENOENT', 'realpath', path);
-        return real;
-      },
-      owner: (path) => {
-        const node = this.#names.get(path);
-        if (!node) throw systemError('ENOENT', 'lstat', path);
-        return { ...node.owner };
-      },
-      makeDirectory: (path, mode) => {
-        if (this.full) throw systemError('ENOSPC', 'mkdir', path);
-        const missing: string[] = [];
-        for (let at = path; !this.#names.has(at); at = dirname(at)) missing.unshift(at);
-        for (const at of missing) {
-          const node = inode('directory', '', { ...root, mode }, true);
-          this.#change([dirname(at)], (names) => names.set(at, node));
-        }
-      },
-      write: (path, bytes, owner, mode, amid) => {
-        const parent = this.#parent(path, 'open');
-        if (this.#names.has(path)) throw systemError('EEXIST', 'open', path);
-        const short = amid || this.full;
-        const written = Buffer.from(bytes).subarray(0, short ? bytes.length >> 1 : undefined);
-        const node = inode('file', written, short ? root : { ...(owner ?? root), mode }, false);
-        this.#change([parent], (names) => names.set(path, node));
-        if (this.full) throw systemError('ENOSPC', 'write', path);
-        return [];
-      },
-      sync: (path, failing) => {
-        const node = this.#names.get(path);
-        if (!node) throw systemError('ENOENT', 'open', path);
-        if (node.kind === 'file') {
-          node.lost ||= failing;
-          node.synced ||= !node.lost;
-        } else if (!failing) this.#syncNames(path);
-      },
-      rename: (from, to) => {
-        const node = this.#names.get(from);
-        if (!node) throw systemError('ENOENT', 'rename', from);
-        const parent = this.#parent(to, 'rename');
-        if (this.#device(from) !== this.#device(to)) throw systemError('EXDEV', 'rename', from);
-        this.#change([dirname(from), parent], (names) => {
-          if (names.get(from) === node) names.delete(from);
-          names.set(to, node);
-        });
-      },
-      remove: (path) => {
-        const node = this.#names.get(path);
-        if (!node) return;
-        if ([...this.#names.keys()].some((name) => name.startsWith(`${path}/`))) {
-          throw systemError('ENOTEMPTY', 'rmdir', path);
-        }
-        this.#change([dirname(path)], (names) => {
-          if (names.get(path) === node) names.delete(path);
-        });
-      },
+    return new FakeProcess(faults, this);
+  }
+
+  read(path: string): Buffer | null {
+    const node = this.#names.get(path);
+    if (node?.kind === 'directory') throw systemError('EISDIR', 'read', path);
+    return node ? Buffer.from(node.bytes) : null;
+  }
+
+  realpath(path: string): string {
+    if (!this.#names.has(path)) throw systemError('ENOENT', 'realpath', path);
+    return path;
+  }
+
+  owner(path: string): Owner {
+    const node = this.#names.get(path);
+    if (!node) throw systemError('ENOENT', 'lstat', path);
+    return { ...node.owner };
+  }
+
+  makeDirectory(path: string, mode: number): void {
+    if (this.full) throw systemError('ENOSPC', 'mkdir', path);
+    const missing: string[] = [];
+    for (let at = path; !this.#names.has(at); at = dirname(at)) missing.unshift(at);
+    for (const at of missing) {
+      const node = inode('directory', '', { ...root, mode }, true);
+      this.#change([dirname(at)], (names) => names.set(at, node));
+    }
+  }
+
+  /** `amid`: half of it. */
+  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number, amid: boolean): string[] {
+    const parent = this.#parent(path, 'open');
+    if (this.#names.has(path)) throw systemError('EEXIST', 'open', path);
+    const short = amid || this.full;
+    const written = Buffer.from(bytes).subarray(0, short ? bytes.length >> 1 : undefined);
+    const node = inode('file', written, short ? root : { ...(owner ?? root), mode }, false);
+    this.#change([parent], (names) => names.set(path, node));
+    if (this.full) throw systemError('ENOSPC', 'write', path);
+    return [];
+  }
+
+  /** `failing`: it is about to say that it failed. */
+  sync(path: string, failing: boolean): void {
+    const node = this.#names.get(path);
+    if (!node) throw systemError('ENOENT', 'open', path);
+    if (node.kind === 'file') {
+      node.lost ||= failing;
+      node.synced ||= !node.lost;
+    } else if (!failing) this.#syncNames(path);
+  }
+
+  rename(from: string, to: string): void {
+    const node = this.#names.get(from);
+    if (!node) throw systemError('ENOENT', 'rename', from);
+    const parent = this.#parent(to, 'rename');
+    this.#change([dirname(from), parent], (names) => {
+      if (names.get(from) === node) names.delete(from);
+      names.set(to, node);
+    });
+  }
+
+  remove(path: string): void {
+    const node = this.#names.get(path);
+    if (!node) return;
+    if ([...this.#names.keys()].some((name) => name.startsWith(`${path}/`))) {
+      throw systemError('ENOTEMPTY', 'rmdir', path);
+    }
+    this.#change([dirname(path)], (names) => {
+      if (names.get(path) === node) names.delete(path);
     });
   }
 
@@ -233,75 +204,62 @@ export class FakeDisk {
   }
 }
 
-/** What the disk does, at once and without faults; `amid`: half of it, `failing`: it is about to say that it failed. */
-interface Effects {
-  read(path: string): Buffer | null;
-  realpath(path: string): string;
-  owner(path: string): Owner;
-  makeDirectory(path: string, mode: number): void;
-  write(path: string, bytes: string | Buffer, owner: Owner | null, mode: number, amid: boolean): string[];
-  sync(path: string, failing: boolean): void;
-  rename(from: string, to: string): void;
-  remove(path: string): void;
-}
-
 export class FakeProcess implements FileSystem {
   /** So many operations were begun. */
   operations = 0;
   stopped = false;
-  /** Sees each operation before it happens. */
-  onOperation: (syscall: string, paths: readonly string[]) => void = () => {};
+  /** Told before each operation happens. */
+  onOperation: () => void = () => {};
   readonly #faults: Faults;
-  readonly #effects: Effects;
+  readonly #disk: FakeDisk;
 
-  constructor(faults: Faults, effects: Effects) {
+  constructor(faults: Faults, disk: FakeDisk) {
     this.#faults = faults;
-    this.#effects = effects;
+    this.#disk = disk;
   }
 
-  read = (path: string) => this.#operate('read', [path], () => this.#effects.read(path));
-  realpath = (path: string) => this.#operate('realpath', [path], () => this.#effects.realpath(path));
-  owner = (path: string) => this.#operate('lstat', [path], () => this.#effects.owner(path));
+  read = (path: string) => this.#operate('read', path, () => this.#disk.read(path));
+  realpath = (path: string) => this.#operate('realpath', path, () => this.#disk.realpath(path));
+  owner = (path: string) => this.#operate('lstat', path, () => this.#disk.owner(path));
   rights = (path: string) => this.owner(path);
   makeDirectory = (path: string, mode: number) =>
-    this.#operate('mkdir', [path], () => this.#effects.makeDirectory(path, mode));
-  rename = (from: string, to: string) =>
-    this.#operate('rename', [from, to], () => this.#effects.rename(from, to));
-  remove = (path: string) => this.#operate('unlink', [path], () => this.#effects.remove(path));
+    this.#operate('mkdir', path, () => this.#disk.makeDirectory(path, mode));
+  rename = (from: string, to: string) => this.#operate('rename', from, () => this.#disk.rename(from, to));
+  remove = (path: string) => this.#operate('unlink', path, () => this.#disk.remove(path));
 
   write = (path: string, bytes: string | Buffer, owner: Owner | null, mode: number) =>
     this.#operate(
       'write',
-      [path],
-      () => this.#effects.write(path, bytes, owner, mode, false),
-      () => this.#effects.write(path, bytes, owner, mode, true),
+      path,
+      () => this.#disk.write(path, bytes, owner, mode, false),
+      () => this.#disk.write(path, bytes, owner, mode, true),
     );
 
   sync = (path: string) =>
     this.#operate(
       'fsync',
-      [path],
-      () => this.#effects.sync(path, false),
-      () => this.#effects.sync(path, true),
+      path,
+      () => this.#disk.sync(path, false),
+      () => this.#disk.sync(path, true),
     );
 
   /** `part` is what is done of it where it fails or stops in the middle. */
   async #operate<T>(
     syscall: string,
-    paths: readonly string[],
+    path: string,
     effect: () => T,
     part: () => unknown = () => {},
   ): Promise<T> {
     if (this.stopped) throw new Stopped();
     const fault = this.#faults(this.operations++);
-    this.onOperation(syscall, paths);
+    this.onOperation();
     if (fault === 'fail' || fault === 'stop-amid') part();
     const result = fault === undefined || fault.endsWith('-after') ? effect() : undefined;
     if (fault?.startsWith('stop')) {
       this.stopped = true;
       throw new Stopped();
     }
-    if (fault !== undefined) throw systemError('EIO', syscall, paths[0] ?? '');
+    if (fault !== undefined) throw systemError('EIO', syscall, path);
     return result as T;
   }
 }

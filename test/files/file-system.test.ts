@@ -69,13 +69,6 @@ describe('disk', () => {
     for (const name of ['link', 'a/b', 'a']) await disk.remove(at(name));
     expect(await readdir(root)).toEqual([]);
   });
-
-  it('syncs files and directories', async () => {
-    await writeFile(at('file'), 'x');
-    await disk.sync(at('file'));
-    await disk.sync(root);
-    await expect(disk.sync(at('gone'))).rejects.toMatchObject({ code: 'ENOENT' });
-  });
 });
 
 describe('writeWhole', () => {

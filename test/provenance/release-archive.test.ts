@@ -82,13 +82,11 @@ const named = (name: string) =>
 
 test.for([
   ['empty', Buffer.alloc(0), 'cut off'],
-  ['no tar', Buffer.from('PK\x03\x04'.padEnd(2048, 'x')), 'has no size'],
   ['without its end', archiveOf(whole).subarray(0, -1024), 'cut off'],
   ['cut in an entry', archiveOf(whole).subarray(0, 1_000_000), 'cut off'],
   ['with something behind it', Buffer.concat([archiveOf(whole), Buffer.from('x')]), 'behind its end'],
   ['a path that leads out', named('files/../../etc/passwd'), '"files/../../etc/passwd" in it is in no'],
   ['a hidden file', named('files/.env'), '"files/.env" in it is in no'],
-  ['an absolute path', named('/etc/passwd'), '"/etc/passwd" in it is in no'],
   ['a link', typed('2', '/etc/passwd'), '"files/compose.yaml" in it is a link'],
   ['a hard link', typed('1', 'release.json'), '"files/compose.yaml" in it is a link'],
   ['a device', typed('3'), 'is a device'],
@@ -96,7 +94,6 @@ test.for([
   ['headers of another kind', typed('x'), 'in no release'],
   ['a sparse file', typed('S'), 'in no release'],
   ['another mode', changed((header) => header.write('0000755', 100)), 'in no release'],
-  ['a cut number', changed((header) => header.write('2 ', 133)), 'has no size'],
   ['a size in binary', changed((header) => header.fill(0x80, 124, 125)), 'has no size'],
   ['a prefix', changed((header) => header.write('../..', 345)), 'in no release'],
   ['two of one name', named('release.json.sigstore.json'), 'twice, or at a wrong place'],

@@ -6,8 +6,6 @@ describe('parseTag', () => {
     ['v1.2.3', '1.2.3', 'v', ''],
     ['1.2.3', '1.2.3', '', ''],
     ['v1.6.0-canary.10', '1.6.0-canary.10', 'v', ''],
-    ['v1.2.3-alpine3.20', '1.2.3', 'v', '-alpine3.20'],
-    ['8.4.19-nginx', '8.4.19', '', '-nginx'],
     ['v1.2.3-canary.4-alpine', '1.2.3-canary.4', 'v', '-alpine'],
     ['1.2.3-armv7', '1.2.3', '', '-armv7'],
   ])('%s is a release', (text, version, prefix, suffix) => {

@@ -4,12 +4,10 @@ import { parseTarget } from '../../src/release/target.ts';
 describe('parseTarget', () => {
   it.each([
     ['v1.5.0', '1.5.0', ''],
-    ['2025.08.4', '2025.08.4', ''],
     ['32.0.1-apache', '32.0.1', '-apache'],
     ['4.0.16.2944', '4.0.16.2944', ''],
     ['2025.11', '2025.11', ''],
     ['32-apache', '32', '-apache'],
-    ['v3', '3', ''],
   ])('%s is a release', (tag, version, suffix) => {
     expect(parseTarget(tag)).toEqual({ kind: 'release', version, tag, suffix });
   });
@@ -22,10 +20,6 @@ describe('parseTarget', () => {
       suffix: '',
       lead: 'postgresql-',
     }));
-
-  it.each(['release-10.12', 'v10.12', '10.12'])('%s is a part, with a word before it or none', (tag) =>
-    expect(parseTarget(tag)).toMatchObject({ kind: 'release', version: '10.12', tag }),
-  );
 
   it('canary has rules of its own', () =>
     expect(parseTarget('canary')).toEqual({ kind: 'canary', tag: 'canary' }));

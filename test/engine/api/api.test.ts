@@ -199,16 +199,6 @@ describe('askApi', () => {
     expect([answer.status, answer.body.toString()]).toEqual(waits > 0 ? [200, 'back'] : [status, body]);
     expect((await calls()).length - before).toBe(waits);
   });
-
-  it('gives up on one that never answers', async () => {
-    const host = await startEngine((from) => from.socket.destroy());
-    await expect(askApi(engineAt(host), get)).rejects.toThrow(
-      expect.objectContaining({
-        code: 'engine-away',
-        message: 'the engine does not answer (GET /x): socket hang up',
-      }),
-    );
-  });
 });
 
 describe('apiTarget', () => {

@@ -60,21 +60,6 @@ describe('inspectContainers', () => {
     expect(found.map(({ name }) => name)).toEqual(['third', 'first']);
   });
 
-  it('asks for a few of many at a time, and for all', async () => {
-    let open = 0;
-    let most = 0;
-    const engine = await engineThat((from, to) => {
-      most = Math.max(most, ++open);
-      setTimeout(() => {
-        open--;
-        to.end(JSON.stringify({ Id: from.url?.split('/')[2] }));
-      }, 5);
-    });
-    const ids = Array.from({ length: 100 }, (_, number) => `id${number}`);
-    expect((await inspectContainers(engine, ids)).map(({ id }) => id)).toEqual(ids);
-    expect(most).toBeLessThanOrEqual(32);
-  });
-
   it.concurrent('takes a failure that stays for no absence', async () => {
     const engine = await engineWith({ '/containers/a/json': [500, { message: 'disk' }] });
     await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
@@ -103,26 +88,6 @@ describe('inspectImages', () => {
     expect([here?.id, here?.size, gone]).toEqual(['sha256:cd', 7, null]);
   });
 
-  it('has the manifests that containers can be made of: no attestations, and none that is not here', async () => {
-    const manifest = (ID: string, Kind: string, Available: boolean) => ({ ID, Kind, Available });
-    const engine = await engineWith({
-      '/images/a/json?manifests=1': [
-        200,
-        {
-          Id: 'sha256:index',
-          Manifests: [
-            manifest('sha256:amd64', 'image', true),
-            manifest('sha256:arm64', 'image', false),
-            manifest('sha256:said', 'attestation', true),
-          ],
-        },
-      ],
-      '/images/b/json?manifests=1': [200, { Id: 'sha256:config' }],
-    });
-    const images = await inspectImages(engine, ['a', 'b']);
-    expect(images.map((image) => image?.manifests)).toEqual([['sha256:amd64'], []]);
-  });
-
   it('asks by name for what an index has that is here, and is not for the engine', async () => {
     const manifest = (architecture: string, Available: boolean) => ({
       ...{ ID: `sha256:${architecture}`, Kind: 'image', Available },
@@ -141,16 +106,10 @@ describe('inspectImages', () => {
     const engine = await engineWith({
       '/images/a/json?manifests=1': [200, index],
       '/images/a/json?platform={"os":"linux","architecture":"arm64"}': [200, own],
-      // Of an API before 1.49.
-      '/images/b/json?manifests=1': [200, index],
-      '/images/b/json?platform={"os":"linux","architecture":"arm64"}': [
-        200,
-        { ...index, Manifests: undefined },
-      ],
       // Gone by then.
       '/images/c/json?manifests=1': [200, index],
     });
-    const [a, ...others] = await inspectImages(engine, ['a', 'b', 'c']);
+    const [a, ...others] = await inspectImages(engine, ['a', 'c']);
     expect(a).toMatchObject({ id: 'sha256:index', labels: { of: 'arm64' }, platform: 'linux/arm64' });
     expect(a).toMatchObject({
       manifests: ['sha256:arm64'],
@@ -159,13 +118,6 @@ describe('inspectImages', () => {
     });
     for (const each of others)
       expect(each).toMatchObject({ id: 'sha256:index', config: null, platform: null });
-  });
-
-  it('takes no failure for absence', async () => {
-    const engine = await engineWith({ '/images/a/json?manifests=1': [500, { message: 'disk' }] });
-    await expect(inspectImages(engine, ['a'])).rejects.toThrow(
-      away('the engine does not answer (GET /images/a/json): disk'),
-    );
   });
 });
 

@@ -19,18 +19,6 @@ it('leaves progress out and says an error once', () => {
   ).toEqual(['Error response from daemon: manifest for svc:v9 not found: manifest unknown']);
 });
 
-it('keeps the errors of several services', () => {
-  expect(
-    composeMessages(
-      [
-        event({ id: 'app', text: 'Error', status: 'denied' }),
-        event({ id: 'worker', text: 'Error', status: 'not found' }),
-        event({ error: true, message: 'denied' }),
-      ].join('\n'),
-    ),
-  ).toEqual(['worker not found', 'denied']);
-});
-
 it('says what several services fail of once, with all of them', () => {
   const names = ['server', 'worker', 'cron', 'jobs'];
   const failures = names.flatMap((id) => [
@@ -77,7 +65,6 @@ it.each<[name: string, lines: object[], messages: string[]]>([
     ],
     [cause],
   ],
-  ['alone', [{ error: true, message: `${lost}${cause}` }], [cause]],
   [
     'in the last line',
     [
@@ -86,14 +73,6 @@ it.each<[name: string, lines: object[], messages: string[]]>([
       { error: true, message: 'context canceled' },
     ],
     [`Container svc-app-1 ${cause}`],
-  ],
-  [
-    'before a call that lacks what the failed one was to make',
-    [
-      { id: 'Container svc-worker-1', status: 'Error', text: cause },
-      { error: true, message: 'internal: rename node #4: create node #1 returned empty ID' },
-    ],
-    [`Container svc-worker-1 ${cause}`],
   ],
   [
     "with a registry's words",
@@ -106,19 +85,9 @@ it.each<[name: string, lines: object[], messages: string[]]>([
   expect(composeMessages(lines.map(event).join('\n'))).toEqual(messages);
 });
 
-it('keeps the end of a cancelled call that was only warned of', () => {
-  const warning = 'time="2026-11-21T10:00:00Z" level=warning msg="The \\"X\\" variable is not set."';
-  expect(composeMessages(`${warning}\n${event({ error: true, message: 'context canceled' })}`)).toEqual([
-    'The "X" variable is not set.',
-    'context canceled',
-  ]);
-});
-
 it.each<[printed: string, isLost: boolean]>([
   [event({ error: true, message: `${lost}${cause}` }), false],
-  [`${lost}${cause}`, false],
   [event({ id: 'Container svc-worker-1', status: 'Error', text: `${lost}context canceled` }), false],
-  [`${lost}context canceled\n${cause}`, false],
   [event({ error: true, message: `${lost}EOF` }), true],
   [`${lost}context canceled\n${lost}EOF`, true],
   [`${lost}dial unix /run/docker.sock: connect: connection refused`, true],

@@ -22,8 +22,8 @@ export interface DoorOptions {
   path: string;
   faults: FaultPlan;
   answer(asked: Asked, reply: Reply): void;
-  /** Told of each request before it is answered, and of its answer. */
-  onRequest(asked: Asked, reply: Reply): void;
+  /** Told of each request before it is answered. */
+  onRequest(asked: Asked): void;
 }
 
 /** A socket of the engine. A server has one of its own, so that it can be cut off alone. */
@@ -42,11 +42,6 @@ export class Door {
 
   get path(): string {
     return this.#options.path;
-  }
-
-  /** Connections that clients have not closed. */
-  get connectionCount(): number {
-    return this.#connections.size;
   }
 
   async open(): Promise<void> {
@@ -107,7 +102,7 @@ export class Door {
     const strike = faults.meet(asked.line);
     const keepsOpen = asked.headers.get('connection')?.toLowerCase() !== 'close';
     const reply = new Reply({ socket, strike, keepsOpen });
-    onRequest(asked, reply);
+    onRequest(asked);
     const fault = strike?.fault;
     if (fault?.kind === 'refuse') reply.refuse(fault.status ?? 500, fault.message ?? 'something went wrong');
     else if (fault?.kind === 'page') reply.whole(fault.status ?? 403, proxyPage, 'text/html');

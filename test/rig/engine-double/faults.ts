@@ -4,14 +4,14 @@ export type FaultKind =
   | { kind: 'cut'; at?: number }
   /** No byte comes from `at` on, until it is released. */
   | { kind: 'hang'; at?: number }
-  /** Every byte comes by itself, and so long after the one before it. */
-  | { kind: 'trickle'; everyMs?: number }
+  /** Every byte comes by itself. */
+  | { kind: 'trickle' }
   /** The engine refuses in its own way. */
   | { kind: 'refuse'; status?: number; message?: string }
   /** Something between refuses, in a language of its own. */
   | { kind: 'page'; status?: number }
-  /** The first half of the body, or so many chunks of it, sent as if it were the whole. */
-  | { kind: 'half'; chunks?: number };
+  /** The first half of the body, sent as if it were the whole. */
+  | { kind: 'half' };
 
 export type Fault = FaultKind & {
   /** Of `GET /v1.45/containers/svc-updater/json`. */

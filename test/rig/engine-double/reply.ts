@@ -36,11 +36,6 @@ export class Reply {
     return this.#finished.promise;
   }
 
-  /** Everything that was to be sent so far. */
-  get bytes(): Buffer {
-    return this.#bytes;
-  }
-
   json(status: number, value: unknown): void {
     this.whole(status, `${JSON.stringify(value)}\n`, 'application/json');
   }
@@ -81,13 +76,12 @@ export class Reply {
     else this.#send(chunk);
   }
 
-  get #half() {
-    const { fault } = this.#options.strike ?? {};
-    return fault?.kind === 'half' ? fault : null;
+  get #half(): boolean {
+    return this.#options.strike?.fault.kind === 'half';
   }
 
   end(): void {
-    const count = this.#half?.chunks ?? Math.floor(this.#chunks.length / 2);
+    const count = Math.floor(this.#chunks.length / 2);
     for (const chunk of this.#chunks.splice(0).slice(0, count)) this.#send(chunk);
     if (/^transfer-encoding: chunked/im.test(this.#bytes.subarray(0, 1000).toString('latin1'))) {
       this.#send(Buffer.from('0\r\n\r\n'));
@@ -127,7 +121,7 @@ export class Reply {
     const { socket, strike } = this.#options;
     if (this.#isTrickling || this.#fate === 'stopped' || socket.destroyed) return;
     if (strike?.fault.kind === 'trickle') {
-      this.#trickle(strike.fault.everyMs);
+      this.#trickle();
       return;
     }
     const stop = this.#fate === 'open' && strike ? this.#stopAt(strike) : null;
@@ -157,7 +151,7 @@ export class Reply {
     return at > this.#bytes.length ? null : at;
   }
 
-  #trickle(everyMs?: number): void {
+  #trickle(): void {
     this.#isTrickling = true;
     const step = () => {
       const { socket } = this.#options;
@@ -169,8 +163,7 @@ export class Reply {
       }
       socket.write(this.#bytes.subarray(this.#sent, this.#sent + 1));
       this.#sent += 1;
-      if (everyMs === undefined) setImmediate(step);
-      else setTimeout(step, everyMs);
+      setImmediate(step);
     };
     step();
   }
