@@ -111,17 +111,6 @@ it.each<
     'Check again',
   ],
   [
-    'a feed that cannot be read',
-    [
-      status({
-        next: null,
-        feedError: { message: 'the feed answered 503', nextCheckAt: ago(-7.5 * minute) },
-      }),
-    ],
-    ['v1.4.2 runs', /The last check failed The feed answered 503\. Next try in 7 min( \d+ s)?\./],
-    'Check again',
-  ],
-  [
     'a release with its notes',
     [
       status({
@@ -149,28 +138,10 @@ it.each<
     offer,
   ],
   [
-    'a major version before which the platform makes a dump',
-    [status({ ...toV2, preparation: 'A dump is taken first: pg_dump to backups/' })],
-    ['v2.0.0 is available', 'migrations only run forward', 'A dump is taken first: pg_dump to backups/.'],
-    offer,
-  ],
-  [
-    'a release that has to come first',
-    [status({ latest: published('v3.0.0'), ...next({ version: 'v2.8.0', major: true }) })],
-    ['v3.0.0 is available', 'v3.0.0 needs v2.8.0 first'],
-    'Update to v2.8.0',
-  ],
-  [
     'a release that is skipped',
     [status({ skipped: { version: 'v1.5.0', since: ago(days(3)) } })],
     ['v1.5.0 is available', 'You skip v1.5.0, since 3 days.'],
     'Offer again',
-  ],
-  [
-    'a release that is downloaded',
-    [status({ ...next({ ready: true, seconds: 10 }), ahead: { state: 'ready', percent: null } }), past],
-    ['v1.5.0 is available', 'Downloaded. It takes about 10 s, svc is away for 2 of them.'],
-    offer,
   ],
   [
     'a release that is being downloaded',
@@ -185,34 +156,10 @@ it.each<
     offer,
   ],
   [
-    'that data is saved first, before a major version and for the first time',
-    [status({ ...toV2, restorePoint: { seconds: null } })],
-    [
-      'v2.0.0 is available',
-      `migrations only run forward ${savedFirst('v2.0.0')}`,
-      'svc and its data services will be unavailable while the last changes are copied.',
-    ],
-    offer,
-  ],
-  [
     'what starts by itself',
     [status({ automatic: automaticOf({ nextAt: begin }) })],
     ['v1.5.0 is available', 'It updates to v1.5.0 by itself as soon as nothing is in the way.'],
     offer,
-  ],
-  [
-    'why nothing starts by itself',
-    [
-      status({
-        next: null,
-        automatic: automaticOf({
-          nextAt: null,
-          keptBack: { code: 'paused', message: 'the update to v1.4.2 ended badly' },
-        }),
-      }),
-    ],
-    ['v1.4.2 runs', 'It does not update by itself: the update to v1.4.2 ended badly.'],
-    'Check again',
   ],
   [
     'a path',
@@ -240,12 +187,6 @@ it.each<
     'Check again',
   ],
   [
-    'a start whose answer was lost',
-    [status(), pressed, { kind: 'not-started', problem: null }],
-    ['The update was not started', 'The answer was lost on the way, and nothing was begun.'],
-    'Check again',
-  ],
-  [
     'jobs in the way',
     [inTheWay(...jobs)],
     ['2 jobs are in the way', 'web to production 2 min', 'web to staging queued', 'svc can wait for them'],
@@ -263,20 +204,6 @@ it.each<
     ['3 jobs are in the way', 'This cuts short: deployment web to production backup nightly'],
     'Back | Cut short and update',
     { local: { isConfirming: true } },
-  ],
-  [
-    'the update of another instance',
-    [
-      status({
-        reason: {
-          code: 'update-running',
-          message: 'an update of the project acme-staging is running',
-          since: ago(4 * minute),
-        },
-      }),
-    ],
-    ['Another update is on', '4 min ago', 'An update of the project acme-staging is running.'],
-    'Check again',
   ],
   [
     'that no update is possible here',
@@ -342,12 +269,6 @@ it.each<
     '',
   ],
   [
-    'the first update of a path',
-    [status(onTheWay), on('pull', { path })],
-    ['v1.4.2 → v1.5.0', '1 of 2 · Started by anna', 'v1.5.0 v2.0.0'],
-    'Cancel',
-  ],
-  [
     'a path that waits for the platform',
     [halfway()],
     [
@@ -360,12 +281,6 @@ it.each<
     { now: 61_000 },
   ],
   [
-    'a path that goes on in a moment',
-    [halfway({ between: { to: 'v2.0.0', says: null, since: begin, until: begin } })],
-    ['v1.5.0 runs', 'v2.0.0 begins in a moment.'],
-    'Cancel',
-  ],
-  [
     'an absence',
     [status(onTheWay), on('recreate', { path }), nothing],
     [
@@ -374,12 +289,6 @@ it.each<
       '1 of 2 · v1.4.2 → v1.5.0',
       'The update can no longer be cancelled.',
     ],
-    '',
-  ],
-  [
-    'an absence while data is copied',
-    [status(), on('save'), nothing],
-    ['svc is restarting…', 'This page continues automatically. New jobs stay queued.'],
     '',
   ],
   [
@@ -461,12 +370,6 @@ it.each<
     'Check again | Close',
   ],
   [
-    'a rollback',
-    [status(), on('inspect', back)],
-    ['v1.4.2 → v1.4.1', 'Checking', 'The rollback can no longer be cancelled.'],
-    '',
-  ],
-  [
     'a rollback that failed',
     [ended('failed', { ...back, code: 'save-failed', cause: 'db was started twice' })],
     ['Rollback failed', 'Db was started twice. save-failed'],
@@ -485,17 +388,6 @@ it.each<
       run(endedRun('updated', { warnings: ['the worker has no health check'] })),
     ],
     ['v1.5.0 runs', 'build-2 runs v1.4.0', 'the worker has no health check'],
-    'Reload now',
-  ],
-  [
-    'that the tag lags behind',
-    [
-      status(),
-      on('verify'),
-      run(endedRun('updated')),
-      status({ version: 'v1.4.9', run: endedRun('updated') }),
-    ],
-    ['v1.4.9 runs', '“latest” does not lead to v1.5.0 yet.'],
     'Reload now',
   ],
   [
@@ -540,12 +432,6 @@ it.each<
     afterBadEnd,
   ],
   [
-    'a refusal with its warnings',
-    [ended('refused', { message: 'no space left', warnings: ['the first', 'the second'] })],
-    ['The update was refused', 'No space left.', '2 warnings the first the second'],
-    afterBadEnd,
-  ],
-  [
     'a cancelled update',
     [ended('cancelled')],
     ['Cancelled', 'v1.4.2 runs on; everything is as it was.'],
@@ -555,12 +441,6 @@ it.each<
     'a new version that is not well',
     [ended('broken', { code: 'broken', message: 'its migrations may have run' })],
     ['v1.5.0 has started and is not well', 'Its migrations may have run.', 'v1.4.2 answers now.'],
-    'Check it again | Copy report | Close',
-  ],
-  [
-    'an update that crashed',
-    [ended('crashed', { message: 'the updater was removed' })],
-    ['The update was cut off', 'The updater was removed.'],
     'Check it again | Copy report | Close',
   ],
   [
@@ -589,6 +469,19 @@ it('a dialog is titled by what is on', () => {
   expect(titleOf(status(), offered)).toBe('Roll back svc');
   expect(titleOf(status(), on('inspect', back))).toBe('Rolling back svc');
   expect(titleOf(status(), on('recreate', back), nothing)).toBe('Rolling back svc');
+});
+
+it('a dialog has no button for a start or a rollback while one is not answered yet', () => {
+  const point = { at: savedAt, version: 'v1.4.1', bytes: 1, seconds: 9 };
+  const history: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', point })] };
+  const buttonsAfter = (...told: Action[]) => {
+    const state = stateAfter(status(), history, ...told);
+    const { body, actions = [] } = contentOf(dialogView(state, 0, new Set()), contextOf({}));
+    return found('button', [body, actions, pastNode(state, contextOf({}))]).map(textOf);
+  };
+  expect(buttonsAfter()).toEqual(['Update now', 'Skip this version', 'Roll back to v1.4.1…']);
+  expect(buttonsAfter(pressed, status())).toEqual([]);
+  expect(buttonsAfter(pressed, { kind: 'closed' })).toEqual([]);
 });
 
 const ignore = () => {};
