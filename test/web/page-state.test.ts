@@ -85,11 +85,6 @@ describe('the page is loaded anew', () => {
   it.each([
     ['once a server that knows the end has answered', [status(), run(runOf()), run(after), new_], 'run1'],
     ['not before', [status(), run(runOf()), run(after)], null],
-    [
-      'not by one that does not know it',
-      [status(), run(runOf()), run(after), status({ run: runOf() })],
-      null,
-    ],
     ['not for a run that it has not seen', [status(), new_, new_], null],
     [
       'not for another end',
@@ -125,21 +120,15 @@ describe('the title of the tab', () => {
   const closed = new Set<string>();
   it.each([
     [[status()], null],
-    [[status(), run(runOf())], '42 % – svc'],
-    [[status(), run(runOf({ percent: null }))], 'Updating – svc'],
     [[status(), run(runOf()), nothing], '42 % – svc'],
     [[status(), run(runOf({ state: 'verify', percent: null })), nothing], 'away 3 s – svc'],
     [[status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })], '✓ v1.5.0 – svc'],
     [[status(), run(runOf()), run(endedRun('broken'))], 'Update failed – svc'],
-    [[status(), run(runOf({ kind: 'rollback', percent: null }))], 'Rolling back – svc'],
     [
       [status(), run(runOf({ kind: 'rollback' })), run(endedRun('failed', { kind: 'rollback' }))],
       'Rollback failed – svc',
     ],
-    [[status(), run(runOf()), run(endedRun('cancelled'))], null],
-    [[status(), run(runOf({ path })), halfway()], 'Updating – svc'],
     [[status(), run(runOf({ by: 'automatic' })), run(endedRun('refused', { by: 'automatic' }))], null],
-    [[status({ run: endedRun('failed') })], null],
   ] as const)('is %#', (told, title) => {
     expect(tabTitle(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);
   });
