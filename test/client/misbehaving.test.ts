@@ -98,7 +98,6 @@ describe.concurrent('the request for an update is refused', () => {
   it.each<[number, object, number, string]>([
     [400, { detail: 'there is no such release' }, 2, 'URL answered 400: There is no such release.\n'],
     [409, { detail: 'a conflict' }, 3, 'It cannot be updated now: A conflict.\n'],
-    [503, { detail: 'Not now.' }, 3, 'It cannot be updated now: Not now.\n'],
     [
       409,
       { detail: 'x', reason: { code: 'moon', message: 'the moon is full' } },

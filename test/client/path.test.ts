@@ -3,7 +3,6 @@ import { toNodeHandler } from '../../src/instance/http/node-handler.ts';
 import { createScriptedUpdates, type ScriptedEnd, typicalRun } from '../../src/instance/testing/index.ts';
 import { plainStatus } from '../../src/instance/testing/script.ts';
 import { afterTests, parseLines, play, serve, svc } from './rig.ts';
-import { sit } from './terminal.ts';
 
 const path = ['v1.5.0', 'v2.0.0'];
 const latest = plainStatus.latest && { ...plainStatus.latest, version: 'v2.0.0' };
@@ -149,21 +148,6 @@ describe.concurrent('svc instance update --through', () => {
     const ended = await playPath({ says: [null], after: 'ended' });
     const last = await svc(ended.url, 'instance update --through --yes --json');
     expect(parseLines(last.out).at(-1)).toEqual({ event: 'between', data: null });
-  });
-
-  it('counts on a terminal between two, and goes on below', async () => {
-    const { url } = await playPath({ says: [null, 'rows are left', 'rows are left'] });
-    const { screens, all, exitCode } = await sit(url, 'instance update --through', {
-      columns: 100,
-      answers: [[/v2\.0\.0 is a major version[\s\S]*Go on\? \[y\/N\]$/, 'y\r']],
-    });
-    expect(exitCode).toBe(0);
-    const lines = screens.flatMap(
-      (screen) => /not ready for v2\.0\.0 yet: rows are left, for \d+ s/.exec(screen)?.[0] ?? [],
-    );
-    expect(new Set(lines).size).toBeGreaterThan(2);
-    expect(all.match(/not ready|✓ verified/g)).toHaveLength(3);
-    expect(all).toMatch(/for \d+ s\n2 of 2: Updating svc v1\.5\.0 → v2\.0\.0\n✓ /);
   });
 });
 
