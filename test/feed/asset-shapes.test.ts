@@ -10,11 +10,9 @@ describe('assetsOf', () => {
   it.each<[string, unknown, unknown[]]>([
     ["a forge's list", [{ id: 1, ...attached, size: 7 }], [asset]],
     ["GitLab's links", { count: 1, sources: [], links: [{ id: 1, ...asset, link_type: 'other' }] }, [asset]],
-    ["a static file's list", [asset], [asset]],
     // Gitea has the address of its API as `url` in some versions.
     ['both addresses', [{ ...attached, url: 'https://forge.example/api/7' }], [asset]],
     ['nothing', undefined, []],
-    ['links that are none', { links: 'svc.mjs' }, []],
     ['some that do not parse', [null, { name: 7, url: '' }, { name: 'x' }, attached, []], [asset]],
   ])('reads %s', (_, value, expected) => {
     expect(assetsOf(value)).toEqual(expected);

@@ -7,11 +7,9 @@ import { contentOf } from '../../src/web/views/content.ts';
 import { pastNode } from '../../src/web/views/past.ts';
 import type { JobInTheWay, Run, Status } from '../../src/wire/status.ts';
 import {
-  automaticOf,
   begin,
   endedRun,
   halfway,
-  loggedOut,
   nothing,
   onTheWay,
   page,
@@ -111,23 +109,6 @@ it.each<
     'Check again',
   ],
   [
-    'a release with its notes',
-    [
-      status({
-        latest: published('v1.5.0'),
-        releases: [published('v1.5.0', 'Shows the **queue position**')],
-      }),
-      past,
-    ],
-    [
-      'v1.5.0 is available',
-      'You run v1.4.2 · stable · published 3 days ago',
-      'v1.5.0 Shows the queue position',
-      'svc will be away for about 2 s, as the last time. Jobs that come meanwhile wait and run afterwards.',
-    ],
-    offer,
-  ],
-  [
     'a major version',
     [status(toV2)],
     [
@@ -138,27 +119,9 @@ it.each<
     offer,
   ],
   [
-    'a release that is skipped',
-    [status({ skipped: { version: 'v1.5.0', since: ago(days(3)) } })],
-    ['v1.5.0 is available', 'You skip v1.5.0, since 3 days.'],
-    'Offer again',
-  ],
-  [
-    'a release that is being downloaded',
-    [status({ ...next({ ready: false, seconds: 70 }), ahead: { state: 'fetching', percent: 42 } })],
-    ['v1.5.0 is available', 'Being downloaded, 42 %. You need not wait for it. It takes about'],
-    offer,
-  ],
-  [
     'that data is saved first',
     [status({ restorePoint: { seconds: 12 } })],
     ['v1.5.0 is available', savedFirst('v1.5.0'), allUnavailable],
-    offer,
-  ],
-  [
-    'what starts by itself',
-    [status({ automatic: automaticOf({ nextAt: begin }) })],
-    ['v1.5.0 is available', 'It updates to v1.5.0 by itself as soon as nothing is in the way.'],
     offer,
   ],
   [
@@ -171,20 +134,6 @@ it.each<
       'migrations only run forward',
     ],
     'Update to v2.0.0 | Skip this version',
-  ],
-  ['a start that is not answered yet', [status(), pressed], ['Asking svc to start…', 'v1.5.0'], ''],
-  [
-    'a start that was refused',
-    [
-      status(),
-      pressed,
-      {
-        kind: 'not-started',
-        problem: { status: 503, title: 'Service Unavailable', detail: 'The job queue does not answer' },
-      },
-    ],
-    ['The update was not started', 'The job queue does not answer. Service Unavailable · status 503'],
-    'Check again',
   ],
   [
     'jobs in the way',
@@ -245,12 +194,6 @@ it.each<
     'Cancel',
   ],
   [
-    'a cancel that was asked for',
-    [status(), on('pull', { cancelAskedBy: 'ben' })],
-    ['v1.4.2 → v1.5.0', 'Asked to stop by ben; it may be too late.'],
-    '',
-  ],
-  [
     'that it is too late to cancel',
     [status(), on('recreate')],
     ['v1.4.2 → v1.5.0', 'Replacing', 'The update can no longer be cancelled.'],
@@ -306,12 +249,6 @@ it.each<
     { now: 15_000 },
   ],
   [
-    'a page that is logged out',
-    [status(), on('pull'), loggedOut],
-    ['You are logged out', 'The update goes on; log in to see it.'],
-    'Reload',
-  ],
-  [
     'another page in the place of svc',
     [status(), on('pull'), page(200), page(200)],
     ['Another page answers at this address, perhaps a log-in'],
@@ -322,12 +259,6 @@ it.each<
     'a server that knows nothing of the run',
     [status(), on('recreate'), { kind: 'run-unknown' }],
     [/^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/, 'docker logs svc-updater'],
-    'Close',
-  ],
-  [
-    'a restore point that is being checked',
-    [status(), rollback({ kind: 'asking', to: 'v1.4.1', since: 2000 })],
-    ['Checking the restore point…', 'The data saved with v1.4.1 is checked first. · 0:00'],
     'Close',
   ],
   [
@@ -370,12 +301,6 @@ it.each<
     'Check again | Close',
   ],
   [
-    'a rollback that failed',
-    [ended('failed', { ...back, code: 'save-failed', cause: 'db was started twice' })],
-    ['Rollback failed', 'Db was started twice. save-failed'],
-    afterBadEnd,
-  ],
-  [
     'a good end',
     [
       status({
@@ -389,12 +314,6 @@ it.each<
     ],
     ['v1.5.0 runs', 'build-2 runs v1.4.0', 'the worker has no health check'],
     'Reload now',
-  ],
-  [
-    'that nothing had to change',
-    [ended('unchanged', { message: 'app and worker run v1.5.0 already' })],
-    ['Nothing had to change', 'App and worker run v1.5.0 already.', 'v1.4.2 answers now.'],
-    'Close',
   ],
   [
     'a failure with its cause, code and advice',
@@ -430,12 +349,6 @@ it.each<
       'rolled-back',
     ],
     afterBadEnd,
-  ],
-  [
-    'a cancelled update',
-    [ended('cancelled')],
-    ['Cancelled', 'v1.4.2 runs on; everything is as it was.'],
-    'Close',
   ],
   [
     'a new version that is not well',
