@@ -93,17 +93,6 @@ describe.concurrent('svc instance automatic', () => {
       '',
     ]);
   });
-
-  it('says of an older server that it cannot', async () => {
-    const { url, asked } = await play({ status: { automatic: null } });
-    const { err, exitCode } = await svc(url, 'instance automatic --off');
-    expect([exitCode, err, asked]).toEqual([
-      3,
-      'svc v1.4.2 cannot update by itself; a newer version can.\n',
-      ['GET'],
-    ]);
-    expect((await svc(url, 'instance status')).out).not.toContain('itself');
-  });
 });
 
 describe.concurrent('what starts by itself', () => {
@@ -139,11 +128,5 @@ describe.concurrent('what starts by itself', () => {
     ['2026-11-25T11:59:00Z', 'at any moment'],
   ])('is due at %s: %s', (at, words) => {
     expect(dueAt(at, '2026-11-25T12:00:00Z', 'Europe/Berlin')).toBe(words);
-  });
-
-  it('is told by the own clock where nobody here knows the time zone', () => {
-    expect(dueAt('2026-11-28T12:00:00Z', '2026-11-25T12:00:00Z', 'Mars/Base')).toMatch(
-      /^2026-11-28 after \d\d:\d\d$/,
-    );
   });
 });

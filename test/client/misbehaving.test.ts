@@ -113,23 +113,6 @@ describe.concurrent('the request for an update is refused', () => {
     expect(JSON.parse(out)).toMatchObject({ status, ...body });
     expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(1);
   });
-
-  it('as somebody was faster: it says whose is on, and how to follow it', async () => {
-    const { url, updates } = await play({
-      runs: [typicalRun()],
-      intercept: async ({ method }) => {
-        if (method === 'POST') await updates.update({ target: 'v1.5.0', by: 'anna' });
-        return undefined;
-      },
-    });
-    const { out, exitCode } = await svc(url, 'instance update');
-    expect([exitCode, out]).toEqual([
-      3,
-      expect.stringMatching(
-        /^An update to v1\.5\.0 is on already, started by anna, \d+ s ago\.\nFollow it: svc instance follow\n$/,
-      ),
-    ]);
-  });
 });
 
 describe.concurrent('a POST whose answer is lost', () => {

@@ -126,18 +126,6 @@ describe.concurrent('svc instance rollback', () => {
     expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
     expect(all).toMatch(/✓ svc v1\.4\.2 runs\./);
   });
-
-  it('ends as an update does', async () => {
-    const end = typicalRollback({ outcome: 'broken', code: 'data-not-restored' });
-    const { url } = await play({ ...after, rollbacks: [end] });
-    const said = await svc(url, 'instance rollback --yes');
-    expect([said.exitCode, said.out]).toEqual([
-      5,
-      expect.stringMatching(/✗ The rollback has left svc broken \(data-not-restored\): /),
-    ]);
-    const { out } = await svc(url, 'instance status');
-    expect(out).toMatch(/^Last time, \d+ s ago: The rollback /m);
-  });
 });
 
 describe.concurrent('a restore point', () => {

@@ -84,18 +84,6 @@ describe('ten minutes', () => {
     await vi.advanceTimersByTimeAsync(60 * minute);
     expect(forge.seen).toHaveLength(2);
   });
-
-  it('keep no process alive', async () => {
-    vi.useRealTimers();
-    timers = vi.spyOn(globalThis, 'setTimeout');
-    feed.start();
-    await ended(1);
-    const ours = timers.mock.results.filter((_, i) =>
-      [10_000, pauses()[0]].includes(timers.mock.calls[i]?.[1]),
-    );
-    expect(ours.length).toBeGreaterThanOrEqual(2);
-    expect(ours.filter(({ value }) => value.hasRef())).toEqual([]);
-  });
 });
 
 describe('after errors', () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { type Channel, newestOn } from '../../src/release/channel.ts';
-import { type Api, type Forge, json, type Published, startForge, text } from './forge.ts';
+import { type Forge, json, type Published, startForge, text } from './forge.ts';
 
 const mebibyte = 1024 * 1024;
 const paged = ['gitHub', 'gitea', 'gitLab'] as const;
@@ -236,26 +236,5 @@ describe('what has not changed', () => {
     expect(forge.seen.map(({ status }) => status)).toEqual([304, 304, 304, 200]);
     expect(newest(reading)).toBe('v2.0.0-canary.2');
     expect(newest(reading, 'stable')).toBe('v1.5.0');
-  });
-});
-
-describe('pages together', () => {
-  const more = (api: Api, page: number) => ({ link: `<${forge.address(api)}?page=${page}>; rel="next"` });
-  const canary = (tag: string, body = '') => ({
-    tag_name: tag,
-    name: tag,
-    draft: false,
-    prerelease: true,
-    html_url: 'https://example.org/',
-    published_at: '2026-11-20T08:30:00Z',
-    body,
-  });
-  const noLatest = json(404, { message: 'Not Found' });
-
-  it('have a release once, as it stood on the first of them', async () => {
-    forge.next(json(200, [canary('v2.0.0-canary.1', 'first')], more('gitHub', 2)), noLatest);
-    forge.next(json(200, [canary('v2.0.0-canary.1', 'moved to the next page meanwhile')]));
-    await feedOf(forge.address('gitHub')).check();
-    expect(feed?.releases.map(({ notes }) => notes)).toEqual(['first']);
   });
 });

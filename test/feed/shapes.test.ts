@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { releasesOf } from '../../src/feed/shapes.ts';
+import { assetsOf, releasesOf } from '../../src/feed/shapes.ts';
 
 const gitHub = (tag_name: unknown, more: object = {}) => ({
   tag_name,
@@ -135,5 +135,21 @@ describe('releasesOf', () => {
     expect(notesOf(`${'x'.repeat(65_535)}😀`)).toBe('x'.repeat(65_535));
     expect(notesOf('')).toBeNull();
     expect(notesOf(null)).toBeNull();
+  });
+});
+
+const asset = { name: 'svc.mjs', url: 'https://forge.example/svc.mjs' };
+const attached = { name: asset.name, browser_download_url: asset.url };
+
+describe('assetsOf', () => {
+  it.each<[string, unknown, unknown[]]>([
+    ["a forge's list", [{ id: 1, ...attached, size: 7 }], [asset]],
+    ["GitLab's links", { count: 1, sources: [], links: [{ id: 1, ...asset, link_type: 'other' }] }, [asset]],
+    // Gitea has the address of its API as `url` in some versions.
+    ['both addresses', [{ ...attached, url: 'https://forge.example/api/7' }], [asset]],
+    ['nothing', undefined, []],
+    ['some that do not parse', [null, { name: 7, url: '' }, { name: 'x' }, attached, []], [asset]],
+  ])('reads %s', (_, value, expected) => {
+    expect(assetsOf(value)).toEqual(expected);
   });
 });

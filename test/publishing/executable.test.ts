@@ -78,14 +78,4 @@ describe.skipIf(process.platform !== 'linux')('the client as a single executable
     expect(await readFile(svc, 'utf8')).toBe(fresh);
     expect(await readdir(join(directory, 'bin'))).toEqual(['svc']);
   });
-
-  it('takes no other program, and none that another has signed', async () => {
-    const publish = (files: Record<string, string>, by = anna) =>
-      rig.publish('v1.5.0', { ...files, ...proofOf({ files, by }) });
-    publish({ 'svc.mjs': 'the other client' });
-    expect((await run(['update'])).stderr).toContain(`v1.5.0 has no file ${asset}.`);
-    publish({ [asset]: fresh }, publisher());
-    expect((await run(['update'])).stderr).toContain('signed by none of the keys that are trusted');
-    expect((await readFile(svc)).equals(await readFile(old))).toBe(true);
-  });
 });

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -69,10 +69,6 @@ async function prepared(images: Record<string, Image> = { 'v1.5.0': imageFor(bot
 
 const sign = (file: Buffer) => anna.sign(file);
 const trust = { keys: [anna.key] };
-const allOf = async (folder: string) => {
-  const names = (await readdir(folder)).sort();
-  return Promise.all(names.map(async (name) => [name, sha256(await readFile(join(folder, name)))] as const));
-};
 
 test('a release says of its images and files what is so, and is checked as its reader would', async () => {
   const { assets, recipe, layout } = await prepared();
@@ -127,20 +123,6 @@ test('an archive has the images of its platform whole, and of no other', async (
       },
     ],
   });
-});
-
-test('the same content gives the same bytes, whenever and wherever it lies, and again', async () => {
-  const [one, other] = [await prepared(), await prepared()];
-  // Somebody's signature, so that it is the same one.
-  const bundle = anna.sign(Buffer.from('x'));
-  await utimes(join(other.assets, 'compose.yaml'), 1, 1);
-  const { requires, product, ...rest } = other.recipe;
-  for (const { assets, recipe } of [one, { ...other, recipe: { requires, product, ...rest } }])
-    await makeRelease(recipe, assets, () => bundle, { archives: true });
-  expect(await allOf(other.assets)).toEqual(await allOf(one.assets));
-  const before = await allOf(one.assets);
-  await makeRelease(one.recipe, one.assets, () => bundle, { archives: true });
-  expect(await allOf(one.assets)).toEqual(before);
 });
 
 const at = (assets: string, name: string) => join(assets, name);

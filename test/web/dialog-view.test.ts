@@ -213,11 +213,6 @@ describe('what a dialog shows first', () => {
     expect(kindIn('pull', 'write', 'recreate')).toBe('restarting');
   });
 
-  it('goes by the downtime of updates, not of rollbacks', () => {
-    const runs = [endedRun('updated', { kind: 'rollback', away: 90 }), endedRun('updated', { away: 2 })];
-    expect(viewAfter([status(), { kind: 'history', runs }])).toMatchObject({ lastAway: 2 });
-  });
-
   it('offers the release that has to come first', () => {
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
     expect(

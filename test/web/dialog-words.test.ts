@@ -5,7 +5,7 @@ import type { Action } from '../../src/web/model/page-state.ts';
 import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
 import { contentOf } from '../../src/web/views/content.ts';
 import { pastNode } from '../../src/web/views/past.ts';
-import type { JobInTheWay, Run, Status } from '../../src/wire/status.ts';
+import type { JobInTheWay, Run } from '../../src/wire/status.ts';
 import {
   begin,
   endedRun,
@@ -32,16 +32,6 @@ const begun = Date.parse(begin);
 const minute = 60_000;
 const ago = (milliseconds: number): string => new Date(begun - milliseconds).toISOString();
 const days = (count: number): number => count * 1440 * minute;
-const next = (change: Partial<NonNullable<Status['next']>>): Partial<Status> => ({
-  next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: [], ...change },
-});
-const published = (version: string, notes: string | null = null) => ({
-  version,
-  url: null,
-  notes,
-  publishedAt: ago(days(3)),
-});
-const toV2: Partial<Status> = { latest: published('v2.0.0'), ...next({ version: 'v2.0.0', major: true }) };
 const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', away: 2 })] };
 const offer = 'Update now | Skip this version';
 const afterBadEnd = 'Try again | Copy report | Close';
@@ -107,16 +97,6 @@ it.each<
       /Channel stable · last update .*, v1.4.2 → v1.5.0, away 2 s/,
     ],
     'Check again',
-  ],
-  [
-    'a major version',
-    [status(toV2)],
-    [
-      'v2.0.0 is available',
-      'A new major version; migrations only run forward',
-      'Take a database dump first. How to take one',
-    ],
-    offer,
   ],
   [
     'that data is saved first',

@@ -99,13 +99,6 @@ describe('what a browser keeps', () => {
     expect(() => leaveHandover(noShelf, { run: 'a', queued: 1 })).not.toThrow();
     expect(takeHandover(noShelf)).toBeNull();
   });
-
-  it('is told once to the page that comes after', () => {
-    const kept = shelf();
-    leaveHandover(() => kept, { run: 'a', queued: 3 });
-    expect(takeHandover(() => kept)).toEqual({ run: 'a', queued: 3 });
-    expect(takeHandover(() => kept)).toBeNull();
-  });
 });
 
 describe('a report', () => {

@@ -52,30 +52,10 @@ describe('what a page knows', () => {
     expect(stateAfter(loggedOut, nothing).loggedOut).toBe(false);
   });
 
-  it('keeps the notes of the release that is offered, and no others', () => {
-    const releases = [{ version: 'v1.5.0', url: null, notes: 'x', publishedAt: null }];
-    expect(stateAfter(status({ releases }), status()).status?.releases).toEqual(releases);
-    expect(
-      stateAfter(
-        status({ releases }),
-        status({ next: { version: 'v1.6.0', major: false, ready: null, seconds: null, path: ['v1.6.0'] } }),
-      ).status?.releases,
-    ).toEqual([]);
-  });
-
   it('writes out characters that would hide something', () => {
     const cause = 'web \u202egnp.exe\nnext';
     const told = stateAfter(status({ run: endedRun('failed', { cause }) })).status?.run?.cause;
     expect(told).toBe('web \\u202egnp.exe\nnext');
-  });
-
-  it('remembers how many jobs were queued when the update began', () => {
-    const queued = { kind: 'job', state: 'queued', title: null, since: null, stuck: false } as const;
-    const reason = { code: 'job-running', message: 'x', jobs: [queued, queued] } as const;
-    const before = status({ reason: { ...reason, jobs: [...reason.jobs] } });
-    const after = endedRun('updated');
-    expect(stateAfter(before, run(runOf()), run(after), status({ run: after })).queued).toBe(2);
-    expect(stateAfter(before, status()).queued).toBe(0);
   });
 });
 
