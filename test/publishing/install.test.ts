@@ -151,22 +151,6 @@ describe('install.sh', () => {
     expect(await left()).toEqual(['my programs', 'my programs/svc']);
   });
 
-  it('lets the old one be where it takes none, and says where it cannot write', async () => {
-    const svc = join(home, 'bin/svc');
-    await mkdir(join(home, 'bin'));
-    await writeFile(svc, 'the old one');
-    files = { ...files, [own]: 'another' };
-    expect((await install('dash, with curl', ['bin'])).exitCode).toBe(1);
-    expect(await readFile(svc, 'utf8')).toBe('the old one');
-    files = release({ [own]: program });
-    const { exitCode, stderr } = await install('dash, with curl', ['bin/svc']);
-    expect({ exitCode, last: stderr.split('\n').at(-1) }).toEqual({
-      exitCode: 1,
-      last: 'install.sh: bin/svc cannot be written; nothing was installed',
-    });
-    expect(await left()).toEqual(['bin', 'bin/svc']);
-  });
-
   it('puts nothing in place that does not run here', async () => {
     files = release({ [own]: '#!/nowhere/of-another-libc\n' });
     const { exitCode, stderr } = await install('dash, with curl');

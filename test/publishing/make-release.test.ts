@@ -6,7 +6,6 @@ import { checkRelease } from '../../scripts/lib/release/check-release.ts';
 import { readLayout } from '../../scripts/lib/release/layout.ts';
 import { makeRelease, type Recipe } from '../../scripts/lib/release/make-release.ts';
 import { publisher } from '../../scripts/lib/release/sign.ts';
-import { openArchive } from '../../src/provenance/release-archive.ts';
 import { assemble, type Image, layer, sha256 } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 
@@ -93,36 +92,6 @@ test('a release says of its images and files what is so, and is checked as its r
     ...['svc-v1.5.0-linux-amd64.tar', 'svc-v1.5.0-linux-arm64.tar', 'svc.mjs'],
   ]);
   expect(String(await readFile(join(assets, 'release.json')))).toMatch(/^\{\n {2}"channel": "stable",\n/);
-});
-
-test('an archive has the images of its platform whole, and of no other', async () => {
-  const { assets, recipe, layout } = await prepared();
-  await makeRelease(recipe, assets, sign, { archives: true });
-  const { root, platforms } = await readLayout(layout);
-  const archive = await openArchive(join(assets, 'svc-v1.5.0-linux-arm64.tar'));
-  onTestFinished(() => archive.close());
-  const own = platforms['linux/arm64'];
-  const parts = [root, own?.manifest, own?.config, ...(own?.layers ?? [])];
-  const blobs = parts.map((part) => `blobs/${part?.digest.replace(':', '/')}`);
-  const head = [
-    'release.json',
-    'release.json.sigstore.json',
-    'files/compose.yaml',
-    'oci-layout',
-    'index.json',
-  ];
-  expect([...archive.entries.keys()]).toEqual([...head, ...blobs.sort()]);
-  expect(JSON.parse(String(await archive.read('index.json', 10_000)))).toMatchObject({
-    manifests: [
-      {
-        digest: root.digest,
-        annotations: {
-          'io.containerd.image.name': 'ghcr.io/acme/svc:v1.5.0',
-          'org.opencontainers.image.ref.name': 'v1.5.0',
-        },
-      },
-    ],
-  });
 });
 
 const at = (assets: string, name: string) => join(assets, name);

@@ -22,11 +22,6 @@ describe('what starts by itself', () => {
     expect(at(nextAt)).toBe(`It updates to v1.5.0 by itself ${words}.`);
   });
 
-  it('tells one night from the next', () => {
-    expect(at(local(20, 2), 1)).toContain('tonight');
-    expect(at(local(21, 2), 3)).toContain('tomorrow');
-  });
-
   it.each<[object | null, string]>([
     [null, ''],
     [automaticOf({ enabled: false }), ''],

@@ -190,16 +190,6 @@ describe('what a dialog shows first', () => {
     });
   });
 
-  it('lists the jobs that a rollback would interrupt', () => {
-    const told = [status({ reason: jobReason }), offered];
-    expect(viewAfter(told, 61_000)).toMatchObject({ offer, jobs: [{ kind: 'backup' }] });
-    expect(viewAfter([status(), asking], 9000)).toMatchObject({ asked: 7000 });
-    const refused = { kind: 'refused', to: 'v1.4.2', problem: { ...problem, reason: jobReason } } as const;
-    expect(viewAfter([status(), { kind: 'rollback', rollback: refused }])).toMatchObject({
-      jobs: [{ kind: 'backup' }],
-    });
-  });
-
   it('knows from which phase on svc may be unavailable', () => {
     const kindIn = (...states: Run['state'][]) => {
       const steps = states.map((state) => ({ state, startedAt: begin, endedAt: null, message: '' }));

@@ -45,12 +45,6 @@ describe('a notice', () => {
       { pill: { kind: 'failed', isRollback: false } },
     ],
     [
-      'a rollback',
-      [status(), run(runOf({ kind: 'rollback' }))],
-      admin,
-      { pill: { kind: 'updating', isRollback: true } },
-    ],
-    [
       'an update to users',
       [user(true)],
       anybody,
@@ -71,12 +65,6 @@ describe('a notice', () => {
     ['the same between two of its updates', [halfway()], newPage, { pill: { kind: 'updating', place } }],
     ['an update by itself', [status(after)], newPage, { pill: null, news: itself }],
     ['none to an old page', [status(after)], admin, { news: null }],
-    [
-      'none that somebody has asked for',
-      [status({ ...after, run: endedRun('updated') })],
-      newPage,
-      { news: null },
-    ],
     [
       'no end of one that has changed nothing',
       [status({ ...calm, run: endedRun('refused', { by: 'automatic' }) })],
