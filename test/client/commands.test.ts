@@ -5,8 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/client/commands.ts';
 import { helpOf } from '../../src/client/help.ts';
 import { decide, type Wish } from '../../src/client/start/decide.ts';
-import type { Script, ScriptedJob, ScriptedStep } from '../../src/instance/testing/index.ts';
-import { typicalRun } from '../../src/instance/testing/index.ts';
+import type { Script, ScriptedJob } from '../../src/instance/testing/index.ts';
 import { plainStatus } from '../../src/instance/testing/script.ts';
 import { readStatus } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
@@ -18,7 +17,6 @@ const jobs: ScriptedJob[] = [
   { kind: 'deployment', state: 'running', title: 'web to production', since: minutesAgo(2), stuck: false },
   { kind: 'backup', state: 'running', title: 'nightly', since: minutesAgo(41), stuck: true },
 ];
-const moving = jobs.slice(0, 1);
 const buildServers = [
   { name: 'build-1', version: 'v1.4.2', behind: false, command: 'svc update' },
   {
@@ -34,7 +32,6 @@ const newest = {
   upToDate: { code: 'newest', message: 'v1.4.2 is the newest release of the channel stable' },
 } as const;
 const major = { next: { version: 'v2.0.0', major: true } };
-const open = typicalRun();
 
 describe.concurrent('svc instance status', () => {
   it.each<[string, Script, RegExp[]]>([
@@ -60,48 +57,11 @@ describe.concurrent('svc instance status', () => {
       [/^svc v1\.4\.2, stable\nv1\.4\.2 is the newest release of the channel stable\. Checked .* ago\.\n$/],
     ],
     [
-      'a major version',
-      { status: major },
-      [/^v2\.0\.0 is a major version; migrations only run forward\.$/m, /^v2\.0\.0 has to come before it/m],
-    ],
-    [
-      'an update that is on',
-      { open },
-      [/^An update to v1\.5\.0 is on already, started \d+ s ago\.\nFollow it: svc instance follow\n$/m],
-    ],
-    [
-      'a feed that fails',
-      {
-        status: {
-          feedError: {
-            message: 'the feed answers 500',
-            nextCheckAt: new Date(Date.now() + 421_000).toISOString(),
-          },
-        },
-      },
-      [
-        /^The last check failed: The feed answers 500\. Next try in 7 min( \d s)?\.$|^The last check failed: The feed answers 500\. Next try in 6 min \d+ s\.$/m,
-      ],
-    ],
-    [
       'no way here',
       { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
       [
         /^It cannot be updated from here: the engine does not answer\.\nBy hand, on the machine:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
       ],
-    ],
-    [
-      "another instance's update, which nobody can follow here",
-      {
-        status: {
-          reason: {
-            code: 'update-running',
-            message: 'an update of the project shop is running',
-            since: minutesAgo(3),
-          },
-        },
-      },
-      [/^It cannot be updated now: an update of the project shop is running, for 3 min\.$/m],
     ],
     ['what a user may know', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
   ])('shows %s', async (_, script, forms) => {
@@ -187,36 +147,10 @@ describe.concurrent('svc instance update', () => {
     );
   });
 
-  it('is refused with a problem document for programs', async () => {
-    const { url, asked } = await play({ jobs });
-    const { out, err, exitCode } = await svc(url, 'instance update --json');
-    expect([exitCode, asked]).toEqual([3, ['GET']]);
-    expect(JSON.parse(out)).toMatchObject({
-      status: 409,
-      reason: { code: 'deployment-running', jobs: [{}, {}] },
-    });
-    expect(err).toMatch(/^It cannot be updated now: 2 jobs are in the way\n/);
-  });
-
   it('does not wait for a job that is stuck', async () => {
     const { url, asked } = await play({ jobs });
     expect((await svc(url, 'instance update --when-idle')).exitCode).toBe(3);
     expect(asked).toEqual(['GET']);
-  });
-
-  it('waits for a job that moves', async () => {
-    const { url, asked, updates } = await play({ jobs: moving });
-    const { out, exitCode } = await svc(url, 'instance update --when-idle --no-follow');
-    expect([exitCode, asked[1]]).toEqual([0, 'POST  {"target":"v1.5.0","when":"idle"}']);
-    expect(out).toMatch(/has started/);
-    expect((await updates.history())[0]?.steps).toMatchObject([{ state: 'waiting' }]);
-  });
-
-  it('is cancelled while it waits for a job', async () => {
-    const { url } = await play({ speed: 30, jobs: moving });
-    await svc(url, 'instance update --when-idle --no-follow');
-    const { out, exitCode } = await svc(url, 'instance cancel');
-    expect([exitCode, out]).toEqual([0, expect.stringMatching(/\n✓ Cancelled.*\n$/)]);
   });
 
   it('cuts jobs short only where somebody has said yes', async () => {
@@ -243,9 +177,6 @@ describe.concurrent('svc instance update', () => {
 
   it.each([
     ['--when-idle --force', /choose one/],
-    ['--target latest', /--target needs a version like v1\.5\.0/],
-    ['--timeout 0', /--timeout needs a number of seconds, not "0"/],
-    ['--timeout --json', /--timeout needs SECONDS/],
     [
       '--jsn now --json=1',
       /There is no option --jsn\.\n--json takes no value\.\n"now" is one word too many\.\nMore: svc instance update --help/,
@@ -271,27 +202,9 @@ describe('an update that left svc broken', () => {
     expect(decide(statusOf('v1.5.0', 'broken'), wish)).toBe('v1.5.0');
     expect(decide(statusOf('v1.5.0', 'updated'), wish)).toMatchObject({ exitCode: 0 });
   });
-
-  it('is not gone back to where a newer version runs by now', () => {
-    expect(decide(statusOf('v1.6.0', 'broken'), wish)).toMatchObject({
-      lines: ['v1.6.0 is the newest.'],
-      exitCode: 0,
-    });
-  });
 });
 
 describe.concurrent('svc instance cancel', () => {
-  it('stops an update, and waits for its end', async () => {
-    // It goes on until it is told to stop.
-    const steps = Array<ScriptedStep>(1_000).fill({ state: 'pull', seconds: 0.5, says: ['pulling'] });
-    const { url } = await play({ open: { steps, end: { outcome: 'updated' } } });
-    const { out, exitCode } = await svc(url, 'instance cancel');
-    expect([exitCode, out]).toEqual([
-      0,
-      expect.stringMatching(/✓ Cancelled: Nothing was changed, v1\.4\.2 runs on\.\n$/),
-    ]);
-  });
-
   it.each<[string, Script, string]>([
     ['there is none', {}, 'No update is on.\n'],
     [

@@ -20,21 +20,12 @@ async function offered(words: readonly string[]): Promise<string[]> {
 
 describe('completion', () => {
   it.each([
-    [['inst'], ['instance']],
     [
       ['instance', ''],
       ['status', 'channel', 'skip', 'automatic', 'update', 'follow', 'cancel', 'history', 'rollback'],
     ],
     [['instance', 'channel', 'c'], ['canary']],
-    [
-      ['instance', 'update', '--t'],
-      ['--target', '--through', '--timeout'],
-    ],
     [['instance', 'update', '--timeout', ''], []],
-    [
-      ['help', 'instance', 'c'],
-      ['channel', 'cancel'],
-    ],
   ])('in bash offers for %j', async (words, expected) => {
     expect(await offered(words)).toEqual(expected);
   });

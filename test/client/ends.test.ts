@@ -3,7 +3,7 @@ import { endingOf } from '../../src/client/endings.ts';
 import { type Script, typicalRun } from '../../src/instance/testing/index.ts';
 import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
-import { parseLines, play, stayingIn, svc } from './rig.ts';
+import { play, stayingIn, svc } from './rig.ts';
 
 const why = {
   message: 'nothing was changed, v1.4.2 runs on',
@@ -103,23 +103,12 @@ describe.concurrent('an update that ends badly', () => {
     }
     expect(later.out).not.toContain('Updating');
   });
-
-  it('for programs: each event a line, and nothing else', async () => {
-    const { url } = await play(script);
-    const { out, err, exitCode } = await svc(url, 'instance update --json');
-    const events = parseLines(out);
-    expect(exitCode).toBe(4);
-    expect(new Set(events.map(({ event }) => event))).toEqual(new Set(['run', 'line']));
-    expect(events.at(-1)).toMatchObject({ event: 'run', data: { outcome: 'failed', code: 'pull-unknown' } });
-    expect(err).toMatch(/^✗ The update failed/);
-  });
 });
 
 describe.concurrent('Ctrl-C', () => {
   // `expect` of the test itself: a poll must know its test, and others run beside it.
   it.for([
     ['SIGINT', 130],
-    ['SIGTERM', 143],
     ['SIGHUP', 129],
   ] as const)('ends the following, not the update, as %s does', async ([signal, code], { expect }) => {
     let isFollowed = true;
@@ -135,18 +124,6 @@ describe.concurrent('Ctrl-C', () => {
     // By itself; who asks while svc is away gets no answer.
     await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);
     expect((await svc(url, 'instance follow')).exitCode).toBe(0);
-  });
-
-  it('says of one that waits that it starts by itself', async () => {
-    const job = { kind: 'backup', state: 'running', title: null, since: null, stuck: false } as const;
-    const { url } = await play({ jobs: [job, job] });
-    const said = await svc(url, 'instance update --when-idle', {
-      onOutput: (text, interrupt) => text.includes('Updating') && interrupt(),
-    });
-    expect(said.exitCode).toBe(130);
-    expect(said.out).toMatch(
-      /\nIt still waits for 2 jobs and starts by itself\. Stop it: svc instance cancel\.\n$/,
-    );
   });
 
   it('says nothing where nothing was begun', async () => {

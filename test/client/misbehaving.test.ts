@@ -98,7 +98,6 @@ describe.concurrent('the request for an update is refused', () => {
   it.each<[number, object, number, string]>([
     [400, { detail: 'there is no such release' }, 2, 'URL answered 400: There is no such release.\n'],
     [409, { detail: 'a conflict' }, 3, 'It cannot be updated now: A conflict.\n'],
-    [503, { detail: 'Not now.' }, 3, 'It cannot be updated now: Not now.\n'],
     [
       409,
       { detail: 'x', reason: { code: 'moon', message: 'the moon is full' } },
@@ -113,23 +112,6 @@ describe.concurrent('the request for an update is refused', () => {
     expect([exitCode, err.replaceAll(url, 'URL')]).toEqual([code, sentence]);
     expect(JSON.parse(out)).toMatchObject({ status, ...body });
     expect(asked.filter((one) => one.startsWith('POST'))).toHaveLength(1);
-  });
-
-  it('as somebody was faster: it says whose is on, and how to follow it', async () => {
-    const { url, updates } = await play({
-      runs: [typicalRun()],
-      intercept: async ({ method }) => {
-        if (method === 'POST') await updates.update({ target: 'v1.5.0', by: 'anna' });
-        return undefined;
-      },
-    });
-    const { out, exitCode } = await svc(url, 'instance update');
-    expect([exitCode, out]).toEqual([
-      3,
-      expect.stringMatching(
-        /^An update to v1\.5\.0 is on already, started by anna, \d+ s ago\.\nFollow it: svc instance follow\n$/,
-      ),
-    ]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,9 +6,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/client/commands.ts';
 import { createClient, type Trust } from '../../src/client/create-client.ts';
-import { typicalRun } from '../../src/instance/testing/index.ts';
 import { publisher } from '../provenance/sign.ts';
-import { play } from './rig.ts';
 import { bundled, proofOf, startRig } from './self-update/rig.ts';
 
 let directory = '';
@@ -71,39 +69,6 @@ describe("another product's client", () => {
     expect((await larder('update')).said).toContain('set LARDER_FEED to the address');
     const feed = await larder('update', { LARDER_FEED: 'http://127.0.0.1:1/releases' });
     expect(feed.said).toContain('that LARDER_FEED has its login');
-  });
-
-  it('has it in an update from its start to its end, and in a bad one', async () => {
-    const bad = typicalRun({ outcome: 'broken', code: 'broken' });
-    const script = { speed: 50, product: { name: 'larder' } };
-    const [one, two] = [await play(script), await play({ ...script, runs: [bad] })];
-    const env = { LARDER_URL: one.url, LARDER_TOKEN: 'anna' };
-    expect((await larder('instance status', env)).said).toMatch(
-      /^larder v1\.4\.2, stable\n(?:.*\n)*.*larder instance update/,
-    );
-    const good = await larder('instance update', env);
-    expect([good.exitCode, good.said]).toEqual([
-      0,
-      expect.stringContaining('Updating larder v1.4.2 → v1.5.0'),
-    ]);
-    expect(good.said).toMatch(/✓ larder v1\.5\.0 runs\./);
-    const broken = await larder('instance update', { LARDER_URL: two.url });
-    expect(broken.said).toContain('The update has left larder broken (broken)');
-    expect(broken.said).toContain('The whole log, on the machine: docker logs larder-updater');
-    for (const words of ['instance history', 'instance follow', 'instance cancel'])
-      await larder(words, { LARDER_URL: two.url });
-  });
-
-  it('reads the file that its log-in leaves, and no other', async () => {
-    const { url, asked } = await play();
-    await mkdir(join(directory, 'larder'), { recursive: true });
-    const file = join(directory, 'larder/config.json');
-    await writeFile(file, JSON.stringify({ url, token: 'x' }), { mode: 0o600 });
-    const { exitCode } = await larder('instance status', {
-      XDG_CONFIG_HOME: directory,
-      SVC_URL: 'http://127.0.0.1:1',
-    });
-    expect([exitCode, asked.length]).toEqual([0, 1]);
   });
 
   it('is replaced by the asset of its name, which somebody has signed whom it trusts', async () => {

@@ -49,13 +49,10 @@ export interface Said {
 
 export interface Typing {
   env?: Record<string, string>;
-  input?: string;
   /** Called with what it has said so far, at each piece. */
   onOutput?: (said: string, interrupt: (signal?: NodeJS.Signals) => unknown) => unknown;
   /** Ctrl-C, once this is resolved. */
   interruptAfter?: Promise<unknown>;
-  /** Instead of Ctrl-C. */
-  signal?: NodeJS.Signals;
 }
 
 /** The environment of a client: nothing of the tests' own but where programs are. */
@@ -73,7 +70,7 @@ export const clientCommand: readonly [string, ...string[]] = [process.execPath, 
 export async function svc(
   url: string,
   words: string,
-  { env = {}, input, onOutput, interruptAfter, signal = 'SIGINT' }: Typing = {},
+  { env = {}, onOutput, interruptAfter }: Typing = {},
 ): Promise<Said> {
   const [node, ...args] = clientCommand;
   const child = execa(node, [...args, ...words.split(' ').filter(Boolean)], {
@@ -81,10 +78,10 @@ export async function svc(
     extendEnv: false,
     reject: false,
     stripFinalNewline: false,
-    input: input ?? '',
+    input: '',
     timeout: 60_000,
   });
-  void interruptAfter?.then(() => child.kill(signal));
+  void interruptAfter?.then(() => child.kill('SIGINT'));
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (piece) => {

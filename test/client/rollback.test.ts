@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Script,
-  type ScriptedJob,
-  typicalRollback,
-  typicalRun,
-} from '../../src/instance/testing/index.ts';
+import { type Script, type ScriptedJob, typicalRollback } from '../../src/instance/testing/index.ts';
 import { runOf } from '../../src/wire/reader-shapes.ts';
 import type { RollbackOffer } from '../../src/wire/status.ts';
 import { parseLines, play, svc } from './rig.ts';
@@ -47,7 +42,6 @@ describe.concurrent('svc instance rollback', () => {
   });
 
   it.each<[Partial<RollbackOffer>, RegExp]>([
-    [{ seconds: null }, /The current data is saved first\.\n$/],
     [{ since: '2026-11-23T08:00:00.000Z' }, /^Everything since 2026-11-23 08:00 \(/m],
     [{ from: 'v1.5.0\u202e' }, /^Roll back from v1\.5\.0\\u202e to v1\.4\.2/m],
   ])('takes %j into account', async (change, form) => {
@@ -132,18 +126,6 @@ describe.concurrent('svc instance rollback', () => {
     expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
     expect(all).toMatch(/✓ svc v1\.4\.2 runs\./);
   });
-
-  it('ends as an update does', async () => {
-    const end = typicalRollback({ outcome: 'broken', code: 'data-not-restored' });
-    const { url } = await play({ ...after, rollbacks: [end] });
-    const said = await svc(url, 'instance rollback --yes');
-    expect([said.exitCode, said.out]).toEqual([
-      5,
-      expect.stringMatching(/✗ The rollback has left svc broken \(data-not-restored\): /),
-    ]);
-    const { out } = await svc(url, 'instance status');
-    expect(out).toMatch(/^Last time, \d+ s ago: The rollback /m);
-  });
 });
 
 describe.concurrent('a restore point', () => {
@@ -154,27 +136,21 @@ describe.concurrent('a restore point', () => {
     );
   });
 
-  it.each([
-    [12, 'for about 12 s (as last time)'],
-    [null, 'while the last changes are copied'],
-  ])('is announced before an update instead of a dump, with %j s', async (seconds, long) => {
-    const { url } = await play({
-      status: {
-        next: { version: 'v2.0.0', major: true },
-        restorePoint: { seconds },
-      },
-    });
-    const saved = `Data is saved first. If v2.0.0 fails, svc rolls back to v1.4.2 and restores the data. svc and its data services will be unavailable ${long}.`;
-    expect((await svc(url, 'instance status')).out).toContain(`\n${saved}\n`);
-    const { out, err } = await svc(url, 'instance update');
-    expect(out).toBe(`${saved}\n`);
-    expect(err).toContain('migrations only run forward. Go on?');
-    expect(err).not.toContain('dump');
-  });
-
-  it('is a phase of an update', async () => {
-    const { url } = await play({ speed: 20, runs: [typicalRun({ outcome: 'updated', point })] });
-    const { out } = await svc(url, 'instance update');
-    expect(out).toMatch(/\npulled, .*\nsaved, \d+ s\nreplaced, /);
-  });
+  it.each([[null, 'while the last changes are copied']])(
+    'is announced before an update instead of a dump, with %j s',
+    async (seconds, long) => {
+      const { url } = await play({
+        status: {
+          next: { version: 'v2.0.0', major: true },
+          restorePoint: { seconds },
+        },
+      });
+      const saved = `Data is saved first. If v2.0.0 fails, svc rolls back to v1.4.2 and restores the data. svc and its data services will be unavailable ${long}.`;
+      expect((await svc(url, 'instance status')).out).toContain(`\n${saved}\n`);
+      const { out, err } = await svc(url, 'instance update');
+      expect(out).toBe(`${saved}\n`);
+      expect(err).toContain('migrations only run forward. Go on?');
+      expect(err).not.toContain('dump');
+    },
+  );
 });

@@ -1,46 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Script,
-  type ScriptedJob,
-  type ScriptedStep,
-  typicalRun,
-} from '../../src/instance/testing/index.ts';
+import type { Script, ScriptedJob } from '../../src/instance/testing/index.ts';
 import { phaseWords } from '../../src/wire/codes.ts';
 import { play } from './rig.ts';
 import { sit } from './terminal.ts';
-
-/** With a dump before it, and bytes in its pull; what is looked for on the screen lasts until it was there. */
-function storyFor(seen: (text: string) => boolean): Script {
-  const { steps, end } = typicalRun();
-  const said = steps.flatMap((step): ScriptedStep[] => {
-    if (step.state !== 'pull')
-      return [
-        {
-          ...step,
-          says: [step.state],
-          lasts: () => step.state === 'recreate' && !seen('svc is unavail'),
-        },
-      ];
-    const says = { message: '51 of 120 MB', percent: 42 };
-    return [
-      { ...step, says: [says], lasts: () => !seen('42 %') },
-      { ...step, says: [{ message: '120 MB', percent: 100 }] },
-    ];
-  });
-  const dump: ScriptedStep = {
-    state: 'preparing',
-    seconds: 3,
-    says: ['pg_dump'],
-    lasts: () => !seen('pg_dump'),
-  };
-  return { speed: 20, runs: [{ steps: [dump, ...said], end }], status: { buildServers: [buildServer] } };
-}
-const buildServer = {
-  name: 'build-1',
-  version: 'v1.4.2',
-  behind: true,
-  command: 'apt upgrade svc-worker',
-};
 
 const job = (kind: ScriptedJob['kind'], title: string, more: Partial<ScriptedJob> = {}): ScriptedJob => ({
   kind,
@@ -52,40 +14,6 @@ const job = (kind: ScriptedJob['kind'], title: string, more: Partial<ScriptedJob
 });
 
 describe.concurrent('on a terminal', () => {
-  it.each([80, 40])('of %d columns an update is a list that fills in', async (columns) => {
-    let shown = '';
-    const { url } = await play(storyFor((text) => shown.includes(text)));
-    const onScreen = (screen: string) => (shown += screen);
-    const { screens, all, raw, exitCode } = await sit(url, 'instance update', { columns, onScreen });
-    expect(exitCode, all).toBe(0);
-    const text = columns === 80 ? 20 : 16;
-    const row = (word: string, said: string, time: string) =>
-      `${word.padEnd(15)}${said.padEnd(text)}${time.padStart(8)}`;
-    const timeless = (screen: string) => screen.replace(/\d+ s$/gm, (time) => 'N s'.padStart(time.length));
-    const plain = screens.map(timeless);
-    const list = (...rows: string[]) => ['Updating svc v1.4.2 → v1.5.0', ...rows].join('\n');
-    const prepared = row('✓ prepared', 'pg_dump', 'N s');
-    const checked = row('✓ checked', '', 'N s');
-    const pulled = row('✓ pulled', '120 MB', 'N s');
-    const pulling = columns === 80 ? '42 % 51 of 120 MB' : '42 % 51 of 120…';
-    const unavailable = columns === 80 ? 'svc is unavailable' : 'svc is unavaila…';
-    for (const screen of [
-      list(row('● preparing', 'pg_dump', 'N s'), '  checking', '  pulling', '  replacing', '  verifying'),
-      list(prepared, checked, row('● pulling', pulling, 'N s'), '  replacing', '  verifying'),
-      list(prepared, checked, pulled, row('● replacing', unavailable, 'N s'), '  verifying'),
-    ]) {
-      expect(plain).toContain(screen);
-    }
-    // What is left on the screen is the whole story, once.
-    const lines = all.split('\n');
-    const replaced = [prepared, checked, pulled, row('✓ replaced', '', 'N s'), row('✓ verified', '', 'N s')];
-    expect(timeless(lines.slice(0, 6).join('\n'))).toBe(list(...replaced));
-    expect(lines[6]).toMatch(/^✓ svc v1\.5\.0 runs\. \d+ s, away for 2 s$/);
-    expect(lines[7]).toBe('1 build server stays behind:');
-    expect(raw).toContain('\x1b[32m✓\x1b[0m svc v1.5.0 runs.');
-    for (const screen of screens) expect(screen.match(/Updating/g)).toHaveLength(1);
-  });
-
   it('one that waits says what for, and Ctrl-C what goes on', async () => {
     let isSeen = false;
     const deployment = {

@@ -186,13 +186,20 @@ describe.concurrent('an update', () => {
   it('of which the request got lost is not asked for again, and the person is told', async ({ expect }) => {
     await visit(browser, standing, {}, async ({ page, server }) => {
       let posts = 0;
+      const { promise: asked, resolve: lose } = Promise.withResolvers<void>();
       await page.route('**/api/v1/instance/update', (route) => {
         if (route.request().method() !== 'POST') return route.continue();
         posts += 1;
-        return route.abort();
+        return asked.then(() => route.abort());
       });
       await button(page, 'Update to v1.5.0').click();
-      await button(page, 'Update now').click();
+      await button(page, 'Update now').dblclick();
+      // The request is still under way when the dialog opens again.
+      await page.keyboard.press('Escape');
+      await button(page, 'Update to v1.5.0').click();
+      await heading(page, 'Asking svc to start…').waitFor();
+      expect(await button(page, 'Update now').count()).toBe(0);
+      lose();
       await heading(page, 'The update was not started').waitFor();
       await dialog(page).getByText('nothing was begun').first().waitFor();
       expect([posts, server.asked.filter(({ method }) => method === 'POST')]).toEqual([1, []]);

@@ -74,20 +74,6 @@ describe('ten minutes', () => {
     expect(log).toEqual([]);
   });
 
-  it('begin anew with a check in between, and only once however often it is started', async () => {
-    feed.start();
-    feed.start();
-    await ended(1);
-    feed.start();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(forge.seen).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(8 * minute);
-    await feed.check();
-    await ended(2);
-    expect(await nextCheck()).toBeGreaterThanOrEqual(9 * minute);
-    expect(forge.seen).toHaveLength(3);
-  });
-
   it('end when it is closed, and do not begin without a start', async () => {
     await feed.check();
     await vi.advanceTimersByTimeAsync(60 * minute);
@@ -97,18 +83,6 @@ describe('ten minutes', () => {
     feed.close();
     await vi.advanceTimersByTimeAsync(60 * minute);
     expect(forge.seen).toHaveLength(2);
-  });
-
-  it('keep no process alive', async () => {
-    vi.useRealTimers();
-    timers = vi.spyOn(globalThis, 'setTimeout');
-    feed.start();
-    await ended(1);
-    const ours = timers.mock.results.filter((_, i) =>
-      [10_000, pauses()[0]].includes(timers.mock.calls[i]?.[1]),
-    );
-    expect(ours.length).toBeGreaterThanOrEqual(2);
-    expect(ours.filter(({ value }) => value.hasRef())).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
 import { newestOn } from '../../src/release/channel.ts';
-import { type Api, type Forge, json, startForge, text } from './forge.ts';
+import { type Api, type Forge, json, startForge } from './forge.ts';
 
 let forge: Forge;
 let feed: Feed | undefined;
@@ -50,19 +50,6 @@ describe('what a feed reads', () => {
     });
     // A forge is asked for its latest release by itself, too; GitLab leads from there to another address.
     expect(forge.seen).toHaveLength({ gitHub: 2, gitea: 2, gitLab: 3, static: 1 }[api]);
-  });
-
-  it('sends the headers of the host, which beat its own', async () => {
-    forge.publish('v1.5.0');
-    await feedOf(forge.address('gitHub'), {
-      Authorization: 'Bearer token',
-      Accept: 'application/vnd.github+json',
-    }).check();
-    expect(forge.seen[0]?.headers).toMatchObject({
-      authorization: 'Bearer token',
-      accept: 'application/vnd.github+json',
-      'user-agent': 'svc-updater',
-    });
   });
 
   it('sends a login of the address as one', async () => {
@@ -144,15 +131,6 @@ describe('what has not changed', () => {
     expect(newestOn('stable', reading.releases)?.version).toBe('v1.6.0');
     reading.close();
   });
-
-  it('is asked for by its ETag rather than by a date', async () => {
-    forge.next(json(200, [], { etag: '"one"', 'last-modified': 'Fri, 20 Nov 2026 08:30:00 GMT' }));
-    forge.next(text(304, ''));
-    const reading = feedOf(forge.origin);
-    for (let i = 0; i < 2; i++) await reading.check();
-    expect(forge.seen[1]?.headers).toMatchObject({ 'if-none-match': '"one"' });
-    expect(forge.seen[1]?.headers).not.toHaveProperty('if-modified-since');
-  });
 });
 
 describe('check', () => {
@@ -163,16 +141,5 @@ describe('check', () => {
     expect(forge.seen).toHaveLength(1);
     await reading.check();
     expect(forge.seen).toHaveLength(2);
-  });
-
-  it('does nothing once closed', async () => {
-    forge.publish('v1.5.0');
-    const reading = feedOf(forge.address('gitHub'));
-    reading.close();
-    await reading.check();
-    reading.start();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(forge.seen).toEqual([]);
-    expect(reading.checkedAt).toBeNull();
   });
 });

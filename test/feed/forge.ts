@@ -119,7 +119,6 @@ export async function startForge() {
   let published: readonly Published[] = [];
   let most: number | null = null;
   let rootUrl: string | null = null;
-  let linked = true;
   const seen: Seen[] = [];
   const replies: Reply[] = [];
 
@@ -171,7 +170,7 @@ export async function startForge() {
       ...(page < last ? [link(page + 1, 'next'), link(last, 'last')] : []),
       ...(page > 1 ? [link(1, 'first')] : []),
     ];
-    if (links.length > 0 && linked) response.setHeader('link', links.join(', '));
+    if (links.length > 0) response.setHeader('link', links.join(', '));
     if (api === apis.gitLab) response.setHeader('x-next-page', page < last ? String(page + 1) : '');
     conditional(request, response, { body, etag: api.etag });
   }
@@ -224,11 +223,10 @@ export async function startForge() {
     host(path: string, reply: Reply) {
       files.set(path, reply);
     },
-    /** As its operator has set it up: the most releases to a page, its own address in links, whether there are any. */
-    configure(settings: { most?: number; rootUrl?: string; links?: boolean }) {
+    /** As its operator has set it up: the most releases to a page, its own address in links. */
+    configure(settings: { most?: number; rootUrl?: string }) {
       most = settings.most ?? null;
       rootUrl = settings.rootUrl ?? null;
-      linked = settings.links ?? true;
     },
     /** What the next requests get, in this order, instead of the releases. */
     next(...some: readonly Reply[]) {

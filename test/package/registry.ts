@@ -14,7 +14,6 @@ interface Published {
 export async function startRegistry() {
   const packages = new Map<string, Published>();
   const archives = new Map<string, Buffer>();
-  const requests: string[] = [];
 
   const publish = async (request: IncomingMessage) => {
     const { _attachments = {}, ...rest } = (await json(request)) as Published;
@@ -30,7 +29,6 @@ export async function startRegistry() {
 
   const server = createServer(async (request, response) => {
     const path = decodeURIComponent(request.url ?? '');
-    requests.push(`${request.method} ${path}`);
     if (request.method === 'PUT') await publish(request);
     const found = archives.get(path) ?? JSON.stringify(packages.get(path.slice(1)));
     response.statusCode = request.method === 'PUT' ? 201 : found === undefined ? 404 : 200;
@@ -39,5 +37,5 @@ export async function startRegistry() {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const address = `http://127.0.0.1:${port}`;
-  return { address, packages, requests, close: () => server.close() };
+  return { address, packages, close: () => server.close() };
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -6,7 +6,6 @@ import { checkRelease } from '../../scripts/lib/release/check-release.ts';
 import { readLayout } from '../../scripts/lib/release/layout.ts';
 import { makeRelease, type Recipe } from '../../scripts/lib/release/make-release.ts';
 import { publisher } from '../../scripts/lib/release/sign.ts';
-import { openArchive } from '../../src/provenance/release-archive.ts';
 import { assemble, type Image, layer, sha256 } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 
@@ -69,10 +68,6 @@ async function prepared(images: Record<string, Image> = { 'v1.5.0': imageFor(bot
 
 const sign = (file: Buffer) => anna.sign(file);
 const trust = { keys: [anna.key] };
-const allOf = async (folder: string) => {
-  const names = (await readdir(folder)).sort();
-  return Promise.all(names.map(async (name) => [name, sha256(await readFile(join(folder, name)))] as const));
-};
 
 test('a release says of its images and files what is so, and is checked as its reader would', async () => {
   const { assets, recipe, layout } = await prepared();
@@ -99,50 +94,6 @@ test('a release says of its images and files what is so, and is checked as its r
   expect(String(await readFile(join(assets, 'release.json')))).toMatch(/^\{\n {2}"channel": "stable",\n/);
 });
 
-test('an archive has the images of its platform whole, and of no other', async () => {
-  const { assets, recipe, layout } = await prepared();
-  await makeRelease(recipe, assets, sign, { archives: true });
-  const { root, platforms } = await readLayout(layout);
-  const archive = await openArchive(join(assets, 'svc-v1.5.0-linux-arm64.tar'));
-  onTestFinished(() => archive.close());
-  const own = platforms['linux/arm64'];
-  const parts = [root, own?.manifest, own?.config, ...(own?.layers ?? [])];
-  const blobs = parts.map((part) => `blobs/${part?.digest.replace(':', '/')}`);
-  const head = [
-    'release.json',
-    'release.json.sigstore.json',
-    'files/compose.yaml',
-    'oci-layout',
-    'index.json',
-  ];
-  expect([...archive.entries.keys()]).toEqual([...head, ...blobs.sort()]);
-  expect(JSON.parse(String(await archive.read('index.json', 10_000)))).toMatchObject({
-    manifests: [
-      {
-        digest: root.digest,
-        annotations: {
-          'io.containerd.image.name': 'ghcr.io/acme/svc:v1.5.0',
-          'org.opencontainers.image.ref.name': 'v1.5.0',
-        },
-      },
-    ],
-  });
-});
-
-test('the same content gives the same bytes, whenever and wherever it lies, and again', async () => {
-  const [one, other] = [await prepared(), await prepared()];
-  // Somebody's signature, so that it is the same one.
-  const bundle = anna.sign(Buffer.from('x'));
-  await utimes(join(other.assets, 'compose.yaml'), 1, 1);
-  const { requires, product, ...rest } = other.recipe;
-  for (const { assets, recipe } of [one, { ...other, recipe: { requires, product, ...rest } }])
-    await makeRelease(recipe, assets, () => bundle, { archives: true });
-  expect(await allOf(other.assets)).toEqual(await allOf(one.assets));
-  const before = await allOf(one.assets);
-  await makeRelease(one.recipe, one.assets, () => bundle, { archives: true });
-  expect(await allOf(one.assets)).toEqual(before);
-});
-
 const at = (assets: string, name: string) => join(assets, name);
 const amd64 = 'svc-v1.5.0-linux-amd64.tar';
 /** Whoever changes a file changes its sum, too. */
@@ -166,16 +117,6 @@ test.for<[what: string, change: (assets: string) => Promise<unknown>, says: stri
     'the sums',
     (assets) => writeFile(at(assets, 'SHA256SUMS'), `${'0'.repeat(64)}  svc.mjs\n`),
     'svc.mjs: FAILED',
-  ],
-  [
-    'an archive that has what another release says',
-    (assets) => changed(assets, amd64, (bytes) => bytes.write('2027', bytes.indexOf('2026'))),
-    'amd64.tar: it is of another release',
-  ],
-  [
-    'an archive with another file',
-    (assets) => changed(assets, amd64, (bytes) => bytes.write('sErvices', bytes.indexOf('services: {}'))),
-    'files/compose.yaml in it is not what was signed',
   ],
   [
     'an archive of another platform under this name',

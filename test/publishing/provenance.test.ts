@@ -50,7 +50,3 @@ test('it is told of which commit and bases a release was made, and where', async
     },
   });
 });
-
-test.each(['', 'CLI_IMAGE=docker:29-cli\n'])('bases that are not told make none: %j', async (bases) => {
-  expect((await provenanceOf(bases, {})).stderr).toContain('is no NAME=REFERENCE@DIGEST');
-});

@@ -109,7 +109,6 @@ describe('scripts/publish', () => {
 
   it.each([
     ['by hand', { GITHUB_REF_TYPE: '' }, 'this is for the workflow of the tag v1.5.0'],
-    ['of a branch', { GITHUB_REF_TYPE: 'branch' }, 'this is for the workflow of the tag v1.5.0'],
     ['of another tag', { GITHUB_REF_NAME: 'v1.5.1' }, 'which package.json names'],
   ])('does nothing %s', async (_, env, why) => {
     const { exitCode, stderr } = await publish(env);

@@ -58,12 +58,3 @@ test('what is in an image is told: what was bundled, its packages, its programs,
   ]);
   expect(components.at(-1)).toMatchObject({ hashes: [{ content: '00' }] });
 });
-
-test.each([
-  ['yaml 9.9.9 (ISC)\n', [programs, node], 'npm sbom does not tell of yaml 9.9.9'],
-  ['', [programs, node], 'npm sbom does not tell of anything'],
-  ['yaml 2.9.1 (ISC)\n', [node], 'the image for arm64 does not tell of its docker'],
-  ['yaml 2.9.1 (ISC)\n', [programs], 'the image for arm64 does not tell of its node'],
-])('what cannot be told is no empty list: %j', async (licenses, files, says) => {
-  expect((await sbomOf(licenses, files)).stderr).toContain(says);
-});

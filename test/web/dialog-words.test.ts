@@ -5,13 +5,11 @@ import type { Action } from '../../src/web/model/page-state.ts';
 import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
 import { contentOf } from '../../src/web/views/content.ts';
 import { pastNode } from '../../src/web/views/past.ts';
-import type { JobInTheWay, Run, Status } from '../../src/wire/status.ts';
+import type { JobInTheWay, Run } from '../../src/wire/status.ts';
 import {
-  automaticOf,
   begin,
   endedRun,
   halfway,
-  loggedOut,
   nothing,
   onTheWay,
   page,
@@ -34,16 +32,6 @@ const begun = Date.parse(begin);
 const minute = 60_000;
 const ago = (milliseconds: number): string => new Date(begun - milliseconds).toISOString();
 const days = (count: number): number => count * 1440 * minute;
-const next = (change: Partial<NonNullable<Status['next']>>): Partial<Status> => ({
-  next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: [], ...change },
-});
-const published = (version: string, notes: string | null = null) => ({
-  version,
-  url: null,
-  notes,
-  publishedAt: ago(days(3)),
-});
-const toV2: Partial<Status> = { latest: published('v2.0.0'), ...next({ version: 'v2.0.0', major: true }) };
 const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', away: 2 })] };
 const offer = 'Update now | Skip this version';
 const afterBadEnd = 'Try again | Copy report | Close';
@@ -111,108 +99,10 @@ it.each<
     'Check again',
   ],
   [
-    'a feed that cannot be read',
-    [
-      status({
-        next: null,
-        feedError: { message: 'the feed answered 503', nextCheckAt: ago(-7.5 * minute) },
-      }),
-    ],
-    ['v1.4.2 runs', /The last check failed The feed answered 503\. Next try in 7 min( \d+ s)?\./],
-    'Check again',
-  ],
-  [
-    'a release with its notes',
-    [
-      status({
-        latest: published('v1.5.0'),
-        releases: [published('v1.5.0', 'Shows the **queue position**')],
-      }),
-      past,
-    ],
-    [
-      'v1.5.0 is available',
-      'You run v1.4.2 · stable · published 3 days ago',
-      'v1.5.0 Shows the queue position',
-      'svc will be away for about 2 s, as the last time. Jobs that come meanwhile wait and run afterwards.',
-    ],
-    offer,
-  ],
-  [
-    'a major version',
-    [status(toV2)],
-    [
-      'v2.0.0 is available',
-      'A new major version; migrations only run forward',
-      'Take a database dump first. How to take one',
-    ],
-    offer,
-  ],
-  [
-    'a major version before which the platform makes a dump',
-    [status({ ...toV2, preparation: 'A dump is taken first: pg_dump to backups/' })],
-    ['v2.0.0 is available', 'migrations only run forward', 'A dump is taken first: pg_dump to backups/.'],
-    offer,
-  ],
-  [
-    'a release that has to come first',
-    [status({ latest: published('v3.0.0'), ...next({ version: 'v2.8.0', major: true }) })],
-    ['v3.0.0 is available', 'v3.0.0 needs v2.8.0 first'],
-    'Update to v2.8.0',
-  ],
-  [
-    'a release that is skipped',
-    [status({ skipped: { version: 'v1.5.0', since: ago(days(3)) } })],
-    ['v1.5.0 is available', 'You skip v1.5.0, since 3 days.'],
-    'Offer again',
-  ],
-  [
-    'a release that is downloaded',
-    [status({ ...next({ ready: true, seconds: 10 }), ahead: { state: 'ready', percent: null } }), past],
-    ['v1.5.0 is available', 'Downloaded. It takes about 10 s, svc is away for 2 of them.'],
-    offer,
-  ],
-  [
-    'a release that is being downloaded',
-    [status({ ...next({ ready: false, seconds: 70 }), ahead: { state: 'fetching', percent: 42 } })],
-    ['v1.5.0 is available', 'Being downloaded, 42 %. You need not wait for it. It takes about'],
-    offer,
-  ],
-  [
     'that data is saved first',
     [status({ restorePoint: { seconds: 12 } })],
     ['v1.5.0 is available', savedFirst('v1.5.0'), allUnavailable],
     offer,
-  ],
-  [
-    'that data is saved first, before a major version and for the first time',
-    [status({ ...toV2, restorePoint: { seconds: null } })],
-    [
-      'v2.0.0 is available',
-      `migrations only run forward ${savedFirst('v2.0.0')}`,
-      'svc and its data services will be unavailable while the last changes are copied.',
-    ],
-    offer,
-  ],
-  [
-    'what starts by itself',
-    [status({ automatic: automaticOf({ nextAt: begin }) })],
-    ['v1.5.0 is available', 'It updates to v1.5.0 by itself as soon as nothing is in the way.'],
-    offer,
-  ],
-  [
-    'why nothing starts by itself',
-    [
-      status({
-        next: null,
-        automatic: automaticOf({
-          nextAt: null,
-          keptBack: { code: 'paused', message: 'the update to v1.4.2 ended badly' },
-        }),
-      }),
-    ],
-    ['v1.4.2 runs', 'It does not update by itself: the update to v1.4.2 ended badly.'],
-    'Check again',
   ],
   [
     'a path',
@@ -224,26 +114,6 @@ it.each<
       'migrations only run forward',
     ],
     'Update to v2.0.0 | Skip this version',
-  ],
-  ['a start that is not answered yet', [status(), pressed], ['Asking svc to start…', 'v1.5.0'], ''],
-  [
-    'a start that was refused',
-    [
-      status(),
-      pressed,
-      {
-        kind: 'not-started',
-        problem: { status: 503, title: 'Service Unavailable', detail: 'The job queue does not answer' },
-      },
-    ],
-    ['The update was not started', 'The job queue does not answer. Service Unavailable · status 503'],
-    'Check again',
-  ],
-  [
-    'a start whose answer was lost',
-    [status(), pressed, { kind: 'not-started', problem: null }],
-    ['The update was not started', 'The answer was lost on the way, and nothing was begun.'],
-    'Check again',
   ],
   [
     'jobs in the way',
@@ -263,20 +133,6 @@ it.each<
     ['3 jobs are in the way', 'This cuts short: deployment web to production backup nightly'],
     'Back | Cut short and update',
     { local: { isConfirming: true } },
-  ],
-  [
-    'the update of another instance',
-    [
-      status({
-        reason: {
-          code: 'update-running',
-          message: 'an update of the project acme-staging is running',
-          since: ago(4 * minute),
-        },
-      }),
-    ],
-    ['Another update is on', '4 min ago', 'An update of the project acme-staging is running.'],
-    'Check again',
   ],
   [
     'that no update is possible here',
@@ -318,12 +174,6 @@ it.each<
     'Cancel',
   ],
   [
-    'a cancel that was asked for',
-    [status(), on('pull', { cancelAskedBy: 'ben' })],
-    ['v1.4.2 → v1.5.0', 'Asked to stop by ben; it may be too late.'],
-    '',
-  ],
-  [
     'that it is too late to cancel',
     [status(), on('recreate')],
     ['v1.4.2 → v1.5.0', 'Replacing', 'The update can no longer be cancelled.'],
@@ -342,12 +192,6 @@ it.each<
     '',
   ],
   [
-    'the first update of a path',
-    [status(onTheWay), on('pull', { path })],
-    ['v1.4.2 → v1.5.0', '1 of 2 · Started by anna', 'v1.5.0 v2.0.0'],
-    'Cancel',
-  ],
-  [
     'a path that waits for the platform',
     [halfway()],
     [
@@ -360,12 +204,6 @@ it.each<
     { now: 61_000 },
   ],
   [
-    'a path that goes on in a moment',
-    [halfway({ between: { to: 'v2.0.0', says: null, since: begin, until: begin } })],
-    ['v1.5.0 runs', 'v2.0.0 begins in a moment.'],
-    'Cancel',
-  ],
-  [
     'an absence',
     [status(onTheWay), on('recreate', { path }), nothing],
     [
@@ -374,12 +212,6 @@ it.each<
       '1 of 2 · v1.4.2 → v1.5.0',
       'The update can no longer be cancelled.',
     ],
-    '',
-  ],
-  [
-    'an absence while data is copied',
-    [status(), on('save'), nothing],
-    ['svc is restarting…', 'This page continues automatically. New jobs stay queued.'],
     '',
   ],
   [
@@ -397,12 +229,6 @@ it.each<
     { now: 15_000 },
   ],
   [
-    'a page that is logged out',
-    [status(), on('pull'), loggedOut],
-    ['You are logged out', 'The update goes on; log in to see it.'],
-    'Reload',
-  ],
-  [
     'another page in the place of svc',
     [status(), on('pull'), page(200), page(200)],
     ['Another page answers at this address, perhaps a log-in'],
@@ -413,12 +239,6 @@ it.each<
     'a server that knows nothing of the run',
     [status(), on('recreate'), { kind: 'run-unknown' }],
     [/^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/, 'docker logs svc-updater'],
-    'Close',
-  ],
-  [
-    'a restore point that is being checked',
-    [status(), rollback({ kind: 'asking', to: 'v1.4.1', since: 2000 })],
-    ['Checking the restore point…', 'The data saved with v1.4.1 is checked first. · 0:00'],
     'Close',
   ],
   [
@@ -461,18 +281,6 @@ it.each<
     'Check again | Close',
   ],
   [
-    'a rollback',
-    [status(), on('inspect', back)],
-    ['v1.4.2 → v1.4.1', 'Checking', 'The rollback can no longer be cancelled.'],
-    '',
-  ],
-  [
-    'a rollback that failed',
-    [ended('failed', { ...back, code: 'save-failed', cause: 'db was started twice' })],
-    ['Rollback failed', 'Db was started twice. save-failed'],
-    afterBadEnd,
-  ],
-  [
     'a good end',
     [
       status({
@@ -486,23 +294,6 @@ it.each<
     ],
     ['v1.5.0 runs', 'build-2 runs v1.4.0', 'the worker has no health check'],
     'Reload now',
-  ],
-  [
-    'that the tag lags behind',
-    [
-      status(),
-      on('verify'),
-      run(endedRun('updated')),
-      status({ version: 'v1.4.9', run: endedRun('updated') }),
-    ],
-    ['v1.4.9 runs', '“latest” does not lead to v1.5.0 yet.'],
-    'Reload now',
-  ],
-  [
-    'that nothing had to change',
-    [ended('unchanged', { message: 'app and worker run v1.5.0 already' })],
-    ['Nothing had to change', 'App and worker run v1.5.0 already.', 'v1.4.2 answers now.'],
-    'Close',
   ],
   [
     'a failure with its cause, code and advice',
@@ -540,27 +331,9 @@ it.each<
     afterBadEnd,
   ],
   [
-    'a refusal with its warnings',
-    [ended('refused', { message: 'no space left', warnings: ['the first', 'the second'] })],
-    ['The update was refused', 'No space left.', '2 warnings the first the second'],
-    afterBadEnd,
-  ],
-  [
-    'a cancelled update',
-    [ended('cancelled')],
-    ['Cancelled', 'v1.4.2 runs on; everything is as it was.'],
-    'Close',
-  ],
-  [
     'a new version that is not well',
     [ended('broken', { code: 'broken', message: 'its migrations may have run' })],
     ['v1.5.0 has started and is not well', 'Its migrations may have run.', 'v1.4.2 answers now.'],
-    'Check it again | Copy report | Close',
-  ],
-  [
-    'an update that crashed',
-    [ended('crashed', { message: 'the updater was removed' })],
-    ['The update was cut off', 'The updater was removed.'],
     'Check it again | Copy report | Close',
   ],
   [
@@ -589,6 +362,19 @@ it('a dialog is titled by what is on', () => {
   expect(titleOf(status(), offered)).toBe('Roll back svc');
   expect(titleOf(status(), on('inspect', back))).toBe('Rolling back svc');
   expect(titleOf(status(), on('recreate', back), nothing)).toBe('Rolling back svc');
+});
+
+it('a dialog has no button for a start or a rollback while one is not answered yet', () => {
+  const point = { at: savedAt, version: 'v1.4.1', bytes: 1, seconds: 9 };
+  const history: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', point })] };
+  const buttonsAfter = (...told: Action[]) => {
+    const state = stateAfter(status(), history, ...told);
+    const { body, actions = [] } = contentOf(dialogView(state, 0, new Set()), contextOf({}));
+    return found('button', [body, actions, pastNode(state, contextOf({}))]).map(textOf);
+  };
+  expect(buttonsAfter()).toEqual(['Update now', 'Skip this version', 'Roll back to v1.4.1…']);
+  expect(buttonsAfter(pressed, status())).toEqual([]);
+  expect(buttonsAfter(pressed, { kind: 'closed' })).toEqual([]);
 });
 
 const ignore = () => {};

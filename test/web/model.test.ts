@@ -5,7 +5,6 @@ import { lineText, reportText } from '../../src/web/model/report.ts';
 import { type Situation, schedule } from '../../src/web/model/schedule.ts';
 import { DismissedRuns, leaveHandover, takeHandover } from '../../src/web/model/storage.ts';
 import { codeText, setTexts, texts } from '../../src/web/texts.ts';
-import { phaseRows } from '../../src/wire/phase-rows.ts';
 import { endedRun } from './state.ts';
 
 describe('requests', () => {
@@ -26,9 +25,7 @@ describe('requests', () => {
     [{ isDue: true }, 0, null],
     [{ isAsking: true, isDue: true }, null, null],
     [{ isDialogOpen: true }, 6_000, null],
-    [{ hasAnswer: false }, 6_000, null],
     [{ openRun: 'a' }, 6_000, null],
-    [{ openRun: '' }, 6_000, null],
     [{ openRun: '', isDialogOpen: true }, 6_000, null],
     [{ openRun: 'a', isDialogOpen: true }, null, 'a'],
     [{ openRun: 'a', isDialogOpen: true, isDue: true }, 0, 'a'],
@@ -54,8 +51,6 @@ describe('time', () => {
 
   it.each<[number, [string, number][], string]>([
     [0, [['second', 0]], '0:00'],
-    [59_999, [['second', 59]], '0:59'],
-    [60_000, [['minute', 1]], '1:00'],
     [
       64_000,
       [
@@ -64,9 +59,7 @@ describe('time', () => {
       ],
       '1:04',
     ],
-    [605_000, [['minute', 10]], '10:05'],
     [3_600_000, [['hour', 1]], '1:00:00'],
-    [47 * 3_600_000, [['hour', 47]], '47:00:00'],
     [48 * 3_600_000, [['day', 2]], '48:00:00'],
   ])('%d ms', (time, units, clock) => {
     expect(inUnits(time)).toEqual(units);
@@ -106,13 +99,6 @@ describe('what a browser keeps', () => {
     expect(() => leaveHandover(noShelf, { run: 'a', queued: 1 })).not.toThrow();
     expect(takeHandover(noShelf)).toBeNull();
   });
-
-  it('is told once to the page that comes after', () => {
-    const kept = shelf();
-    leaveHandover(() => kept, { run: 'a', queued: 3 });
-    expect(takeHandover(() => kept)).toEqual({ run: 'a', queued: 3 });
-    expect(takeHandover(() => kept)).toBeNull();
-  });
 });
 
 describe('a report', () => {
@@ -138,25 +124,13 @@ describe('a report', () => {
   it.each([
     [{ time: 't', level: 'warn', phase: 'pull', message: 'slow' }, 't WARN pull slow'],
     [{ message: 'bare' }, 'bare'],
-    [{ level: 3 }, null],
     [null, null],
-    ['text', null],
   ])('has a line of %j', (line, text) => {
     expect(lineText(line)).toBe(text);
   });
 });
 
 describe('texts', () => {
-  it('have a word for each phase', () => {
-    const { phases, toDo } = texts();
-    expect(Object.keys(phases)).toEqual([
-      'waiting',
-      ...phaseRows.flatMap(({ doing, done }) => [doing, done]),
-    ]);
-    // Nothing is to be done any more of a phase that is over.
-    expect(Object.keys(toDo)).toEqual(['waiting', ...phaseRows.map(({ doing }) => doing)]);
-  });
-
   it('of a code that nobody knows are the server’s', () => {
     expect(codeText({ a: 'A' }, 'a', 'said')).toBe('A');
     expect(codeText({ a: (said) => `A: ${said}` }, 'a', 'said')).toBe('A: said');

@@ -30,8 +30,6 @@ describe('a notice', () => {
       admin,
       { isButton: false, pill: null },
     ],
-    ['to nobody else what an admin gets', [status()], anybody, { isButton: false, pill: null }],
-    ['to admins a button', [status(calm)], admin, { isButton: true, pill: null }],
     ['what is newer', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
     ['where a path leads', [status(onTheWay)], admin, { pill: { kind: 'available', to: 'v2.0.0' } }],
     [
@@ -46,25 +44,6 @@ describe('a notice', () => {
       admin,
       { pill: { kind: 'failed', isRollback: false } },
     ],
-    [
-      'a rollback that failed',
-      [status({ run: endedRun('failed', { kind: 'rollback' }) })],
-      admin,
-      { pill: { kind: 'failed', isRollback: true } },
-    ],
-    [
-      'a rollback',
-      [status(), run(runOf({ kind: 'rollback' }))],
-      admin,
-      { pill: { kind: 'updating', isRollback: true } },
-    ],
-    [
-      'no bad end that was closed',
-      [status({ run: endedRun('failed') })],
-      { ...admin, dismissed: new Set(['run1']) },
-      { pill: { kind: 'available', to: 'v1.5.0' } },
-    ],
-    ['no end that is not bad', [status({ ...calm, run: endedRun('cancelled') })], admin, { pill: null }],
     [
       'an update to users',
       [user(true)],
@@ -84,33 +63,13 @@ describe('a notice', () => {
       { pill: { kind: 'updating', place, percent: 42 } },
     ],
     ['the same between two of its updates', [halfway()], newPage, { pill: { kind: 'updating', place } }],
-    [
-      'no old page between them',
-      [status(), halfway(), halfway()],
-      admin,
-      { pill: { kind: 'updating', percent: null } },
-    ],
     ['an update by itself', [status(after)], newPage, { pill: null, news: itself }],
-    ['none that was closed', [status(after)], { ...newPage, dismissed: new Set(['run1']) }, { news: null }],
     ['none to an old page', [status(after)], admin, { news: null }],
-    ['none to anybody', [status(after)], { ...newPage, isAdmin: false }, { news: null }],
-    [
-      'none that somebody has asked for',
-      [status({ ...after, run: endedRun('updated') })],
-      newPage,
-      { news: null },
-    ],
     [
       'no end of one that has changed nothing',
       [status({ ...calm, run: endedRun('refused', { by: 'automatic' }) })],
       admin,
       { pill: null, news: null },
-    ],
-    [
-      'a bad end of one',
-      [status({ ...calm, run: endedRun('failed', { by: 'automatic' }) })],
-      admin,
-      { pill: { kind: 'failed' }, news: null },
     ],
     [
       'an old page',
@@ -123,12 +82,6 @@ describe('a notice', () => {
       'no old page under a dialog',
       [user(false, 'v1.5.0'), user(false, 'v1.5.0')],
       { ...anybody, isDialogOpen: true },
-      { pill: null },
-    ],
-    [
-      'no old page by another spelling',
-      [user(), user()],
-      { ...anybody, pageVersion: '1.4.2' },
       { pill: null },
     ],
   ])('shows %s', (_, told, surroundings, view) => {

@@ -52,30 +52,10 @@ describe('what a page knows', () => {
     expect(stateAfter(loggedOut, nothing).loggedOut).toBe(false);
   });
 
-  it('keeps the notes of the release that is offered, and no others', () => {
-    const releases = [{ version: 'v1.5.0', url: null, notes: 'x', publishedAt: null }];
-    expect(stateAfter(status({ releases }), status()).status?.releases).toEqual(releases);
-    expect(
-      stateAfter(
-        status({ releases }),
-        status({ next: { version: 'v1.6.0', major: false, ready: null, seconds: null, path: ['v1.6.0'] } }),
-      ).status?.releases,
-    ).toEqual([]);
-  });
-
   it('writes out characters that would hide something', () => {
     const cause = 'web \u202egnp.exe\nnext';
     const told = stateAfter(status({ run: endedRun('failed', { cause }) })).status?.run?.cause;
     expect(told).toBe('web \\u202egnp.exe\nnext');
-  });
-
-  it('remembers how many jobs were queued when the update began', () => {
-    const queued = { kind: 'job', state: 'queued', title: null, since: null, stuck: false } as const;
-    const reason = { code: 'job-running', message: 'x', jobs: [queued, queued] } as const;
-    const before = status({ reason: { ...reason, jobs: [...reason.jobs] } });
-    const after = endedRun('updated');
-    expect(stateAfter(before, run(runOf()), run(after), status({ run: after })).queued).toBe(2);
-    expect(stateAfter(before, status()).queued).toBe(0);
   });
 });
 
@@ -85,11 +65,6 @@ describe('the page is loaded anew', () => {
   it.each([
     ['once a server that knows the end has answered', [status(), run(runOf()), run(after), new_], 'run1'],
     ['not before', [status(), run(runOf()), run(after)], null],
-    [
-      'not by one that does not know it',
-      [status(), run(runOf()), run(after), status({ run: runOf() })],
-      null,
-    ],
     ['not for a run that it has not seen', [status(), new_, new_], null],
     [
       'not for another end',
@@ -125,21 +100,15 @@ describe('the title of the tab', () => {
   const closed = new Set<string>();
   it.each([
     [[status()], null],
-    [[status(), run(runOf())], '42 % – svc'],
-    [[status(), run(runOf({ percent: null }))], 'Updating – svc'],
     [[status(), run(runOf()), nothing], '42 % – svc'],
     [[status(), run(runOf({ state: 'verify', percent: null })), nothing], 'away 3 s – svc'],
     [[status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })], '✓ v1.5.0 – svc'],
     [[status(), run(runOf()), run(endedRun('broken'))], 'Update failed – svc'],
-    [[status(), run(runOf({ kind: 'rollback', percent: null }))], 'Rolling back – svc'],
     [
       [status(), run(runOf({ kind: 'rollback' })), run(endedRun('failed', { kind: 'rollback' }))],
       'Rollback failed – svc',
     ],
-    [[status(), run(runOf()), run(endedRun('cancelled'))], null],
-    [[status(), run(runOf({ path })), halfway()], 'Updating – svc'],
     [[status(), run(runOf({ by: 'automatic' })), run(endedRun('refused', { by: 'automatic' }))], null],
-    [[status({ run: endedRun('failed') })], null],
   ] as const)('is %#', (told, title) => {
     expect(tabTitle(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);
   });

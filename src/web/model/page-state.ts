@@ -90,7 +90,9 @@ export type Action =
   | { kind: 'cancel-refused'; problem: Problem }
   | { kind: 'rollback'; rollback: Rollback }
   /** The person has read what became of a start, a cancellation or a question. */
-  | { kind: 'acknowledged' };
+  | { kind: 'acknowledged' }
+  /** The dialog was closed. */
+  | { kind: 'closed' };
 
 export function reduce(state: PageState, action: Action, at: Moment): PageState {
   const answered = { ...state, loggedOut: false, absence: null };
@@ -124,6 +126,9 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
       return { ...state, start: null, rollback: clean(action.rollback) };
     case 'acknowledged':
       return { ...state, start: null, rollback: null, cancelProblem: null };
+    case 'closed':
+      // A start that is not answered yet is still under way when the dialog opens again.
+      return { ...state, start: isPressed(state) ? state.start : null, rollback: null, cancelProblem: null };
   }
 }
 
@@ -155,6 +160,8 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
   return withRun(next, status.run, at, state.status?.between?.to === status.run.to);
 }
 
+/** Whether a start or a rollback was asked for and is not answered yet: no button may ask for another one. */
+export const isPressed = ({ start }: PageState): boolean => start?.kind === 'pressed';
 /** Whether a run is on. */
 export const isOpen = (run: Run | null | undefined): run is Run & { outcome: null } => run?.outcome === null;
 const queuedIn = (jobs: readonly JobInTheWay[] = []): number =>

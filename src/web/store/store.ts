@@ -74,7 +74,7 @@ export class Store {
     if (isOpen) {
       this.askNow();
       void this.#readHistory();
-    } else this.#dispatch({ kind: 'acknowledged' });
+    } else this.#dispatch({ kind: 'closed' });
     this.#changed();
   }
 
@@ -93,11 +93,10 @@ export class Store {
   }
 
   /**
-   * Asks for a start, once however often it is called until that is answered (docs/contract.md 10.3).
+   * Asks for a start. Until that is answered the dialog has no button for another one (docs/contract.md 10.3).
    * @param end the id of the run from whose end the person tries again; that is closed once svc has answered
    */
   async start(order: Order, end: string | null = null): Promise<void> {
-    if (this.#state.start?.kind === 'pressed') return;
     this.#dispatch({ kind: 'pressed', to: order.target });
     const answer = await this.#reader.start(order);
     const refusal =
@@ -123,10 +122,9 @@ export class Store {
     else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
   }
 
-  /** Asks for a rollback, once however often it is called until that is answered. */
+  /** Asks for a rollback; as with a start, no button asks for another one until that is answered. */
   async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
-    if (this.#state.start?.kind === 'pressed') return;
     this.#dispatch({ kind: 'pressed', to });
     await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
   }

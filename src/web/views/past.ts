@@ -2,7 +2,7 @@ import { byItself } from '../../wire/codes.ts';
 import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
-import type { PageState } from '../model/page-state.ts';
+import { isPressed, type PageState } from '../model/page-state.ts';
 import { isGoodEnd, isRollback, serversBehind } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import { button, type DialogContext } from './components.ts';
@@ -13,16 +13,14 @@ import { channelName, dateText, fromTo, joined, seconds } from './format.ts';
 const shownRuns = 5;
 
 /** What is below every state: the channel, the last updates, and the build servers that are behind. */
-export function pastNode(
-  { status, history, rollback, isUpdating }: PageState,
-  context: DialogContext,
-): Child {
+export function pastNode(state: PageState, context: DialogContext): Child {
   const t = texts();
+  const { status, history, rollback, isUpdating } = state;
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
   const behind = serversBehind(status);
-  const point = rollback || isUpdating ? null : pointOf(history ?? [])?.point;
+  const point = rollback || isUpdating || isPressed(state) ? null : pointOf(history ?? [])?.point;
   const away = last && last.away !== null ? `, ${t.away(seconds(last.away))}` : '';
   const summary = joined(
     t.pastChannel(channelName(status.channel)),
