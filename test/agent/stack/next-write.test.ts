@@ -111,6 +111,11 @@ describe('nextForward', () => {
       'move-worker svc_worker',
     ],
     ['the app is settled first', { app: well, worker: well, hasBeenWell: true }, 'settle svc_app'],
+    [
+      'also where the write changes nothing',
+      { app: 'new moving after | well', hasBeenWell: true },
+      'settle svc_app',
+    ],
     ['then all is done', { app: settled, worker: settled, hasBeenWell: true }, 'done'],
   ])('%s', (_, given, step) => expect(forward(given)).toBe(step));
 
@@ -121,6 +126,11 @@ describe('nextForward', () => {
       'stop-worker svc_worker',
     ],
     ['the app is stopped', { app: quiet, worker: stopped, stopApp: true }, 'stop-app svc_app'],
+    [
+      'until none is alive',
+      { app: 'old stopped | ending', worker: stopped, stopApp: true },
+      'wait until svc_app ends',
+    ],
     ['then it moves', { app: stopped, worker: stopped, stopApp: true }, 'move-app svc_app'],
   ])('with --stop-app: %s', (_, given, step) => expect(forward(given)).toBe(step));
 

@@ -201,17 +201,6 @@ describe('endingFactsOf', () => {
   });
 });
 
-describe('pendingJournal', () => {
-  it.each<[string, text: string | null, isPending: boolean]>([
-    ['there is none', null, false],
-    ['its run was killed', JSON.stringify(data), true],
-    ['its run ended broken', JSON.stringify({ ...data, outcome: ended('broken') }), true],
-  ])('where %s', async (_, text, isPending) => {
-    if (text !== null) await writeFile(join(state, 'journal.json'), text);
-    expect(await pendingJournal(state)).toEqual(isPending && text !== null ? JSON.parse(text) : null);
-  });
-});
-
 describe('readJournal', () => {
   it.each(['', '{', 'null', '[]', '{"format":2,"run":"x","files":[]}'])('does not trust %j', async (text) => {
     await writeFile(join(state, 'journal.json'), text);
@@ -339,6 +328,13 @@ describe('what is left to do', () => {
   it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
     ['killed in the pull', {}, true, true, 'was interrupted in pull'],
     [
+      'killed while containers were replaced',
+      { phase: 'recreate', changeover: changeover() },
+      true,
+      true,
+      'was interrupted in recreate: app and worker may be half replaced',
+    ],
+    [
       'killed on the way back',
       { goingBack: back },
       true,
@@ -360,20 +356,5 @@ describe('what is left to do', () => {
     const journal = { ...data, ...changes };
     expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
     expect(pendingSentence(journal)).toContain(`the update to v1.5.0 of 2026-11-21 10:42:07 UTC ${says}`);
-  });
-
-  const half = 'app and worker may be half replaced';
-  const of = 'the update to v1.5.0 of 2026-11-21 10:42:07 UTC';
-  const replaced = { phase: 'recreate', changeover: changeover() } as const;
-  it.each<[sentence: string, Partial<JournalData>]>([
-    ['the update of 2026-11-21 10:42:07 UTC was interrupted in pull', { target: null }],
-    [`${of} was interrupted in recreate: ${half}`, replaced],
-    [
-      `${of} was interrupted in recreate: server and cron may be half replaced`,
-      { ...replaced, changeover: changeover({ moved: [movedService('server'), movedService('cron')] }) },
-    ],
-    [`${of} ended broken`, { ...replaced, outcome: ended('broken') }],
-  ])('%s', (sentence, changes) => {
-    expect(pendingSentence({ ...data, ...changes })).toBe(sentence);
   });
 });
