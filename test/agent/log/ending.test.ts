@@ -115,19 +115,6 @@ it('gives the release that has to come first as a field and in the line, also wh
   ]);
 });
 
-it('says commands that work for an instance of other files', () => {
-  const files = ['/opt/svc/compose.prod.yaml'];
-  const facts = { ...known, project: { ...project, files } };
-  const own = 'docker compose -p svc -f compose.prod.yaml';
-  expect(ending(new UpdateError('proof-failed', 'x'), facts).last).toMatch(
-    `Change the version by hand, then ${own} pull && ${own} up -d.`,
-  );
-  expect(ending(new TypeError('x'), { ...facts, touched: true }).last).toMatch(`see ${own} ps. `);
-  expect(ending(new UpdateError('broken', 'x'), { ...facts, touched: true }).last).toContain(
-    `or: ${own} up -d --no-deps app worker, from the compose directory.`,
-  );
-});
-
 it('names the commands of a broken instance', () => {
   const { last, lines } = ending(
     new UpdateError('broken', 'app is unhealthy', { detail: ['the last line'] }),

@@ -95,12 +95,6 @@ describe('a settings file', () => {
   it('may say with an alias what it has said', async () => {
     await writeFile(path(), 'services: [&app server, worker]\nleave: &left [cron]\n');
     expect((await read()).options).toMatchObject({ app: 'server', workers: ['worker'], leave: ['cron'] });
-    await writeFile(path(), 'services: &all [&app server, worker]\nversion-var: *app\nleave: *all\n');
-    const inFile = (line: number) => `.svc-updater.yaml line ${line}`;
-    expect((await read()).lines).toEqual([
-      `server is named by ${inFile(1)}: services and by ${inFile(3)}: leave`,
-      `refused settings-invalid: worker is named by ${inFile(1)}: services and by ${inFile(3)}: leave`,
-    ]);
   });
 
   it('gives way to options and variables, one by one', async () => {

@@ -179,7 +179,6 @@ describe('endingFactsOf', () => {
     movedService('jobs'),
     movedService('sidecar', { follows: true, image: null }),
   ];
-  const onlyApp = changeover({ moved: [movedService('app')] });
   const ofApps = { services: ['app', 'jobs'], touched: true };
   const facts = { version: 'v1.4.2', project, services: ['app', 'worker'], halfDone: null, touched: false };
   it.each<[string, Partial<JournalData>, changes: Partial<EndingFacts>]>([
@@ -193,7 +192,6 @@ describe('endingFactsOf', () => {
       },
       ofApps,
     ],
-    ['has no worker that is not there', { changeover: onlyApp }, { services: ['app'], touched: true }],
   ])('%s', (_, changes, expected) => {
     const said = { ...facts, ...expected };
     expect(endingFactsOf({ ...data, ...changes })).toEqual(said);
