@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
+import { hostsIn } from '../src/agent/data/outside-databases.ts';
 import { createMask } from '../src/agent/log/mask.ts';
 import { findAssignments } from '../src/compose/env-file.ts';
 import { requiredIn } from '../src/compose/interpolation.ts';
@@ -74,6 +75,11 @@ describe('what other people write is read in a time that grows as it does', () =
       'parseLine',
       (text) => parseLine(formatLine(parseLine(`2026-11-21T10:42:07.000Z INFO  pull ${text}`) as never)),
       ['\\', '1', ' '],
+    ],
+    [
+      'hostsIn',
+      (text) => [hostsIn('DB_HOST', text), hostsIn('X', `postgres://${text}`), hostsIn(text, 'h')],
+      ['@', ',', ' ', 'a:', '//', 'postgres://', ',a', '%2F', '[', '?host=', ':'],
     ],
     ['readNotes', readNotes, ['*', '**_', '`a``b', '_a', '[', '[a](', '](', 'https://']],
     ['the mask', mask, ['a', '-', 'a://b:', 'a.a', '&amp;', '/opt/acme']],

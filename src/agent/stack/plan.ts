@@ -32,7 +32,7 @@ export interface PlannedStack {
  * @param carries what their owner wants of those that are as it left them is in its record
  */
 export async function planStack(
-  { context, chosen, tasks, nodes, directory }: FoundStack,
+  { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
   earlier: ReadableRecord | null,
   { plan, succeeds, carries = succeeds }: { plan: StackPlan; succeeds: boolean; carries?: boolean },
 ): Promise<PlannedStack> {

@@ -81,11 +81,6 @@ describe('covered services', () => {
       '-app; -db',
     ],
     [
-      'not a service of which no updated service depends',
-      { app: 'a:1', files: 'x:1 d:/data' },
-      '~files:/data',
-    ],
-    [
       'not a queue and cache in memory',
       { app: 'a:1 >mq >cache', mq: 'nats:2', cache: 'memcached:1' },
       'memory mq; memory cache',
@@ -98,12 +93,6 @@ describe('covered services', () => {
     expect(judged(facts(services, { product, said: [said('a', 'save')] }))).toBe('a b; -c');
   });
 
-  it('exclude a mount by its path in the container', () => {
-    const services = { app: 'a:1 d:/data l:/library', worker: 'a:1 l:/library' };
-    const entries = [said('app:/library', 'none'), said('worker:/library', 'none')];
-    expect(judged(facts(services, { said: entries }))).toBe('app; -app:/library; -worker:/library');
-  });
-
   it('are judged by the mounts of containers; services without containers are not covered', () => {
     const services = { app: 'a:1 >db >other', db: 'postgres:16', other: 'mysql:8 d:/var/lib/mysql' };
     const containers = [
@@ -111,18 +100,6 @@ describe('covered services', () => {
       container('db-1', { mounts: [mount('d', '/var/lib/postgresql/data')] }),
     ];
     expect(judged(facts(services, { containers }))).toBe('db app');
-  });
-
-  it('may have the names of what every object has', () => {
-    const services = JSON.parse('{"__proto__": "postgres:16 d:/p", "toString": "x:1 d:/d"}');
-    const model = JSON.parse(
-      JSON.stringify({ name: 'svc', services: { app: service('a:1') } }).replace(
-        '"services":{',
-        `"services":{"__proto__":${JSON.stringify(service(services.toString))},`,
-      ),
-    );
-    expect(judged({ ...facts({}), model })).toBe('~__proto__:/d');
-    expect(judged({ ...facts({}), model, said: [said('__proto__', 'save')] })).toBe('__proto__');
   });
 });
 
@@ -182,36 +159,6 @@ describe('a service that has to be declared', () => {
   });
 });
 
-describe('a database outside the project', () => {
-  const outside = (entries: DataFacts['said'] = []): DataFacts =>
-    facts(
-      { app: 'a:1' },
-      {
-        said: entries,
-        containers: [
-          container('app-1', {
-            env: new Map([['DATABASE_URL', 'postgres://u:secret@DB.example.internal/x']]),
-          }),
-        ],
-      },
-    );
-
-  it('is refused with variable and host, and without the value', () => {
-    const error = refusal(outside());
-    expect(error).toMatchObject({
-      code: 'data-undeclared',
-      message:
-        'app uses a database on db.example.internal (DATABASE_URL), which is outside the project: no restore point can save it',
-      advice: expect.stringContaining('data: {db.example.internal: none}'),
-    });
-    expect(JSON.stringify(error)).not.toContain('secret');
-  });
-
-  it('is accepted by its host', () => {
-    expect(judged(outside([said('DB.example.internal', 'none')]))).toBe('-db.example.internal');
-  });
-});
-
 describe('a mistake in the settings', () => {
   const services = { app: 'a:1 d:/data', web: 'x:1', db: 'postgres:16 d:/p [pg]' };
   it.each<[DataFacts['said'][0], string]>([
@@ -232,10 +179,6 @@ describe('a mistake in the settings', () => {
     });
   });
 
-  it('may be in a label', () => {
-    expect(judged(facts(services))).toBe('app; ! label svc.data of db is "pg": it should be save or none');
-  });
-
   it('is a service without a container that the file saves', () => {
     const containers = [container('app-1')];
     expect(judged(facts(services, { containers, said: [said('web', 'save')] }))).toContain(
@@ -247,7 +190,6 @@ describe('a mistake in the settings', () => {
 describe('the line of plan', () => {
   it.each<[Record<string, string>, string | null]>([
     [{ app: 'a:1 d:/data >db', db: 'postgres:16 d:/p' }, null],
-    [{ db: 'postgres:16 d:/p [save]' }, null],
     [{ db: 'mysql:8 d:/p' }, 'restore points (--restore-point) need data: {db: save} in .svc-updater.yaml'],
     [
       { app: 'a:1 >log', db: 'postgres:16 d:/p', log: 'mongo:7' },

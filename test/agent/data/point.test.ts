@@ -17,15 +17,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PointPlace } from '../../../src/agent/data/data-doors.ts';
 import {
   isComplete,
-  isUsed,
   makePlace,
-  markUsed,
   type Point,
   placeOf,
   placesIn,
   pointsDirectory,
   readPoint,
-  removePlace,
   writePoint,
 } from '../../../src/agent/data/point.ts';
 import { emptyPoint } from '../../../src/agent/replace/save.ts';
@@ -89,14 +86,9 @@ describe('the record of a restore point', () => {
     for (const index of values) {
       const other = text[index] === '1' ? '2' : '1';
       await writeFile(record(place), text.slice(0, index) + other + text.slice(index + 1));
-      const failure = await readPoint(place).then(
-        () => 'read',
-        (error) => error.code,
-      );
-      expect([text.slice(Math.max(0, index - 20), index + 1), failure]).toEqual([
-        expect.any(String),
-        'point-damaged',
-      ]);
+      await expect(readPoint(place), text.slice(0, index + 1)).rejects.toMatchObject({
+        code: 'point-damaged',
+      });
     }
   });
 
@@ -132,13 +124,6 @@ describe('the record of a restore point', () => {
     const place = await makePlace(usual(), owner, at);
     await writePoint(place, { ...pointOf(owner), ...changes } as Point);
     await expect(readPoint(place)).rejects.toMatchObject({ code: 'point-damaged' });
-  });
-
-  it('is accepted with names that only look like a way out', async () => {
-    const place = await makePlace(usual(), owner, at);
-    const odd = { ...mount, volume: '', path: '/srv/..data/a b/...', excluded: ['..cache', 'a..b'] };
-    await writePoint(place, pointOf(owner, { mounts: [odd] }));
-    expect(await readPoint(place)).toMatchObject({ mounts: [odd] });
   });
 
   it('is unreadable, and not damaged, if the system cannot read it', async () => {
@@ -272,25 +257,9 @@ describe('the folders of restore points', () => {
   });
 
   it('cannot be created without a directory', async () => {
-    await writeFile(join(home, 'file'), '');
-    for (const path of [join(home, 'file'), join(home, 'no', 'where')])
-      await expect(makePlace(path, owner, at)).rejects.toMatchObject({ code: 'save-failed' });
-  });
-
-  it('are used once they are marked, which does not change their record', async () => {
-    const place = await makePlace(usual(), owner, at);
-    await writePoint(place, pointOf(owner));
-    expect(await isUsed(place)).toBe(false);
-    await markUsed(place);
-    expect([await isUsed(place), await readPoint(place)]).toEqual([true, pointOf(owner)]);
-  });
-
-  it('are removed with names that are not UTF-8', async () => {
-    const place = await makePlace(usual(), owner, at);
-    await writeFile(Buffer.from(`${place.directory}/\xff`, 'latin1'), '');
-    await removePlace(place);
-    expect(await readdir(usual())).toEqual([]);
-    await removePlace(place);
+    await expect(makePlace(join(home, 'no', 'where'), owner, at)).rejects.toMatchObject({
+      code: 'save-failed',
+    });
   });
 
   it('are in the compose directory, or where --restore-dir is on the host', () => {

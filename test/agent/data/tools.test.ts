@@ -386,14 +386,6 @@ describe.skipIf(!isRoot)('tools', () => {
     }
   });
 
-  it('accepts a mount that is the same, also if its path has a space', async () => {
-    const place = new Place();
-    const data = place.directory('my data');
-    const [look] = (await place.run('look', {}, { data })) as Look[];
-    const { root = '', device = '' } = look ?? {};
-    expect(await place.run('look', { root, device }, { data })).toMatchObject([{ root, device }]);
-  });
-
   it('ends the warm copy if less than 5 % of a disk are free', async () => {
     const place = new Place();
     const point = place.disk('small', '20m');
@@ -409,13 +401,6 @@ describe.skipIf(!isRoot)('tools', () => {
         error: expect.stringMatching(/^less than 5 % .*: \d+ MB of 20 MB are free$/),
       },
     });
-  });
-
-  it.each(['warm', 'cold'] as const)('reports a full disk as no-space: %s', async (verb) => {
-    const place = new Place();
-    const point = place.disk('small', '10m');
-    place.sh('head --bytes 20M /dev/urandom >file');
-    expect(await place.fails(verb, {}, { point })).toMatchObject({ code: 'no-space', at: '/point' });
   });
 
   it('ends at once if its standard input closes', async () => {
@@ -439,17 +424,6 @@ describe.skipIf(!isRoot)('tools', () => {
     await place.run('hash');
     rmSync(join(place.data, name));
     expect(await place.run('restore')).toEqual([[]]);
-  });
-
-  it('probes what a disk of restore points can hold, and leaves nothing there', async () => {
-    const place = new Place();
-    expect(await place.run('probe', {}, { asked: { mounts: [] } })).toMatchObject({
-      missing: [],
-      size: expect.any(Number),
-      free: expect.any(Number),
-      device: expect.stringMatching(/^\d+:\d+$/),
-    });
-    expect(place.sh('ls --almost-all', place.point)).toBe('');
   });
 
   it('lists the ports that are listened on', async () => {

@@ -122,13 +122,6 @@ describe('what has started', () => {
     containers[name] = fake;
     expect(await watch.started()).toEqual([{ id: name, name, service }]);
   });
-
-  it('is no longer what was stopped before the watch began again', async () => {
-    const containers: Record<string, Fake> = { ...stopped(), db: { service: 'db', startedAt: now } };
-    const { watch } = await watched(containers);
-    await watch.begin(new AbortController());
-    expect(await watch.started()).toEqual([]);
-  });
 });
 
 describe('an event', () => {

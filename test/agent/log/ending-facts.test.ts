@@ -4,16 +4,7 @@ import { composeCommand } from '../../../src/progress/compose-command.ts';
 
 it.each<[string, string[], string[], string]>([
   ['the usual file', ['compose.yaml'], [], ''],
-  ['the usual file and its override', ['compose.yaml', 'compose.override.yaml'], [], ''],
-  [
-    'the override first',
-    ['compose.override.yaml', 'compose.yaml'],
-    [],
-    ' -f compose.override.yaml -f compose.yaml',
-  ],
   ['a file of another name', ['svc.yaml'], [], ' -f svc.yaml'],
-  ['a file elsewhere', ['../shared/compose.yaml'], [], ' -f ../shared/compose.yaml'],
-  ['an env file', ['compose.yaml'], ['.env'], ' --env-file .env'],
   [
     'all of it, in order',
     ['b.yaml', 'a.yaml'],
@@ -41,7 +32,6 @@ it.each<[string, string, string, string[], string]>([
     ['/opt/svc/compose.yaml'],
     'docker compose',
   ],
-  ['the name of its own', 'other', '/opt/svc', ['/opt/svc/compose.yaml'], 'docker compose -p other'],
   [
     'the files',
     'svc',

@@ -49,30 +49,20 @@ const secretText = fc
 describe('createMask', () => {
   it.each<[string, Record<string, string>, string, string | RegExp]>([
     ['a long value', { NOTE: 'longvalue' }, 'is longvalue here', 'is *** here'],
-    ['every time', { NOTE: 'longvalue' }, 'longvalue,longvalue', '***,***'],
     [
       'a password that an own word begins with',
       { PASS: 'update' },
       'update and outdated updateds',
       '*** and outdated ***ds',
     ],
-    ['inside a word', { NOTE: 'longvalue' }, 'xlongvaluey', 'x***y'],
     ['a short value of a secret key', { DB_PASSWORD: 'hunt' }, 'pw hunt', 'pw ***'],
     ['a key that says so in a word of its own', { API_KEY: 'abcd', auth: 'efgh' }, 'abcd efgh', '*** ***'],
     ['the longest first', { A: 'abcdefgh', B: 'abcdefghij' }, 'abcdefghijk', '***k'],
     ['values that overlap', { A: 'abcdefgh', B: 'efghijkl' }, '<abcdefghijkl>', '<***>'],
-    ['a value in JSON', { A: 'say "hi" \\ now' }, '{"A":"say \\"hi\\" \\\\ now"}', '{"A":"***"}'],
-    ['a value in a URL', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2Frd', 'x=***'],
-    ['a value as compose config writes it', { A: 'pa$$w$ord' }, 'A: pa$$$$w$$ord', 'A: ***'],
     ['the lines of a value', { KEY: '-----BEGIN-----\nabcd1234\nxyz\n' }, 'abcd1234 and xyz', '*** and xyz'],
     ['blanks round a value', { A: ' longvalue\r' }, 'longvalue', '***'],
     ['credentials in a URL', {}, 'postgres://svc:pw@db:5432/svc', 'postgres://***@db:5432/svc'],
     ['a token in a URL', {}, 'https://ghp_0123456789abcdef@host/x', 'https://***@host/x'],
-    ['a value in a form', { A: 'two words +' }, 'a=two+words+%2B', 'a=***'],
-    ['a value in small percents', { A: 'p@ss w/rd' }, 'x=p%40ss%20w%2frd', 'x=***'],
-    ['a value in percents of Go and Python', { A: 'p(ss)*w/rd' }, 'p%28ss%29%2Aw%2Frd', '***'],
-    ["a value as a shell's %q writes it", { A: 'two words; $x' }, 'A=two\\ words\\;\\ \\$x', 'A=***'],
-    ['a value in double quotes', { A: 'a"b$c`d\\long' }, '"a\\"b\\$c\\`d\\\\long"', '"***"'],
     ['a URL in JSON of PHP', {}, '"postgres:\\/\\/svc:pw@db\\/svc"', '"postgres:\\/\\/***@db\\/svc"'],
     [
       'a value behind half an escape',
@@ -80,8 +70,6 @@ describe('createMask', () => {
       'DOMAIN\\a\\"b-long-%a%22b-long-',
       'DOMAIN\\***%***',
     ],
-    ['a value as a shell quotes it', { A: "it's long" }, "'it'\\''s long'", "'***'"],
-    ['a value in base64', { A: 'longvalue' }, 'bG9uZ3ZhbHVl', '***'],
     ['a short value in base64', { TOKEN: 'hunt' }, 'aHVudA==', '***=='],
     ['a value behind two letters in base64', { A: 'longvalue' }, btoa('us:longvalue'), 'dXM6***'],
     [
@@ -113,7 +101,6 @@ describe('createMask', () => {
     ],
     ['the state of a container', { A: 'unhealthy', B: 'restarting' }, 'is unhealthy, restarting', []],
     ['the folder that a password is a part of', { PASS: 'update' }, '.svc-updater/backup/1/.env', []],
-    ['a very short value of a secret key', { PASS: 'abc' }, 'abc', []],
     [
       'a release tag',
       { SVC_VERSION: 'v1.10.20', TAG_TOKEN: '10.20.30-alpine' },
@@ -170,22 +157,6 @@ describe('createMask', () => {
         expect(`${behind}>`.endsWith(parts.at(-1) ?? '')).toBe(true);
       }),
       { numRuns: 500 },
-    );
-  });
-
-  it('leaves a text without secrets as it is', () => {
-    const text = fc.array(fc.tuple(secretText, spelled).map(([value, [, spell]]) => spell(value)));
-    fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.string(),
-          text.map((all) => all.join('')),
-        ),
-        (line) => {
-          fc.pre(!line.includes('://'));
-          expect(mask({ A: 'not in there' }, line)).toBe(line);
-        },
-      ),
     );
   });
 

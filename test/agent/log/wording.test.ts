@@ -1,18 +1,11 @@
 import { expect, it } from 'vitest';
-import { and, eachOnce, seconds } from '../../../src/agent/log/wording.ts';
+import { and, eachOnce } from '../../../src/agent/log/wording.ts';
 
 it.each<[string[], string]>([
   [['app'], 'app'],
   [['app', 'worker', 'mailer'], 'app, worker and mailer'],
 ])('and(%j) is %j', (names, expected) => {
   expect(and(names)).toBe(expected);
-});
-
-it.each<[number, number | undefined, string]>([
-  [41_501, undefined, '42 s'],
-  [1_250, 2, '1.25 s'],
-])('seconds(%d, %s) is %s', (ms, digits, expected) => {
-  expect(seconds(ms, digits)).toBe(expected);
 });
 
 it('has what a container says at each of its starts once', () => {

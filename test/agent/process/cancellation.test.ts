@@ -45,10 +45,3 @@ it('tells of the first signal alone', () => {
   expect(told).toEqual([1]);
   expect(cancellation.signalNumber).toBe(2);
 });
-
-it('gives views that share what is known of the engine', () => {
-  process.emit('SIGTERM');
-  expect(engine.quiet().aborted.aborted).toBe(true);
-  expect(engine.uncancellable().quiet().aborted.aborted).toBe(false);
-  expect(engine.abortion.name).toBe('Cancelled');
-});

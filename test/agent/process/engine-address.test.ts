@@ -10,7 +10,6 @@ const socket = 'unix:///var/run/docker.sock';
 
 it.each<[string, Record<string, string | undefined>, string, string[]]>([
   ['nothing', {}, socket, []],
-  ['empty values', { DOCKER_HOST: '', DOCKER_TLS_VERIFY: '', DOCKER_CERT_PATH: '' }, socket, []],
   ['an address that is not verified', { DOCKER_HOST: tcp, DOCKER_CERT_PATH: '/certs' }, tcp, []],
   ['an address that is verified', { DOCKER_HOST: tcp, DOCKER_TLS_VERIFY: '1' }, tcp, tls('/root/.docker')],
   [

@@ -70,12 +70,6 @@ describe('what a user reads', () => {
     // The folder of the state is called so for every product.
     expect(message.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
   });
-
-  it('has the name of the container, and what is somebody else’s as it is', () => {
-    const { advice } = endingOf(new UpdateError('update-running', 'x'), { ...nothingKnown, product: larder });
-    expect(advice).toBe('Wait until it ends: docker logs -f my-larder.');
-    expect(ofProduct('cd /opt/svc', larder)).toBe('cd /opt/svc');
-  });
 });
 
 const adviceOf = (code: (typeof errorCodes)[number]): string => new UpdateError(code, 'x').advice;

@@ -95,12 +95,6 @@ describe('a settings file', () => {
   it('may say with an alias what it has said', async () => {
     await writeFile(path(), 'services: [&app server, worker]\nleave: &left [cron]\n');
     expect((await read()).options).toMatchObject({ app: 'server', workers: ['worker'], leave: ['cron'] });
-    await writeFile(path(), 'services: &all [&app server, worker]\nversion-var: *app\nleave: *all\n');
-    const inFile = (line: number) => `.svc-updater.yaml line ${line}`;
-    expect((await read()).lines).toEqual([
-      `server is named by ${inFile(1)}: services and by ${inFile(3)}: leave`,
-      `refused settings-invalid: worker is named by ${inFile(1)}: services and by ${inFile(3)}: leave`,
-    ]);
   });
 
   it('gives way to options and variables, one by one', async () => {
@@ -119,22 +113,13 @@ describe('a settings file', () => {
   });
 
   it.each([
-    [
-      'service: [app]\n',
-      [
-        '.svc-updater.yaml line 1: unknown key "service"; known are files, stop-app, services, leave, version',
-      ],
-    ],
     ['\ntarget: v1.0.0\nwait: 3\n', ['line 2: unknown key "target"', 'line 3: unknown key "wait"']],
     ['services: [app, [b]]\n', ['line 1: services should name services']],
-    ['services: [app, ]\nwait-timeout:\n', ['line 2: wait-timeout should be one value']],
     [
       'wait-timeout: soon\n',
       ['.svc-updater.yaml line 1: wait-timeout is "soon": it should be a whole number of sec'],
     ],
     ['services: [app, ../x]\n', ['line 1: services is "../x": it should be a service\'s name']],
-    ['restore-point: yes\n', ['line 1: restore-point should be true or false']],
-    ['data: [db]\n', ['line 1: data should be save or none for each service, such as {db: save}']],
     [
       'data:\n  db: postgres\n  events:\n  x: [none]\n',
       [
@@ -143,8 +128,6 @@ describe('a settings file', () => {
         'line 4: data of x is ""',
       ],
     ],
-    ['services: [a, b]\nleave: [b]\n', ['b is named by']],
-    ['services: [a]\nservices: [b]\n', ['.svc-updater.yaml line 2: Map keys must be unique']],
     ['services: [a\n', ['.svc-updater.yaml line 2: ']],
     ['services: [a]\n---\nservices: [b]\n', ['has several documents: it should be one']],
     ['a'.repeat(70_000), ['has more than 64 KiB']],

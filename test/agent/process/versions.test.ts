@@ -26,10 +26,8 @@ afterEach(async () => {
 const noted = { cli: '29.7.2', api: '1.55', compose: '5.4.0' };
 const asked = { cli: '29.9.9', compose: '5.9.9' };
 
-it.each<[what: string, given: object, engine: { api?: [oldest: string, newest: string]; ping?: number }]>([
-  ['an engine that the docker command fits', noted, {}],
-])('the noted versions are taken with %s', async (_, given, engine) => {
-  expect(await found(given, engine)).toMatchObject({ cli: noted.cli, compose: noted.compose });
+it('the noted versions are taken with an engine that the docker command fits', async () => {
+  expect(await found(noted, {})).toMatchObject({ cli: noted.cli, compose: noted.compose });
 });
 
 it.each<

@@ -28,10 +28,6 @@ function said(
 }
 
 describe('what other compose calls are at', () => {
-  it('is nothing where every container has its name', () => {
-    expect(said([[0, [old('app'), old('worker', { status: 'exited' })]]])).toEqual(['quiet']);
-  });
-
   it('is waited for until it has its name', () => {
     const both = [old('app'), made('app')];
     const alone = [made('app')];

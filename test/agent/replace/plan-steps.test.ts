@@ -1,47 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { planSteps } from '../../../src/agent/replace/plan-steps.ts';
-import { type MovedService, recordOf } from '../../../src/agent/state/changeover.ts';
-import { type Container, readContainer } from '../../../src/engine/container.ts';
-import { changeover } from '../../build.ts';
+import type { MovedService } from '../../../src/agent/state/changeover.ts';
+import type { Container } from '../../../src/engine/container.ts';
+import { changeover, container, containers, movedService, record } from '../../build.ts';
 
-const zero = '0001-01-01T00:00:00Z';
-
-/** `id` of the form `worker-2`, with a suffix for one that is new. */
-function container(
-  id: string,
-  status = 'running',
-  changes: { name?: string; image?: string; grace?: number; exitCode?: number } = {},
-): Container {
-  const [, service = '', number = ''] = /^(\w+)-(\d+)/.exec(id) ?? [];
-  return readContainer({
-    Id: id,
-    Name: `/${changes.name ?? `svc-${service}-${number}`}`,
-    Image: changes.image ?? 'old',
-    State: {
-      Status: status,
-      ExitCode: changes.exitCode ?? 0,
-      StartedAt: status === 'created' ? zero : '2026-11-21T10:00:00Z',
-    },
-    Config: {
-      ...(changes.grace !== undefined && { StopTimeout: changes.grace }),
-      Labels: { 'com.docker.compose.service': service, 'com.docker.compose.container-number': number },
-    },
-  });
-}
-
-const ran = (...ids: string[]): Container[] =>
-  ids.map((id) => (id.endsWith('!') ? container(id.slice(0, -1), 'exited') : container(id)));
-const fresh = (id: string, status = 'running', name?: string): Container =>
-  container(`${id}-new`, status, { image: 'new', ...(name ? { name } : {}) });
-
-const service = (name: string, changes: Partial<MovedService> = {}): MovedService => ({
-  name,
-  isApp: name === 'app',
-  follows: false,
-  image: { reference: 'acme/svc:v2', id: 'new' },
-  awaits: [],
-  ...changes,
-});
+const fresh = (id: string, changes: Partial<Container> = {}): Container =>
+  container(`${id}+`, { imageId: 'sha256:new', ...changes });
 
 function steps(
   moved: MovedService[],
@@ -49,8 +13,8 @@ function steps(
   now: readonly Container[] = old,
   leftovers: readonly Container[] = [],
 ): string[] {
-  const containers = old.map((each) => recordOf(each, () => false));
-  return planSteps(changeover({ moved, containers }), { containers: now, leftovers }).map((step) => {
+  const before = old.map((each) => record(each));
+  return planSteps(changeover({ moved, containers: before }), { containers: now, leftovers }).map((step) => {
     switch (step.kind) {
       case 'up':
         return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}${step.hook ? ' with its hook' : ''}`;
@@ -70,19 +34,19 @@ function steps(
   });
 }
 
-const both = [service('app'), service('worker')];
+const both = [movedService('app'), movedService('worker')];
 
 describe('planSteps, in an ordinary run', () => {
   it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
-    expect(steps(both, ran('app-1', 'worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
+    expect(steps(both, containers('app-1 worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
   });
 
   it('stops what may take longer than a request by itself, just before it is replaced', () => {
-    const moved = [...both, service('sidecar', { follows: true, image: null })];
+    const moved = [...both, movedService('sidecar', { follows: true, image: null })];
     const old = (grace: number) => [
-      container('app-1', 'running', { grace }),
-      ...ran('worker-1'),
-      container('sidecar-1', 'running', { grace }),
+      container('app-1', { stopTimeout: grace }),
+      ...containers('worker-1'),
+      container('sidecar-1', { stopTimeout: grace }),
     ];
     expect(steps(moved, old(31))).toEqual([
       'stop worker-1',
@@ -92,22 +56,27 @@ describe('planSteps, in an ordinary run', () => {
       'stop sidecar-1',
       'up sidecar x1 by force',
     ]);
-    expect(steps(moved, old(-1))).toContain('stop app-1');
+    expect(steps(moved, old(Number.POSITIVE_INFINITY))).toContain('stop app-1');
     expect(steps(moved, old(30))).not.toContain('stop app-1');
   });
 
   it('says where commands of the new image run before the start', () => {
-    const hooked = [service('app', { hasStartHook: true }), service('worker', { hasStartHook: true })];
-    expect(steps(hooked, ran('app-1', 'worker-1!'))).toEqual([
+    const hooked = [
+      movedService('app', { hasStartHook: true }),
+      movedService('worker', { hasStartHook: true }),
+    ];
+    expect(steps(hooked, containers('app-1 worker-1!'))).toEqual([
       'up app x1 with its hook',
       'up worker x1 stopped',
     ]);
   });
 
   it('runs what runs once while the workers are stopped, before those that come after it', () => {
-    const migrate = service('migrate', { runsOnce: true, hasStartHook: true });
-    const late = service('seed', { runsOnce: true, awaits: ['app'] });
-    expect(steps([migrate, service('app'), late, service('worker')], ran('app-1', 'worker-1'))).toEqual([
+    const migrate = movedService('migrate', { runsOnce: true, hasStartHook: true });
+    const late = movedService('seed', { runsOnce: true, awaits: ['app'] });
+    expect(
+      steps([migrate, movedService('app'), late, movedService('worker')], containers('app-1 worker-1')),
+    ).toEqual([
       'stop worker-1',
       'run migrate x1 once with its hook',
       'up app x1',
@@ -115,13 +84,13 @@ describe('planSteps, in an ordinary run', () => {
       'run seed x1 once',
       'up worker x1',
     ]);
-    expect(steps([migrate, ...both], ran('app-1', 'worker-1', 'migrate-1!', 'migrate-2!'))).toContain(
+    expect(steps([migrate, ...both], containers('app-1 worker-1 migrate-1! migrate-2!'))).toContain(
       'run migrate x2 once with its hook',
     );
   });
 
   it('keeps replica counts, stopped ones too', () => {
-    expect(steps(both, ran('app-1', 'app-2', 'worker-1', 'worker-2!', 'worker-3'))).toEqual([
+    expect(steps(both, containers('app-1 app-2 worker-1 worker-2! worker-3'))).toEqual([
       'stop worker-1 worker-3',
       'up app x2',
       'up worker x3',
@@ -130,21 +99,21 @@ describe('planSteps, in an ordinary run', () => {
   });
 
   it('waits for a healthy app where the worker depends on it', () => {
-    const moved = [service('app'), service('worker', { awaits: ['app'] })];
-    expect(steps(moved, ran('app-1', 'worker-1'))).toEqual([
+    const moved = [movedService('app'), movedService('worker', { awaits: ['app'] })];
+    expect(steps(moved, containers('app-1 worker-1'))).toEqual([
       'stop worker-1',
       'up app x1',
       'await app for worker',
       'up worker x1',
     ]);
-    expect(steps(moved, ran('app-1', 'worker-1!'))).not.toContain('await app for worker');
+    expect(steps(moved, containers('app-1 worker-1!'))).not.toContain('await app for worker');
   });
 
   it('removes leftovers first and recreates by force what shares a namespace', () => {
-    const follower = (name: string) => service(name, { follows: true, image: null });
-    const moved = [service('app'), follower('sidecar'), follower('shell')];
-    const old = ran('app-1', 'sidecar-1', 'shell-1!');
-    expect(steps(moved, old, old, [container('app-1', 'created')])).toEqual([
+    const follower = (name: string) => movedService(name, { follows: true, image: null });
+    const moved = [movedService('app'), follower('sidecar'), follower('shell')];
+    const old = containers('app-1 sidecar-1 shell-1!');
+    expect(steps(moved, old, old, [container('app-1', { status: 'created' })])).toEqual([
       'remove 1',
       'up app x1',
       'up sidecar x1 by force',
@@ -154,10 +123,10 @@ describe('planSteps, in an ordinary run', () => {
 });
 
 describe('planSteps, beside another compose call', () => {
-  const temporary = (id: string) => container(id, 'created', { name: `0123456789ab_svc-${id}` });
+  const temporary = (id: string) => container(id, { status: 'created', name: `0123456789ab_svc-${id}` });
 
   it('leaves alone what is made for other services', () => {
-    const old = ran('app-1', 'worker-1', 'db-1');
+    const old = containers('app-1 worker-1 db-1');
     expect(steps(both, old, old, [temporary('db-1')])).toEqual([
       'stop worker-1',
       'up app x1',
@@ -167,25 +136,28 @@ describe('planSteps, beside another compose call', () => {
   });
 
   it('leaves alone what is made beside a container that is new already: that call is about to remove it', () => {
-    const old = ran('app-1', 'worker-1');
+    const old = containers('app-1 worker-1');
     expect(steps(both, old, [fresh('app-1'), fresh('worker-1')], [temporary('app-1')])).toEqual([]);
-    expect(steps(both, old, [fresh('app-1'), ...ran('worker-1!')], [temporary('app-1')])).toEqual([
+    expect(steps(both, old, [fresh('app-1'), ...containers('worker-1!')], [temporary('app-1')])).toEqual([
       'up worker x1',
     ]);
   });
 });
 
 describe('planSteps, after a kill', () => {
-  const old = ran('app-1', 'worker-1');
-  const stopped = ran('worker-1!');
+  const old = containers('app-1 worker-1');
+  const stopped = containers('worker-1!');
 
   it('starts what was made and never started', () => {
-    expect(steps(both, old, [fresh('app-1', 'created'), ...stopped])).toEqual(['up app x1', 'up worker x1']);
+    expect(steps(both, old, [fresh('app-1', { status: 'created' }), ...stopped])).toEqual([
+      'up app x1',
+      'up worker x1',
+    ]);
   });
 
   it('gives the one its name whose predecessor is gone: it holds the anonymous volumes', () => {
-    const nameless = fresh('app-1', 'created', '0123456789ab_svc-app-1');
-    expect(steps(both, old, [nameless, ...stopped])).toEqual(['name app-1-new', 'up app x1', 'up worker x1']);
+    const nameless = fresh('app-1', { status: 'created', name: '0123456789ab_svc-app-1' });
+    expect(steps(both, old, [nameless, ...stopped])).toEqual(['name app-1+', 'up app x1', 'up worker x1']);
   });
 
   it('makes what is gone', () => {
@@ -194,29 +166,29 @@ describe('planSteps, after a kill', () => {
   });
 
   it('replaces the rest of the replicas', () => {
-    const three = ran('app-1', 'worker-1', 'worker-2', 'worker-3!');
-    const now = [fresh('app-1'), fresh('worker-1'), ...ran('worker-2!', 'worker-3!')];
+    const three = containers('app-1 worker-1 worker-2 worker-3!');
+    const now = [fresh('app-1'), fresh('worker-1'), ...containers('worker-2! worker-3!')];
     expect(steps(both, three, now)).toEqual(['up worker x3', 'stop worker-3 again']);
   });
 
   it('stops again what `up` had started', () => {
-    const two = ran('app-1', 'worker-1', 'worker-2!');
+    const two = containers('app-1 worker-1 worker-2!');
     const now = [fresh('app-1'), fresh('worker-1'), fresh('worker-2')];
     expect(steps(both, two, now)).toEqual(['up worker x2', 'stop worker-2 again']);
   });
 
   describe('while a migration was running, or after it', () => {
-    const migrate = service('migrate', { runsOnce: true });
-    const ran1 = container('migrate-1', 'exited', { exitCode: 0 });
+    const migrate = movedService('migrate', { runsOnce: true });
+    const ran1 = container('migrate-1', { status: 'exited', exitCode: 0 });
     const after = (...now: Container[]) =>
-      steps([migrate, ...both], [...old, ran1], [...ran('app-1'), ...stopped, ...now]);
+      steps([migrate, ...both], [...old, ran1], [...containers('app-1'), ...stopped, ...now]);
     const rest = ['up app x1', 'up worker x1'];
 
     it.each<[string, Container[], boolean]>([
       ['runs', [fresh('migrate-1')], true],
-      ['has failed', [container('migrate-1-new', 'exited', { image: 'new', exitCode: 3 })], true],
-      ['has ended well', [container('migrate-1-new', 'exited', { image: 'new', exitCode: 0 })], false],
-      ['of the old image has ended well', [container('migrate-1-new', 'exited', { exitCode: 0 })], true],
+      ['has failed', [fresh('migrate-1', { status: 'exited', exitCode: 3 })], true],
+      ['has ended well', [fresh('migrate-1', { status: 'exited', exitCode: 0 })], false],
+      ['of the old image has ended well', [container('migrate-1+', { status: 'exited', exitCode: 0 })], true],
     ])('runs one that %s, or not', (_, now, isRun) => {
       expect(after(...now)).toEqual([...(isRun ? ['run migrate x1 once'] : []), ...rest]);
     });
@@ -227,8 +199,8 @@ describe('planSteps, after a kill', () => {
   });
 
   it('does not force a follower that is new already', () => {
-    const moved = [service('app'), service('sidecar', { follows: true, image: null })];
-    const now = [fresh('app-1'), container('sidecar-1-new', 'created')];
-    expect(steps(moved, ran('app-1', 'sidecar-1'), now)).toEqual(['up sidecar x1']);
+    const moved = [movedService('app'), movedService('sidecar', { follows: true, image: null })];
+    const now = [fresh('app-1'), container('sidecar-1+', { status: 'created' })];
+    expect(steps(moved, containers('app-1 sidecar-1'), now)).toEqual(['up sidecar x1']);
   });
 });

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import {
   type EarlierFacts,
@@ -62,12 +61,6 @@ function step(situation: Situation): EarlierStep {
 /** `put-back, then repeat` */
 const words = (planned: EarlierStep): string =>
   planned.kind === 'put-back' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
-
-/** The different ones that are planned. */
-const stepsOf = (given: Given): EarlierStep[] => {
-  const all = situations(given).map((situation) => step(situation));
-  return all.filter((each, at) => all.findIndex((other) => isDeepStrictEqual(each, other)) === at);
-};
 
 const ours: Given = { othersWork: [null] };
 const unfinished: Given = { ...ours, ended: ['killed', 'crashed'], goingBack: ['no'] };
@@ -156,20 +149,6 @@ describe('planEarlier', () => {
         .map((each) => JSON.stringify(each))
         .toSorted(),
     );
-  });
-
-  it('hands over what it was given', () => {
-    const changes = { changeover: theChangeover };
-    const again = { ...theSame, ...inTime, hasPoint: [false] } as const;
-    expect(stepsOf(again)).toEqual([{ kind: 'go-on', ...changes }]);
-    expect(stepsOf({ ...another, ...inTime, ...journalSaysStarted })).toEqual([
-      { kind: 'bring-forward', ...changes },
-    ]);
-    const afterwards = { kind: 'repeat', ending: theEnding };
-    expect(stepsOf({ ...toAnEnd, isOwn: [true] })).toEqual([{ kind: 'put-back', afterwards }]);
-    expect(stepsOf({ othersWork: [bySomebodyElse] })).toEqual([
-      { kind: 'leave-alone', because: bySomebodyElse },
-    ]);
   });
 
   it('lets one container start four times, as often as the launcher has the engine start it', () => {

@@ -41,12 +41,6 @@ describe('chooseStack', () => {
 
   it.each<[situation: string, services: SwarmService[], argv: string[], said: string]>([
     ['app and worker', usual, [], 'svc: svc_app svc_worker'],
-    [
-      'a stack of another name',
-      [service('my_svc_app'), service('my_svc_worker')],
-      [],
-      'my_svc: my_svc_app my_svc_worker',
-    ],
     ['one of two', [...usual, service('two_app')], ['--stack', 'two'], 'two: two_app'],
     [
       'by the label of services',
@@ -68,7 +62,6 @@ describe('chooseStack', () => {
     ],
     ['no stack', [database], [], 'no-app: no stack of this Swarm has a service app'],
     ['two', [...usual, service('two_app')], [], 'several-projects: several stacks match: svc, two'],
-    ['one that is not there', usual, ['--stack', 'two'], 'no-app: stack two has no service two_app'],
     [
       'a worker that is not there',
       usual,

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { planStack } from '../../../src/agent/stack/plan.ts';
 import { planEarlier, type ReadableRecord } from '../../../src/agent/stack/plan-earlier.ts';
+import { planMoves } from '../../../src/agent/stack/plan-moves.ts';
 import type { RecordPhase } from '../../../src/agent/stack/record.ts';
 import { type ServiceMove, specOf } from '../../../src/agent/stack/specs.ts';
 import type { Json } from '../../../src/engine/json.ts';
 import type { Outcome } from '../../../src/progress/outcome.ts';
 import { ending } from '../../build.ts';
+import { engineWith, runContext, target } from '../../build-plan.ts';
 import { moveOf, serviceWith, specWith } from '../../build-stack.ts';
 
 const plain = [moveOf('app'), moveOf('worker')];
@@ -107,4 +110,28 @@ describe('planEarlier', () => {
     ['a service of it is gone', { gone: true }, 'set-aside'],
     ['its files are back whatever somebody has edited', { phase: 'write', app: edited }, 'files-back'],
   ])('%s', (_, given, step) => expect(words(given)).toBe(step));
+});
+
+describe('planStack', () => {
+  const refusal = async (given: Given, id = 'app-id'): Promise<string> => {
+    const chosen = { name: 'svc', app: serviceWith(specWith(), { id }), workers: [], services: [] };
+    const { context } = runContext(await engineWith({}));
+    const found = { context, chosen, tasks: [], nodes: [], directory: null };
+    const plan = planMoves(chosen, { ...context.options, target: target('v1.6.0'), tasks: [] });
+    return planStack(found, earlier(given), { plan, succeeds: false }).then(
+      () => 'planned',
+      ({ code, message }) => `${code}: ${message}`,
+    );
+  };
+  const cameUp =
+    'downgrade: v1.4.2 came up after v1.5.0, which had run here: somebody has deployed an old file';
+
+  it.each<[situation: string, refused: boolean, ...Parameters<typeof refusal>]>([
+    ['after an update', true, { outcome: 'updated' }],
+    ['after one that had started and was killed', true, { started: true }],
+    ['where the newer one never started', false, { outcome: 'failed' }],
+    ['in a stack that was deployed anew', false, { outcome: 'updated' }, 'another-id'],
+  ])('refuses an old version that came up %s: %s', async (_, refused, ...given) => {
+    expect((await refusal(...given)) === cameUp).toBe(refused);
+  });
 });

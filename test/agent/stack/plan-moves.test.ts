@@ -43,11 +43,6 @@ describe('planMoves', () => {
   it.each<[situation: string, given: Given, said: string]>([
     ['by the label', {}, 'v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0'],
     [
-      'by the image where there is no label',
-      { label: null },
-      'v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0',
-    ],
-    [
       'a digest that the file has',
       { label: 'acme/svc:v1.4.2@sha256:a' },
       'v1.4.2 → v1.5.0: acme/svc:v1.4.2@sha256:a → acme/svc:v1.5.0',
@@ -63,21 +58,11 @@ describe('planMoves', () => {
       { image: 'acme/svc:v1.4@sha256:a', tasks: running('acme/svc:v1.4.2@sha256:a'), to: 'v1.4' },
       'v1.4 → v1.4: acme/svc:v1.4 → acme/svc:v1.4',
     ],
-    [
-      'with a worker',
-      { worker: 'acme/job:v1.4.2@sha256:d' },
-      'v1.4.2 → v1.5.0: acme/svc:v1.4.2 → acme/svc:v1.5.0, acme/job:v1.4.2 → acme/job:v1.5.0',
-    ],
     ['to canary', { to: 'canary' }, 'v1.4.2 → canary: acme/svc:v1.4.2 → acme/svc:canary'],
     [
       'what floats is pulled again',
       { image: 'acme/svc:canary@sha256:a', to: null },
       'canary → canary: acme/svc:canary → acme/svc:canary',
-    ],
-    [
-      'the spec is new, an old task runs',
-      { image: 'acme/svc:v1.5.0@sha256:b', tasks: running('acme/svc:v1.4.2') },
-      'v1.5.0 → v1.5.0: acme/svc:v1.5.0 → acme/svc:v1.5.0',
     ],
   ])('%s', (_, given, said) => expect(words(given)).toBe(said));
 

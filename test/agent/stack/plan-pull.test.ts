@@ -34,7 +34,6 @@ describe('pullServices', () => {
   });
 
   const limited = { constraints: ['node.labels.disk==ssd'] };
-  const _placed = { platforms: [{ OS: 'linux', Architecture: 'amd64' }] };
   it.each<[what: string, moves: Parameters<typeof pullServices>[2], pulls: string[]]>([
     ['one image, one choice of nodes', [moveOf('app'), worker({})], ['svc:v1.5.0 on n1 n2']],
     ['a worker at 0 may be scaled up', [worker({ replicas: 0 })], ['svc:v1.5.0 on n1 n2']],

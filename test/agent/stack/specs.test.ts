@@ -40,20 +40,12 @@ describe('specOf', () => {
     ['no label where there was none', 'after', { label: null }, {}, { ...newParts, label: null }],
     ["the owner's update_config", 'after', { update: rollback }, {}, { ...newParts, update: rollback }],
     [
-      'so many as its owner wants now',
-      'after',
-      {},
-      { replicas: 5, forced: 3 },
-      { ...newParts, replicas: 5, forced: 3 },
-    ],
-    [
       'a global service',
       'after',
       { replicas: null },
       { replicas: null, forced: 3 },
       { ...newParts, replicas: null, forced: 3 },
     ],
-    ['as after', 'moving', {}, {}, newParts],
     [
       'no rollback',
       'moving',
@@ -258,12 +250,6 @@ describe('isEligible', () => {
     ['node.unheard-of==x', true],
   ])('%s: %s', (constraint, eligible) => {
     expect(isEligible(specWith({ constraints: [constraint] }), node)).toBe(eligible);
-  });
-
-  it('wants all of them', () => {
-    expect(isEligible(specWith({ constraints: ['node.role==worker', 'node.labels.disk==hdd'] }), node)).toBe(
-      false,
-    );
   });
 
   it.each<[platforms: Json[], node: Partial<SwarmNode>, eligible: boolean]>([

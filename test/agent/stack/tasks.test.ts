@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { specOf } from '../../../src/agent/stack/specs.ts';
 import {
-  isAlive,
   isWell,
   mayHaveForgotten,
   note,
@@ -67,7 +66,6 @@ describe('note: whether a new task has started', () => {
     ['taken away right after it was ready', ['new ready', 'new shutdown'], false],
     ['400 ms lie between two looks', ['new ready', ['new shutdown', { at: 500 }]], false],
     ['forgotten between looks far apart', ['new ready', ['', { at: 501 }]], true],
-    ['shut down without a node', ['new pending -', ['new shutdown -', { at: 9_000 }]], false],
     [
       'ready on a node that is down',
       ['new ready', ['new ready', { nodes: [nodeWith('n1', { state: 'down' })] }]],
@@ -279,8 +277,5 @@ describe('isWell, by one look', () => {
     const seen = nothingSeen([]);
     summarise(seen, global, told, 0);
     expect(summarise(seen, global, told, 6_000).isWell).toBe(true);
-  });
-  it('takes what has not ended for alive', () => {
-    expect(tasksOf('old pending', 'old remove').map(isAlive)).toEqual([true, false]);
   });
 });

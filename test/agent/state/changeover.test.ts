@@ -32,6 +32,8 @@ describe('recordOf', () => {
     [{ status: 'running', health: 'starting' }, false, { runs: true, down: false, well: true }],
     [{ status: 'running', health: 'unhealthy' }, false, { runs: true, down: false, well: false }],
     [{ status: 'restarting' }, false, { runs: true, down: false, well: false }],
+    // It is not waited for.
+    [{ status: 'paused' }, false, { runs: true, down: false, well: false }],
     [{ status: 'exited' }, false, { runs: false, down: true, well: false }],
     [{ status: 'exited' }, true, { runs: true, down: true, well: true }],
     [{ status: 'created' }, false, { runs: false, down: true, well: false }],
@@ -47,14 +49,6 @@ describe('recordOf', () => {
   ])('of %j, up for %d ms, was well: %j', (found, upForMs, well) => {
     const time = Date.parse(began) + upForMs;
     expect(recordOf(container('app-1', found), () => false, time)).toMatchObject({ runs: true, well });
-  });
-
-  it('runs again where it was paused, and is not waited for', () => {
-    expect(recordOf(container('app-1', { status: 'paused' }), () => false)).toMatchObject({
-      runs: true,
-      down: false,
-      well: false,
-    });
   });
 
   it('keeps what tells one container from another', () => {
@@ -168,7 +162,6 @@ describe('isDone', () => {
   const [app, worker] = [movedService('app'), movedService('worker')];
   const sidecar = movedService('sidecar', keepsImage);
   const unnamed = made('app-1', { name: '0123456789ab_svc-app-1' });
-  const _ofAnother = made('app-1', { imageId: 'sha256:other' });
   const sameImage = container('app-1', { imageId: 'sha256:new' });
 
   it.each<[situation: string, MovedService, before: string, now: string | Container, isDone: boolean]>([

@@ -179,7 +179,6 @@ describe('endingFactsOf', () => {
     movedService('jobs'),
     movedService('sidecar', { follows: true, image: null }),
   ];
-  const onlyApp = changeover({ moved: [movedService('app')] });
   const ofApps = { services: ['app', 'jobs'], touched: true };
   const facts = { version: 'v1.4.2', project, services: ['app', 'worker'], halfDone: null, touched: false };
   it.each<[string, Partial<JournalData>, changes: Partial<EndingFacts>]>([
@@ -193,22 +192,10 @@ describe('endingFactsOf', () => {
       },
       ofApps,
     ],
-    ['has no worker that is not there', { changeover: onlyApp }, { services: ['app'], touched: true }],
   ])('%s', (_, changes, expected) => {
     const said = { ...facts, ...expected };
     expect(endingFactsOf({ ...data, ...changes })).toEqual(said);
     expect(endingFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
-  });
-});
-
-describe('pendingJournal', () => {
-  it.each<[string, text: string | null, isPending: boolean]>([
-    ['there is none', null, false],
-    ['its run was killed', JSON.stringify(data), true],
-    ['its run ended broken', JSON.stringify({ ...data, outcome: ended('broken') }), true],
-  ])('where %s', async (_, text, isPending) => {
-    if (text !== null) await writeFile(join(state, 'journal.json'), text);
-    expect(await pendingJournal(state)).toEqual(isPending && text !== null ? JSON.parse(text) : null);
   });
 });
 
@@ -339,6 +326,13 @@ describe('what is left to do', () => {
   it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
     ['killed in the pull', {}, true, true, 'was interrupted in pull'],
     [
+      'killed while containers were replaced',
+      { phase: 'recreate', changeover: changeover() },
+      true,
+      true,
+      'was interrupted in recreate: app and worker may be half replaced',
+    ],
+    [
       'killed on the way back',
       { goingBack: back },
       true,
@@ -360,20 +354,5 @@ describe('what is left to do', () => {
     const journal = { ...data, ...changes };
     expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
     expect(pendingSentence(journal)).toContain(`the update to v1.5.0 of 2026-11-21 10:42:07 UTC ${says}`);
-  });
-
-  const half = 'app and worker may be half replaced';
-  const of = 'the update to v1.5.0 of 2026-11-21 10:42:07 UTC';
-  const replaced = { phase: 'recreate', changeover: changeover() } as const;
-  it.each<[sentence: string, Partial<JournalData>]>([
-    ['the update of 2026-11-21 10:42:07 UTC was interrupted in pull', { target: null }],
-    [`${of} was interrupted in recreate: ${half}`, replaced],
-    [
-      `${of} was interrupted in recreate: server and cron may be half replaced`,
-      { ...replaced, changeover: changeover({ moved: [movedService('server'), movedService('cron')] }) },
-    ],
-    [`${of} ended broken`, { ...replaced, outcome: ended('broken') }],
-  ])('%s', (sentence, changes) => {
-    expect(pendingSentence({ ...data, ...changes })).toBe(sentence);
   });
 });

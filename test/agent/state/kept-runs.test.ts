@@ -14,7 +14,6 @@ const stamp = (day: number): string => runStamp(Date.UTC(2026, 10, day));
 const days = (...list: number[]): string[] => list.map(stamp);
 
 it.each<[why: string, there: string[], own: string, kept: string[]]>([
-  ['the last five', days(1, 2, 3, 4, 5, 6, 7), stamp(7), days(3, 4, 5, 6, 7)],
   ['its own, of a clock that was set back', days(1, 2, 3, 4, 5, 6, 7), stamp(1), days(1, 4, 5, 6, 7)],
   ['five others where it has none itself', days(1, 2, 3, 4, 5, 6), stamp(7), days(2, 3, 4, 5, 6)],
   [
@@ -32,9 +31,6 @@ it.each<[why: string, there: string[], own: string, kept: string[]]>([
   expect((await readdir(directory)).sort()).toEqual(kept);
 });
 
-it.each([
-  ['2026-11-21T10:42:07.000Z', '20261121T104207Z'],
-  ['2026-11-21T10:42:07.999Z', '20261121T104207Z'],
-])('stamps a run of %s with %s', (at, name) => {
-  expect(runStamp(Date.parse(at))).toBe(name);
+it('stamps a run with its second', () => {
+  expect(runStamp(Date.parse('2026-11-21T10:42:07.999Z'))).toBe('20261121T104207Z');
 });

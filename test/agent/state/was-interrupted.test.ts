@@ -10,7 +10,6 @@ import { began, changeover, container, journalData, movedService, never } from '
 const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
   container('worker-1', { id, status, startedAt, imageId });
 const nobody = () => false;
-const _broken: Ending = { outcome: 'broken', exitCode: 5, message: '' };
 const failed: Ending = { outcome: 'failed', exitCode: 4, message: '' };
 
 function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): JournalData {
