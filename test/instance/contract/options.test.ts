@@ -58,14 +58,7 @@ describe('readOptions', () => {
     expect(settings.buildServers()).toEqual([]);
   });
 
-  it('says in words what is expected, and leaves the words of a host that uses zod as well', () => {
-    expect(mistakes({ ...required, version: 5 })).toContain('expected string, received number');
-    const shared = globalThis as { __zod_globalConfig?: { localeError?: unknown } };
-    expect(shared.__zod_globalConfig?.localeError).toBeUndefined();
-  });
-
   it.each<[string, object, string]>([
-    ['no version', { version: undefined }, 'version'],
     ['an image that is a flag', { updaterImage: '--privileged' }, 'updaterImage'],
     ['no feed, unsaid', { feed: undefined }, 'feed'],
     ['a feed by file', { feed: { url: 'file:///etc/passwd' } }, 'feed.url'],
@@ -75,23 +68,16 @@ describe('readOptions', () => {
       'feed.trust',
     ],
     ['a feed with more', { feed: { url: 'https://example.org', token: 'x' } }, 'feed'],
-    ['an authorize that is none', { authorize: 'admin' }, 'authorize'],
     ['a queue that cannot hold', { queue: { resume: () => {}, jobs: () => [] } }, 'queue.hold'],
-    ['a store as text', { store: '/data' }, 'store'],
-    ['a dump by its command', { beforeUpdate: 'pg_dump' }, 'beforeUpdate'],
-    ['no time for it', { preparationTimeout: 0 }, 'preparationTimeout'],
     ['another pull', { updaterPull: 'never' }, 'updaterPull'],
     ['a setting of somebody else', { updaterEnvironment: { DOCKER_HOST: 'x' } }, 'updaterEnvironment'],
     ['a container by its path', { containerName: '/svc-updater' }, 'containerName'],
     ['a worker with a space', { workers: ['worker', 'a b'] }, 'workers[1]'],
     ['a socket by its path', { engine: '/run/docker.sock' }, 'engine'],
-    ['an app with a blank', { app: 'the app' }, 'app'],
     ["an updater's socket by address", { updaterSocket: 'unix:///run/docker.sock' }, 'updaterSocket'],
     ['credentials with a slash at the end', { registryCredentials: '/root/' }, 'registryCredentials'],
     ['a relative directory', { directories: ['/opt', './x'] }, 'directories[1]'],
-    ['a path with a slash at the end', { path: '/update/' }, 'path'],
     ['a path that climbs', { path: '/a/../b' }, 'path'],
-    ['a log that is none', { log: console }, 'log'],
     ['an unknown key', { patth: '/x' }, 'patth'],
   ])('names %s', (_, options, where) => {
     expect(mistakes({ ...required, ...options })).toContain(where);

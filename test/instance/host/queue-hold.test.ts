@@ -20,17 +20,6 @@ const holdWith = (waits: typeof timing) =>
 const called = () => host.calls().map(({ part }) => part);
 
 describe('the hold of the queue', () => {
-  it('tries what fails again until it succeeds, and says so', async () => {
-    host.fail('resume', { how: 'reject', times: 3 });
-    await expect(hold.call(false)).rejects.toThrow('queue.resume() failed');
-    await until(() => called().length === 4);
-    await sleep(50);
-    expect(called()).toHaveLength(4);
-    expect(host.logged.map(({ message }) => message)).toEqual(
-      Array.from({ length: 3 }, () => 'the queue is still held: it is tried again'),
-    );
-  });
-
   it('is asked for anew where the other one answers after its deadline', async () => {
     hold = holdWith({ ...timing, host: 40 });
     const late = host.fail('resume', { how: 'hang' });

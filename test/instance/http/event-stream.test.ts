@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { eventStream, silence, wantsEventStream } from '../../../src/instance/http/event-stream.ts';
+import { eventStream, silence } from '../../../src/instance/http/event-stream.ts';
 import type { RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
 import type { JobInTheWay, Run } from '../../../src/wire/status.ts';
@@ -37,20 +37,6 @@ function recordWith(count: number): WatchedRecord {
   return run;
 }
 
-describe('wantsEventStream', () => {
-  it.each<[string | null, boolean]>([
-    ['text/event-stream', true],
-    ['text/event-stream, */*', true],
-    ['text/html, text/event-stream;q=0.9, application/json;q=0.8', true],
-    [null, false],
-    ['*/*', false],
-    ['application/json', false],
-    ['text/event-streams', false],
-  ])('%s: %s', (accept, expected) => {
-    expect(wantsEventStream(accept)).toBe(expected);
-  });
-});
-
 describe('a run that is followed', () => {
   it('is told in order, with ids that say how far', async () => {
     const { run, stream } = rig();
@@ -83,14 +69,6 @@ describe('a run that is followed', () => {
     expect(await following.next()).toMatch(/^run run1:0 /);
     expect(following.runs.at(-1)).toMatchObject(told);
     await following.cancel();
-  });
-
-  it('ends without a line where the updater crashed', async () => {
-    const { run, stream } = rig();
-    const following = follow(stream);
-    await following.some(2);
-    run.end('crashed', 'the container is gone');
-    expect(await following.rest()).toEqual(['run run1:end crashed', 'end']);
   });
 
   it('ends without an outcome when the server shuts down', async () => {

@@ -1,29 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lineOf, workOf } from '../../rig/engine-double/script.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { workOf } from '../../rig/engine-double/script.ts';
 import { judge, quiet } from './invariants.ts';
-import { Rig, type Server, until } from './rig.ts';
+import { freshRigs, rig, runOf, type Server, until } from './rig.ts';
+import { endGood } from './scene.ts';
 
 // Two servers of one instance, behind one proxy: whoever is asked, it is one instance with one run.
 
-let rig: Rig;
 let one: Server;
 let two: Server;
+freshRigs();
 beforeEach(async () => {
-  rig = await Rig.start();
   one = await rig.server({ name: 'svc-app-1' });
   two = await rig.server({ name: 'svc-app-2' });
   await Promise.all([one.updates.boot(), two.updates.boot()]);
 });
-afterEach(async () => {
-  await rig.close();
-  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
-});
-
-const runOf = async ({ updates }: Server) => (await updates.record())?.run;
-const finish = () => {
-  rig.engine.updater.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
-  rig.engine.updater.exit(0);
-};
 const lead = (lines = 8) => rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, lines));
 
 describe('two servers of one instance', () => {
@@ -36,7 +26,7 @@ describe('two servers of one instance', () => {
     });
     for (const server of [one, two]) await until(async () => (await runOf(server))?.state === 'verify');
     expect((await runOf(one))?.id).toBe((await runOf(two))?.id);
-    finish();
+    endGood(rig.engine.updater);
     expect(await judge(rig, { accepted: true })).toEqual([]);
     expect(rig.ends).toHaveLength(1);
     for (const { told } of [one, two]) expect(told).toEqual(['start v1.5.0', 'end updated']);
@@ -87,10 +77,7 @@ describe('two servers of one instance', () => {
       await until(async () => (await runOf(server))?.outcome === 'cancelled');
       expect(await runOf(server)).toMatchObject({ cancelAskedBy: 'ben' });
     }
-    expect([rig.ends.length, rig.engine.containers.filter((each) => rig.engine.isUpdater(each))]).toEqual([
-      1,
-      [],
-    ]);
+    expect([rig.ends.length, rig.updaters]).toEqual([1, []]);
   });
 
   it('end a run whose server is gone while it waited', async () => {
