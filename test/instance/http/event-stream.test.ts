@@ -5,9 +5,8 @@ import type { RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
 import type { JobInTheWay, Run } from '../../../src/wire/status.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
-import { door } from './ask.ts';
 import { follow } from './follow.ts';
-import { MemoryService, record } from './memory-service.ts';
+import { record } from './memory-service.ts';
 
 const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?: number): ProgressEvent => ({
   time: '2026-11-21T10:42:08.000Z',
@@ -132,22 +131,6 @@ describe('who comes back', () => {
       expect(await following.some(2)).toEqual(['retry 1000', 'run run1:3 pull']);
     },
   );
-
-  it('for a run that has ended is told again, unless it was told', async () => {
-    const service = new MemoryService();
-    service.run = recordWith(2);
-    service.run.end('updated', 'updated');
-    const { ask } = door(service);
-    const come = async (id: string) =>
-      (await ask('GET', '/progress', { headers: { accept: 'text/event-stream', 'last-event-id': id } }))
-        .response;
-    expect((await come('run1:end')).status).toBe(204);
-    for (const id of ['run2:end', 'run1:2', 'run1:End', ':end', 'end']) {
-      const response = await come(id);
-      expect([id, response.status]).toEqual([id, 200]);
-      expect((await follow(response.body).rest()).at(-2)).toBe('run run1:end updated');
-    }
-  });
 });
 
 describe('silence', () => {
@@ -171,29 +154,4 @@ describe('silence', () => {
     }
     expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
   });
-});
-
-describe('what a client costs', () => {
-  beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
-
-  it.each(['before anything is read', 'between two reads', 'while it waits'])(
-    'is nothing any more when it leaves %s',
-    async (when) => {
-      const { run, stream, listeners } = rig();
-      const reader = stream.getReader();
-      if (when !== 'before anything is read') await reader.read();
-      const pending = when === 'while it waits' ? reader.read() : null;
-      await vi.advanceTimersByTimeAsync(1_000);
-      const waiting = pending ? 1 : 0;
-      expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([waiting, waiting, waiting]);
-      await reader.cancel();
-      await vi.advanceTimersByTimeAsync(0);
-      expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
-      expect(await pending).toEqual(pending && { done: true, value: undefined });
-      run.add(line('a'));
-      run.end('updated', 'updated');
-      await vi.advanceTimersByTimeAsync(60_000);
-    },
-  );
 });

@@ -147,23 +147,14 @@ describe('the endpoints', () => {
     expect((await ask('GET', where, { headers })).status).toBe(200);
   });
 
-  it.each(['', '?notes=1', '/progress', '/history'])(
-    'answer HEAD as GET, without a body: %s',
-    async (where) => {
-      const { ask, service } = rig();
-      service.run = record();
-      const got = await ask('GET', where);
-      const head = await ask('HEAD', where);
-      expect([head.status, head.text, head.headers.get('content-type')]).toEqual([
-        200,
-        '',
-        'application/json',
-      ]);
-      expect([...head.headers]).toEqual([...got.headers]);
-      expect((await ask('HEAD', where, { as: null })).status).toBe(401);
-      expect(service.calls[0]).toBe(service.calls[1]);
-    },
-  );
+  it.each(['', '?notes=1', '/progress', '/history'])('answer HEAD as GET: %s', async (where) => {
+    const { ask, service } = rig();
+    service.run = record();
+    const got = await ask('GET', where);
+    const head = await ask('HEAD', where);
+    expect([head.status, head.text, ...head.headers]).toEqual([200, '', ...got.headers]);
+    expect(service.calls[0]).toBe(service.calls[1]);
+  });
 });
 
 describe('paths and methods', () => {

@@ -6,7 +6,7 @@ import { WatchedRecord } from '../run/watched-record.ts';
 import { path } from './ask.ts';
 import { follow } from './follow.ts';
 import { record } from './memory-service.ts';
-import { eventually, NodeRig } from './node-rig.ts';
+import { NodeRig } from './node-rig.ts';
 
 let rig: NodeRig;
 afterEach(() => rig.close());
@@ -83,7 +83,7 @@ describe('toNodeHandler', () => {
     });
     try {
       socket.write(`${half}{"target"`);
-      await eventually(() => expect([rig.asked.length, vi.getTimerCount()]).toEqual([2, 1]));
+      await expect.poll(() => [rig.asked.length, vi.getTimerCount()]).toEqual([2, 1]);
       vi.advanceTimersByTime(9_999);
       expect(answer).toBe('');
       vi.advanceTimersByTime(1);
@@ -111,10 +111,10 @@ describe('a stream', () => {
     expect(await following.some(2)).toEqual(['retry 1000', 'run run1:0 launching']);
     run.add({ time: '2026-11-21T10:42:08.000Z', level: 'info', phase: 'pull', message: 'a' });
     expect(await following.some(2)).toEqual(['line run1:1 a', 'run run1:1 pull']);
-    await eventually(() => expect(run.waiting).toBe(1));
+    await expect.poll(() => run.waiting).toBe(1);
     leave.abort();
-    await eventually(() => expect(run.waiting).toBe(0));
-    await eventually(() => expect(getEventListeners(service.closing, 'abort')).toEqual([]));
+    await expect.poll(() => run.waiting).toBe(0);
+    await expect.poll(() => getEventListeners(service.closing, 'abort')).toEqual([]);
     expect(rig.asked[0]?.signal.aborted).toBe(true);
   });
 
@@ -131,7 +131,7 @@ describe('a stream', () => {
     expect(await refused.json()).toMatchObject({ detail: '100 event streams are open already.' });
     expect((await fetch(rig.url('/progress'))).status).toBe(200);
     leave.abort();
-    await eventually(() => expect(rig.asked[0]?.signal.aborted).toBe(true));
+    await expect.poll(() => rig.asked[0]?.signal.aborted).toBe(true);
     expect((await ask()).status).toBe(200);
     expect((await ask()).status).toBe(503);
     service.run.end('updated', 'updated');
@@ -167,7 +167,7 @@ describe('a stream', () => {
     expect(made).toBe(before);
     expect(made).toBeLessThan(1_000);
     socket.destroy();
-    await eventually(() => expect(isCancelled).toBe(true));
+    await expect.poll(() => isCancelled).toBe(true);
   });
 
   it('that breaks breaks the connection, and nothing else', async () => {

@@ -1,23 +1,14 @@
 import { expect, it } from 'vitest';
-import { EngineSocket } from '../../../src/engine/socket.ts';
 import { readOptions } from '../../../src/instance/contract/options.ts';
 import { LagWatch } from '../../../src/instance/offer/lag.ts';
 import { freshRun } from '../../../src/instance/run/run-record.ts';
 import type { Run } from '../../../src/wire/status.ts';
-import { startEngine } from '../../engine/api/http-engine.ts';
+import { plainOptions } from '../place/details.ts';
+import { startAsked } from '../place/engine.ts';
 import { homeOf } from '../place/home-of.ts';
 
 const repository = 'registry.test/acme/svc';
 const imageReference = `${repository}:latest`;
-const settings = readOptions({
-  version: 'v1.4.2',
-  updaterImage: 'acme/svc-updater:1',
-  feed: null,
-  authorize: () => null,
-  queue: { hold: () => {}, resume: () => {}, jobs: () => [] },
-  store: { get: () => null, set: () => true },
-  log: () => {},
-});
 const run: Run = {
   ...freshRun({ id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   outcome: 'unchanged' as const,
@@ -38,20 +29,15 @@ async function lagWhere(
 ): Promise<boolean[]> {
   const [then, now] = typeof remote === 'string' ? [remote, remote] : remote;
   let hasLooked = false;
-  const host = await startEngine((from, to) => {
-    const path = decodeURIComponent(from.url ?? '').replace(/^\/v1\.\d+|\?.*/g, '');
-    const answers: Record<string, unknown> = {
-      '/version': { ApiVersion: '1.56', MinAPIVersion: '1.40' },
-      [`/distribution/${imageReference}/json`]: { Descriptor: { digest: hasLooked ? now : then } },
-    };
-    for (const [name, image] of Object.entries(images)) answers[`/images/${name}/json`] = image;
-    // Before API 1.48 no engine tells manifests.
-    if (/^\/v1\.(48|49|5\d)\/|^\/version/.test(from.url ?? '') && path in answers)
-      to.end(JSON.stringify(answers[path]));
-    else to.writeHead(404).end('{"message":"no such image"}');
+  const { engine } = await startAsked((call) => {
+    if (call === 'GET /version') return { body: { ApiVersion: '1.56', MinAPIVersion: '1.40' } };
+    if (call.startsWith('GET /distribution/'))
+      return { body: { Descriptor: { digest: hasLooked ? now : then } } };
+    const image = images[call.slice('GET /images/'.length, -'/json'.length)];
+    return image === undefined ? undefined : { body: image };
   });
   const own = homeOf({ imageReference, imageId: 'sha256:first', imageManifest: 'sha256:content' });
-  const watch = new LagWatch(new EngineSocket(host), settings, async () => own);
+  const watch = new LagWatch(engine, readOptions(plainOptions), async () => own);
   const before = await watch.after(after);
   hasLooked = true;
   await watch.recheck(after);

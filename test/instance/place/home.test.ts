@@ -83,13 +83,6 @@ describe('the home of a server, by the labels and mounts of its container', () =
     expect(found.directories).toEqual(['/opt/svc', '/srv/site', '/etc/svc', '/srv/shared', '/opt/svc2']);
   });
 
-  it('has the logins where they are mounted from the host', () => {
-    const registryCredentials = '/run/secrets/config.json';
-    const mounts = [socket, bind('/root/.docker/config.json', registryCredentials)];
-    expect(home({ mounts }, { registryCredentials }).credentials).toBe('/root/.docker/config.json');
-    expect(home({}, { registryCredentials }).credentials).toBeNull();
-  });
-
   it.each<[string, Parameters<typeof home>[0], string]>([
     ['no labels', { labels: {} }, 'not-compose'],
     ['a socket that is not mounted from the host', { mounts: [] }, 'no-engine'],

@@ -80,12 +80,6 @@ describe('the commands that update an instance by hand', () => {
       { app: 'web' },
       '--stack svc --target vX.Y.Z --service web --service worker --service app',
     ],
-    [
-      'acme/svc:v1.4.2',
-      [],
-      { workers: ['jobs'] },
-      '--stack svc --target vX.Y.Z --service app --service jobs',
-    ],
   ])('are the two of a stack for %s with %j and %j', (reference, workers, more, words) => {
     const order = `acme/svc-updater:1 ${words}`;
     expect(stackCommands(task(reference), { ...settings, ...more }, workers)).toEqual([

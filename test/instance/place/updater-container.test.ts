@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseOptions } from '../../../src/agent/process/options.ts';
 import {
-  describeForeign,
   isAbout,
   isUnderWay,
   originOf,
@@ -122,14 +121,5 @@ describe('a container of the name', () => {
       by: null,
     });
     expect(originOf(details({}, { args: ['rollback', '--yes'] })).kind).toBe('rollback');
-  });
-
-  it('is named with its instance', () => {
-    const named = (container: ReturnType<typeof details>) =>
-      describeForeign({ ...container, name: 'svc-updater' }).message;
-    expect(named(labelled('other', '/opt/other'))).toBe(
-      'an update of another instance is running on this engine: container svc-updater (project other in /opt/other)',
-    );
-    expect(named(details())).toMatch(/: container svc-updater \(cccccccccccc\)$/);
   });
 });

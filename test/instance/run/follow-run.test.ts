@@ -5,7 +5,7 @@ import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { EngineDouble } from '../../rig/engine-double/engine-double.ts';
 import { lineOf, workOf } from '../../rig/engine-double/script.ts';
-import { quickEngine, until } from '../updates/rig.ts';
+import { slowEngine, until } from '../updates/rig.ts';
 
 // When an updater's container that stands still has crashed, and when it may still tell its end (docs/contract.md 8.4).
 
@@ -47,11 +47,8 @@ async function working(policy: string | null = 'on-failure'): Promise<void> {
   await until(() => container.log.length === 3);
 }
 /** How long it took, and when the container was started the last time. */
-async function follow(
-  more: Partial<typeof timing> = {},
-  patience = quickEngine,
-): Promise<{ ms: number; startedAt: string | null }> {
-  const socket = new EngineSocket(`unix://${engine.path}`, { patience });
+async function follow(more: Partial<typeof timing> = {}): Promise<{ ms: number; startedAt: string | null }> {
+  const socket = new EngineSocket(`unix://${engine.path}`, { patience: slowEngine });
   const began = performance.now();
   const context = { engine: socket, timing: { ...timing, ...more }, closing: closing.signal };
   const startedAt = await followRun(container.id, record, context, ({ message }) => void lines.push(message));

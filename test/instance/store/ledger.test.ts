@@ -78,16 +78,13 @@ describe('past runs', () => {
   });
 });
 
-it('knows the last boot of a container, of the last fifty', async () => {
+it('knows the last boot of a container', async () => {
   const lastWord = async (container: string) => (await ledger.lastBootOf(container))?.word;
   await ledger.addBoot({ container: 'a', word: 'first' });
   await ledger.addBoot({ container: 'b', word: 'x' });
   await ledger.addBoot({ container: 'a', word: 'second' });
   expect([await lastWord('a'), await lastWord('c')]).toEqual(['second', undefined]);
   expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(2);
-  for (let at = 0; at < 60; at++) await ledger.addBoot({ container: `${at}`, word: 'w' });
-  expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(50);
-  expect([await lastWord('59'), await lastWord('a')]).toEqual(['w', undefined]);
 });
 
 it('keeps the channel, and reads any other word as stable', async () => {

@@ -5,7 +5,7 @@ import {
   type Script,
   typicalRun,
 } from '../../../src/instance/testing/index.ts';
-import { endStates, phaseWords, reasonCodes } from '../../../src/wire/codes.ts';
+import { endStates, phaseWords } from '../../../src/wire/codes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { check, origin, path } from '../http/ask.ts';
 
@@ -76,14 +76,4 @@ describe('a script', () => {
     // The same target is accepted again where nobody knows what runs.
     expect((await ask('GET')).json.canUpdate).toBe(outcome !== 'updated');
   });
-
-  it.each(reasonCodes.filter((code) => !/running|queued|up-to-date/.test(code)))(
-    'is in the way: %s',
-    async (code) => {
-      const reason = { code, message: 'Not here.' };
-      const { ask } = await play({ status: { reason } });
-      expect((await ask('GET')).json).toMatchObject({ canUpdate: false, reason });
-      expect((await ask('POST')).json.reason).toEqual(reason);
-    },
-  );
 });

@@ -40,7 +40,6 @@ export const quick: Timing = {
 const allOf = (ms: number): Patience => ({
   ...{ query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms },
 });
-export const quickEngine = allOf(500);
 /** For what hangs, and more than a busy machine takes for an answer. */
 export const slowEngine = allOf(3_000);
 /** For what hangs until a test lets it go. */

@@ -16,11 +16,7 @@ const point = { at, version: 'v1.4.1', bytes: 325_000_000, seconds: 12.5 };
 const json = (phase: string, msg: string, fields: object = {}, level = 30) => ({
   say: JSON.stringify({ level, time: new Date().toISOString(), ...fields, phase, msg }),
 });
-const found = {
-  to: 'v1.4.1',
-  at,
-  seconds: 40,
-};
+const found = { to: 'v1.4.1', at, seconds: 40 };
 const looked: Script = [
   json('inspect', 'the updater begins'),
   json('plan', 'a rollback is possible', { rollback: { ...found, bytes: 325_000_000 } }),

@@ -33,20 +33,6 @@ describe('two servers of one instance', () => {
     expect(await one.updates.history()).toEqual(await two.updates.history());
   });
 
-  it('tell of a run that the other one prepares', async () => {
-    const job = rig.state.startJob('backup', { title: 'nightly' });
-    await one.ask({ when: 'idle' });
-    await until(async () => (await runOf(two))?.state === 'waiting' && (await runOf(two))?.until);
-    expect(await runOf(two)).toMatchObject({ by: 'anna', jobs: [{ title: 'nightly' }] });
-    expect((await two.updates.status()).reason).toMatchObject({
-      code: 'update-running',
-      message: expect.stringContaining('anna'),
-    });
-    if (job) rig.state.endJob(job);
-    await quiet(rig);
-    expect((await runOf(two))?.outcome).toBe('updated');
-  });
-
   it('look closely at a run that the other one prepares, though nobody asks', async () => {
     const job = rig.state.startJob('backup');
     await one.ask({ when: 'idle' });
