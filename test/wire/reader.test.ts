@@ -41,7 +41,6 @@ describe('an answer', () => {
       { kind: 'none', why: { what: 'other', status: 200, type: 'text/html' } },
     ],
     ['JSON of another shape', () => typed('[1]', json), { kind: 'none', why: { what: 'other' } }],
-    ['a problem that is none', () => typed('oh', problem, 500), { kind: 'none', why: { what: 'other' } }],
   ])('that is %s', async (_, answer, expected) => {
     expect(await withAnswer(answer).status()).toMatchObject(expected);
   });

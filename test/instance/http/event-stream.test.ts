@@ -1,9 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventStream, silence } from '../../../src/instance/http/event-stream.ts';
-import type { RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
-import type { JobInTheWay, Run } from '../../../src/wire/status.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
 import { follow } from './follow.ts';
 import { record } from './memory-service.ts';
@@ -15,8 +13,6 @@ const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?:
   ...(percent === undefined ? {} : { percent }),
   message,
 });
-
-const job: JobInTheWay = { kind: 'backup', state: 'running', title: 'nightly', since: null, stuck: false };
 
 function rig(lastEventId: string | null = null, run = record('run1', WatchedRecord) as WatchedRecord) {
   const closing = new AbortController();
@@ -56,17 +52,13 @@ describe('a run that is followed', () => {
     ]);
   });
 
-  it.each<[string, (run: RunRecord) => void, Partial<Run>]>([
-    ['waits for other jobs', (run) => run.prepare('waiting', 'waiting', { jobs: [job] }), { jobs: [job] }],
-    ['is to be cancelled', (run) => run.note({ cancelAskedBy: 'anna' }), { cancelAskedBy: 'anna' }],
-  ])('is told anew when it %s, and when nothing else changes', async (_, change, told) => {
+  it('is told anew when it is to be cancelled, and when nothing else changes', async () => {
     const { run, stream } = rig();
-    run.prepare('waiting', 'waiting');
     const following = follow(stream);
     await following.some(2);
-    change(run);
+    run.note({ cancelAskedBy: 'anna' });
     expect(await following.next()).toMatch(/^run run1:0 /);
-    expect(following.runs.at(-1)).toMatchObject(told);
+    expect(following.runs.at(-1)).toMatchObject({ cancelAskedBy: 'anna' });
     await following.cancel();
   });
 

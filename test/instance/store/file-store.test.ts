@@ -106,31 +106,29 @@ describe('a store in a directory', () => {
   });
 });
 
-describe('servers that share a directory', () => {
-  it('may be killed or stopped at any moment', async () => {
-    const store = fileStore(directory);
-    const steady = hammer('steady', 80);
-    const stopped = hammer('stopped', 30);
-    const totals = new Map<string, number>();
-    for (let round = 0; round < 12; round++) {
-      const name = `killed${round}`;
-      const victim = hammer(name, 1_000_000);
-      await new Promise((resolve) => victim.stdout.once('data', resolve));
-      await sleep(Math.random() * 30);
-      // Left behind in the middle of whatever it does, and going on with it when all has changed.
-      stopped.kill(round % 2 === 0 ? 'SIGSTOP' : 'SIGCONT');
-      victim.kill('SIGKILL');
-      totals.set(name, successes((await victim).stdout));
-      const was = await store.get('key');
-      read(was);
-    }
-    stopped.kill('SIGCONT');
-    expect([(await steady).stderr, (await stopped).stderr]).toEqual(['', '']);
-    const counts = read(await store.get('key'));
-    expect([counts.steady, counts.stopped]).toEqual([80, 30]);
-    for (const [name, count] of totals) {
-      // It may have set it and not come to saying so.
-      expect([count, count + 1]).toContain(counts[name]);
-    }
-  });
+it('servers that share a directory may be killed or stopped at any moment', async () => {
+  const store = fileStore(directory);
+  const steady = hammer('steady', 80);
+  const stopped = hammer('stopped', 30);
+  const totals = new Map<string, number>();
+  for (let round = 0; round < 12; round++) {
+    const name = `killed${round}`;
+    const victim = hammer(name, 1_000_000);
+    await new Promise((resolve) => victim.stdout.once('data', resolve));
+    await sleep(Math.random() * 30);
+    // Left behind in the middle of whatever it does, and going on with it when all has changed.
+    stopped.kill(round % 2 === 0 ? 'SIGSTOP' : 'SIGCONT');
+    victim.kill('SIGKILL');
+    totals.set(name, successes((await victim).stdout));
+    const was = await store.get('key');
+    read(was);
+  }
+  stopped.kill('SIGCONT');
+  expect([(await steady).stderr, (await stopped).stderr]).toEqual(['', '']);
+  const counts = read(await store.get('key'));
+  expect([counts.steady, counts.stopped]).toEqual([80, 30]);
+  for (const [name, count] of totals) {
+    // It may have set it and not come to saying so.
+    expect([count, count + 1]).toContain(counts[name]);
+  }
 });

@@ -74,19 +74,17 @@ describe('what is offered', () => {
   });
 });
 
-describe('what is set', () => {
-  it('is the same at all servers, and stays as the option says until somebody has set it', async () => {
-    const [one, other] = [
-      await booted({ automatic: {} }),
-      await booted({ automatic: { age: 24 } }, 'svc-app-2'),
-    ];
-    expect(await set(one)).toMatchObject({ enabled: false, from: '02:00', to: '05:00', age: 72, days: [] });
-    expect(await set(other)).toMatchObject({ enabled: false, age: 24 });
-    const said = { enabled: true, days: ['sat', 'sun'], timeZone: 'Europe/Berlin' } as const;
-    const { automatic: told } = await one.updates.setAutomatic({ ...said, days: [...said.days] });
-    expect(told).toMatchObject({ ...said, nextAt: '2026-11-28T01:00:00.000Z' });
-    expect(await set(other)).toEqual(told);
-    await other.updates.setAutomatic({ enabled: false });
-    expect(await set(one)).toMatchObject({ ...said, enabled: false, nextAt: null });
-  });
+it('what is set is the same at all servers, and stays as the option says until somebody has set it', async () => {
+  const [one, other] = [
+    await booted({ automatic: {} }),
+    await booted({ automatic: { age: 24 } }, 'svc-app-2'),
+  ];
+  expect(await set(one)).toMatchObject({ enabled: false, from: '02:00', to: '05:00', age: 72, days: [] });
+  expect(await set(other)).toMatchObject({ enabled: false, age: 24 });
+  const said = { enabled: true, days: ['sat', 'sun'], timeZone: 'Europe/Berlin' } as const;
+  const { automatic: told } = await one.updates.setAutomatic({ ...said, days: [...said.days] });
+  expect(told).toMatchObject({ ...said, nextAt: '2026-11-28T01:00:00.000Z' });
+  expect(await set(other)).toEqual(told);
+  await other.updates.setAutomatic({ enabled: false });
+  expect(await set(one)).toMatchObject({ ...said, enabled: false, nextAt: null });
 });

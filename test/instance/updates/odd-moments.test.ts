@@ -20,15 +20,13 @@ const messages = (server: Server, level: string) =>
   server.host.logged.filter((entry) => entry.level === level).map(({ message }) => message);
 const comesTo = (server: Server, state: string) => until(async () => (await runOf(server))?.state === state);
 
-describe('jobs()', () => {
-  it('that gives nothing is no answer: nothing starts, and nothing stays held', async () => {
-    const one = await rig.booted();
-    one.host.fail('jobs', { how: { gives: undefined }, times: 2 });
-    await expect(one.updates.status()).rejects.toThrow('cannot do this right now');
-    await expect(one.ask()).rejects.toThrow('cannot do this right now');
-    await quiet(rig);
-    expect([rig.past, (await one.updates.status()).reason?.code]).toEqual([[], 'up-to-date']);
-  });
+it('jobs() that gives nothing is no answer: nothing starts, and nothing stays held', async () => {
+  const one = await rig.booted();
+  one.host.fail('jobs', { how: { gives: undefined }, times: 2 });
+  await expect(one.updates.status()).rejects.toThrow('cannot do this right now');
+  await expect(one.ask()).rejects.toThrow('cannot do this right now');
+  await quiet(rig);
+  expect([rig.past, (await one.updates.status()).reason?.code]).toEqual([[], 'up-to-date']);
 });
 
 describe('a call from within', () => {
@@ -80,21 +78,19 @@ describe('a call from within', () => {
   });
 });
 
-describe('a clock that is set a day forward', () => {
-  it('waits as long as it was told to, by a clock that nobody sets', async () => {
-    vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
-    const one = await rig.booted({}, { idleTimeout: 0.3 });
-    rig.state.startJob('cron');
-    const began = performance.now();
-    await one.ask({ when: 'idle' });
-    await comesTo(one, 'waiting');
-    vi.setSystemTime(Date.now() + 24 * 3_600_000);
-    await quiet(rig);
-    // The first job in the way gives the code.
-    const message = expect.stringMatching(/nothing was changed/);
-    expect(await runOf(one)).toMatchObject({ outcome: 'refused', code: 'cron-running', message });
-    expect(performance.now() - began).toBeGreaterThan(290);
-  });
+it('a clock that is set a day forward waits as long as it was told to, by a clock that nobody sets', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
+  const one = await rig.booted({}, { idleTimeout: 0.3 });
+  rig.state.startJob('cron');
+  const began = performance.now();
+  await one.ask({ when: 'idle' });
+  await comesTo(one, 'waiting');
+  vi.setSystemTime(Date.now() + 24 * 3_600_000);
+  await quiet(rig);
+  // The first job in the way gives the code.
+  const message = expect.stringMatching(/nothing was changed/);
+  expect(await runOf(one)).toMatchObject({ outcome: 'refused', code: 'cron-running', message });
+  expect(performance.now() - began).toBeGreaterThan(290);
 });
 
 describe('a cancel at another server', () => {
@@ -132,59 +128,53 @@ describe('a cancel at another server', () => {
   });
 });
 
-describe('the store', () => {
-  it('that does not take an end leaves nothing held, and has it later', async () => {
-    lead();
-    const one = await rig.booted();
-    await one.ask();
-    await comesTo(one, 'verify');
-    const set = one.host.fail('set', { how: 'reject', times: 1e9, with: ([key]) => key === 'history' });
-    endGood(rig.engine.updater);
-    await until(() => !rig.state.isHeld);
-    await sleep(100);
-    expect(one.told).toEqual(['start v1.5.0', 'end updated']);
-    expect(await one.ask()).toMatchObject({ reason: { code: 'update-running' } });
-    expect((await one.updates.history()).map(({ outcome }) => outcome)).toEqual(['updated']);
-    set.release();
-    await quiet(rig);
-    expect([rig.outcomes, one.told.length, rig.ends.length]).toEqual([['updated'], 2, 1]);
-  });
+it('the store that does not take an end leaves nothing held, and has it later', async () => {
+  lead();
+  const one = await rig.booted();
+  await one.ask();
+  await comesTo(one, 'verify');
+  const set = one.host.fail('set', { how: 'reject', times: 1e9, with: ([key]) => key === 'history' });
+  endGood(rig.engine.updater);
+  await until(() => !rig.state.isHeld);
+  await sleep(100);
+  expect(one.told).toEqual(['start v1.5.0', 'end updated']);
+  expect(await one.ask()).toMatchObject({ reason: { code: 'update-running' } });
+  expect((await one.updates.history()).map(({ outcome }) => outcome)).toEqual(['updated']);
+  set.release();
+  await quiet(rig);
+  expect([rig.outcomes, one.told.length, rig.ends.length]).toEqual([['updated'], 2, 1]);
 });
 
-describe('an updater by hand', () => {
-  it('beside a request, as the name is cleared: that one fails, this one is held for', async () => {
-    // Nobody else asks for that name meanwhile.
-    const timing = { watch: 600_000, watchClosely: 600_000 };
-    const one = await rig.booted({}, { updaterPull: 'always', timing, patience: patient });
-    const match = /^GET .*\/containers\/svc-updater\/json/;
-    const fault = rig.engine.fault({ kind: 'hang', match, nth: 2 });
-    expect(await one.ask()).toHaveProperty('run');
-    await until(() => fault.hits > 0);
-    const container = atWork(null);
-    fault.release();
-    await until(() => rig.past.length === 1);
-    expect(rig.past[0]?.run).toMatchObject({ outcome: 'failed', code: 'launch-taken' });
-    await comesTo(one, 'verify');
-    expect(rig.state.isHeld).toBe(true);
-    endGood(container);
-    await quiet(rig);
-    expect(rig.outcomes).toEqual(['updated', 'failed']);
-  });
+it('an updater by hand beside a request, as the name is cleared: that one fails, this one is held for', async () => {
+  // Nobody else asks for that name meanwhile.
+  const timing = { watch: 600_000, watchClosely: 600_000 };
+  const one = await rig.booted({}, { updaterPull: 'always', timing, patience: patient });
+  const match = /^GET .*\/containers\/svc-updater\/json/;
+  const fault = rig.engine.fault({ kind: 'hang', match, nth: 2 });
+  expect(await one.ask()).toHaveProperty('run');
+  await until(() => fault.hits > 0);
+  const container = atWork(null);
+  fault.release();
+  await until(() => rig.past.length === 1);
+  expect(rig.past[0]?.run).toMatchObject({ outcome: 'failed', code: 'launch-taken' });
+  await comesTo(one, 'verify');
+  expect(rig.state.isHeld).toBe(true);
+  endGood(container);
+  await quiet(rig);
+  expect(rig.outcomes).toEqual(['updated', 'failed']);
 });
 
-describe('a log', () => {
-  it('of an updater that is started again three times is one run, each line told once', async () => {
-    const dies: Script = [...workOf('v1.4.2', 'v1.5.0').slice(0, 3), { exit: 137 }];
-    rig.engine.restartPauseMs = 20;
-    rig.engine.updaterDoes(dies, dies, dies, goodRun('v1.4.2', 'v1.5.0'));
-    const one = await rig.booted();
-    const lines: string[] = [];
-    one.updates.listeners.on('line', ({ line }) => lines.push(line.phase));
-    await one.ask();
-    await quiet(rig);
-    expect([rig.outcomes, rig.ends.length]).toEqual([['updated'], 1]);
-    expect(lines).toHaveLength(3 * 3 + 9);
-  });
+it('a log of an updater that is started again three times is one run, each line told once', async () => {
+  const dies: Script = [...workOf('v1.4.2', 'v1.5.0').slice(0, 3), { exit: 137 }];
+  rig.engine.restartPauseMs = 20;
+  rig.engine.updaterDoes(dies, dies, dies, goodRun('v1.4.2', 'v1.5.0'));
+  const one = await rig.booted();
+  const lines: string[] = [];
+  one.updates.listeners.on('line', ({ line }) => lines.push(line.phase));
+  await one.ask();
+  await quiet(rig);
+  expect([rig.outcomes, rig.ends.length]).toEqual([['updated'], 1]);
+  expect(lines).toHaveLength(3 * 3 + 9);
 });
 
 it('a server that is a task of a Swarm service is refused, with the commands of Swarm', async () => {

@@ -45,12 +45,10 @@ async function booted(past: Partial<Run>[] = [{ point }], more = {}): Promise<Se
 const order = { confirm: 'v1.4.1', when: 'now', force: false, by: 'anna' } as const;
 const asked = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-rollback'));
 
-describe('a restore point', () => {
-  it('is announced with the downtime of the last one', async () => {
-    expect((await (await booted()).updates.status()).restorePoint).toEqual({ seconds: 12.5 });
-    expect((await (await booted([])).updates.status()).restorePoint).toEqual({ seconds: null });
-    expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
-  });
+it('a restore point is announced with the downtime of the last one', async () => {
+  expect((await (await booted()).updates.status()).restorePoint).toEqual({ seconds: 12.5 });
+  expect((await (await booted([])).updates.status()).restorePoint).toEqual({ seconds: null });
+  expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
 });
 
 describe('a rollback offer', () => {

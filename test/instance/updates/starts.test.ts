@@ -60,9 +60,11 @@ describe('a start', () => {
 
   it('beside the boot waits for it', async () => {
     const one = await rig.server();
-    one.host.fail('get', { how: { slow: 100 } });
-    const [, answer] = await Promise.all([one.updates.boot(), one.ask()]);
-    expect(answer).toHaveProperty('run');
+    const slow = one.host.fail('get', { how: 'hang' });
+    const both = Promise.all([one.ask(), one.updates.boot()]);
+    await until(() => slow.hits > 0);
+    slow.release();
+    expect((await both)[0]).toHaveProperty('run');
     expect((await ended(one))?.outcome).toBe('updated');
   });
 

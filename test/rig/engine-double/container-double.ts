@@ -38,7 +38,6 @@ export class ContainerDouble {
   name: string;
   status: 'created' | 'running' | 'restarting' | 'exited' = 'created';
   exitCode = 0;
-  error = '';
   restartCount = 0;
   startedAt = never;
   finishedAt = never;

@@ -25,7 +25,7 @@ export const versionAnswer = {
   Arch: 'amd64',
 };
 
-function stateOf({ status, isUp, isRunning, exitCode, error, startedAt, finishedAt }: ContainerDouble) {
+function stateOf({ status, isUp, isRunning, exitCode, startedAt, finishedAt }: ContainerDouble) {
   return {
     Status: status,
     Running: isUp,
@@ -33,7 +33,7 @@ function stateOf({ status, isUp, isRunning, exitCode, error, startedAt, finished
     Restarting: status === 'restarting',
     Pid: isRunning ? 18244 : 0,
     ExitCode: exitCode,
-    Error: error,
+    Error: '',
     StartedAt: startedAt,
     FinishedAt: finishedAt,
   };
