@@ -1,4 +1,5 @@
 import { type DayWord, dayWords } from '../../wire/codes.ts';
+import { minutes } from '../contract/ahead.ts';
 
 /** By the wall clock of a time zone; one that ends as it begins lasts a whole day. */
 export interface Schedule {
@@ -34,18 +35,6 @@ export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: nu
     if (window.end > moment) yield window;
   }
 }
-
-/** Whether a moment is in one of the windows. */
-export function isInWindow(schedule: Schedule, moment: number): boolean {
-  for (const { begin } of windowsAfter(schedule, moment)) return begin <= moment;
-  return false;
-}
-
-/** Since midnight. */
-const minutes = (clock: string): number => {
-  const [hours = 0, rest = 0] = clock.split(':').map(Number);
-  return hours * 60 + rest;
-};
 
 /**
  * When a wall clock shows a time, given as if it were UTC's. Of two equal hours the first counts; a time that is left out

@@ -5,6 +5,7 @@ import { type Product, type ProductOptions, productOf, svc } from '../../progres
 import type { Trust } from '../../provenance/trust.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
+import type { AheadWindow } from './ahead.ts';
 import { type AutomaticChoice, type AutomaticSettings, automaticSettings } from './automatic.ts';
 import { optionsSchema } from './options-schema.ts';
 
@@ -115,9 +116,9 @@ export interface InstanceOptions {
   restorePoint?: boolean;
   /**
    * The images of what is offered are fetched before anybody asks for it: at any time, or from one time to another by the
-   * server's clock, such as `{ from: '23:00', to: '05:00' }`. Default false (docs/server-library.md).
+   * server's clock. Default false (docs/server-library.md).
    */
-  ahead?: boolean | { from: string; to: string };
+  ahead?: boolean | AheadWindow;
   /**
    * What is offered starts by itself, in a window of the night: what holds until an admin has set it. Default off
    * (docs/server-library.md).

@@ -1,8 +1,7 @@
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
 import type { Ahead } from '../../wire/status.ts';
-import { isInWindow, type Schedule } from '../by-itself/window.ts';
-import { automaticSettings } from '../contract/automatic.ts';
+import { type AheadWindow, isIn } from '../contract/ahead.ts';
 import { keepLooking } from '../host/keep-looking.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
@@ -59,7 +58,7 @@ export class ImagesAhead {
   async start(): Promise<void> {
     const { settings, timing } = this.#context;
     if (settings.ahead === false) return;
-    const window = settings.ahead === true ? null : automaticSettings(settings.ahead);
+    const window = settings.ahead === true ? null : settings.ahead;
     const failed = (cause: Error) => {
       // Nobody has asked for it: it is tried again, and never shown as an error.
       const message = 'the images of the next release are not fetched ahead';
@@ -74,7 +73,7 @@ export class ImagesAhead {
     });
   }
 
-  async #look(window: Schedule | null): Promise<void> {
+  async #look(window: AheadWindow | null): Promise<void> {
     const { engine, place, settings } = this.#context;
     const offered = await this.#offered();
     const next = offered?.to ?? null;
@@ -93,7 +92,7 @@ export class ImagesAhead {
     if (same !== null && (isReady || Date.now() < endOf(same) + pauseMs(triesOf(same)))) return;
     if (own !== null && same === null) await engine.remove(own.id, { force: true });
     // An update that is on pulls for itself.
-    if (offered === null || this.#isBusy() || (window !== null && !isInWindow(window, Date.now()))) return;
+    if (offered === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
     if (performance.now() < this.#notBefore) return;
     this.#notBefore = performance.now() + hourMs;
     if (same !== null) await engine.remove(same.id, { force: true });

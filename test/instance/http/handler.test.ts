@@ -39,7 +39,6 @@ describe('the endpoints', () => {
     ['?refresh=1', 'refresh'],
     ['?refresh', 'status'],
     ['?notes=1', 'status with notes'],
-    ['?notes=true', 'status'],
   ])('look again with %s: %s', async (query, call) => {
     const { ask, service } = rig();
     expect((await ask('GET', query)).status).toBe(200);
