@@ -31,12 +31,8 @@ export const names = ['release.json', 'release.json.sigstore.json'] as const;
 
 /** What stands in the way of a proof. */
 export interface Tampering {
-  /** Other bytes than those that were signed, other bytes of the bundle. */
-  file?: (bytes: string) => string;
-  bundle?: (text: string) => string;
   /** The answer for one of them. */
   replies?: Partial<Record<(typeof names)[number], Reply>>;
-  files?: Published['files'];
 }
 
 /** Hosts the two files of a release, and gives what a forge then tells of it. */
@@ -44,15 +40,12 @@ export function attach(
   forge: Forge,
   by: ReturnType<typeof publisher>,
   told: { version: string },
-  { file = (same) => same, bundle = (same) => same, replies = {}, files = names }: Tampering = {},
+  { replies = {} }: Tampering = {},
   tag = told.version,
 ): Published {
   const signed = JSON.stringify(told);
   const [fileName, bundleName] = names;
-  forge.host(forge.fileAt(tag, fileName), replies[fileName] ?? text(200, file(signed)));
-  forge.host(
-    forge.fileAt(tag, bundleName),
-    replies[bundleName] ?? text(200, bundle(by.sign(Buffer.from(signed)))),
-  );
-  return { tag, files };
+  forge.host(forge.fileAt(tag, fileName), replies[fileName] ?? text(200, signed));
+  forge.host(forge.fileAt(tag, bundleName), replies[bundleName] ?? text(200, by.sign(Buffer.from(signed))));
+  return { tag, files: names };
 }

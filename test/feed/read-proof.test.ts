@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { readProof } from '../../src/feed/read-proof.ts';
 import { names } from './proofs.ts';
 
-it('reads no file over http where the feed is at https, and none in a private network', async () => {
+it('reads no file over http where the feed is at https, none of the disk, and none in a private network', async () => {
   const from = (url: string) =>
     readProof(
       {
@@ -17,5 +17,6 @@ it('reads no file over http where the feed is at https, and none in a private ne
   await expect(from('http://192.0.2.1/x')).rejects.toThrow(
     'its feed is at https:, and release.json at http://192.0.2.1',
   );
+  await expect(from('file:///etc/passwd')).rejects.toThrow('release.json is at no web address');
   await expect(from('https://127.0.0.1:1/x')).rejects.toThrow('127.0.0.1:1, which is in a private network');
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { launchStates, phaseWords, type RunState } from '../../src/wire/codes.ts';
-import { isTooLate, mayBeAway, phaseRows, rowsOf } from '../../src/wire/phase-rows.ts';
+import { phaseWords, type RunState } from '../../src/wire/codes.ts';
+import { isTooLate, mayBeAway, rowsOf } from '../../src/wire/phase-rows.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 import type { Run } from '../../src/wire/status.ts';
 
@@ -33,25 +33,7 @@ const told = (run: Run, seconds: number) =>
   );
 
 describe('the phases of a run', () => {
-  it('are six, and each state but the ends is in one of them', () => {
-    const inRows = phaseRows.flatMap(({ states }) => states);
-    expect(inRows.toSorted()).toEqual([...launchStates, ...phaseWords].toSorted());
-    expect(phaseRows).toHaveLength(6);
-  });
-
   it.each<[string[], number, Partial<Run>, string[]]>([
-    [
-      ['waiting'],
-      3,
-      {},
-      [
-        'now waiting waiting said 3 s',
-        'ahead checking',
-        'ahead pulling',
-        'ahead replacing',
-        'ahead verifying',
-      ],
-    ],
     [
       ['preparing', 'launching', 'inspect', 'plan', 'pull'],
       9,
@@ -82,19 +64,6 @@ describe('the phases of a run', () => {
         'done replaced 2 s',
         'done verified 1 s',
       ],
-    ],
-    [
-      ['pull', 'save'],
-      4,
-      { percent: 30 },
-      ['done pulled pull said 1 s', 'now saving save said 3 s', 'ahead replacing', 'ahead verifying'],
-    ],
-    // Nothing had to be replaced.
-    [
-      ['launching', 'inspect', 'plan', 'pull', 'verify'],
-      60,
-      { state: 'unchanged', outcome: 'unchanged', endedAt: at(5) },
-      ['done prepared 1 s', 'done checked 2 s', 'done pulled pull said 1 s', 'done verified 1 s'],
     ],
     // A newer server's state is shown by nothing, and spoils nothing.
     [

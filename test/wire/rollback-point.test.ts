@@ -11,7 +11,6 @@ const past = (outcome: NonNullable<Run['outcome']>, more: Partial<Run> = {}): Ru
 
 describe('the update that can be rolled back', () => {
   it.each<[string, Run[], boolean]>([
-    ['is none before the first run', [], false],
     ['is the last one', [past('updated', { point })], true],
     [
       'is none after a rollback, which cannot be undone',
@@ -39,7 +38,6 @@ describe('the update that can be rolled back', () => {
 describe('the seconds that a restore point takes', () => {
   it.each<[string, Run[], number | null]>([
     ['are those of the last one', [past('updated'), past('failed', { point }), past('updated')], 12.5],
-    ['are unknown without a restore point', [past('updated')], null],
     [
       'are those before, if the last one tells none',
       [past('updated', { point: { ...point, seconds: null } }), past('updated', { point })],

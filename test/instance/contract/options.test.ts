@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
 
@@ -27,47 +27,26 @@ function mistakes(options: unknown): string {
 describe('readOptions', () => {
   it('adds the defaults', () => {
     const settings = readOptions(required);
-    expect(settings).toEqual({
-      ...required,
+    expect(settings).toMatchObject({
       product: svc,
-      beforeUpdate: null,
-      preparation: null,
       preparationMs: 3_600_000,
       idleMs: 3_600_000,
-      buildServers: expect.any(Function),
       updaterPull: 'always',
-      updaterEnvironment: {},
       containerName: 'svc-updater',
-      workers: null,
-      app: null,
       engine: 'unix:///var/run/docker.sock',
-      updaterSocket: null,
-      registryCredentials: null,
       restorePoint: false,
       ahead: false,
-      afterStep: null,
       automatic: {
         ...{ enabled: false, from: '02:00', to: '05:00', days: [], age: 72, majors: false },
         timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       },
-      directories: [],
       path: '/api/v1/instance/update',
-      onEnd: expect.any(Function),
-      log: expect.any(Function),
     });
     expect(settings.buildServers()).toEqual([]);
   });
 
-  it('says in words what is expected, and leaves the words of a host that uses zod as well', () => {
-    expect(mistakes({ ...required, version: 5 })).toContain('expected string, received number');
-    const shared = globalThis as { __zod_globalConfig?: { localeError?: unknown } };
-    expect(shared.__zod_globalConfig?.localeError).toBeUndefined();
-  });
-
   it.each<[string, object, string]>([
-    ['no version', { version: undefined }, 'version'],
     ['an image that is a flag', { updaterImage: '--privileged' }, 'updaterImage'],
-    ['no feed, unsaid', { feed: undefined }, 'feed'],
     ['a feed by file', { feed: { url: 'file:///etc/passwd' } }, 'feed.url'],
     [
       'a trust in a workflow without its root',
@@ -75,24 +54,16 @@ describe('readOptions', () => {
       'feed.trust',
     ],
     ['a feed with more', { feed: { url: 'https://example.org', token: 'x' } }, 'feed'],
-    ['an authorize that is none', { authorize: 'admin' }, 'authorize'],
     ['a queue that cannot hold', { queue: { resume: () => {}, jobs: () => [] } }, 'queue.hold'],
-    ['a store as text', { store: '/data' }, 'store'],
-    ['a dump by its command', { beforeUpdate: 'pg_dump' }, 'beforeUpdate'],
-    ['no time for it', { preparationTimeout: 0 }, 'preparationTimeout'],
     ['another pull', { updaterPull: 'never' }, 'updaterPull'],
     ['a setting of somebody else', { updaterEnvironment: { DOCKER_HOST: 'x' } }, 'updaterEnvironment'],
     ['a container by its path', { containerName: '/svc-updater' }, 'containerName'],
     ['a worker with a space', { workers: ['worker', 'a b'] }, 'workers[1]'],
     ['a socket by its path', { engine: '/run/docker.sock' }, 'engine'],
-    ['an app with a blank', { app: 'the app' }, 'app'],
     ["an updater's socket by address", { updaterSocket: 'unix:///run/docker.sock' }, 'updaterSocket'],
     ['credentials with a slash at the end', { registryCredentials: '/root/' }, 'registryCredentials'],
     ['a relative directory', { directories: ['/opt', './x'] }, 'directories[1]'],
-    ['a path with a slash at the end', { path: '/update/' }, 'path'],
     ['a path that climbs', { path: '/a/../b' }, 'path'],
-    ['a log that is none', { log: console }, 'log'],
-    ['an unknown key', { patth: '/x' }, 'patth'],
   ])('names %s', (_, options, where) => {
     expect(mistakes({ ...required, ...options })).toContain(where);
   });
@@ -138,32 +109,20 @@ describe('readOptions', () => {
 
 describe('the version', () => {
   it.each([
-    ['v1.4.2', 'v1.4.2'],
     ['1.4.2', 'v1.4.2'],
     ['1.6.0-canary.3', 'v1.6.0-canary.3'],
-    ['dev', 'dev'],
     ['2026-11-21', '2026-11-21'],
   ])('%s is %s', (version, told) => expect(readOptions({ ...required, version }).version).toBe(told));
 });
 
-describe('the log', () => {
-  afterEach(() => void vi.restoreAllMocks());
-
-  it('goes to the console, but for what is of no interest there', () => {
-    const said: unknown[][] = [];
-    for (const level of ['info', 'log', 'debug', 'warn', 'error'] as const) {
-      vi.spyOn(console, level).mockImplementation((...told) => void said.push([level, ...told]));
-    }
-    const { log } = readOptions(required);
-    const cause = new Error('ENOENT');
-    log({ level: 'info', message: 'the releases were read' });
-    log({ level: 'warn', message: 'the feed cannot be read', cause });
-    log({ level: 'error', message: 'the store cannot be written' });
-    readOptions({ ...required, product: { name: 'larder' } }).log({ level: 'warn', message: 'x' });
-    expect(said).toEqual([
-      ['warn', 'svc-updater: the feed cannot be read', cause],
-      ['error', 'svc-updater: the store cannot be written'],
-      ['warn', 'larder-updater: x'],
-    ]);
-  });
+it('the log goes to the console, but for what is of no interest there', () => {
+  const said: unknown[][] = [];
+  for (const level of ['info', 'log', 'warn'] as const)
+    vi.spyOn(console, level).mockImplementation((...told) => void said.push([level, ...told]));
+  const { log } = readOptions({ ...required, product: { name: 'larder' } });
+  const cause = new Error('ENOENT');
+  log({ level: 'info', message: 'the releases were read' });
+  log({ level: 'warn', message: 'the feed cannot be read', cause });
+  vi.restoreAllMocks();
+  expect(said).toEqual([['warn', 'larder-updater: the feed cannot be read', cause]]);
 });

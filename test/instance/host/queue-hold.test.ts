@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { usualTiming } from '../../../src/instance/contract/timing.ts';
 import { QueueHold } from '../../../src/instance/host/queue-hold.ts';
 import { retry } from '../../../src/instance/host/retry.ts';
@@ -19,29 +19,16 @@ const holdWith = (waits: typeof timing) =>
   new QueueHold({ queue: host.queue, log: host.log }, waits, closing.signal);
 const called = () => host.calls().map(({ part }) => part);
 
-describe('the hold of the queue', () => {
-  it('tries what fails again until it succeeds, and says so', async () => {
-    host.fail('resume', { how: 'reject', times: 3 });
-    await expect(hold.call(false)).rejects.toThrow('queue.resume() failed');
-    await until(() => called().length === 4);
-    await sleep(50);
-    expect(called()).toHaveLength(4);
-    expect(host.logged.map(({ message }) => message)).toEqual(
-      Array.from({ length: 3 }, () => 'the queue is still held: it is tried again'),
-    );
-  });
-
-  it('is asked for anew where the other one answers after its deadline', async () => {
-    hold = holdWith({ ...timing, host: 40 });
-    const late = host.fail('resume', { how: 'hang' });
-    await expect(hold.call(false)).rejects.toThrow('did not answer');
-    await hold.call(true);
-    expect(host.state.isHeld).toBe(true);
-    late.release();
-    await until(() => called().length === 3);
-    await sleep(5);
-    expect([called(), host.state.isHeld]).toEqual([['resume', 'hold', 'hold'], true]);
-  });
+it('the hold of the queue is asked for anew where the other one answers after its deadline', async () => {
+  hold = holdWith({ ...timing, host: 40 });
+  const late = host.fail('resume', { how: 'hang' });
+  await expect(hold.call(false)).rejects.toThrow('did not answer');
+  await hold.call(true);
+  expect(host.state.isHeld).toBe(true);
+  late.release();
+  await until(() => called().length === 3);
+  await sleep(5);
+  expect([called(), host.state.isHeld]).toEqual([['resume', 'hold', 'hold'], true]);
 });
 
 it('a further try waits twice as long each time, up to the longest', async () => {

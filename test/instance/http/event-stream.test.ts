@@ -1,13 +1,10 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { eventStream, silence, wantsEventStream } from '../../../src/instance/http/event-stream.ts';
-import type { RunRecord } from '../../../src/instance/run/run-record.ts';
+import { eventStream, silence } from '../../../src/instance/http/event-stream.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
-import type { JobInTheWay, Run } from '../../../src/wire/status.ts';
 import { WatchedRecord } from '../run/watched-record.ts';
-import { door } from './ask.ts';
 import { follow } from './follow.ts';
-import { MemoryService, record } from './memory-service.ts';
+import { record } from './memory-service.ts';
 
 const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?: number): ProgressEvent => ({
   time: '2026-11-21T10:42:08.000Z',
@@ -16,8 +13,6 @@ const line = (message: string, phase: ProgressEvent['phase'] = 'pull', percent?:
   ...(percent === undefined ? {} : { percent }),
   message,
 });
-
-const job: JobInTheWay = { kind: 'backup', state: 'running', title: 'nightly', since: null, stuck: false };
 
 function rig(lastEventId: string | null = null, run = record('run1', WatchedRecord) as WatchedRecord) {
   const closing = new AbortController();
@@ -36,20 +31,6 @@ function recordWith(count: number): WatchedRecord {
   for (let number = 1; number <= count; number++) run.add(line(`line ${number}`));
   return run;
 }
-
-describe('wantsEventStream', () => {
-  it.each<[string | null, boolean]>([
-    ['text/event-stream', true],
-    ['text/event-stream, */*', true],
-    ['text/html, text/event-stream;q=0.9, application/json;q=0.8', true],
-    [null, false],
-    ['*/*', false],
-    ['application/json', false],
-    ['text/event-streams', false],
-  ])('%s: %s', (accept, expected) => {
-    expect(wantsEventStream(accept)).toBe(expected);
-  });
-});
 
 describe('a run that is followed', () => {
   it('is told in order, with ids that say how far', async () => {
@@ -71,26 +52,14 @@ describe('a run that is followed', () => {
     ]);
   });
 
-  it.each<[string, (run: RunRecord) => void, Partial<Run>]>([
-    ['waits for other jobs', (run) => run.prepare('waiting', 'waiting', { jobs: [job] }), { jobs: [job] }],
-    ['is to be cancelled', (run) => run.note({ cancelAskedBy: 'anna' }), { cancelAskedBy: 'anna' }],
-  ])('is told anew when it %s, and when nothing else changes', async (_, change, told) => {
+  it('is told anew when it is to be cancelled, and when nothing else changes', async () => {
     const { run, stream } = rig();
-    run.prepare('waiting', 'waiting');
     const following = follow(stream);
     await following.some(2);
-    change(run);
+    run.note({ cancelAskedBy: 'anna' });
     expect(await following.next()).toMatch(/^run run1:0 /);
-    expect(following.runs.at(-1)).toMatchObject(told);
+    expect(following.runs.at(-1)).toMatchObject({ cancelAskedBy: 'anna' });
     await following.cancel();
-  });
-
-  it('ends without a line where the updater crashed', async () => {
-    const { run, stream } = rig();
-    const following = follow(stream);
-    await following.some(2);
-    run.end('crashed', 'the container is gone');
-    expect(await following.rest()).toEqual(['run run1:end crashed', 'end']);
   });
 
   it('ends without an outcome when the server shuts down', async () => {
@@ -154,22 +123,6 @@ describe('who comes back', () => {
       expect(await following.some(2)).toEqual(['retry 1000', 'run run1:3 pull']);
     },
   );
-
-  it('for a run that has ended is told again, unless it was told', async () => {
-    const service = new MemoryService();
-    service.run = recordWith(2);
-    service.run.end('updated', 'updated');
-    const { ask } = door(service);
-    const come = async (id: string) =>
-      (await ask('GET', '/progress', { headers: { accept: 'text/event-stream', 'last-event-id': id } }))
-        .response;
-    expect((await come('run1:end')).status).toBe(204);
-    for (const id of ['run2:end', 'run1:2', 'run1:End', ':end', 'end']) {
-      const response = await come(id);
-      expect([id, response.status]).toEqual([id, 200]);
-      expect((await follow(response.body).rest()).at(-2)).toBe('run run1:end updated');
-    }
-  });
 });
 
 describe('silence', () => {
@@ -193,29 +146,4 @@ describe('silence', () => {
     }
     expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
   });
-});
-
-describe('what a client costs', () => {
-  beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
-
-  it.each(['before anything is read', 'between two reads', 'while it waits'])(
-    'is nothing any more when it leaves %s',
-    async (when) => {
-      const { run, stream, listeners } = rig();
-      const reader = stream.getReader();
-      if (when !== 'before anything is read') await reader.read();
-      const pending = when === 'while it waits' ? reader.read() : null;
-      await vi.advanceTimersByTimeAsync(1_000);
-      const waiting = pending ? 1 : 0;
-      expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([waiting, waiting, waiting]);
-      await reader.cancel();
-      await vi.advanceTimersByTimeAsync(0);
-      expect([vi.getTimerCount(), listeners(), run.waiting]).toEqual([0, 0, 0]);
-      expect(await pending).toEqual(pending && { done: true, value: undefined });
-      run.add(line('a'));
-      run.end('updated', 'updated');
-      await vi.advanceTimersByTimeAsync(60_000);
-    },
-  );
 });

@@ -3,7 +3,14 @@ import type { RollbackStart, StartOrder } from '../../../src/instance/contract/i
 import type { UpdateService } from '../../../src/instance/http/update-service.ts';
 import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { Channel } from '../../../src/release/channel.ts';
-import type { CancelReason, Reason, RollbackOffer, Run, Status } from '../../../src/wire/status.ts';
+import {
+  type CancelReason,
+  type Reason,
+  type RollbackOffer,
+  type Run,
+  type Status,
+  statusShape,
+} from '../../../src/wire/status.ts';
 
 /** What no answer may ever say. */
 export const secret = 'hunter2 at /opt/svc/.env';
@@ -101,35 +108,25 @@ export class MemoryService implements UpdateService {
   }
 
   #status(channel: Channel): Status {
-    return {
-      version: this.version,
-      channel,
-      latest: {
-        version: 'v1.5.0',
-        url: 'https://example.org/v1.5.0',
-        notes: '# Faster',
-        publishedAt: '2026-11-20T08:00:00Z',
-      },
-      next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: ['v1.5.0'] },
-      ahead: null,
-      skipped: null,
-      automatic: { ...automaticSettings({}), nextAt: null, keptBack: null },
-      between: null,
-      upToDate: null,
-      updateAvailable: true,
+    const told = {
+      ...{ version: this.version, channel, latest, updateAvailable: true },
+      next: { version: latest.version, major: false, path: [latest.version] },
+      automatic: automaticSettings({}),
       canUpdate: this.reason === null,
       reason: this.reason,
       checkedAt: '2026-11-21T10:40:00.000Z',
       feedError: { message: 'the releases cannot be read', nextCheckAt: '2026-11-21T10:50:00.000Z' },
-      preparation: 'A dump of the database is made first.',
       restorePoint: { seconds: 12.5 },
       buildServers: [{ name: 'build-1', version: 'v1.4.1', behind: true, command: 'svc update' }],
       manual: ['docker compose pull', 'docker compose up -d'],
       run: this.run?.run ?? null,
       now: '2026-11-21T10:42:09.000Z',
     };
+    return statusShape.read(told) as Status;
   }
 }
+
+const latest = { version: 'v1.5.0', url: 'https://example.org/v1.5.0', publishedAt: '2026-11-20T08:00:00Z' };
 
 export const rollbackOffer: RollbackOffer = {
   ...{ from: 'v1.4.2', to: 'v1.4.1', at: '2026-11-21T10:42:15.000Z', since: '2026-11-21T10:42:56.000Z' },

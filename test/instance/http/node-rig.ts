@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { InstanceUpdates } from '../../../src/instance/contract/instance-updates.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
 import { type NodeHandler, toNodeHandler } from '../../../src/instance/http/node-handler.ts';
@@ -75,16 +74,5 @@ export class NodeRig {
     this.#server?.closeAllConnections();
     this.#server?.close();
     if (this.#server?.listening) await once(this.#server, 'close');
-  }
-}
-
-export async function eventually(check: () => void): Promise<void> {
-  for (const end = performance.now() + 60_000; ; ) {
-    try {
-      return check();
-    } catch (error) {
-      if (performance.now() > end) throw error;
-      await sleep(20);
-    }
   }
 }

@@ -1,32 +1,20 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { openApi } from '../../../src/instance/http/openapi.ts';
 import { reasonCodes } from '../../../src/wire/codes.ts';
 
-const document = (path = '/x') => JSON.parse(JSON.stringify(openApi(path, '1.2.3')));
+const document = () => JSON.parse(JSON.stringify(openApi('/x', '1.2.3')));
 
 describe('openApi', () => {
   it('is a valid OpenAPI 3.1 document', async () => {
-    expect(document().openapi).toMatch(/^3\.1\./);
+    expect(document()).toMatchObject({
+      openapi: expect.stringMatching(/^3\.1\./),
+      info: { version: '1.2.3' },
+    });
     expect(await new Validator().validate(document())).toEqual({ valid: true });
     const broken = document();
     broken.paths['/x'].get.responses = [];
     expect((await new Validator().validate(broken)).valid).toBe(false);
-  });
-
-  it('says where, and of which version', () => {
-    const { info, paths } = document('/api/v2/update');
-    expect(info.version).toBe('1.2.3');
-    expect(Object.keys(paths)).toEqual([
-      '/api/v2/update',
-      '/api/v2/update/progress',
-      '/api/v2/update/history',
-      '/api/v2/update/rollback',
-      '/api/v2/update/channel',
-      '/api/v2/update/skip',
-      '/api/v2/update/automatic',
-    ]);
   });
 
   it('lets answers grow, and requests not', () => {
@@ -43,18 +31,5 @@ describe('openApi', () => {
       description: expect.stringMatching(/^One of `not-compose`, .*; more may come$/),
       'x-extensible-enum': reasonCodes,
     });
-    const { components } = document();
-    const validate = new Ajv2020({ strict: false, validateFormats: false }).compile({
-      $ref: '#/components/schemas/Reason',
-      components,
-    });
-    expect(validate({ code: 'tomorrow', message: 'Not now.', more: 1 })).toBe(true);
-    expect(validate({ code: 5, message: 'Not now.' })).toBe(false);
-  });
-
-  it("says that authentication is the host's", () => {
-    const { security, components } = document();
-    expect(security).toEqual([{ host: [] }]);
-    expect(components.securitySchemes.host.description).toContain("the host's");
   });
 });

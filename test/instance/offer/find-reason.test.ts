@@ -39,7 +39,6 @@ describe('the reason against an update', () => {
       since,
       jobs: inTheWay,
     });
-    expect(findReason({ ...free, jobs: jobs.slice(1, 3) })?.message).toBe('a backup is running');
   });
 
   it('is the first of the list', () => {

@@ -1,23 +1,14 @@
 import { expect, it } from 'vitest';
-import { EngineSocket } from '../../../src/engine/socket.ts';
 import { readOptions } from '../../../src/instance/contract/options.ts';
 import { LagWatch } from '../../../src/instance/offer/lag.ts';
 import { freshRun } from '../../../src/instance/run/run-record.ts';
 import type { Run } from '../../../src/wire/status.ts';
-import { startEngine } from '../../engine/api/http-engine.ts';
+import { plainOptions } from '../place/details.ts';
+import { startAsked } from '../place/engine.ts';
 import { homeOf } from '../place/home-of.ts';
 
 const repository = 'registry.test/acme/svc';
 const imageReference = `${repository}:latest`;
-const settings = readOptions({
-  version: 'v1.4.2',
-  updaterImage: 'acme/svc-updater:1',
-  feed: null,
-  authorize: () => null,
-  queue: { hold: () => {}, resume: () => {}, jobs: () => [] },
-  store: { get: () => null, set: () => true },
-  log: () => {},
-});
 const run: Run = {
   ...freshRun({ id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
   outcome: 'unchanged' as const,
@@ -38,20 +29,15 @@ async function lagWhere(
 ): Promise<boolean[]> {
   const [then, now] = typeof remote === 'string' ? [remote, remote] : remote;
   let hasLooked = false;
-  const host = await startEngine((from, to) => {
-    const path = decodeURIComponent(from.url ?? '').replace(/^\/v1\.\d+|\?.*/g, '');
-    const answers: Record<string, unknown> = {
-      '/version': { ApiVersion: '1.56', MinAPIVersion: '1.40' },
-      [`/distribution/${imageReference}/json`]: { Descriptor: { digest: hasLooked ? now : then } },
-    };
-    for (const [name, image] of Object.entries(images)) answers[`/images/${name}/json`] = image;
-    // Before API 1.48 no engine tells manifests.
-    if (/^\/v1\.(48|49|5\d)\/|^\/version/.test(from.url ?? '') && path in answers)
-      to.end(JSON.stringify(answers[path]));
-    else to.writeHead(404).end('{"message":"no such image"}');
+  const { engine } = await startAsked((call) => {
+    if (call === 'GET /version') return { body: { ApiVersion: '1.56', MinAPIVersion: '1.40' } };
+    if (call.startsWith('GET /distribution/'))
+      return { body: { Descriptor: { digest: hasLooked ? now : then } } };
+    const image = images[call.slice('GET /images/'.length, -'/json'.length)];
+    return image === undefined ? undefined : { body: image };
   });
   const own = homeOf({ imageReference, imageId: 'sha256:first', imageManifest: 'sha256:content' });
-  const watch = new LagWatch(new EngineSocket(host), settings, async () => own);
+  const watch = new LagWatch(engine, readOptions(plainOptions), async () => own);
   const before = await watch.after(after);
   hasLooked = true;
   await watch.recheck(after);
@@ -79,26 +65,12 @@ it.each<[what: string, images: Record<string, unknown>, remote: string, stays: b
   expect(await lagWhere(images, remote)).toEqual([true, stays]);
 });
 
-const refused = (endedAt: number): Run => ({
-  ...run,
-  outcome: 'refused',
-  code: 'lags',
-  endedAt: new Date(endedAt).toISOString(),
-});
-const ownTag = { ...first, [imageReference]: first['sha256:first'] };
-const long = 3_600_000;
-
-it.each<[what: string, after: () => Run, remote: string | [string, string], found: boolean, stays: boolean]>([
-  ['the tag is where it was', () => refused(Date.now()), 'sha256:first', true, true],
-  ['the tag has moved since', () => refused(Date.now()), ['sha256:older', 'sha256:next'], true, false],
-  ['it was long ago, and the tag is there', () => refused(Date.now() - long), 'sha256:first', true, true],
-  [
-    'it was for something else',
-    () => ({ ...refused(Date.now()), code: 'drift' }),
-    'sha256:first',
-    false,
-    false,
-  ],
-])('an update that was refused, where %s', async (_, after, remote, found, stays) => {
-  expect(await lagWhere(ownTag, remote, after())).toEqual([found, stays]);
+it.each<[what: string, code: string, remote: string | [string, string], found: boolean, stays: boolean]>([
+  ['the tag is where it was', 'lags', 'sha256:first', true, true],
+  ['the tag has moved since', 'lags', ['sha256:older', 'sha256:next'], true, false],
+  ['it was for something else', 'drift', 'sha256:first', false, false],
+])('an update that was refused, where %s', async (_, code, remote, found, stays) => {
+  const images = { ...first, [imageReference]: first['sha256:first'] };
+  const refused: Run = { ...run, outcome: 'refused', code, endedAt: new Date().toISOString() };
+  expect(await lagWhere(images, remote, refused)).toEqual([found, stays]);
 });

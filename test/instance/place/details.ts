@@ -1,6 +1,6 @@
 import { readDetails } from '../../../src/engine/container-details.ts';
 import type { ContainerDetails } from '../../../src/engine/socket.ts';
-import type { InstanceOptions, Store } from '../../../src/instance/contract/options.ts';
+import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
 
 /** A container as the engine would tell of it. */
 export function details(
@@ -25,20 +25,6 @@ export const plainOptions: InstanceOptions = {
   feed: null,
   authorize: () => null,
   queue: { hold: () => {}, resume: () => {}, jobs: () => [] },
-  store: memoryStore(),
+  store: { get: () => null, set: () => true },
   log: () => {},
 };
-
-/** Of one server that is not started again. */
-export function memoryStore(): Store {
-  const texts = new Map<string, string>();
-  return {
-    get: (key) => texts.get(key) ?? null,
-    set(key, text, { was }) {
-      if ((texts.get(key) ?? null) !== was) return false;
-      if (text === null) texts.delete(key);
-      else texts.set(key, text);
-      return true;
-    },
-  };
-}

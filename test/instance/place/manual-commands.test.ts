@@ -46,11 +46,6 @@ describe('the commands that update an instance by hand', () => {
         "docker compose -p svc -f 'a b.yaml' up -d",
       ],
     ],
-    [
-      'of a file that was typed in besides',
-      started('/opt/svc/prod.yaml,-'),
-      ['cd /opt/svc', 'docker compose -p svc -f prod.yaml pull', 'docker compose -p svc -f prod.yaml up -d'],
-    ],
   ])('are those of compose %s', (_, own, commands) => {
     expect(manualCommands(own)).toEqual(commands);
   });
@@ -65,7 +60,6 @@ describe('the commands that update an instance by hand', () => {
   it.each([
     [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
     [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
-    [`acme/svc:canary@sha256:${'1'.repeat(64)}`, 'acme/svc:canary'],
   ])('are those of Swarm for %s', (reference, image) => {
     const own = task(reference);
     const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
@@ -85,12 +79,6 @@ describe('the commands that update an instance by hand', () => {
       ['svc_worker'],
       { app: 'web' },
       '--stack svc --target vX.Y.Z --service web --service worker --service app',
-    ],
-    [
-      'acme/svc:v1.4.2',
-      [],
-      { workers: ['jobs'] },
-      '--stack svc --target vX.Y.Z --service app --service jobs',
     ],
   ])('are the two of a stack for %s with %j and %j', (reference, workers, more, words) => {
     const order = `acme/svc-updater:1 ${words}`;

@@ -87,7 +87,6 @@ describe('the try of what an updater would be given', () => {
       { 'GET /images/sha256:1/json': { status: 404, body: { message: 'No such image' } } },
       false,
     ],
-    ['a proxy refuses', { 'POST /containers/create': { status: 403 } }, true],
     [
       'a plugin of the engine refuses',
       { 'POST /containers/create': { status: 403, body: { message: 'authorization denied by plugin' } } },

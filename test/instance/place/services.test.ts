@@ -50,7 +50,6 @@ describe('the services that are updated', () => {
       null,
       null,
     ],
-    ['begin with another app', { web: {}, worker: {} }, 'web', null, null, ['web', 'worker']],
     [
       'are those with the label, not the one called worker',
       { web: {}, worker: {}, mail: { labels: byRole }, jobs: { labels: byRole } },
@@ -60,16 +59,8 @@ describe('the services that are updated', () => {
       ['web', 'jobs', 'mail'],
     ],
     [
-      'are none for a label of the image',
-      { web: { image: byRole }, worker: { image: byRole }, db: { image: byRole } },
-      'web',
-      null,
-      null,
-      ['web', 'worker'],
-    ],
-    [
-      'are none for a container of docker compose run',
-      { web: {}, mail: { labels: { ...byRole, [composeLabels.oneOff]: 'True' } } },
+      'are none for a label of the image, or a container of docker compose run',
+      { web: { image: byRole }, mail: { labels: { ...byRole, [composeLabels.oneOff]: 'True' } } },
       'web',
       null,
       null,
@@ -98,7 +89,6 @@ describe("another product's services", () => {
   const larder = productOf({ name: 'larder', services: ['web', 'jobs', 'mail'] });
   it.each<[string, Services, string, readonly string[] | null]>([
     ['are those that there are', { web: {}, mail: {} }, 'jobs', ['jobs', 'mail']],
-    ['are not called as those of svc', { app: {}, worker: {} }, 'app', ['app']],
     [
       'have its own label',
       { web: {}, cron: { labels: { 'larder.role': 'worker' } }, x: { labels: byRole } },

@@ -67,22 +67,6 @@ it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
   expect(told()).toEqual(expected);
 });
 
-it.each<[string, Partial<PastRun>]>([['has told it', { told: true }]])(
-  'leaves an end to another server that %s meanwhile',
-  async (_, more) => {
-    await mark({ attempts: 1, teller: { container: 'other', word: 'x' } });
-    const slow = host.fail('get', { how: 'hang', nth: 2 });
-    const telling = notifier().notifyAll();
-    await until(() => slow.hits > 0);
-    const text = host.state.store.get('history') ?? '';
-    const [now] = JSON.parse(text) as PastRun[];
-    host.state.store.set('history', JSON.stringify([{ ...now, ...more }]));
-    host.recover();
-    await telling;
-    expect(told()).toEqual([]);
-  },
-);
-
 it('tries an end that is refused three times, and then says that it leaves it at that', async () => {
   host.fail('onEnd', { how: 'reject', times: 10 });
   await notifier().notifyAll();

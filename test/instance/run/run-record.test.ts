@@ -1,7 +1,6 @@
-import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { refusedStepOf } from '../../../src/instance/offer/stepping.ts';
-import type { RunRecord } from '../../../src/instance/run/run-record.ts';
+import { type RunRecord, runAgain } from '../../../src/instance/run/run-record.ts';
 import type { ProgressEvent } from '../../../src/progress/event.ts';
 import { outcomes } from '../../../src/progress/outcome.ts';
 import { record } from '../http/memory-service.ts';
@@ -14,56 +13,9 @@ const line = (phase: ProgressEvent['phase'], message: string, percent?: number):
   message,
 });
 
-const never = new AbortController().signal;
 const numbers = (run: RunRecord, after: number) => run.linesAfter(after).map(({ number }) => number);
 
 describe('the state of a run', () => {
-  it('follows a good run', () => {
-    const run = record();
-    run.prepare('launching', 'pulling the updater', { percent: 40 });
-    expect(run.run).toMatchObject({ state: 'launching', percent: 40, message: 'pulling the updater' });
-    const told = [
-      line('inspect', 'svc-updater 1.0.0'),
-      line('pull', 'fetching', 42),
-      line('pull', 'fetching', 100),
-      line('verify', 'app healthy after 1.9 s'),
-    ].map((event) => {
-      run.add(event);
-      return [run.run.state, run.run.phase, run.run.percent];
-    });
-    expect(told).toEqual([
-      ['inspect', 'inspect', null],
-      ['pull', 'pull', 42],
-      ['pull', 'pull', 100],
-      ['verify', 'verify', null],
-    ]);
-    run.add(line('done', 'updated v1.4.2 → v1.5.0 in 11 s'));
-    expect(run.run).toMatchObject({
-      state: 'updated',
-      outcome: 'updated',
-      phase: 'verify',
-      percent: null,
-      endedAt: '2026-11-21T10:42:18.140Z',
-      message: 'updated v1.4.2 → v1.5.0 in 11 s',
-    });
-  });
-
-  it('takes a bad end apart: how it stands, why as a code, and what to do', () => {
-    const run = record();
-    run.add(
-      line(
-        'done',
-        'failed (pull-unknown): nothing was changed, v1.4.2 runs on. Next: See that it is published.',
-      ),
-    );
-    expect(run.run).toMatchObject({
-      state: 'failed',
-      message: 'nothing was changed, v1.4.2 runs on',
-      code: 'pull-unknown',
-      advice: 'See that it is published.',
-    });
-  });
-
   it('keeps which release has to come first, and of which', () => {
     const run = record();
     expect(refusedStepOf(run.run)).toBeNull();
@@ -75,22 +27,19 @@ describe('the state of a run', () => {
   });
 
   it.each([
+    ['cancelled: nothing was changed. Next: Again.', 'cancelled', 'nothing was changed', null, 'Again.'],
     [
-      'cancelled: nothing was changed. Next: Run it again.',
-      'cancelled',
-      'nothing was changed',
-      'Run it again.',
+      'failed (pull-unknown): v1.4.2 runs on. Next: Wait.',
+      'failed',
+      'v1.4.2 runs on',
+      'pull-unknown',
+      'Wait.',
     ],
-    [
-      'unchanged: app runs v1.5.0 already. Next: nothing',
-      'unchanged',
-      'unchanged: app runs v1.5.0 already. Next: nothing',
-      null,
-    ],
-  ])('%s', (text, state, message, advice) => {
+    ['unchanged: v1.5.0 runs. Next: x', 'unchanged', 'unchanged: v1.5.0 runs. Next: x', null, null],
+  ])('%s: has state, message, code and advice', (text, state, message, code, advice) => {
     const run = record();
     run.add(line('done', text));
-    expect(run.run).toMatchObject({ state, message, code: null, advice });
+    expect(run.run).toMatchObject({ state, message, code, advice });
   });
 
   it('goes forward only, also where the updater is started again', () => {
@@ -149,58 +98,34 @@ describe('the state of a run', () => {
   });
 });
 
-describe('the lines of a run', () => {
-  it.each([
-    [0, [1, 2, 3]],
-    [1, [2, 3]],
-    [3, []],
-    [4, []],
-    [-5, [1, 2, 3]],
-  ])('after %i: %j', (after, expected) => {
-    const run = record();
-    for (const message of ['a', 'b', 'c']) run.add(line('pull', message));
-    expect(numbers(run, after)).toEqual(expected);
-  });
-
-  it('keep their numbers when the oldest go', () => {
-    const run = record();
-    for (let number = 1; number <= 5_000; number++) {
-      run.add(line('pull', `${number}`));
-      const kept = run.linesAfter(0);
-      expect(kept.length).toBeLessThanOrEqual(1_000);
-      expect(kept.at(-1)).toEqual({ number, event: line('pull', `${number}`) });
-    }
-    expect(run.lineCount).toBe(5_000);
-    const kept = run.linesAfter(0);
-    expect(kept.length).toBeGreaterThanOrEqual(900);
-    for (const { number, event } of kept) expect(event.message).toBe(`${number}`);
-    expect(numbers(run, 4_998)).toEqual([4_999, 5_000]);
-    expect(numbers(run, 1)).toEqual(kept.map(({ number }) => number));
-  });
+it('a run that goes on after all keeps who started it, and what was done before its launch', () => {
+  const run = record();
+  run.note({ away: 2 });
+  run.prepare('preparing', 'dumped');
+  run.prepare('launching', 'pulling the updater');
+  run.add(line('pull', 'fetching'));
+  run.end('crashed', 'the container is gone');
+  const again = runAgain({ ...run.run, by: 'anna' });
+  expect(again).toMatchObject({ id: 'run1', by: 'anna', outcome: null, away: null });
+  expect(again.steps.map(({ state, endedAt }) => [state, endedAt === null])).toEqual([
+    ['launching', false],
+    ['preparing', false],
+    ['launching', true],
+  ]);
 });
 
-describe('waiting for a change', () => {
-  it.each<[string, (run: RunRecord) => void]>([
-    ['a line', (run) => run.add(line('pull', 'a'))],
-    ['the launch', (run) => run.prepare('launching', 'pulling the updater')],
-    ['the end', (run) => run.end('crashed', 'gone')],
-  ])('%s ends it for all', async (_, change) => {
-    const run = record();
-    const all = Promise.all([0, 0, 0].map((seen) => run.changeAfter(seen, never)));
-    change(run);
-    await all;
-    expect(run.changes).toBe(1);
-  });
-
-  it('ends by the signal, and leaves no listener', async () => {
-    const run = record();
-    const controller = new AbortController();
-    const waiting = run.changeAfter(0, controller.signal);
-    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(1);
-    controller.abort();
-    await waiting;
-    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
-    await run.changeAfter(0, controller.signal);
-    expect(getEventListeners(never, 'abort')).toHaveLength(0);
-  });
+it('the lines of a run keep their numbers when the oldest go', () => {
+  const run = record();
+  for (let number = 1; number <= 5_000; number++) {
+    run.add(line('pull', `${number}`));
+    const kept = run.linesAfter(0);
+    expect(kept.length).toBeLessThanOrEqual(1_000);
+    expect(kept.at(-1)).toEqual({ number, event: line('pull', `${number}`) });
+  }
+  expect(run.lineCount).toBe(5_000);
+  const kept = run.linesAfter(0);
+  expect(kept.length).toBeGreaterThanOrEqual(900);
+  for (const { number, event } of kept) expect(event.message).toBe(`${number}`);
+  expect(numbers(run, 4_998)).toEqual([4_999, 5_000]);
+  expect(numbers(run, 1)).toEqual(kept.map(({ number }) => number));
 });

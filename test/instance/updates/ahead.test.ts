@@ -1,20 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
-import { type Forge, startForge } from '../../feed/forge.ts';
 import { goodRun, type Script } from '../../rig/engine-double/script.ts';
-import { Rig, type Server, until } from './rig.ts';
+import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 
-let rig: Rig;
-let forge: Forge;
-beforeEach(async () => {
-  rig = await Rig.start();
-  forge = await startForge();
+freshForges();
+freshRigs();
+beforeEach(() => {
   forge.publish('v1.5.0');
-});
-afterEach(async () => {
-  await rig.close();
-  await forge.close();
-  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
 });
 
 const fetching = (...end: Script): Script => [
@@ -28,9 +20,7 @@ const failed = fetching(
 );
 
 async function booted(more: Partial<InstanceOptions> = {}): Promise<Server> {
-  const one = await rig.server({}, { ahead: true, feed: { url: forge.address('static') }, ...more });
-  await one.updates.boot();
-  return one;
+  return rig.booted({}, { ahead: true, feed: { url: forge.address('static') }, ...more });
 }
 const all = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-ahead-'));
 const next = async ({ updates }: Server) => (await updates.status()).next;
@@ -133,4 +123,23 @@ describe('images ahead', () => {
     await until(async () => (await next(other)) !== null);
     expect([(await next(other))?.ready, await ahead(other)]).toEqual([null, null]);
   });
+});
+
+it('of a release that is skipped nothing is said, until there is a newer one', async () => {
+  const offers: string[] = [];
+  const look = async (name: string) => {
+    const { updates } = await rig.server({ name }, { feed: { url: forge.address('static') } });
+    updates.listeners.on('offer', ({ version }) => offers.push(`${name} ${version}`));
+    return { updates, status: await updates.status({ refresh: true }) };
+  };
+  const { updates } = await look('one');
+  expect(await updates.skip('v1.4.9')).toBeNull();
+  const quiet = { updateAvailable: false, next: { version: 'v1.5.0' }, skipped: { version: 'v1.5.0' } };
+  expect(await updates.skip('v1.5.0')).toMatchObject(quiet);
+  expect(await updates.skip(null)).toMatchObject({ updateAvailable: true, skipped: null });
+  await updates.skip('v1.5.0');
+  expect((await look('two')).status).toMatchObject(quiet);
+  forge.publish('v1.6.0', 'v1.5.0');
+  expect((await look('three')).status).toMatchObject({ updateAvailable: true, skipped: null });
+  expect(offers).toEqual(['one v1.5.0', 'three v1.6.0']);
 });

@@ -1,21 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Forge, startForge } from '../../feed/forge.ts';
-import { Rig, type Server, until } from './rig.ts';
+import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 
-let rig: Rig;
-let forge: Forge;
-beforeEach(async () => {
+beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
   at('2026-11-25T01:59:00Z');
-  rig = await Rig.start();
-  forge = await startForge();
-  forge.publish({ tag: 'v1.5.0', publishedAt: weekAgo });
 });
-afterEach(async () => {
-  await rig.close();
-  await forge.close();
-  vi.useRealTimers();
-  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+afterEach(() => void vi.useRealTimers());
+freshForges();
+freshRigs();
+beforeEach(() => {
+  forge.publish({ tag: 'v1.5.0', publishedAt: weekAgo });
 });
 
 /** The clock that everything goes by. */
@@ -23,9 +17,8 @@ const at = (moment: string) => void vi.setSystemTime(new Date(moment));
 const weekAgo = '2026-11-18T10:00:00Z';
 const automatic = { enabled: true, timeZone: 'UTC' };
 
-async function booted(more: Parameters<Rig['server']>[1] = {}, name = 'svc-app-1'): Promise<Server> {
-  const one = await rig.server({ name }, { automatic, feed: { url: forge.address('static') }, ...more });
-  await one.updates.boot();
+async function booted(more: Parameters<typeof rig.booted>[1] = {}, name = 'svc-app-1'): Promise<Server> {
+  const one = await rig.booted({ name }, { automatic, feed: { url: forge.address('static') }, ...more });
   await one.updates.status({ refresh: true });
   return one;
 }
@@ -51,7 +44,7 @@ describe('what is offered', () => {
     expect([past(), rig.open]).toEqual([[], null]);
     expect(await set(one)).toMatchObject({ nextAt: '2026-11-25T02:00:00.000Z', keptBack: null });
     at('2026-11-25T02:00:00Z');
-    await until(() => past().length > 0);
+    await until(() => rig.ends.length > 0);
     await someLooks();
     expect([past(), rig.open]).toEqual([['updated automatic'], null]);
     expect(rig.ends).toHaveLength(1);
@@ -81,19 +74,17 @@ describe('what is offered', () => {
   });
 });
 
-describe('what is set', () => {
-  it('is the same at all servers, and stays as the option says until somebody has set it', async () => {
-    const [one, other] = [
-      await booted({ automatic: {} }),
-      await booted({ automatic: { age: 24 } }, 'svc-app-2'),
-    ];
-    expect(await set(one)).toMatchObject({ enabled: false, from: '02:00', to: '05:00', age: 72, days: [] });
-    expect(await set(other)).toMatchObject({ enabled: false, age: 24 });
-    const said = { enabled: true, days: ['sat', 'sun'], timeZone: 'Europe/Berlin' } as const;
-    const { automatic: told } = await one.updates.setAutomatic({ ...said, days: [...said.days] });
-    expect(told).toMatchObject({ ...said, nextAt: '2026-11-28T01:00:00.000Z' });
-    expect(await set(other)).toEqual(told);
-    await other.updates.setAutomatic({ enabled: false });
-    expect(await set(one)).toMatchObject({ ...said, enabled: false, nextAt: null });
-  });
+it('what is set is the same at all servers, and stays as the option says until somebody has set it', async () => {
+  const [one, other] = [
+    await booted({ automatic: {} }),
+    await booted({ automatic: { age: 24 } }, 'svc-app-2'),
+  ];
+  expect(await set(one)).toMatchObject({ enabled: false, from: '02:00', to: '05:00', age: 72, days: [] });
+  expect(await set(other)).toMatchObject({ enabled: false, age: 24 });
+  const said = { enabled: true, days: ['sat', 'sun'], timeZone: 'Europe/Berlin' } as const;
+  const { automatic: told } = await one.updates.setAutomatic({ ...said, days: [...said.days] });
+  expect(told).toMatchObject({ ...said, nextAt: '2026-11-28T01:00:00.000Z' });
+  expect(await set(other)).toEqual(told);
+  await other.updates.setAutomatic({ enabled: false });
+  expect(await set(one)).toMatchObject({ ...said, enabled: false, nextAt: null });
 });

@@ -1,43 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { OpenRun } from '../../../src/instance/store/open-run.ts';
-import { goodRun } from '../../rig/engine-double/script.ts';
-import { Rig, until } from './rig.ts';
-import * as scene from './scene.ts';
-import { endGood, id } from './scene.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { freshRigs, rig, runOf, until } from './rig.ts';
+import { atWork, endGood, id, leaveOpen, updater } from './scene.ts';
 
 // The table of boots: what the store says, what the engine says, and what a server then does (docs/contract.md 8.18).
 
-let rig: Rig;
-beforeEach(async () => {
-  rig = await Rig.start();
-});
-afterEach(async () => {
-  await rig.close();
-  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
-});
-
-const leaveOpen = (more: Partial<OpenRun> = {}) => scene.leaveOpen(rig, more);
-const updater = (run: string | null = id) => scene.updater(rig, run);
-const atWork = (run: string | null = id) => scene.atWork(rig, run);
+freshRigs();
 
 const outcomes = () => rig.past.map(({ run, told }) => `${run.outcome}${told ? '' : ', not told'}`);
 /** It has come to an end that was told, and the queue goes on. */
 const over = () => until(() => rig.open === null && !rig.state.isHeld && rig.past.every(({ told }) => told));
 
 describe('a run is open', () => {
-  it.each([
-    ['as launched', true],
-    ['as not launched yet', false],
-  ])('%s, and its updater is under way: it is held for and followed', async (_, isWritten) => {
+  it('and its updater is under way: it is held for and followed', async () => {
     const container = atWork();
-    leaveOpen({ updater: isWritten ? container.id : null });
+    leaveOpen({ updater: container.id });
     rig.state.isHeld = false;
-    const one = await rig.server();
-    await one.updates.boot();
+    const one = await rig.booted();
     expect(rig.state.isHeld).toBe(true);
-    await until(() => one.updates.record().then((record) => record?.run.state === 'verify'));
-    expect((await one.updates.record())?.run).toMatchObject({ id, by: 'anna', state: 'verify' });
+    await until(() => runOf(one).then((run) => run?.state === 'verify'));
+    expect(await runOf(one)).toMatchObject({ id, by: 'anna', state: 'verify' });
     expect(rig.state.isHeld).toBe(true);
     endGood(container);
     await over();
@@ -45,38 +27,28 @@ describe('a run is open', () => {
     expect(rig.ends.map((run) => run.id)).toEqual([id]);
   });
 
-  it.each([
-    ['well', goodRun('v1.4.2', 'v1.5.0'), 'updated'],
-    ['without a word', [{ exit: 0 }], 'crashed'],
-  ])('and its updater has ended %s: its end is told', async (_, script, outcome) => {
+  it('and its updater has ended: its end is told', async () => {
     rig.state.isHeld = true;
-    rig.engine.updaterDoes(script, script, script, script);
     const container = updater();
     container.start();
     await until(() => container.status === 'exited');
     leaveOpen({ updater: container.id });
-    const one = await rig.server();
-    await one.updates.boot();
+    const one = await rig.booted();
     await over();
-    expect(outcomes()).toEqual([outcome]);
+    expect(outcomes()).toEqual(['updated']);
     expect(rig.ends).toHaveLength(1);
-    expect((await one.updates.status()).run?.outcome).toBe(outcome);
+    expect((await one.updates.status()).run?.outcome).toBe('updated');
   });
 
   describe('was never launched, and its server', () => {
-    it('has stopped: it was cancelled', async () => {
-      const other = await rig.engine.addServer({ name: 'svc-app-2', isRunning: false });
-      leaveOpen({ server: { container: other.container.id, word: 'w' } });
-      await (await rig.server()).updates.boot();
-      await over();
-      expect(outcomes()).toEqual(['cancelled']);
-    });
-
-    it('runs in another boot: it was cancelled', async () => {
-      const other = await rig.engine.addServer({ name: 'svc-app-2' });
-      rig.state.store.set('servers', JSON.stringify([{ container: other.container.id, word: 'new' }]));
-      leaveOpen({ server: { container: other.container.id, word: 'old' } });
-      await (await rig.server()).updates.boot();
+    it.each([
+      ['has stopped', false, 'w'],
+      ['runs in another boot', true, 'new'],
+    ])('%s: it was cancelled', async (_, isRunning, word) => {
+      const { container } = await rig.engine.addServer({ name: 'svc-app-2', isRunning });
+      rig.state.store.set('servers', JSON.stringify([{ container: container.id, word }]));
+      leaveOpen({ server: { container: container.id, word: 'w' } });
+      await rig.booted();
       await over();
       expect(outcomes()).toEqual(['cancelled']);
     });
@@ -88,21 +60,20 @@ describe('a run is open', () => {
       const other = await rig.engine.addServer({ name: 'svc-app-2' });
       if (word) rig.state.store.set('servers', JSON.stringify([{ container: other.container.id, word }]));
       leaveOpen({ server: { container: other.container.id, word: 'w' } });
-      const one = await rig.server();
-      await one.updates.boot();
+      const one = await rig.booted();
       await sleep(200);
       expect(rig.open?.run.id).toBe(id);
       expect([rig.state.isHeld, rig.past]).toEqual([true, []]);
-      expect((await one.updates.record())?.run).toMatchObject({ id, state: 'launching' });
+      expect(await runOf(one)).toMatchObject({ id, state: 'launching' });
     });
 
     it('is gone, with a container made and not started: that one is removed', async () => {
       leaveOpen();
       updater();
-      await (await rig.server()).updates.boot();
+      await rig.booted();
       await over();
       expect(outcomes()).toEqual(['cancelled']);
-      expect(rig.engine.containers.filter((one) => rig.engine.isUpdater(one))).toEqual([]);
+      expect(rig.updaters).toEqual([]);
     });
   });
 });
@@ -110,16 +81,14 @@ describe('a run is open', () => {
 describe('the store says nothing', () => {
   it.each([
     ['by hand', null, null],
-    ['of a run', id, null],
     ['of a run that nobody can read', id, '{"run":'],
   ])('and an updater %s is under way: it is adopted', async (_, run, text) => {
     if (text !== null) rig.state.store.set('run', text);
     const container = atWork(run);
     rig.state.isHeld = false;
-    const one = await rig.server();
-    await one.updates.boot();
+    const one = await rig.booted();
     expect(rig.state.isHeld).toBe(true);
-    await until(() => one.updates.record().then((record) => record?.run.state === 'verify'));
+    await until(() => runOf(one).then((run) => run?.state === 'verify'));
     expect(rig.open?.run).toMatchObject({ by: null, to: 'v1.5.0' });
     endGood(container);
     await over();
@@ -127,19 +96,13 @@ describe('the store says nothing', () => {
     expect(rig.past[0]?.run.by).toBeNull();
   });
 
-  it.each([
-    ['none', false],
-    ['one that has ended', true],
-  ])('and there is %s: the queue goes on', async (_, isThere) => {
+  it('and the last updater has ended: the queue goes on', async () => {
     rig.state.isHeld = true;
-    if (isThere) {
-      updater().start();
-      await until(() => rig.engine.updater.status === 'exited');
-    }
-    const one = await rig.server();
-    await one.updates.boot();
+    updater().start();
+    await until(() => rig.engine.updater.status === 'exited');
+    const one = await rig.booted();
     expect([rig.state.isHeld, rig.past]).toEqual([false, []]);
-    expect(await one.updates.record()).toBeNull();
+    expect(await runOf(one)).toBeUndefined();
   });
 
   it('and the updater of another instance is under way: the queue goes on', async () => {
@@ -152,8 +115,7 @@ describe('the store says nothing', () => {
     rig.state.isHeld = true;
     other.start();
     rig.state.violations.length = 0;
-    const one = await rig.server();
-    await one.updates.boot();
+    const one = await rig.booted();
     expect(rig.state.isHeld).toBe(false);
     rig.state.violations.length = 0;
     expect(await one.ask()).toMatchObject({
@@ -165,8 +127,7 @@ describe('the store says nothing', () => {
 it('warns once of what cannot be read', async () => {
   rig.state.store.set('run', '{"run":');
   rig.state.store.set('history', '[]x');
-  const one = await rig.server();
-  await one.updates.boot();
+  const one = await rig.booted();
   for (let at = 0; at < 3; at++) await one.updates.status();
   expect(one.host.logged.filter(({ level }) => level === 'warn')).toHaveLength(2);
   expect(await one.ask()).toHaveProperty('run');
@@ -213,35 +174,5 @@ describe('nobody answers', () => {
     await until(() => !rig.state.isHeld);
     await until(async () => 'run' in (await one.ask()));
     await over();
-  });
-});
-
-describe('an end is told', () => {
-  it('anew of an updater that was judged crashed and is started again', async () => {
-    const container = atWork();
-    leaveOpen({ updater: container.id });
-    const one = await rig.server();
-    await one.updates.boot();
-    await until(() => one.updates.record().then((record) => record?.run.state === 'verify'));
-    container.kill('SIGKILL');
-    await over();
-    expect(outcomes()).toEqual(['crashed']);
-    rig.state.isHeld = true;
-    container.start();
-    rig.state.isHeld = false;
-    await until(() => rig.state.isHeld);
-    expect(await one.updates.history()).toMatchObject([{ id, outcome: null, by: 'anna' }]);
-    endGood(container);
-    await over();
-    expect(outcomes()).toEqual(['updated']);
-    expect(rig.ends.map(({ id, outcome }) => [id, outcome])).toEqual([
-      [id, 'crashed'],
-      [id, 'updated'],
-    ]);
-    const { run } = await one.updates.status();
-    expect(run).toMatchObject({ outcome: 'updated', by: 'anna' });
-    // What was done before the launch is not in the log.
-    expect(run?.steps.slice(0, 2).map(({ state }) => state)).toEqual(['preparing', 'launching']);
-    expect(run?.steps.every(({ endedAt }) => endedAt !== null)).toBe(true);
   });
 });

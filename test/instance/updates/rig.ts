@@ -1,12 +1,15 @@
 // Servers of one instance with the library in them, beside an engine and a platform that fail where a test says so.
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect } from 'vitest';
 import type { Patience } from '../../../src/engine/socket.ts';
 import type { StartOrder } from '../../../src/instance/contract/instance-updates.ts';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
 import type { Timing } from '../../../src/instance/contract/timing.ts';
 import { Updates } from '../../../src/instance/updates.ts';
 import type { Run } from '../../../src/wire/status.ts';
+import { type Forge, startForge } from '../../feed/forge.ts';
+import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { EngineDouble } from '../../rig/engine-double/engine-double.ts';
 import { goodRun } from '../../rig/engine-double/script.ts';
 import type { ServerDouble, ServerOptions } from '../../rig/engine-double/server.ts';
@@ -37,7 +40,6 @@ export const quick: Timing = {
 const allOf = (ms: number): Patience => ({
   ...{ query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms },
 });
-export const quickEngine = allOf(500);
 /** For what hangs, and more than a busy machine takes for an answer. */
 export const slowEngine = allOf(3_000);
 /** For what hangs until a test lets it go. */
@@ -121,6 +123,22 @@ export class Rig {
     return server;
   }
 
+  /** A server that has looked at the store and the engine. */
+  async booted(...how: Parameters<Rig['server']>): Promise<Server> {
+    const one = await this.server(...how);
+    await one.updates.boot();
+    return one;
+  }
+
+  get updaters(): ContainerDouble[] {
+    return this.engine.containers.filter((one) => this.engine.isUpdater(one));
+  }
+
+  /** Of the past runs, newest first. */
+  get outcomes() {
+    return this.past.map(({ run }) => run.outcome);
+  }
+
   /** The open run in the store. */
   get open(): { run: Run; updater: string | null } | null {
     const text = this.state.store.get('run');
@@ -149,6 +167,32 @@ export class Rig {
     process.off('unhandledRejection', this.#onRejection);
   }
 }
+
+/** Of the test that runs, in a file that calls `freshRigs()`. */
+export let rig: Rig;
+
+/** Each test of a file has a rig of its own, and nothing may have happened in it that must never happen. */
+export function freshRigs(): void {
+  beforeEach(async () => {
+    rig = await Rig.start();
+  });
+  afterEach(async () => {
+    await rig.close();
+    expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+  });
+}
+
+/** Of the test that runs, in a file that calls `freshForges()`, which it does before `freshRigs()`. */
+export let forge: Forge;
+
+export function freshForges(): void {
+  beforeEach(async () => {
+    forge = await startForge();
+  });
+  afterEach(() => forge.close());
+}
+
+export const runOf = async ({ updates }: Server) => (await updates.record())?.run;
 
 /** Waits for it. Nothing fails by how long it takes, but by what never comes. */
 export async function until(what: () => unknown, ms = 60_000): Promise<void> {

@@ -1,34 +1,22 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { usualTiming } from '../../../src/instance/contract/timing.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { badRun, lineOf, type Script } from '../../rig/engine-double/script.ts';
 import { quiet } from './invariants.ts';
-import { Rig, type Server, until } from './rig.ts';
+import { freshRigs, runOf as last, rig, type Server, until } from './rig.ts';
 import { leaveOpen, updater } from './scene.ts';
 
-let rig: Rig;
-beforeEach(async () => {
-  rig = await Rig.start();
-});
-afterEach(async () => {
-  await rig.close();
-  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
-});
+freshRigs();
 
 const at = '2026-11-21T10:42:15.000Z';
 const point = { at, version: 'v1.4.1', bytes: 325_000_000, seconds: 12.5 };
-const rolledBack = { version: 'v1.4.2', at };
 
 /** A line of `--log json`. */
 const json = (phase: string, msg: string, fields: object = {}, level = 30) => ({
   say: JSON.stringify({ level, time: new Date().toISOString(), ...fields, phase, msg }),
 });
-const found = {
-  to: 'v1.4.1',
-  at,
-  seconds: 40,
-};
+const found = { to: 'v1.4.1', at, seconds: 40 };
 const looked: Script = [
   json('inspect', 'the updater begins'),
   json('plan', 'a rollback is possible', { rollback: { ...found, bytes: 325_000_000 } }),
@@ -55,41 +43,12 @@ async function booted(past: Partial<Run>[] = [{ point }], more = {}): Promise<Se
   return one;
 }
 const order = { confirm: 'v1.4.1', when: 'now', force: false, by: 'anna' } as const;
-const updaters = () => rig.engine.containers.filter((one) => rig.engine.isUpdater(one));
 const asked = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-rollback'));
-const last = async ({ updates }: Server) => (await updates.record())?.run;
 
-describe('a restore point', () => {
-  it('is announced with the downtime of the last one', async () => {
-    expect((await (await booted()).updates.status()).restorePoint).toEqual({ seconds: 12.5 });
-    expect((await (await booted([])).updates.status()).restorePoint).toEqual({ seconds: null });
-    expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
-  });
-
-  it('is read from the log, like an automatic rollback', async () => {
-    const one = await booted([]);
-    const failed = 'failed (not-well): v1.4.2 runs again with its data. Next: See the log.';
-    const own = { ...point, version: 'v1.4.2' };
-    rig.engine.updaterDoes([
-      json('save', 'data saved', { restorePoint: own }),
-      json('verify', 'app is not well', {}, 50),
-      json('done', failed, { outcome: 'failed', rolledBack }, 50),
-      // The updater has taken its restart policy away by then.
-      { exit: 0 },
-    ]);
-    await one.ask();
-    await quiet(rig);
-    const expected = {
-      outcome: 'failed',
-      code: 'not-well',
-      cause: 'app is not well',
-      point: own,
-      rolledBack,
-    };
-    expect(await last(one)).toMatchObject(expected);
-    expect(rig.past[0]?.run).toMatchObject(expected);
-    expect(updaters()[0]?.spec.Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
-  });
+it('a restore point is announced with the downtime of the last one', async () => {
+  expect((await (await booted()).updates.status()).restorePoint).toEqual({ seconds: 12.5 });
+  expect((await (await booted([])).updates.status()).restorePoint).toEqual({ seconds: null });
+  expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
 });
 
 describe('a rollback offer', () => {
@@ -136,36 +95,17 @@ describe('a rollback offer', () => {
     const one = await booted([{ point: null }]);
     expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'no-point' } });
     expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'no-point' } });
-    expect(rig.engine.containers.filter((each) => rig.engine.isUpdater(each))).toEqual([]);
+    expect(rig.updaters).toEqual([]);
   });
 });
 
 describe('a rollback', () => {
-  it('is a run like an update, without the preparation', async () => {
-    const beforeUpdate = () => 'never';
-    const one = await booted(undefined, { beforeUpdate });
-    rig.engine.updaterDoes(wentWell);
-    expect(await one.updates.rollback(order)).toMatchObject({
-      run: { kind: 'rollback', from: 'v1.4.2', to: 'v1.4.1' },
-    });
-    await quiet(rig);
-    expect(updaters()[0]?.spec.Cmd?.slice(0, 2)).toEqual(['rollback', '--yes']);
-    expect(await last(one)).toMatchObject({
-      kind: 'rollback',
-      outcome: 'updated',
-      by: 'anna',
-      point: { version: 'v1.4.2' },
-    });
-    expect(rig.past.map(({ run }) => run.kind)).toEqual(['rollback', 'update']);
-    expect(rig.ends).toHaveLength(1);
-  });
-
   it('is only to the version that was confirmed', async () => {
     const one = await booted();
     expect(await one.updates.rollback({ ...order, confirm: 'v1.4.0' })).toMatchObject({
       reason: { code: 'no-point' },
     });
-    expect(updaters()).toEqual([]);
+    expect(rig.updaters).toEqual([]);
   });
 
   it('is refused while an update is on, and cannot be cancelled once it was launched', async () => {
@@ -176,7 +116,7 @@ describe('a rollback', () => {
     expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'update-running' } });
     expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'update-running' } });
     expect(await one.updates.cancel('ben')).toMatchObject({ reason: { code: 'too-late' } });
-    const [container] = updaters();
+    const [container] = rig.updaters;
     container?.say(lineOf({ phase: 'done', message: 'updated' }));
     container?.exit(0);
     await quiet(rig);
@@ -186,9 +126,9 @@ describe('a rollback', () => {
 describe('a store that was restored with the data', () => {
   /** As the server of the older version finds it: its last update is open, and another updater is at work. */
   const boot = async (script: Script) => {
-    leaveOpen(rig, { updater: 'b'.repeat(64) });
+    leaveOpen({ updater: 'b'.repeat(64) });
     rig.engine.updaterDoes(script);
-    const container = updater(rig, 'back1');
+    const container = updater('back1');
     Object.assign(container.spec, { Cmd: ['rollback', '--yes'] });
     Object.assign(container.spec.Labels ?? {}, {
       'svc-updater.from': 'v1.5.0',

@@ -4,13 +4,13 @@ import { freshRun } from '../../../src/instance/run/run-record.ts';
 import type { OpenRun } from '../../../src/instance/store/open-run.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { lineOf, workOf } from '../../rig/engine-double/script.ts';
-import type { Rig } from './rig.ts';
+import { rig } from './rig.ts';
 
 export const id = '11111111-2222-4333-8444-555555555555';
 const gone = { container: 'a'.repeat(64), word: 'of a boot before' };
 
 /** As a server before this one has left it. */
-export function leaveOpen(rig: Rig, more: Partial<OpenRun> = {}): void {
+export function leaveOpen(more: Partial<OpenRun> = {}): void {
   const origin = { id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z', by: 'anna' };
   const run = freshRun(origin);
   const prepared = { state: 'preparing', startedAt: origin.startedAt, endedAt: origin.startedAt } as const;
@@ -26,7 +26,7 @@ export function leaveOpen(rig: Rig, more: Partial<OpenRun> = {}): void {
 }
 
 /** An updater of this instance; `run` is null for one by hand. */
-export function updater(rig: Rig, run: string | null = id): ContainerDouble {
+export function updater(run: string | null = id): ContainerDouble {
   return rig.engine.create({
     name: 'svc-updater',
     Image: 'acme/svc-updater:1',
@@ -41,10 +41,10 @@ export function updater(rig: Rig, run: string | null = id): ContainerDouble {
 }
 
 /** One that is led by hand, and is in the midst of its work. */
-export function atWork(rig: Rig, run: string | null = id): ContainerDouble {
+export function atWork(run: string | null = id): ContainerDouble {
   rig.state.isHeld = true;
   rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
-  const container = updater(rig, run);
+  const container = updater(run);
   container.start();
   return container;
 }

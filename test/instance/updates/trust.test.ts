@@ -1,30 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
-import { type Forge, startForge } from '../../feed/forge.ts';
 import { attach, releaseFile, sha256 } from '../../feed/proofs.ts';
 import { publisher } from '../../provenance/sign.ts';
-import { Rig, type Server, until } from './rig.ts';
+import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
 
 const anna = publisher();
 const mallory = publisher();
 const always = { enabled: true, from: '00:00', to: '00:00', age: 0 };
 
-let rig: Rig;
-let forge: Forge;
-beforeEach(async () => {
-  rig = await Rig.start();
-  forge = await startForge();
-});
-afterEach(async () => {
-  await rig.close();
-  await forge.close();
-  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
-});
+freshForges();
+freshRigs();
 
 async function booted(more: Partial<InstanceOptions> = {}, name = 'svc-app-1'): Promise<Server> {
   const feed = { url: forge.address('static'), trust: { keys: [anna.key] } };
-  const one = await rig.server({ name }, { feed, ...more });
-  await one.updates.boot();
+  const one = await rig.booted({ name }, { feed, ...more });
   await until(async () => (await one.updates.status()).checkedAt !== null);
   return one;
 }

@@ -1,107 +1,76 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lineOf, workOf } from '../../rig/engine-double/script.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { workOf } from '../../rig/engine-double/script.ts';
 import { judge, quiet } from './invariants.ts';
-import { Rig, type Server, until } from './rig.ts';
+import { freshRigs, rig, runOf, type Server, until } from './rig.ts';
+import { endGood } from './scene.ts';
 
 // Two servers of one instance, behind one proxy: whoever is asked, it is one instance with one run.
 
-let rig: Rig;
 let one: Server;
 let two: Server;
+freshRigs();
 beforeEach(async () => {
-  rig = await Rig.start();
-  one = await rig.server({ name: 'svc-app-1' });
-  two = await rig.server({ name: 'svc-app-2' });
-  await Promise.all([one.updates.boot(), two.updates.boot()]);
-});
-afterEach(async () => {
-  await rig.close();
-  expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+  one = await rig.booted({ name: 'svc-app-1' });
+  two = await rig.booted({ name: 'svc-app-2' });
 });
 
-const runOf = async ({ updates }: Server) => (await updates.record())?.run;
-const finish = () => {
-  rig.engine.updater.say(lineOf({ phase: 'done', message: 'updated v1.4.2 → v1.5.0 in 4 s' }));
-  rig.engine.updater.exit(0);
-};
-const lead = (lines = 8) => rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, lines));
-
-describe('two servers of one instance', () => {
-  it('asked at once make one run, which both tell of to its end, once', async () => {
-    lead();
-    const answers = await Promise.all([one.ask(), two.ask()]);
-    expect(answers.filter((answer) => 'run' in answer)).toHaveLength(1);
-    expect(answers.find((answer) => 'reason' in answer)).toMatchObject({
-      reason: { code: 'update-running' },
-    });
-    for (const server of [one, two]) await until(async () => (await runOf(server))?.state === 'verify');
-    expect((await runOf(one))?.id).toBe((await runOf(two))?.id);
-    finish();
-    expect(await judge(rig, { accepted: true })).toEqual([]);
-    expect(rig.ends).toHaveLength(1);
-    for (const { told } of [one, two]) expect(told).toEqual(['start v1.5.0', 'end updated']);
-    expect(await one.updates.history()).toEqual(await two.updates.history());
+it('asked at once make one run, which both tell of to its end, once', async () => {
+  rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
+  const answers = await Promise.all([one.ask(), two.ask()]);
+  expect(answers.filter((answer) => 'run' in answer)).toHaveLength(1);
+  expect(answers.find((answer) => 'reason' in answer)).toMatchObject({
+    reason: { code: 'update-running' },
   });
+  for (const server of [one, two]) await until(async () => (await runOf(server))?.state === 'verify');
+  expect((await runOf(one))?.id).toBe((await runOf(two))?.id);
+  endGood(rig.engine.updater);
+  expect(await judge(rig, { accepted: true })).toEqual([]);
+  expect(rig.ends).toHaveLength(1);
+  for (const { told } of [one, two]) expect(told).toEqual(['start v1.5.0', 'end updated']);
+  expect(await one.updates.history()).toEqual(await two.updates.history());
+});
 
-  it('tell of a run that the other one prepares', async () => {
-    const job = rig.state.startJob('backup', { title: 'nightly' });
-    await one.ask({ when: 'idle' });
-    await until(async () => (await runOf(two))?.state === 'waiting' && (await runOf(two))?.until);
-    expect(await runOf(two)).toMatchObject({ by: 'anna', jobs: [{ title: 'nightly' }] });
-    expect((await two.updates.status()).reason).toMatchObject({
-      code: 'update-running',
-      message: expect.stringContaining('anna'),
-    });
-    if (job) rig.state.endJob(job);
-    await quiet(rig);
-    expect((await runOf(two))?.outcome).toBe('updated');
-  });
+it('look closely at a run that the other one prepares, though nobody asks', async () => {
+  const job = rig.state.startJob('backup');
+  await one.ask({ when: 'idle' });
+  await until(() => rig.open?.run.state === 'waiting');
+  const three = await rig.server({ name: 'svc-app-3' }, { timing: { watch: 600_000 } });
+  await three.updates.boot();
+  if (job) rig.state.endJob(job);
+  await until(() => three.told.includes('end updated'));
+  await quiet(rig);
+});
 
-  it('look closely at a run that the other one prepares, though nobody asks', async () => {
-    const job = rig.state.startJob('backup');
-    await one.ask({ when: 'idle' });
-    await until(() => rig.open?.run.state === 'waiting');
-    const three = await rig.server({ name: 'svc-app-3' }, { timing: { watch: 600_000 } });
-    await three.updates.boot();
-    if (job) rig.state.endJob(job);
-    await until(() => three.told.includes('end updated'));
-    await quiet(rig);
-  });
+it.each(['waiting', 'preparing', 'launching'])('cancel at either, in %s', async (state) => {
+  const three = await rig.server(
+    { name: 'svc-app-3' },
+    {
+      updaterPull: 'always',
+      beforeUpdate: () => (state === 'preparing' ? new Promise(() => {}) : undefined),
+    },
+  );
+  await three.updates.boot();
+  if (state === 'waiting') rig.state.startJob('backup');
+  const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
+  await three.ask({ when: 'idle' });
+  await until(async () => (await runOf(two))?.state === state && (state !== 'launching' || pull.hits > 0));
+  expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelAskedBy: 'ben' } });
+  await quiet(rig);
+  for (const server of [one, two, three]) {
+    await until(async () => (await runOf(server))?.outcome === 'cancelled');
+    expect(await runOf(server)).toMatchObject({ cancelAskedBy: 'ben' });
+  }
+  expect([rig.ends.length, rig.updaters]).toEqual([1, []]);
+});
 
-  it.each(['waiting', 'preparing', 'launching'])('cancel at either, in %s', async (state) => {
-    const three = await rig.server(
-      { name: 'svc-app-3' },
-      {
-        updaterPull: 'always',
-        beforeUpdate: () => (state === 'preparing' ? new Promise(() => {}) : undefined),
-      },
-    );
-    await three.updates.boot();
-    if (state === 'waiting') rig.state.startJob('backup');
-    const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
-    await three.ask({ when: 'idle' });
-    await until(async () => (await runOf(two))?.state === state && (state !== 'launching' || pull.hits > 0));
-    expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelAskedBy: 'ben' } });
-    await quiet(rig);
-    for (const server of [one, two, three]) {
-      await until(async () => (await runOf(server))?.outcome === 'cancelled');
-      expect(await runOf(server)).toMatchObject({ cancelAskedBy: 'ben' });
-    }
-    expect([rig.ends.length, rig.engine.containers.filter((each) => rig.engine.isUpdater(each))]).toEqual([
-      1,
-      [],
-    ]);
-  });
-
-  it('end a run whose server is gone while it waited', async () => {
-    rig.state.startJob('backup');
-    await one.ask({ when: 'idle' });
-    await until(async () => (await runOf(two))?.state === 'waiting');
-    await one.die();
-    one.place.container.vanish();
-    await until(async () => (await runOf(two))?.outcome === 'cancelled');
-    rig.state.jobs.length = 0;
-    await quiet(rig);
-    expect([rig.past.length, rig.ends.length]).toEqual([1, 1]);
-  });
+it('end a run whose server is gone while it waited', async () => {
+  rig.state.startJob('backup');
+  await one.ask({ when: 'idle' });
+  await until(async () => (await runOf(two))?.state === 'waiting');
+  await one.die();
+  one.place.container.vanish();
+  await until(async () => (await runOf(two))?.outcome === 'cancelled');
+  rig.state.jobs.length = 0;
+  await quiet(rig);
+  expect([rig.past.length, rig.ends.length]).toEqual([1, 1]);
 });

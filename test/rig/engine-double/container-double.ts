@@ -9,7 +9,6 @@ export interface LogEntry {
 }
 
 export interface ContainerOptions {
-  id?: string;
   spec: ContainerSpec;
   imageId: string;
   /** What is mounted in it, where that is more than its spec says. */
@@ -30,7 +29,7 @@ const usualPauseMs = 100;
 
 /** A container that runs nothing: a script says what it says and how it ends, or the test does. */
 export class ContainerDouble {
-  readonly id: string;
+  readonly id = randomBytes(32).toString('hex');
   readonly createdAt = nanoseconds();
   readonly spec: ContainerSpec;
   readonly imageId: string;
@@ -39,7 +38,6 @@ export class ContainerDouble {
   name: string;
   status: 'created' | 'running' | 'restarting' | 'exited' = 'created';
   exitCode = 0;
-  error = '';
   restartCount = 0;
   startedAt = never;
   finishedAt = never;
@@ -56,7 +54,6 @@ export class ContainerDouble {
 
   constructor(options: ContainerOptions) {
     this.#options = options;
-    this.id = options.id ?? randomBytes(32).toString('hex');
     this.name = options.spec.name;
     this.spec = options.spec;
     this.imageId = options.imageId;

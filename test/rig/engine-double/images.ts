@@ -6,7 +6,6 @@ export interface ImageDouble {
   references: string[];
   /** `acme/svc-updater@sha256:…` */
   digests: string[];
-  labels: Record<string, string>;
   size: number;
 }
 
@@ -18,14 +17,13 @@ export class Images {
   readonly #published = new Map<string, ImageDouble>();
 
   /** What is published can be pulled, by its tag and by its digest, which is given back. */
-  publish(reference: string, { labels = {} as Record<string, string>, content = reference } = {}): string {
-    const digest = digestOf(`manifest of ${content}`);
+  publish(reference: string): string {
+    const digest = digestOf(`manifest of ${reference}`);
     const [repository] = split(reference);
     const image: ImageDouble = {
-      id: digestOf(content),
+      id: digestOf(reference),
       references: [reference],
       digests: [`${repository}@${digest}`],
-      labels,
       size: 98_700_000,
     };
     this.#published.set(reference, image);
@@ -34,8 +32,8 @@ export class Images {
   }
 
   /** An image that the engine has already. */
-  add(reference: string, options: { labels?: Record<string, string>; content?: string } = {}): ImageDouble {
-    this.publish(reference, options);
+  add(reference: string): ImageDouble {
+    this.publish(reference);
     return this.#keep(reference) as ImageDouble;
   }
 

@@ -36,7 +36,6 @@ const routes: readonly [method: string, path: RegExp, handler: Handler][] = [
   ['GET', /^\/containers\/([^/]+)\/json$/, ofContainer(inspect)],
   ['GET', /^\/containers\/([^/]+)\/logs$/, ofContainer(logs)],
   ['POST', /^\/containers\/([^/]+)\/start$/, ofContainer(start)],
-  ['POST', /^\/containers\/([^/]+)\/stop$/, ofContainer(stop)],
   ['POST', /^\/containers\/([^/]+)\/kill$/, ofContainer(kill, 'cannot kill container: %: ')],
   ['POST', /^\/containers\/([^/]+)\/rename$/, ofContainer(rename)],
   ['DELETE', /^\/containers\/([^/]+)$/, ofContainer(remove)],
@@ -64,7 +63,7 @@ function carryOut(state: EngineState, asked: Asked, reply: Reply): void {
 
 /** What stands in the path between the kind of thing and what is asked of it. */
 const nameIn = ({ path }: Asked): string =>
-  decodeURIComponent(path.replace(/^\/[^/]+\//, '').replace(/\/(?:json|logs|start|stop|kill|rename)$/, ''));
+  decodeURIComponent(path.replace(/^\/[^/]+\//, '').replace(/\/(?:json|logs|start|kill|rename)$/, ''));
 
 function ofContainer(handler: ContainerHandler, before = ''): Handler {
   return (state, asked, reply) => {
@@ -75,14 +74,13 @@ function ofContainer(handler: ContainerHandler, before = ''): Handler {
   };
 }
 
-function list({ containers, images }: EngineState, { query }: Asked, reply: Reply): void {
+function list({ containers }: EngineState, { query }: Asked, reply: Reply): void {
   const {
     label = [],
     name = [],
     status = [],
   } = JSON.parse(query.get('filters') ?? '{}') as Record<string, string[]>;
-  const has = ({ spec, imageId }: ContainerDouble, wanted: string) => {
-    const labels: Record<string, string> = { ...images.find(imageId)?.labels, ...spec.Labels };
+  const has = ({ spec: { Labels: labels = {} } }: ContainerDouble, wanted: string) => {
     const [key = '', ...value] = wanted.split('=');
     return value.length === 0 ? key in labels : labels[key] === value.join('=');
   };
@@ -94,7 +92,7 @@ function list({ containers, images }: EngineState, { query }: Asked, reply: Repl
   // The newest first.
   reply.json(
     200,
-    found.toReversed().map((each) => listed(each, images.find(each.imageId))),
+    found.toReversed().map((each) => listed(each)),
   );
 }
 
@@ -114,20 +112,14 @@ const taken = ({ name, id }: ContainerDouble): string =>
   `Conflict. The container name "/${name}" is already in use by container "${id}". You have to remove (or rename) ` +
   'that container to be able to reuse that name.';
 
-function inspect(container: ContainerDouble, _: Asked, reply: Reply, { images }: EngineState): void {
-  reply.json(200, inspection(container, images.find(container.imageId)));
+function inspect(container: ContainerDouble, _: Asked, reply: Reply): void {
+  reply.json(200, inspection(container));
 }
 
 function start(container: ContainerDouble, _: Asked, reply: Reply): void {
   const isUp = container.isUp;
   if (!isUp) container.start();
   reply.empty(isUp ? 304 : 204);
-}
-
-function stop(container: ContainerDouble, _: Asked, reply: Reply): void {
-  const isUp = container.isUp;
-  if (isUp) container.kill('SIGTERM');
-  reply.empty(isUp ? 204 : 304);
 }
 
 function kill(container: ContainerDouble, { query }: Asked, reply: Reply): void {

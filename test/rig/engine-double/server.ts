@@ -1,15 +1,9 @@
-import { join } from 'node:path';
 import type { ContainerSpec } from '../../../src/engine/socket.ts';
 import type { ContainerDouble } from './container-double.ts';
 
 export interface ServerOptions {
   /** Of its container, and of its door. */
   name?: string;
-  project?: string;
-  service?: string;
-  /** The compose directory on the machine. */
-  directory?: string;
-  image?: string;
   labels?: Record<string, string>;
   isRunning?: boolean;
 }
@@ -24,24 +18,17 @@ export interface ServerDouble {
 }
 
 /** As compose has made it. */
-export function serverSpec({
-  name = 'svc-app-1',
-  project = 'svc',
-  service = 'app',
-  directory = '/srv/svc',
-  image = 'acme/svc:v1.4.2',
-  labels = {},
-}: ServerOptions): ContainerSpec {
+export function serverSpec({ name = 'svc-app-1', labels = {} }: ServerOptions): ContainerSpec {
   const compose = 'com.docker.compose';
   return {
     name,
-    Image: image,
+    Image: 'acme/svc:v1.4.2',
     Labels: {
-      [`${compose}.project`]: project,
-      [`${compose}.service`]: service,
+      [`${compose}.project`]: 'svc',
+      [`${compose}.service`]: 'app',
       [`${compose}.container-number`]: '1',
-      [`${compose}.project.working_dir`]: directory,
-      [`${compose}.project.config_files`]: join(directory, 'compose.yaml'),
+      [`${compose}.project.working_dir`]: '/srv/svc',
+      [`${compose}.project.config_files`]: '/srv/svc/compose.yaml',
       ...labels,
     },
     HostConfig: { RestartPolicy: { Name: 'unless-stopped' } },

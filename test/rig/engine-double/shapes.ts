@@ -25,7 +25,7 @@ export const versionAnswer = {
   Arch: 'amd64',
 };
 
-function stateOf({ status, isUp, isRunning, exitCode, error, startedAt, finishedAt }: ContainerDouble) {
+function stateOf({ status, isUp, isRunning, exitCode, startedAt, finishedAt }: ContainerDouble) {
   return {
     Status: status,
     Running: isUp,
@@ -33,7 +33,7 @@ function stateOf({ status, isUp, isRunning, exitCode, error, startedAt, finished
     Restarting: status === 'restarting',
     Pid: isRunning ? 18244 : 0,
     ExitCode: exitCode,
-    Error: error,
+    Error: '',
     StartedAt: startedAt,
     FinishedAt: finishedAt,
   };
@@ -67,7 +67,7 @@ const networkOf = ({ spec, name, id, isRunning }: ContainerDouble, network: stri
 const networkModeOf = ({ spec }: ContainerDouble) => String(spec.HostConfig?.NetworkMode ?? 'svc_default');
 
 /** `GET /containers/{id}/json` */
-export function inspection(container: ContainerDouble, image: ImageDouble | null) {
+export function inspection(container: ContainerDouble) {
   const { id, name, spec, restartCount, createdAt, imageId } = container;
   const mode = networkModeOf(container);
   const { Mounts, RestartPolicy, ...host } = spec.HostConfig ?? {};
@@ -102,7 +102,7 @@ export function inspection(container: ContainerDouble, image: ImageDouble | null
       Cmd: spec.Cmd ?? null,
       Image: spec.Image,
       Entrypoint: ['/usr/local/bin/svc-updater'],
-      Labels: { ...image?.labels, ...spec.Labels },
+      Labels: spec.Labels ?? {},
       ...(spec.StopTimeout !== undefined && { StopTimeout: spec.StopTimeout }),
     },
     NetworkSettings: {
@@ -112,7 +112,7 @@ export function inspection(container: ContainerDouble, image: ImageDouble | null
 }
 
 /** One of `GET /containers/json` */
-export function listed(container: ContainerDouble, image: ImageDouble | null) {
+export function listed(container: ContainerDouble) {
   const { id, name, spec, status, imageId, createdAt, exitCode } = container;
   const mode = networkModeOf(container);
   const words = { created: 'Created', running: 'Up 2 seconds', restarting: 'Restarting', exited: 'Exited' }[
@@ -124,7 +124,7 @@ export function listed(container: ContainerDouble, image: ImageDouble | null) {
     Image: spec.Image,
     ImageID: imageId,
     Created: Math.floor(Date.parse(createdAt) / 1000),
-    Labels: { ...image?.labels, ...spec.Labels },
+    Labels: spec.Labels ?? {},
     State: status,
     Status: status === 'exited' || status === 'restarting' ? `${words} (${exitCode}) 1 second ago` : words,
     HostConfig: { NetworkMode: mode },
@@ -134,14 +134,13 @@ export function listed(container: ContainerDouble, image: ImageDouble | null) {
 }
 
 /** `GET /images/{reference}/json` */
-export const imageInspection = ({ id, references, digests, labels, size }: ImageDouble) => ({
+export const imageInspection = ({ id, references, digests, size }: ImageDouble) => ({
   Id: id,
   RepoTags: references,
   RepoDigests: digests,
   Created: '2026-11-22T17:53:11.351142625Z',
   Config: {
     Env: ['PATH=/usr/local/bin:/usr/bin:/bin'],
-    Labels: labels,
   },
   Architecture: 'amd64',
   Os: 'linux',

@@ -13,8 +13,6 @@ export type FailureKind =
   | 'done-then-hang'
   /** It is done, and the answer is lost. */
   | 'done-then-reject'
-  /** It is done so much later. */
-  | { slow: number }
   /** It gives something else. */
   | { gives: unknown };
 
@@ -134,10 +132,6 @@ async function failing<T>(planned: Planned, act: () => T, error: unknown): Promi
   if (how === 'done-then-reject') {
     await act();
     throw error;
-  }
-  if (typeof how === 'object' && 'slow' in how) {
-    await new Promise((resolve) => setTimeout(resolve, how.slow));
-    return await act();
   }
   return (typeof how === 'object' ? how.gives : undefined) as Awaited<T>;
 }
