@@ -11,14 +11,11 @@ import { judgeBoots, judgeWhole } from './restore-judge.ts';
 import { updateSteps } from './restore-moments.ts';
 import type { RestoreStage } from './restore-stage.ts';
 import { begin, lastLine, wordsOf } from './restore-tries.ts';
+import type { Play } from './run-plays.ts';
 
 // Restore points that were changed or forged, and full disks.
 
-export interface Damage {
-  name: string;
-  /** @throws Lost */
-  play(stage: RestoreStage): Promise<string>;
-}
+type Damage = Pick<Play, 'name' | 'run'>;
 
 const placesOf = async ({ instance }: RestoreStage): Promise<string[]> => {
   const directory = join(instance.directory, '.svc-updater', 'restore');
@@ -83,7 +80,7 @@ async function expectUnharmed(stage: RestoreStage): Promise<void> {
 /** `rollback` refuses, and touches nothing. */
 const refusedRollback = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
   name: `rollback: ${name}`,
-  async play(stage) {
+  async run(stage, log) {
     const { good, boots } = await begin(stage, 'rollback');
     if (good === null) throw new Error('there is no good release');
     await spoil(stage);
@@ -95,14 +92,15 @@ const refusedRollback = (name: string, spoil: (stage: RestoreStage) => Promise<u
     ];
     await expectUnharmed(stage);
     if (facts.length > 0) throw new Lost(facts);
-    return lastLine(result);
+    log(result.log);
+    return { ended: lastLine(result), isReusable: false };
   },
 });
 
 /** The run ends broken, and nothing is restored. */
 const broken = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>): Damage => ({
   name: `bad release: ${name}`,
-  async play(stage) {
+  async run(stage, log) {
     const { boots } = await begin(stage, 'bad');
     const { run } = await atMoment(
       onLine('verify'),
@@ -115,14 +113,15 @@ const broken = (name: string, spoil: (stage: RestoreStage) => Promise<unknown>):
     const facts = judgeBoots((await stage.boots()).slice(boots));
     if (endingOf(result) !== 'broken') facts.push(`it ended: ${lastLine(result)}`);
     if (facts.length > 0) throw new Lost(facts);
-    return lastLine(result);
+    log(result.log);
+    return { ended: lastLine(result), isReusable: false };
   },
 });
 
 /** The updater is killed during a rollback, and its record forged before the next run. */
 const forgedOnTheWay: Damage = {
   name: 'killed during a rollback: the record names a directory of the machine',
-  async play(stage) {
+  async run(stage, log) {
     await begin(stage, 'bad');
     const { run } = await atMoment(
       onLine(/restoring the data of/),
@@ -134,14 +133,15 @@ const forgedOnTheWay: Damage = {
     await forge(stage);
     const result = await stage.instance.update(wordsOf.bad);
     await expectUnharmed(stage);
-    return lastLine(result);
+    log(result.log);
+    return { ended: lastLine(result), isReusable: false };
   },
 };
 
 /** The disk of the restore point is full from a moment on. With free space, the same command succeeds. */
 const full = (moment: Moment): Damage => ({
   name: `the disk of the restore point is full ${moment.name}`,
-  async play(stage) {
+  async run(stage, log) {
     const { old, boots } = await begin(stage, 'bad');
     const disk = await SmallDisk.mount(
       join(stage.instance.directory, '..', `${stage.instance.name}-points`),
@@ -168,7 +168,8 @@ const full = (moment: Moment): Damage => ({
         ...(endingOf(result) === 'failed' ? [] : [`it ended: ${lastLine(result)}`]),
       ];
       if (facts.length > 0) throw new Lost([...facts, `its first end: ${lastLine(ended)}`, ended.log]);
-      return `${why ?? 'too late'}: ${lastLine(ended)}`;
+      log(ended.log);
+      return { ended: `${why ?? 'too late'}: ${lastLine(ended)}`, isReusable: false };
     } finally {
       await disk.makeRoom();
       await disk.unmount();
@@ -178,7 +179,9 @@ const full = (moment: Moment): Damage => ({
 
 export const damages: readonly Damage[] = [
   ...Object.entries(spoiled).map(([name, spoil]) => refusedRollback(name, spoil)),
-  ...Object.entries(spoiled).map(([name, spoil]) => broken(name, spoil)),
+  ...['a bit of a saved file differs', 'the record names a directory of the machine'].map((name) =>
+    broken(name, spoiled[name] ?? forge),
+  ),
   forgedOnTheWay,
   full(onLine('plan')),
   ...[0, 3, 7, 11, 12, 13].flatMap((at) => updateSteps[at] ?? []).map(full),
