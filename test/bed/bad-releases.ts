@@ -7,6 +7,8 @@ export interface BadRelease {
   env: Record<string, string>;
   /** Seconds of `--wait-timeout`. Default 15. */
   patience?: number;
+  /** It is updated to with `--no-rollback`, and rolled back by command. */
+  isByCommand?: boolean;
 }
 
 /** By the database's own means; run again by an app that is started again. */
@@ -65,6 +67,7 @@ export function badReleases(kind: DataKind): BadRelease[] {
     },
     { name: 'needs-an-hour', env: { ...unhealthy, IN_MIGRATION: 'pause 3600' } },
     { name: 'never-healthy', env: unhealthy },
+    { name: 'rolled-back-by-command', env: unhealthy, isByCommand: true },
     {
       name: 'dies-after-ten-seconds',
       env: {
