@@ -38,7 +38,7 @@ person, repeats the updater's command until it has ended, and checks that everyt
               ${strikes.join(', ')}
   --kind K    of the data; several are separated by commas; files, postgres and redis by default
   --engine    random kills of the engine, and of everything at once, on an engine of their own
-  --damage    restore points that were changed or forged, and full disks, instead of kills
+  --damage    restore points that were changed, and full disks, instead of kills
   --only P    only tries whose name matches the pattern
 `;
 
