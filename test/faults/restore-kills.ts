@@ -105,7 +105,10 @@ function playsOf(kind: DataKind, seed: number): Play[] {
         : `--kind ${kind} --each '${next.strike}' --only '${next.moment.name}'`,
     async run(stage, log) {
       const { why, runs, version } = await tryOnce(stage, next, log);
-      return { ended: (why === null ? 'too late: ' : '') + runs.join(' > '), isReusable: version === versions.old };
+      return {
+        ended: (why === null ? 'too late: ' : '') + runs.join(' > '),
+        isReusable: version === versions.old,
+      };
     },
   }));
 }
