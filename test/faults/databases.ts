@@ -14,7 +14,7 @@ export const firstVersion = 'v1.0.0';
 export const password = 'correct horse battery';
 
 /** Runs a command in the database's container. */
-export type InDatabase = (command: readonly string[], input?: string) => Promise<string>;
+type InDatabase = (command: readonly string[], input?: string) => Promise<string>;
 
 interface Database {
   image(): Promise<string>;

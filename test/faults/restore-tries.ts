@@ -70,7 +70,7 @@ export const wordsOf: Record<Story, string[]> = {
 };
 
 /** The state before the story, and after the good release that is rolled back. */
-export interface Begun {
+interface Begun {
   old: Whole;
   good: Whole | null;
   /** Starts that are known. */
