@@ -1,58 +1,95 @@
-/** What the app of a release does to the data: see `app/damage.ts`. */
-export type Damage =
-  | 'wipe data'
-  | 'drop accounts'
-  | 'change password'
-  | 'close database'
-  | 'change configuration'
-  | 'add data'
-  | 'grow data'
-  | 'hold locks'
-  | 'empty uploads'
-  | 'change owners'
-  | 'fill disk'
-  | 'link for directory'
-  | 'write 10,000 files'
-  | 'dig deep';
+import type { DataKind } from '../faults/databases.ts';
 
-/** What its processes do afterwards. `crash`: they exit, and the engine starts them again and again. */
-export type Fate = 'crash' | 'unhealthy' | 'killed for memory' | 'dies after 10 s' | 'needs an hour';
-
+/** A release whose app migrates the data, does damage, and fails. */
 export interface BadRelease {
   name: string;
-  damage?: Damage;
-  /** What its app does after the migration and the damage. */
-  app: Fate | 'well';
-  /** Where it stops. Default: after the migration. */
-  at?: 'boot' | 'half of the migration';
-  /** Default: the same as the app. */
-  worker?: Fate | 'well';
-  /** Seconds of `--wait-timeout`. */
+  /** Shell commands of test/faults/restore-app.sh, by when they are run. */
+  env: Record<string, string>;
+  /** Seconds of `--wait-timeout`. Default 15. */
   patience?: number;
-  /** Neither app nor worker reacts to SIGTERM. */
-  isDeaf?: true;
+  /** It is updated to with `--no-rollback`, and rolled back by command. */
+  isByCommand?: boolean;
 }
 
-/** Those with a damage have migrated first, and have written rows and files of their own. */
-export const badReleases: readonly BadRelease[] = [
-  { name: 'crashes-at-boot', app: 'crash', at: 'boot' },
-  { name: 'crashes-in-migration', app: 'crash', at: 'half of the migration' },
-  { name: 'killed-for-memory', app: 'killed for memory', at: 'half of the migration' },
-  { name: 'never-healthy', app: 'unhealthy' },
-  { name: 'dies-after-ten-seconds', app: 'dies after 10 s', worker: 'unhealthy', patience: 40 },
-  { name: 'needs-an-hour', app: 'needs an hour', at: 'half of the migration' },
-  { name: 'wipes-data', damage: 'wipe data', app: 'crash' },
-  { name: 'drops-accounts', damage: 'drop accounts', app: 'unhealthy' },
-  { name: 'changes-password', damage: 'change password', app: 'crash' },
-  { name: 'closes-database', damage: 'close database', app: 'unhealthy' },
-  { name: 'changes-configuration', damage: 'change configuration', app: 'crash' },
-  { name: 'adds-data', damage: 'add data', app: 'unhealthy' },
-  { name: 'grows-data', damage: 'grow data', app: 'crash', patience: 30 },
-  { name: 'holds-locks', damage: 'hold locks', app: 'unhealthy' },
-  { name: 'empties-uploads', damage: 'empty uploads', app: 'unhealthy' },
-  { name: 'changes-owners', damage: 'change owners', app: 'unhealthy' },
-  { name: 'fills-disk', damage: 'fill disk', app: 'crash' },
-  { name: 'links-for-directory', damage: 'link for directory', app: 'unhealthy' },
-  { name: 'digs-deep', damage: 'dig deep', app: 'unhealthy' },
-  { name: 'bad-worker', damage: 'write 10,000 files', app: 'well', worker: 'crash', isDeaf: true },
-];
+/** By the database's own means; run again by an app that is started again. */
+const byDatabase: Record<Exclude<DataKind, 'files'>, Record<string, string>> = {
+  postgres: {
+    'wipes-data': 'ask "DROP TABLE things CASCADE; DROP TABLE live; DROP OWNED BY clerk; DROP ROLE clerk"',
+    'closes-database': `ask "ALTER SYSTEM SET shared_preload_libraries = 'missing';
+      COPY (SELECT 'local all all reject') TO '/var/lib/postgresql/data/pg_hba.conf'; ALTER ROLE svc PASSWORD 'another'; SELECT pg_reload_conf()"`,
+    'grows-data':
+      'ask "CREATE TABLE growth AS SELECT n, repeat(md5(n::text), 50) FROM generate_series(1, 60000) n"',
+    'holds-locks':
+      '{ ask "BEGIN; LOCK TABLE things, live IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3600)"; } &',
+  },
+  mariadb: {
+    'wipes-data': `ask "DROP TABLE things; DROP TABLE live; DROP USER clerk@'%'"`,
+    'closes-database': `ask "SELECT 'stray' INTO OUTFILE '/var/lib/mysql/svc/stray.frm';
+      ALTER USER root@localhost IDENTIFIED BY 'another'; ALTER USER root@'%' IDENTIFIED BY 'another'"`,
+    'grows-data': 'ask "CREATE TABLE growth AS SELECT seq, repeat(md5(seq), 50) AS body FROM seq_1_to_60000"',
+    'holds-locks': '{ ask "LOCK TABLES things WRITE, live WRITE; SELECT sleep(3600)"; } &',
+  },
+  redis: {
+    'wipes-data': 'ask FLUSHALL',
+    'closes-database':
+      "ask 'CONFIG SET appendonly no\nCONFIG SET requirepass another\nCONFIG SET port 7777\nCONFIG REWRITE'",
+    'grows-data': `ask "EVAL \\"for n=1,200 do redis.call('SET','growth:'..n,string.rep('x',500000)) end\\" 0"`,
+    'holds-locks': '{ ask "EVAL \\"while true do redis.call([[INCR]],[[spin]]) end\\" 0"; } &',
+  },
+  openldap: {
+    'wipes-data': `for n in 1 2 3 4 5; do ask "dn: cn=thing $n,dc=svc\nchangetype: delete"; done`,
+    'closes-database': `ask "dn: olcDatabase={1}mdb,cn=config\nchangetype: modify\nreplace: olcReadOnly\nolcReadOnly: TRUE\n-
+replace: olcRootPW\nolcRootPW: another"`,
+  },
+};
+
+const toFiles: Record<string, string> = {
+  'empties-uploads': '/bin/busybox find /uploads -mindepth 1 -delete',
+  'changes-owners':
+    '/bin/busybox chown -hR 4242:4242 /uploads; /bin/busybox chmod -R 777 /uploads; /bin/busybox touch -d @1 /uploads',
+  'fills-disk': '/bin/busybox dd if=/dev/zero of=/data/filling bs=4k',
+  'links-for-directory':
+    'cd /uploads; mv deep was; ln -s /etc deep; /bin/busybox rm moved; /bin/busybox mkdir moved; echo 1 >moved/within',
+  'digs-deep':
+    'cd /uploads; d=$(printf "d%.0s" $(/bin/busybox seq 200)); for n in $(/bin/busybox seq 40); do /bin/busybox mkdir -p $d; cd -P $d; echo $n >file; done',
+};
+
+/** All have migrated the data first, unless they fail before, and have written rows and files of their own. */
+export function badReleases(kind: DataKind): BadRelease[] {
+  const unhealthy = { FAULT_APP: 'unhealthy' };
+  const damages = { ...(kind === 'files' ? {} : byDatabase[kind]), ...toFiles };
+  return [
+    { name: 'crashes-at-boot', env: { ...unhealthy, AT_BOOT: 'exit 1' } },
+    { name: 'crashes-in-migration', env: { ...unhealthy, IN_MIGRATION: 'exit 1' } },
+    {
+      name: 'killed-for-memory',
+      env: { ...unhealthy, IN_MIGRATION: '/bin/busybox tail /dev/zero; exit 137' },
+    },
+    { name: 'needs-an-hour', env: { ...unhealthy, IN_MIGRATION: 'pause 3600' } },
+    { name: 'never-healthy', env: unhealthy },
+    { name: 'rolled-back-by-command', env: unhealthy, isByCommand: true },
+    {
+      name: 'dies-after-ten-seconds',
+      env: {
+        ...unhealthy,
+        AT_END: 'httpd -f -p 8080 -h /www & pause 10; exit 1',
+        IN_WORKER: 'while :; do pause 60; done',
+      },
+      patience: 40,
+    },
+    // Half of them crash after the damage, and are started again.
+    ...Object.entries(damages).map(([name, damage], at) => ({
+      name,
+      env: { ...unhealthy, AT_END: at % 2 === 0 ? damage : `${damage}\npause 3; exit 1` },
+    })),
+    {
+      name: 'bad-worker',
+      env: {
+        IS_DEAF: 'yes',
+        IN_WORKER: 'exit 1',
+        AT_END:
+          '/bin/busybox mkdir -p /uploads/invented; for n in $(/bin/busybox seq 10000); do : >/uploads/invented/$n; done',
+      },
+    },
+  ];
+}

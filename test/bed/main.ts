@@ -1,22 +1,25 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type DataKind, dataKinds } from '../faults/databases.ts';
+import { survive } from '../faults/fault.ts';
+import { judgeBoots, judgeLive, judgeVersion, judgeWhole, lookWhole } from '../faults/restore-judge.ts';
+import { type RestoreStage, versions } from '../faults/restore-stage.ts';
+import { lastLine } from '../faults/restore-tries.ts';
+import { type Play, runPlays } from '../faults/run-plays.ts';
+import { report } from '../judge/report.ts';
 import { openTestHost } from '../rig/test-host.ts';
-import { type DatabaseKind, databaseKinds } from './app/database.ts';
-import { badReleases } from './bad-releases.ts';
-import { runBed, type Score } from './run-bed.ts';
+import { type BadRelease, badReleases } from './bad-releases.ts';
 
 /** The program behind scripts/campaign bed. */
 
-const usage = `usage: scripts/campaign bed [${databaseKinds.join('|')}|all] [--only NAME] [--unguarded] [--list]
+const usage = `usage: scripts/campaign bed [${dataKinds.join('|')}]… [--only NAME,…] [--list]
 
-Updates an app with a database, uploads and other services to ${badReleases.length} bad releases, one after the other, each with a restore
-point. After each, everything must be as before, including the data.
+Updates an app, which writes rows and files until it is stopped, to bad releases, one after the other, each with a restore point.
+After each, everything must be as before, including the data.
 
-  --unguarded       no updater: compose starts each release, and the judge must find its damage
-  --only NAME,…     only rows whose name contains one of these
-  --directory DIR   where the logs of the runs are written
-  --list            print the bad releases
+  --only NAME,…   only releases whose name contains one of these
+  --list          print the bad releases
 `;
 
 process.exitCode = await main(process.argv.slice(2));
@@ -27,46 +30,101 @@ async function main(argv: readonly string[]): Promise<number> {
     allowPositionals: true,
     options: {
       only: { type: 'string', default: '' },
-      directory: { type: 'string', default: join(tmpdir(), `svc-updater-bed-${process.pid}`) },
-      unguarded: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  const asked = positionals.length === 0 || positionals.includes('all') ? databaseKinds : positionals;
-  const known = asked.filter((each): each is DatabaseKind => databaseKinds.some((name) => name === each));
-  if (values.help || known.length < asked.length) {
-    say(usage);
+  const kinds = dataKinds.filter((kind) => positionals.length === 0 || positionals.includes(kind));
+  if (values.help || kinds.length < positionals.length) {
+    process.stdout.write(usage);
     return values.help ? 0 : 2;
   }
   if (values.list) {
-    for (const { name } of badReleases) say(name);
+    for (const kind of kinds)
+      console.log(
+        `${kind}: ${badReleases(kind)
+          .map(({ name }) => name)
+          .join(', ')}`,
+      );
     return 0;
   }
   const { host, close } = await openTestHost();
-  const stop = () => close().finally(() => process.exit(130));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
-  const scores: Score[] = [];
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => close().finally(() => process.exit(130)));
+  }
   try {
-    for (const database of known) {
-      const { only, directory, unguarded: isUnguarded } = values;
-      const score = await runBed(host, database, { only, directory, isUnguarded, say });
-      say(`${database}: ${told(score)}`);
-      scores.push(score);
-    }
+    const rows = await runPlays({
+      campaign: 'bed',
+      host,
+      kinds,
+      of: (kind) =>
+        playsOf(kind).filter(({ name }) => values.only.split(',').some((part) => name.includes(part))),
+      isLive: true,
+      directory: join(tmpdir(), `svc-updater-bed-${process.pid}`),
+    });
+    for (const line of report(rows)) console.log(line);
+    return rows.some(({ lost }) => lost > 0) ? 1 : 0;
   } finally {
     await close();
   }
-  say(`logs of all runs: ${values.directory}`);
-  return scores.every(({ bad, well, further, furtherWell }) => bad === well && further === furtherWell)
-    ? 0
-    : 1;
 }
 
-function told({ bad, well, further, furtherWell }: Score): string {
-  return `${well} of ${bad}${further === 0 ? '' : `, and ${furtherWell} of ${further} further`}`;
+/** Every second one meets an app that writes on until it is stopped. */
+function playsOf(kind: DataKind): Play[] {
+  return badReleases(kind).map((release, at) => ({
+    name: release.name,
+    detail: at % 2 === 0 ? 'paused' : 'writing on',
+    again: `${kind} --only ${release.name}`,
+    run: (stage, log) =>
+      tryRelease(stage, { ...release, tag: `v2.0.${at + 1}`, isWriting: at % 2 === 1 }, log),
+  }));
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+async function tryRelease(
+  stage: RestoreStage,
+  {
+    tag,
+    env,
+    patience = 15,
+    isByCommand = false,
+    isWriting,
+  }: BadRelease & { tag: string; isWriting: boolean },
+  log: (text: string) => void,
+): Promise<{ ended: string; isReusable: boolean }> {
+  await stage.publish(tag, { LIVE: 'yes', ...env });
+  await stage.awaitWrites();
+  await stage.pause();
+  await stage.touch();
+  const before = await lookWhole(stage);
+  const { length } = await stage.boots();
+  if (isWriting) {
+    await stage.setGate('open');
+    await stage.awaitWrites();
+    await stage.setGate('hold');
+  }
+  const run = async (...args: string[]) => {
+    const done = await stage.instance.startUpdate(args, { patience: 400 }).done;
+    log(done.log);
+    return done;
+  };
+  const update = ['--restore-point', '--target', tag, '--wait-timeout', `${patience}`];
+  let result = await run(...update, ...(isByCommand ? ['--no-rollback'] : []));
+  if (isByCommand) {
+    survive(result.exitCode === 5 ? await judgeVersion(stage, tag) : [`exit code ${result.exitCode}`]);
+    result = await run('rollback', '--yes');
+  }
+  await stage.instance.waitUntilHealthy(60);
+  const ended = lastLine(result);
+  const saved = /v1\.0\.0 is running again with the data saved at [\d-]+ \d\d:\d\d:\d\d UTC/;
+  const isAsTold = saved.test(ended) && result.exitCode === (isByCommand ? 0 : 4);
+  survive([
+    ...(isAsTold ? [] : [`exit code ${result.exitCode}: ${ended}`]),
+    ...(await judgeWhole(stage, before, [], isWriting)),
+    ...(await judgeLive(stage)),
+    ...(await judgeVersion(stage, versions.old)),
+    ...judgeBoots((await stage.boots()).slice(length)),
+  ]);
+  await stage.setGate('open');
+  await stage.awaitWrites();
+  return { ended: '', isReusable: true };
 }

@@ -56,10 +56,7 @@ async function takePort(trial: Trial): Promise<{ port: number; release(): Promis
 }
 
 /** What cannot be had stands in the file of the release, and not any more in the one that its publisher has mended. */
-async function tryShipped(
-  trial: Trial,
-  change: { port?: string; extra?: Record<string, string> },
-): Promise<void> {
+async function tryShipped(trial: Trial, change: { extra: Record<string, string> }): Promise<void> {
   const subject = await trial.subject();
   const before = await subject.look();
   const { version } = releaseOf(trial.install, subject.release.number + 1);
@@ -79,16 +76,9 @@ async function tryShipped(
   await expectUpKeepsVersion(subject);
 }
 
-/** The operator's own edit, not applied yet. */
-interface Edit {
-  edit(text: string): string;
-  /** What makes it possible later: something outside, or another edit. */
-  mend(text: string): Promise<string>;
-  /** For the update that fails. */
-  args?: readonly string[];
-}
-
-async function tryEdited(trial: Trial, { edit, mend, args = [] }: Edit): Promise<void> {
+/** The operator's own edit, not applied yet: a port that is taken, until it is free. */
+async function tryTakenPort(trial: Trial): Promise<void> {
+  const { port, release } = await takePort(trial);
   const subject = await trial.subject({});
   const { instance } = subject;
   const texts = await Promise.all(
@@ -98,13 +88,13 @@ async function tryEdited(trial: Trial, { edit, mend, args = [] }: Edit): Promise
   );
   const [path, text] = texts.find(([, each]) => each.includes('command: app')) ?? [];
   if (path === undefined || text === undefined) throw new Error('no file defines the app');
-  await instance.write(path, edit(text));
+  await instance.write(path, text.replace(":8080']", `:8080', '127.0.0.1:${port}:9090']`));
   const before = await subject.look();
   const to = await subject.publish();
-  const outcome = await expectEnding({ subject, before, to }, await subject.update(to, {}, ...args));
+  const outcome = await expectEnding({ subject, before, to }, await subject.update(to));
   expectThat(outcome === 'failed', `the run ended ${outcome}, not failed`);
   trial.note('brought back with the edit that cannot start; now it can');
-  await instance.write(path, await mend(edit(text)));
+  await release();
   await nextRun({ subject, before: await subject.look(), to });
   await expectUpKeepsVersion(subject);
 }
@@ -128,31 +118,10 @@ const own = (
 });
 
 export const faults: readonly Fault[] = [
-  own('a taken port in a new generated file', generated, 0, async (trial) => {
-    const { port } = await takePort(trial);
-    await tryShipped(trial, { port: `${port}` });
-  }),
   own('a missing device in a new generated file', generated, 1, (trial) =>
     tryShipped(trial, { extra: { app: noDevice } }),
   ),
-  own("a taken port among one's own edits", handwritten, 1, async (trial) => {
-    const { port, release } = await takePort(trial);
-    await tryEdited(trial, {
-      edit: (text) => text.replace(":8080']", `:8080', '127.0.0.1:${port}:9090']`),
-      mend: async (text) => {
-        await release();
-        return text;
-      },
-    });
-  }),
-  own("a missing device among one's own edits", handwritten, 0, (trial) =>
-    tryEdited(trial, {
-      edit: (text) => text.replace('command: app\n', `command: app\n    ${noDevice}\n`),
-      mend: async (text) => text.replace(`    ${noDevice}\n`, ''),
-      // What gives an app a right over the machine is otherwise refused.
-      args: ['--accept-drift'],
-    }),
-  ),
+  own("a taken port among one's own edits", handwritten, 1, tryTakenPort),
   badRelease('a bad entrypoint', 6, 0, {
     release: { entrypoint: ['/bin/there-is-no-such-file'] },
     ends: 'failed',

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 import { interrupted, places, type Strike } from './interrupted.ts';
-import { leftoverFaults } from './leftover-faults.ts';
 
 // The daemon goes away, and its containers do not.
 
@@ -62,5 +61,4 @@ export const faults: readonly Fault[] = [
   interrupted('engine', away, places.pull, [1]),
   interrupted('engine', away, places.stopping, [1]),
   interrupted('engine', away, places.verify, [1]),
-  ...leftoverFaults,
 ];

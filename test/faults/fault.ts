@@ -59,3 +59,6 @@ export function survive(facts: readonly string[]): void {
 export function expectThat(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Lost([otherwise]);
 }
+
+export const factsOf = (error: unknown): readonly string[] =>
+  error instanceof Lost ? error.facts : [(error as Error)?.stack ?? String(error)];

@@ -2,10 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Row, report } from '../judge/report.ts';
 import { type GroupName, groupNames } from './fault.ts';
 import { groups } from './groups.ts';
-import type { Row } from './run-faults.ts';
-import { table } from './table.ts';
 
 /** What scripts/campaign faults runs once everything is set up. Nothing here may ask for DOCKER_HOST at once: see groups.ts. */
 
@@ -49,7 +48,6 @@ async function main(argv: readonly string[]): Promise<number> {
     return asked ? 0 : 2;
   }
   if (choice.check) return 0;
-  const began = performance.now();
   const rows: Row[] = [];
   for (const name of choice.groups) {
     const here = choice.rows !== undefined || !groups[name].ownEngine;
@@ -59,12 +57,8 @@ async function main(argv: readonly string[]): Promise<number> {
     await writeFile(choice.rows, JSON.stringify(rows));
     return 0;
   }
-  const tries = rows.reduce((sum, row) => sum + row.tries, 0);
-  const lost = rows.reduce((sum, row) => sum + row.lost, 0);
-  const minutes = ((performance.now() - began) / 60_000).toFixed(1);
-  say('', ...table(rows), '', `${tries} tries, ${lost} lost, in ${minutes} minutes; seed ${choice.seed}`);
-  if (lost > 0) say(`the logs of what was lost: ${choice.directory}`);
-  return lost > 0 ? 1 : 0;
+  say(...report(rows));
+  return rows.some(({ lost }) => lost > 0) ? 1 : 0;
 }
 
 /** A sentence where the arguments are wrong, the empty one where help is asked for. */
@@ -132,7 +126,6 @@ async function runGroup(name: GroupName, choice: Choice): Promise<Row[]> {
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
   try {
-    say(`── ${name}`);
     return await runFaults(
       faults.filter((fault) => fault.name.includes(choice.fault)),
       host,

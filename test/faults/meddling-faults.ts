@@ -2,14 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { type Phase, phases } from '../../src/progress/event.ts';
 import type { Outcome } from '../../src/progress/outcome.ts';
-import { endingOf } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { Instance } from '../rig/instance.ts';
 import { plainPhases } from '../rig/phases.ts';
 import type { UpdaterRun } from '../rig/updater-run.ts';
 import { type Call, expectBeside, expectMeddled, expectUpKeepsVersion } from './expect.ts';
-import { expectThat, type Fault, type Trial } from './fault.ts';
-import { type InstallName, releaseOf } from './install.ts';
+import type { Fault, Trial } from './fault.ts';
+import type { InstallName } from './install.ts';
 import type { Subject } from './subject.ts';
 
 // An operator's own calls beside an update. The call may fail, and so may the update; but every service ends with its
@@ -33,61 +32,34 @@ interface Meddling {
   by?: 'docker' | 'prune';
   /** What the operator wants to be left: everything up, something down, something removed. Default up. */
   leaves?: Call['leaves'];
-  /** The db takes 8 s to stop: a call that breaks off meanwhile leaves it up, and going down. */
-  slowDb?: boolean;
   shortTries?: number;
 }
 
 const calls: readonly Meddling[] = [
   { args: ['up', '-d'], shortTries: 1 },
   { args: ['up', '-d', '--force-recreate'], shortTries: 1 },
-  { args: ['up', '-d', '--force-recreate'], slowDb: true },
-  { args: ['up', '-d', '--force-recreate', 'db'] },
-  { args: ['up', '-d', '--force-recreate', 'app', 'worker'] },
   { args: ['up', '-d', '--pull', 'always'] },
-  { args: ['up', '-d', '--remove-orphans', '--renew-anon-volumes', 'app'] },
   { args: ['up', '--no-start', '--force-recreate', 'worker'], leaves: 'down' },
   { args: ['restart'] },
-  { args: ['restart', '--timeout', '0', 'app'] },
-  { args: ['pull'] },
-  { args: ['start'] },
-  { args: ['stop'], leaves: 'down' },
   { args: ['stop', 'db'], leaves: 'down' },
   { args: ['kill'], leaves: 'down' },
   { args: ['pause', 'app'], leaves: 'down' },
   { args: ['rm', '--stop', '--force', 'worker'], leaves: 'gone' },
   { args: ['down'], leaves: 'gone' },
-  { args: ['restart', 'app'], by: 'docker' },
   { args: ['stop', 'worker'], by: 'docker', leaves: 'down' },
-  { args: ['kill', 'app'], by: 'docker', leaves: 'down' },
   { args: ['rm', '--force', 'app'], by: 'docker', leaves: 'gone' },
   { args: ['system', 'prune', '--all'], by: 'prune' },
 ];
 
-/** Releases of generated installs ship a db of their own. */
-const userWritten: readonly InstallName[] = ['variable', 'inline', 'default-tag', 'moved'];
-
-/** Each call meets each phase in 7 tries; with 6 or 4 kinds of installs, and from one seed to the next, on another kind. */
-const pairs: readonly Fault[] = calls.map((call) => ({
+/** Each call meets each phase in 7 tries; with 6 kinds of installs, and from one seed to the next, on another kind. */
+export const meddlingFaults: readonly Fault[] = calls.map((call) => ({
   group: 'people',
-  name: `docker ${call.by ? '' : 'compose '}${call.args.join(' ')} by hand${call.slowDb ? ' with a slow db' : ''}, each phase`,
-  installs: call.slowDb ? userWritten : installs,
+  name: `docker ${call.by ? '' : 'compose '}${call.args.join(' ')} by hand, each phase`,
+  installs,
   tries: plainPhases.length,
   shortTries: call.shortTries ?? 0,
   run: (trial) => tryCall(trial, call),
 }));
-
-export const meddlingFaults: readonly Fault[] = [
-  ...pairs,
-  {
-    group: 'people',
-    name: 'docker compose up -d --force-recreate app by hand, for longer than two minutes',
-    installs: ['inline', 'default-tag', 'moved'],
-    tries: 1,
-    shortTries: 0,
-    run: tryLongCall,
-  },
-];
 
 /** When the operator types: milliseconds after the run was started, after a phase has begun, or after its end. */
 type When = { start: number } | { phase: Phase; afterMs: number } | { end: number };
@@ -130,7 +102,7 @@ async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   const { args, by, leaves = 'up' } = meddling;
   const phase = plainPhases[trial.seed % plainPhases.length] ?? 'recreate';
   const when = trial.random.pick(moments[phase]);
-  const { subject, slowDown } = await subjectFor(trial, phase, meddling);
+  const { subject, slowDown } = await subjectFor(trial, phase);
   const { instance } = subject;
   const before = await subject.look();
   const to = await subject.publish(phase === 'pull' ? { ...slow, ballast: 1_500_000 } : slow);
@@ -162,29 +134,6 @@ async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   await expectUpKeepsVersion(subject);
 }
 
-/** The app takes longer to stop than anybody waits: the update is refused, and the call comes to its end. */
-async function tryLongCall(trial: Trial): Promise<void> {
-  const release = releaseOf(trial.install, 0, { env: { STOP_DELAY: '150' } }).options;
-  const text = { extra: { app: 'stop_grace_period: 5m' } };
-  const subject = await trial.subject({ release, text });
-  const { instance } = subject;
-  const before = await subject.look();
-  const to = await subject.publish();
-  const args = ['compose', 'up', '-d', '--no-deps', '--force-recreate', '--timeout', '300', 'app'];
-  const ended = execa('docker', args, { cwd: instance.directory, stdin: 'ignore' }).then(
-    () => '',
-    (error: Error) => error.message,
-  );
-  await sleep(2_000);
-  const result = await subject.update(to);
-  trial.note(`the run, after ${Math.round(result.durationMs / 1000)} s: ${result.lines.at(-1)?.message}`);
-  expectThat(endingOf(result) === 'refused', `the run ended ${endingOf(result)}, not refused`);
-  expectThat(Math.abs(result.durationMs - 125_000) < 10_000, `refused after ${result.durationMs} ms`);
-  const failure = await ended;
-  expectThat(failure === '', `the call failed: ${failure}`);
-  await expectMeddled({ subject, before, to }, result, ['refused']);
-}
-
 /** What the operator does in the end who has taken something down. */
 async function bringBack(instance: Instance, leaves: Call['leaves']): Promise<void> {
   if (leaves === 'up') return;
@@ -200,17 +149,11 @@ async function removeStrays(instance: Instance): Promise<void> {
 }
 
 /** A pull that is to be met takes two seconds. */
-async function subjectFor(
-  trial: Trial,
-  phase: Phase,
-  { slowDb }: Meddling,
-): Promise<{ subject: Subject; slowDown: () => void }> {
-  const text = { extra: { db: 'environment: { STOP_DELAY: "8" }\nstop_grace_period: 20s' } };
-  const options = slowDb ? { text } : undefined;
-  if (phase !== 'pull') return { subject: await trial.subject(options), slowDown: () => {} };
+async function subjectFor(trial: Trial, phase: Phase): Promise<{ subject: Subject; slowDown: () => void }> {
+  if (phase !== 'pull') return { subject: await trial.subject(), slowDown: () => {} };
   const registry = await startBadRegistry(trial.host.registry);
   trial.finally(() => registry.close());
-  const subject = await trial.subject({ ...options, registry: registry.host });
+  const subject = await trial.subject({ registry: registry.host });
   return {
     subject,
     slowDown: () => registry.fail({ kind: 'slow', bytesPerSecond: 700_000 }, { on: 'blobs' }),

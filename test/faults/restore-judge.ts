@@ -4,6 +4,7 @@ import { execa } from 'execa';
 import { differs } from '../judge/differs.ts';
 import { type ContainerInspection, findContainers, listContainers } from '../rig/engine-api.ts';
 import { fileStates } from '../rig/snapshot.ts';
+import { databases } from './databases.ts';
 import type { RestoreStage } from './restore-stage.ts';
 import { versions } from './restore-stage.ts';
 
@@ -25,7 +26,7 @@ export async function lookWhole(stage: RestoreStage): Promise<Whole> {
   const { directory, project } = stage.instance;
   const [trees, database, files, containers] = await Promise.all([
     Promise.all(Object.entries(stage.trees).map(async ([name, path]) => [name, await walk(path)] as const)),
-    lookAtDatabase(stage),
+    stage.kind === 'files' ? '' : databases[stage.kind].dump(stage.inDatabase),
     fileStates(directory),
     findContainers(project),
   ]);
@@ -37,7 +38,7 @@ export async function lookWhole(stage: RestoreStage): Promise<Whole> {
         .map((each) => [each.Name, tell(each)]),
     );
   return {
-    data: { ...Object.fromEntries(trees), ...database },
+    data: { ...Object.fromEntries(trees), rows: database.split('\n').sort().join('\n') },
     files,
     moved: of(true, ({ Image, Config, State, HostConfig: { RestartPolicy }, Mounts }) => ({
       ...{ Image, reference: Config.Image, status: State.Status, RestartPolicy },
@@ -59,30 +60,15 @@ async function walk(directory: string): Promise<string> {
   return (await execa('bash', ['-euc', script, 'walk', directory], { maxBuffer: 1e9 })).stdout;
 }
 
-async function lookAtDatabase(stage: RestoreStage): Promise<Record<string, string>> {
-  if (stage.kind === 'postgres') {
-    const dump = await stage.inDatabase(['pg_dumpall', '-h', '127.0.0.1', '-U', 'svc']);
-    return {
-      rows: dump
-        .replace(/^\\(un)?restrict .*\n/gm, '')
-        .split('\n')
-        .sort()
-        .join('\n'),
-    };
-  }
-  if (stage.kind === 'redis') {
-    const keys = (await stage.ask('KEYS *')).split('\n').sort();
-    const digests = await stage.ask(keys.map((key) => `DEBUG DIGEST-VALUE ${key}\n`).join(''));
-    return { rows: keys.map((key, at) => `${key} ${digests.split('\n')[at]}`).join('\n') };
-  }
-  return {};
-}
-
-/** Everything is as it was then. @param struck services that were killed or replaced on purpose */
+/**
+ * Everything is as it was then. @param struck services that were killed or replaced on purpose
+ * @param isWriting app and worker went on writing, so that their own rows and files differ: see `judgeLive`
+ */
 export async function judgeWhole(
   stage: RestoreStage,
   then: Whole,
   struck: readonly string[] = [],
+  isWriting = false,
 ): Promise<string[]> {
   const now = await lookWhole(stage);
   const same = (others: Whole['others']) =>
@@ -91,7 +77,7 @@ export async function judgeWhole(
     );
   return [
     ...Object.keys({ ...then.data, ...now.data }).flatMap((what) =>
-      differingLines(what, then.data[what], now.data[what]),
+      differingLines(what, then.data[what], now.data[what], isWriting),
     ),
     ...differs('compose files', then.files, now.files),
     ...differs('containers', then.moved, now.moved),
@@ -100,19 +86,43 @@ export async function judgeWhole(
   ];
 }
 
+/** The name of a start that writes: see restore-app.sh. */
+const ofLive = new RegExp(`\\b(?:app|worker)-${versions.old}-[0-9a-f-]{36}`);
+
 /** The lines that only one of them has, a few. */
-function differingLines(what: string, then = '', now = ''): string[] {
-  if (then === now) return [];
+function differingLines(what: string, then = '', now = '', isWriting = false): string[] {
   const only = (text: string, other: string) => {
     const known = new Set(other.split('\n'));
-    return text.split('\n').filter((line) => !known.has(line));
+    const isOwn = (line: string) => isWriting && ofLive.test(line);
+    return text.split('\n').filter((line) => !known.has(line) && !isOwn(line));
   };
   const lines = [
     ...only(then, now).map((line) => `- ${line}`),
     ...only(now, then).map((line) => `+ ${line}`),
   ];
+  if (then === now || (isWriting && lines.length === 0)) return [];
   const shown = lines.slice(0, 6).map((line) => line.slice(0, 200));
   return [`${what} differ in ${lines.length} lines: ${shown.join(' ; ')}`];
+}
+
+/**
+ * Whether the data is of one moment. Each start of app and worker writes 1, 2, 3 … into a table, then into a file, then to the
+ * witness. So all rows and lines are there without a gap, none that the witness knows is missing, and at most one more was
+ * being written. A bad version has left nothing.
+ */
+export async function judgeLive(stage: RestoreStage): Promise<string[]> {
+  const [wrote, files, rows] = await Promise.all([stage.wrote(), stage.liveLines(), stage.liveRows()]);
+  const boots = new Set([...wrote.keys(), ...files.keys(), ...(rows?.keys() ?? [])]);
+  return [...boots].flatMap((boot) => {
+    const lines = files.get(boot) ?? [];
+    const inTable = rows === null ? lines : (rows.get(boot) ?? []);
+    const last = wrote.get(boot)?.[0] ?? 0;
+    const found = `${boot}: ${inTable.length} rows, ${lines.length} lines, and the witness knows of ${last}`;
+    if (!ofLive.test(boot)) return inTable.length + lines.length > 0 ? [found] : [];
+    const isCounted = [inTable, lines].every((numbers) => numbers.every((n, at) => n === at + 1));
+    const isOneMoment = last <= lines.length && lines.length <= inTable.length && inTable.length <= last + 1;
+    return isCounted && isOneMoment ? [] : [found];
+  });
 }
 
 /** What a kill may leave behind: containers, image tags, restore points, a journal that is not finished. */

@@ -1,89 +1,27 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { debianLayer } from '../platform/rig/debian.ts';
-import { postgres } from '../platform/rig/stand-ins.ts';
-import { postgresImage } from '../rig/databases/postgres.ts';
-import { redisImage } from '../rig/databases/redis.ts';
 import { findContainers } from '../rig/engine-api.ts';
-import type { Layer } from '../rig/image.ts';
 import { type Instance, startInstance } from '../rig/instance.ts';
 import type { LayoutContext } from '../rig/layout.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import type { TestHost } from '../rig/test-host.ts';
+import { type DataKind, databases, firstVersion, password } from './databases.ts';
 
-// An instance whose app writes only when a version first starts: between two starts the data is known to the last byte.
+// An instance whose app writes only when a version first starts: between two starts the data is known to the last byte. A live
+// one also writes row after row until it is stopped, while its gate is open.
 
-export const dataKinds = ['files', 'postgres', 'redis'] as const;
-export type DataKind = (typeof dataKinds)[number];
+export const versions = { old: firstVersion, good: 'v1.1.0', bad: 'v1.1.2' } as const;
 
-export const versions = { old: 'v1.0.0', good: 'v1.1.0', bad: 'v1.1.2' } as const;
-
-interface Server {
-  image(): Promise<string>;
-  /** The lines of its service. */
-  lines: string;
-  /** The owner's client, which reads from its input. */
-  client: readonly string[];
-  /** The client in the app's image. */
-  layers(): Promise<Layer[]>;
-  question: string;
-  seed: string;
-  /** Changes the data to something that no try before has had. */
-  touch: (word: string) => string;
-}
-
-const servers: Record<Exclude<DataKind, 'files'>, Server> = {
-  postgres: {
-    image: () => postgresImage(15),
-    lines: `environment: [POSTGRES_USER=svc, POSTGRES_DB=svc, 'POSTGRES_PASSWORD=\${DB_PASSWORD:?}']
-    volumes: ['db:/var/lib/postgresql/data']`,
-    client: [
-      'psql',
-      '-h',
-      '127.0.0.1',
-      '-U',
-      'svc',
-      '-d',
-      'svc',
-      '-X',
-      '-q',
-      '-A',
-      '-t',
-      '-v',
-      'ON_ERROR_STOP=1',
-    ],
-    layers: async () => [await debianLayer(postgres)],
-    question: 'SELECT 1',
-    seed: `CREATE TABLE schema_of (version varchar(20));
-INSERT INTO schema_of VALUES ('${versions.old}');
-CREATE TABLE things (id integer PRIMARY KEY, name varchar(200));
-INSERT INTO things SELECT n, 'thing ' || repeat(md5(n::text), 3) FROM generate_series(1, 20000) n;
-CREATE ROLE clerk LOGIN PASSWORD 'clerk'; GRANT SELECT ON things TO clerk; CREATE SEQUENCE numbers START 7`,
-    touch: (word) => `UPDATE things SET name = '${word}' WHERE id = 1`,
-  },
-  redis: {
-    image: redisImage,
-    lines: `environment: ['REDIS_PASSWORD=\${DB_PASSWORD:?}']
-    volumes: ['db:/data']`,
-    client: ['redis-cli', '-e'],
-    // Busybox has nc.
-    layers: async () => [],
-    question: 'PING',
-    seed: `EVAL "for n=1,5000 do redis.call('SET','thing:'..n,string.rep('x',n%200)) end" 0\nSET schema ${versions.old}\n`,
-    touch: (word) => `SET thing:1 ${word}\n`,
-  },
-};
-
-const password = 'correct horse battery';
-
-const compose = (kind: DataKind, parts: string, image: string) => `services:
+const compose = (kind: DataKind, parts: string, image: string, isLive: boolean) => `services:
   app:
     image: \${SVC_IMAGE:?}:\${SVC_VERSION:?}
     command: app
     restart: always
+    ${isLive ? 'mem_limit: 192m' : ''}
+    stop_grace_period: 5s
     ${kind === 'files' ? '' : 'depends_on: [db]'}
     ports: ['127.0.0.1:\${SVC_PORT:?}:8080']
     environment: ['DB_PASSWORD=\${DB_PASSWORD:?}']
@@ -98,7 +36,7 @@ const compose = (kind: DataKind, parts: string, image: string) => `services:
     volumes: ['./data:/data', 'uploads:/uploads', '\${WITNESS:?}:/witness']
     healthcheck: { test: [CMD, /bin/test, -e, /tmp/alive], timeout: 3s, retries: 3 }
   proxy: { image: '${parts}/proxy:1', command: proxy, restart: always }
-${kind === 'files' ? '' : `  db:\n    image: ${image}\n    restart: always\n    ${servers[kind].lines}\n`}volumes:
+${kind === 'files' ? '' : `  db:\n    image: ${image}\n    restart: always\n    ${databases[kind].lines}\n`}volumes:
   uploads:
 ${kind === 'files' ? '' : '  db:'}
 `;
@@ -106,9 +44,12 @@ ${kind === 'files' ? '' : '  db:'}
 /** Fetches what a stage needs from the network. Gives the image of its database; null for files. */
 export async function prepareStage(kind: DataKind): Promise<string | null> {
   if (kind === 'files') return null;
-  await servers[kind].layers();
-  return servers[kind].image();
+  await databases[kind].layers();
+  return databases[kind].image();
 }
+
+/** Numbers by the name of each start of app and worker. */
+type Numbers = Map<string, number[]>;
 
 export class RestoreStage {
   readonly kind: DataKind;
@@ -127,28 +68,21 @@ export class RestoreStage {
     this.#witness = witnessOf(instance.name);
   }
 
-  static async start(host: TestHost, kind: DataKind): Promise<RestoreStage> {
+  /** @param isLive app and worker write until they stop, and `data` is a disk of 64 MB */
+  static async start(host: TestHost, kind: DataKind, isLive = false): Promise<RestoreStage> {
     const name = `${host.run}-${randomBytes(3).toString('hex')}`;
-    const server = kind === 'files' ? null : servers[kind];
-    const image = (await server?.image()) ?? '';
-    const text = await readFile(new URL('restore-app.sh', import.meta.url), 'utf8');
-    const release = async (env: Record<string, string>): Promise<ReleaseOptions> => ({
-      files: { 'app.sh': text },
-      entrypoint: ['/bin/sh', '/usr/share/svc/release/app.sh'],
-      env: { PATH: '/bin:/usr/bin', ...(server && { DB_KIND: kind }), ...env },
-      layers: (await server?.layers()) ?? [],
-    });
+    const image = (await prepareStage(kind)) ?? '';
     const settings = ({ image, port, tag }: LayoutContext) =>
       `DB_PASSWORD='${password}'\nSVC_IMAGE=${image}\nSVC_PORT=${port}\nSVC_VERSION=${tag}\nWITNESS=${witnessOf(name)}\n`;
-    await mkdir(witnessOf(name), { recursive: true });
+    await mkdir(join(witnessOf(name), 'wrote'), { recursive: true });
     const instance = await startInstance(host, {
       name,
-      release: await release({}),
+      release: await releaseOf(kind, isLive ? { LIVE: 'yes' } : {}),
       publish: [],
       impatient: true,
       up: ['--no-start'],
       layout: (c) => ({
-        files: { 'compose.yaml': compose(kind, c.parts, image), '.env': settings(c) },
+        files: { 'compose.yaml': compose(kind, c.parts, image, isLive), '.env': settings(c) },
         flags: [],
       }),
     });
@@ -156,18 +90,21 @@ export class RestoreStage {
     const { stdout } = await execa('docker', ['volume', 'inspect', '--format', '{{.Mountpoint}}', volume]);
     const stage = new RestoreStage(kind, instance, stdout);
     try {
-      await instance.publish(versions.good, await release({ MIGRATES: 'yes' }));
-      await instance.publish(versions.bad, await release({ MIGRATES: 'yes', FAULT_APP: 'unhealthy' }));
-      for (const tree of Object.values(stage.trees)) await execa('bash', ['-euc', makeTree, 'make', tree]);
-      if (server !== null) {
+      if (isLive) await mountDisk(stage.trees.data ?? '', stage.#disk);
+      await stage.setGate('open');
+      await stage.publish(versions.good, {});
+      await stage.publish(versions.bad, { FAULT_APP: 'unhealthy' });
+      for (const tree of Object.values(stage.trees))
+        await execa('bash', ['-euc', isLive ? makeTree + makeOddFiles : makeTree, 'make', tree]);
+      if (kind !== 'files') {
         await instance.compose('up', '-d', 'db');
         for (let tries = 0; ; tries++) {
-          const ready = await stage.ask(server.question).catch(() => null);
+          const ready = await stage.ask(databases[kind].question).catch(() => null);
           if (ready !== null) break;
           if (tries === 240) throw new Error(await instance.compose('logs', 'db'));
           await sleep(500);
         }
-        await stage.ask(server.seed);
+        await stage.ask(databases[kind].seed);
       }
       await instance.compose('up', '-d');
       await instance.waitUntilHealthy(120);
@@ -178,41 +115,39 @@ export class RestoreStage {
     }
   }
 
+  /** A release that migrates. @param env see restore-app.sh */
+  async publish(tag: string, env: Record<string, string>): Promise<void> {
+    await this.instance.publish(tag, await releaseOf(this.kind, { MIGRATES: 'yes', ...env }));
+  }
+
   /** Changes the data to something that no try before has had. */
   async touch(): Promise<void> {
     const word = randomBytes(8).toString('hex');
-    for (const tree of Object.values(this.trees)) {
-      await execa('bash', [
-        '-euc',
-        'echo "$2" >>"$1/stamp"; touch -d "1 hour ago" "$1/stamp"',
-        'touch',
-        tree,
-        word,
-      ]);
-    }
-    if (this.kind !== 'files') await this.ask(servers[this.kind].touch(word));
+    const script = 'echo "$2" >>"$1/stamp"; touch -d "1 hour ago" "$1/stamp"';
+    for (const tree of Object.values(this.trees)) await execa('bash', ['-euc', script, 'touch', tree, word]);
+    if (this.kind !== 'files') await this.ask(databases[this.kind].touch(word));
   }
 
   /** As the database's owner. */
   ask(text: string): Promise<string> {
     if (this.kind === 'files') throw new Error('there is no database');
-    return this.inDatabase(servers[this.kind].client, text);
+    return this.inDatabase(databases[this.kind].client, text);
   }
 
-  async inDatabase(command: readonly string[], input = ''): Promise<string> {
-    const secrets = ['-e', `REDISCLI_AUTH=${password}`, '-e', `PGPASSWORD=${password}`];
+  inDatabase = async (command: readonly string[], input = ''): Promise<string> => {
+    const secrets = ['REDISCLI_AUTH', 'PGPASSWORD', 'MYSQL_PWD'].flatMap((name) => [
+      '-e',
+      `${name}=${password}`,
+    ]);
     const args = ['exec', '-i', ...secrets, await this.databaseId(), ...command];
     return (await execa('docker', args, { input, timeout: 120_000, maxBuffer: 1e9 })).stdout;
-  }
+  };
 
   /** The versions that have migrated the data: of each tree, and of the database. */
   async schemas(): Promise<string[]> {
-    const files = Object.values(this.trees).map(async (tree) =>
-      (await readFile(join(tree, 'schema'), 'utf8')).trim(),
-    );
-    const asked = { postgres: 'SELECT max(version) FROM schema_of', redis: 'GET schema' };
-    const rows = this.kind === 'files' ? [] : [(await this.ask(asked[this.kind])).trim()];
-    return [...(await Promise.all(files)), ...rows];
+    const files = Object.values(this.trees).map((tree) => readFile(join(tree, 'schema'), 'utf8'));
+    const rows = this.kind === 'files' ? [] : [databases[this.kind].version(this.inDatabase)];
+    return (await Promise.all([...files, ...rows])).map((text) => text.trim());
   }
 
   async databaseId(): Promise<string> {
@@ -227,16 +162,110 @@ export class RestoreStage {
     return (await readFile(join(this.#witness, 'boots'), 'utf8')).trim().split('\n');
   }
 
+  /** `open`: all write; `hold`: only those that write already; `paused`: none. */
+  async setGate(gate: 'open' | 'hold' | 'paused'): Promise<void> {
+    await writeFile(join(this.#witness, 'gate'), gate);
+  }
+
+  /** The last number of each start that is known to have been written. */
+  wrote = (): Promise<Numbers> => numbersIn(join(this.#witness, 'wrote'));
+
+  /** What each start has left in a file. */
+  liveLines = (): Promise<Numbers> => numbersIn(join(this.trees.uploads ?? '', 'live'));
+
+  /** What each start has left in the database; null for files. */
+  async liveRows(): Promise<Numbers | null> {
+    if (this.kind === 'files') return null;
+    const numbers: Numbers = new Map();
+    for (const [boot = '', n] of (await databases[this.kind].liveRows(this.inDatabase)).map((row) =>
+      row.split(' '),
+    )) {
+      numbers.set(
+        boot,
+        [...(numbers.get(boot) ?? []), Number(n)].sort((a, b) => a - b),
+      );
+    }
+    return numbers;
+  }
+
+  /** Until app and worker of the old version have each written more than before. */
+  async awaitWrites(): Promise<void> {
+    const before = await this.wrote();
+    for (let tries = 0; tries < 600; tries++) {
+      const fresh = [...(await this.wrote())].filter(
+        ([boot, [n = 0]]) => n > (before.get(boot)?.[0] ?? 0) + 2,
+      );
+      if (
+        ['app', 'worker'].every((role) => fresh.some(([boot]) => boot.startsWith(`${role}-${versions.old}-`)))
+      )
+        return;
+      await sleep(100);
+    }
+    throw new Error(`app and worker do not write:\n${await this.instance.compose('logs', 'app', 'worker')}`);
+  }
+
+  /** Until nothing is written any more. */
+  async pause(): Promise<void> {
+    await this.setGate('paused');
+    for (let before = ''; ; ) {
+      const now = JSON.stringify([...(await this.wrote())]);
+      if (now === before) return;
+      before = now;
+      await sleep(1_500);
+    }
+  }
+
   async dispose(): Promise<void> {
+    await execa('umount', ['--lazy', this.trees.data ?? ''], { reject: false });
     await this.instance.dispose();
     await rm(this.#witness, { recursive: true, force: true });
+    await rm(this.#disk, { force: true });
   }
+
+  get #disk(): string {
+    return `${this.instance.directory}.ext4`;
+  }
+}
+
+async function releaseOf(kind: DataKind, env: Record<string, string>): Promise<ReleaseOptions> {
+  return {
+    files: { 'app.sh': await readFile(new URL('restore-app.sh', import.meta.url), 'utf8') },
+    entrypoint: ['/bin/sh', '/usr/share/svc/release/app.sh'],
+    env: { PATH: '/bin:/usr/bin', ...(kind !== 'files' && { DB_KIND: kind }), ...env },
+    layers: kind === 'files' ? [] : await databases[kind].layers(),
+  };
+}
+
+/** A disk that a release can fill. */
+async function mountDisk(directory: string, file: string): Promise<void> {
+  await execa('truncate', ['-s', '64M', file]);
+  await execa('mkfs.ext4', ['-q', file], { env: { PATH: `${process.env.PATH}:/usr/sbin` } });
+  await mkdir(directory, { recursive: true });
+  await execa('mount', ['-o', 'loop', file, directory]);
+}
+
+async function numbersIn(directory: string): Promise<Numbers> {
+  const numbers: Numbers = new Map();
+  for (const boot of await readdir(directory).catch(() => [])) {
+    const text = await readFile(join(directory, boot), 'utf8');
+    numbers.set(boot, text.split('\n').filter(Boolean).map(Number));
+  }
+  return numbers;
 }
 
 /** Inside a directory of the system, which is never saved. */
 const witnessOf = (name: string) => `/dev/shm/${name}`;
 
 const makeTree = `cd "$1"; umask 022; echo ${versions.old} >schema; echo kept >kept; echo gone >gone; echo stamp >stamp
-mkdir -p deep/er 'sp ace'; ln -s ../kept deep/link; ln kept deep/er/same; chown 1234:4321 gone; chmod 4750 gone
+mkdir -p deep/er 'sp ace' live; ln -s ../kept deep/link; ln kept deep/er/same; chown 1234:4321 gone; chmod 4750 gone
 for n in $(seq 300); do echo "$n" >deep/$n; done; head -c 8000000 /dev/urandom >large; truncate -s 5M holes
-mkfifo pipe; setfattr -n user.x -v 1 kept; chmod 2770 deep; chown 33:33 deep .; touch -d '2001-02-03 04:05:06.789' deep/er deep .`;
+mkfifo pipe; setfattr -n user.x -v 1 kept; chmod 2770 deep; chown 33:33 deep .; touch -d '2001-02-03 04:05:06.789' deep/er deep .
+`;
+
+/** The long values are the right to bind any port, and an access list. */
+const makeOddFiles = `ln -s '/nowhere/at all' dangling; chown -h 1234:4321 dangling
+echo odd >$'sp ace/n\\xe4me\\nof "bytes" -rf'; : >"sp ace/$(printf 'x%.0s' {1..255})"
+setfattr -n security.capability -v 0x0100000200040000000000000000000000000000 large
+for name in kept deep; do
+  setfattr -n system.posix_acl_access -v 0x0200000001000700ffffffff02000500e903000004000500ffffffff10000700ffffffff20000000ffffffff $name
+done`;

@@ -51,13 +51,14 @@ export interface Try {
   isMeddled?: boolean;
 }
 
-export interface Tried {
+interface Tried {
   /** What made the moment; null if it came too late. */
   why: string | null;
   runs: string[];
   /** The app's answer in the end. */
   version: string;
-  log: string;
+  /** What was typed, and what it printed. */
+  log(text: string): void;
 }
 
 const mostRuns = 4;
@@ -69,7 +70,7 @@ export const wordsOf: Record<Story, string[]> = {
 };
 
 /** The state before the story, and after the good release that is rolled back. */
-export interface Begun {
+interface Begun {
   old: Whole;
   good: Whole | null;
   /** Starts that are known. */
@@ -88,11 +89,15 @@ export async function begin(stage: RestoreStage, story: Story): Promise<Begun> {
 }
 
 /** Strikes once, repeats the command until it has ended, and judges. @throws Lost */
-export async function tryOnce(stage: RestoreStage, given: Try): Promise<Tried> {
+export async function tryOnce(
+  stage: RestoreStage,
+  given: Try,
+  log: (text: string) => void = () => {},
+): Promise<Tried> {
   const { story, strike, isMeddled } = given;
   const begun = await begin(stage, story);
   const { instance } = stage;
-  const tried: Tried = { why: null, runs: [], version: '', log: '' };
+  const tried: Tried = { why: null, runs: [], version: '', log };
   const unit = strike === 'unit' ? startUnit(instance.directory) : null;
   try {
     let result = await struckRun(stage, tried, given);
@@ -105,9 +110,6 @@ export async function tryOnce(stage: RestoreStage, given: Try): Promise<Tried> {
     unit?.kill();
     await judge(stage, begun, tried, { result, given });
     return tried;
-  } catch (error) {
-    const facts = error instanceof Lost ? error.facts : [(error as Error).stack ?? String(error)];
-    throw Object.assign(new Lost(facts), { tried });
   } finally {
     unit?.kill();
   }
@@ -156,7 +158,7 @@ async function act(stage: RestoreStage, tried: Tried, strike: Strike, run: Updat
 
 async function type({ instance }: RestoreStage, tried: Tried, who: Person): Promise<void> {
   const said = await instance.compose(...people[who]).catch(String);
-  tried.log += `$ docker compose ${people[who].join(' ')}\n${said}\n`;
+  tried.log(`$ docker compose ${people[who].join(' ')}\n${said}\n`);
 }
 
 /** As a systemd unit with `ExecStart=docker compose up` and `Restart=always` does. It is killed without a signal to its containers. */
@@ -236,7 +238,7 @@ async function note(tried: Tried, run: UpdaterRun): Promise<UpdateResult> {
 
 function tell(tried: Tried, run: UpdaterRun, result: UpdateResult): void {
   tried.runs.push(result.exitCode === 137 ? 'killed' : (lastLine(result).split(':')[0] ?? ''));
-  tried.log += `$ ${run.name}\n${result.log}\nexit code ${result.exitCode}\n`;
+  tried.log(`$ ${run.name}\n${result.log}\nexit code ${result.exitCode}\n`);
 }
 
 export const lastLine = ({ lines }: UpdateResult): string => lines.at(-1)?.message ?? '';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
+import { linesOf, type Row } from '../judge/report.ts';
 import type { TestHost } from '../rig/test-host.ts';
-import { type Fault, Lost, type Trial } from './fault.ts';
+import { type Fault, factsOf, type Trial } from './fault.ts';
 import type { InstallName } from './install.ts';
 import { keepLog } from './keep-log.ts';
 import { seeded } from './random.ts';
@@ -17,15 +18,6 @@ export interface Settings {
   /** Where the logs of lost tries are kept. */
   directory: string;
   say(line: string): void;
-}
-
-/** A row of the table. */
-export interface Row {
-  group: string;
-  fault: string;
-  tries: number;
-  lost: number;
-  seconds: number;
 }
 
 interface Task {
@@ -48,49 +40,26 @@ export async function runFaults(
   host: TestHost,
   settings: Settings,
 ): Promise<Row[]> {
-  const rows = new Map(
-    faults.map((fault) => [fault, { group: fault.group, fault: fault.name, tries: 0, lost: 0, seconds: 0 }]),
-  );
-  const tasks = faults.flatMap((fault) => tasksOf(fault, settings));
-  const lanes = new Map<number, InstallName>();
-  // Each lane stays with its kind of install as long as there is one left, so that an instance serves many tries.
-  const next = (lane: number): Task | undefined => {
-    const others = [...lanes].flatMap(([other, install]) => (other === lane ? [] : [install]));
-    const best = [
-      (task: Task) => task.install === lanes.get(lane),
-      (task: Task) => !others.includes(task.install),
-      () => true,
-    ];
-    const index = best.map((test) => tasks.findIndex(test)).find((found) => found >= 0) ?? -1;
-    const [task] = index < 0 ? [] : tasks.splice(index, 1);
-    if (task !== undefined) lanes.set(lane, task.install);
-    return task;
-  };
-  const pool = new Pool(host);
-  let ended = 0;
-  const runLane = async (lane: number) => {
-    for (let task = next(lane); task !== undefined; task = next(lane)) {
-      const began = performance.now();
-      const { lost, notes } = await runTry(task, host, pool, settings);
-      const seconds = (performance.now() - began) / 1000;
-      const row = rows.get(task.fault) as Row;
-      row.tries++;
-      row.seconds += seconds;
-      if (lost !== null) row.lost++;
-      const { fault, install, seed } = task;
-      settings.say(
-        `${`${++ended}`.padStart(4)}  ${lost === null ? 'ok  ' : 'LOST'}  ${fault.group}: ${fault.name}, ${install}, seed ${seed}, ${seconds.toFixed(1)} s`,
-      );
-      for (const line of [...(settings.notes ? notes : []), ...(lost ?? [])])
-        settings.say(`            ${line}`);
+  const rows: Row[] = [];
+  // One kind of install after the other, so that an instance serves many tries.
+  const tasks = faults
+    .flatMap((fault) => tasksOf(fault, settings))
+    .sort((a, b) => a.install.localeCompare(b.install));
+  const runLane = async () => {
+    const lane = new Lane(host);
+    try {
+      for (let task = tasks.shift(); task !== undefined; task = tasks.shift()) {
+        const { row, notes } = await runTry(task, lane, settings);
+        rows.push(row);
+        for (const line of linesOf(row)) settings.say(line);
+        for (const line of settings.notes ? notes : []) settings.say(`      ${line}`);
+      }
+    } finally {
+      await lane.close();
     }
   };
-  try {
-    await Promise.all(Array.from({ length: settings.lanes }, (_, lane) => runLane(lane)));
-  } finally {
-    await pool.close();
-  }
-  return [...rows.values()].filter(({ tries }) => tries > 0);
+  await Promise.all(Array.from({ length: settings.lanes }, runLane));
+  return rows;
 }
 
 function tasksOf(fault: Fault, { tries, seed: base, short }: Settings): Task[] {
@@ -104,33 +73,29 @@ function tasksOf(fault: Fault, { tries, seed: base, short }: Settings): Task[] {
   });
 }
 
-interface Ended {
-  /** The facts of a loss, and where its logs are; null where the try survived. */
-  lost: string[] | null;
-  notes: string[];
-}
-
-async function runTry(task: Task, host: TestHost, pool: Pool, settings: Settings): Promise<Ended> {
-  const { fault, install, seed } = task;
+async function runTry(
+  { fault, install, seed }: Task,
+  lane: Lane,
+  settings: Settings,
+): Promise<{ row: Row; notes: string[] }> {
   const notes: string[] = [];
   const works: (() => Promise<unknown>)[] = [];
   const used: Subject[] = [];
   const began = performance.now();
-  const note = (text: string) => {
-    notes.push(`${((performance.now() - began) / 1000).toFixed(2).padStart(7)} s  ${text}`);
-  };
+  const seconds = () => (performance.now() - began) / 1000;
+  const note = (text: string) => notes.push(`${seconds().toFixed(2).padStart(7)} s  ${text}`);
   const trial: Trial = {
-    host,
+    host: lane.host,
     install,
     seed,
     random: seeded(seed),
     short: settings.short,
     note,
     subject: async (options) => {
-      const subject =
-        options === undefined ? await pool.take(install) : await Subject.start(host, install, options);
+      const isFresh = options !== undefined;
+      const subject = isFresh ? await Subject.start(lane.host, install, options) : await lane.take(install);
       used.push(subject);
-      if (options !== undefined) subject.tries = triesPerInstance;
+      if (isFresh) subject.tries = triesPerInstance;
       subject.runs = [];
       note(`instance ${subject.instance.name} at ${subject.release.version}`);
       return subject;
@@ -139,68 +104,52 @@ async function runTry(task: Task, host: TestHost, pool: Pool, settings: Settings
       works.push(work);
     },
   };
-  let failure: unknown;
-  let failed = false;
-  try {
-    await fault.run(trial);
-  } catch (error) {
-    failed = true;
-    failure = error;
-  }
-  for (const work of works.reverse()) {
-    await work().catch((error) => {
-      if (!failed) failure = error;
-      failed = true;
-    });
-  }
-  if (!failed) {
-    await Promise.all(used.map((subject) => pool.give(subject)));
-    return { lost: null, notes };
+  const failures: unknown[] = [];
+  await fault.run(trial).catch((error) => failures.push(error));
+  for (const work of works.reverse()) await work().catch((error) => failures.push(error));
+  const { group, name } = fault;
+  const row: Row = { group, name, tries: 1, lost: 0, seconds: seconds(), detail: `${install}, seed ${seed}` };
+  if (failures.length === 0) {
+    await Promise.all(used.map((subject) => lane.give(subject)));
+    return { row, notes };
   }
   note('lost');
-  const facts = failure instanceof Lost ? failure.facts : [`${(failure as Error)?.stack ?? failure}`];
-  const name = `${fault.group}-${fault.name}-${install}-${seed}.log`.replace(/[^\w.-]+/g, '-');
-  const file = join(settings.directory, name);
-  const kept = await keepLog(file, { facts, notes, used }).then(
-    () => file,
+  const facts = factsOf(failures[0]);
+  const file = `${group}-${name}-${install}-${seed}.log`.replace(/[^\w.-]+/g, '-');
+  const log = join(settings.directory, file);
+  const kept = await keepLog(log, { facts, notes, used }).then(
+    () => log,
     (error) => `no log was kept: ${error}`,
   );
   await Promise.all(used.map(({ instance }) => instance.dispose()));
-  const again = `--fault '${fault.name}' --tries 1 --seed ${seed}`;
-  return {
-    lost: [...facts, `log: ${kept}`, `again: scripts/campaign faults ${fault.group} ${again}`],
-    notes,
-  };
+  const again = `scripts/campaign faults ${group} --fault '${name}' --tries 1 --seed ${seed}`;
+  return { row: { ...row, lost: 1, facts, log: kept, again }, notes };
 }
 
-/** Instances between tries; as few as can be, as each costs the machine its health checks. */
-class Pool {
-  readonly #host: TestHost;
-  #idle: Subject[] = [];
+/** Tries one after the other, with the instance that the one before has left. */
+class Lane {
+  readonly host: TestHost;
+  #idle: Subject | null = null;
 
   constructor(host: TestHost) {
-    this.#host = host;
+    this.host = host;
   }
 
   async take(install: InstallName): Promise<Subject> {
-    const found = this.#idle.find((subject) => subject.install === install);
-    if (found !== undefined) {
-      this.#idle = this.#idle.filter((subject) => subject !== found);
-      return found;
-    }
-    const stale = this.#idle;
-    this.#idle = [];
-    await Promise.all(stale.map(({ instance }) => instance.dispose()));
-    return Subject.start(this.#host, install);
+    const idle = this.#idle;
+    this.#idle = null;
+    if (idle?.install === install) return idle;
+    await idle?.instance.dispose();
+    return Subject.start(this.host, install);
   }
 
   async give(subject: Subject): Promise<void> {
     subject.tries++;
-    if (subject.tries < triesPerInstance) this.#idle.push(subject);
+    if (subject.tries < triesPerInstance && this.#idle === null) this.#idle = subject;
     else await subject.instance.dispose();
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#idle.map(({ instance }) => instance.dispose()));
+    await this.#idle?.instance.dispose();
   }
 }

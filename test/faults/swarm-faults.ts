@@ -1,6 +1,10 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { linesOf, type Row, report } from '../judge/report.ts';
 import {
   deployStack,
   docker,
@@ -21,7 +25,7 @@ import { type Random, seeded } from './random.ts';
 // an old version has booted after a new one, whether the last line is true, and whether the next update brings the stack on.
 
 const usage =
-  'usage: scripts/campaign swarm-faults [--minutes N | --tries N] [--seed S] [--fault NAME] [--moment NAME] [--notes]';
+  'usage: scripts/campaign swarm-faults [--minutes N | --tries N] [--seed S] [--fault NAME] [--moment NAME] [--layout NAME] [--target VERSION] [--notes]';
 
 const { values: asked } = parseArgs({
   options: {
@@ -172,16 +176,18 @@ const faults: Record<string, (stage: Stage) => Promise<void>> = {
   },
 };
 
-const result: { name: string; word: string }[] = [];
+const rows: Row[] = [];
 
 async function oneTry(seed: number): Promise<void> {
+  const began = performance.now();
   const random = seeded(seed);
   const layout = asked.layout ?? random.pick(Object.keys(layouts));
   const target = (asked.target ?? random.pick(Object.keys(targets))) as Target;
   const fault = asked.fault ?? random.pick(Object.keys(faults));
   const moment = (asked.moment ?? random.pick(Object.keys(moments))) as Moment;
   const first = random.pick(nodes);
-  const name = `${layout}, to ${target}: ${fault} when ${moment} (seed ${seed})`;
+  const row: Row = { group: 'swarm', name: fault, tries: 1, lost: 0, seconds: 0 };
+  const place = `${layout}, to ${target}, when ${moment}`;
   const history = random.below(8) === 0 ? '0' : '5';
   await docker('n1', 'swarm', 'update', '--task-history-limit', history);
   const stack = await deployStack({ version: '1.4.2', services: layouts[layout] ?? {} });
@@ -223,16 +229,20 @@ async function oneTry(seed: number): Promise<void> {
       if (!(target === '2.0.0' && stage.did.wroteOld)) equal(next.exitCode, 0, `the next update: ${last}`);
       if (next.exitCode === 0) await judge(stage, before, last, '2.0.0');
     }
-    result.push({ name, word: isMet ? word : `${word}, before it happened` });
-    process.stdout.write(`ok    ${name}: ${result.at(-1)?.word}\n`);
-    if (asked.notes) process.stdout.write(`${log}\n`);
+    row.detail = `${place}: ${word}${isMet ? '' : ', before it happened'}`;
+    if (asked.notes) console.log(log);
   } catch (error) {
-    result.push({ name, word: 'LOST' });
     const boots = await stack.boots().catch(() => []);
-    process.stdout.write(
-      `LOST  ${name}\n${(error as Error).message}\n${log}\n${boots.join('\n')}\n${stage.did ? JSON.stringify(stage.did) : ''}\n`,
-    );
+    row.lost = 1;
+    row.detail = place;
+    row.facts = [(error as Error).message];
+    row.log = join(tmpdir(), `svc-updater-swarm-faults-${seed}.log`);
+    row.again = `scripts/campaign swarm-faults --seed ${seed} --tries 1`;
+    await writeFile(row.log, [log, ...boots, JSON.stringify(stage.did)].join('\n'));
   } finally {
+    row.seconds = (performance.now() - began) / 1000;
+    rows.push(row);
+    for (const line of linesOf(row)) console.log(line);
     for (const node of nodes) await swarm('heal', node);
     for (const node of stage.down) await swarm('start', node);
     await quorum();
@@ -322,6 +332,5 @@ const isOver = (done: number): boolean =>
     : performance.now() - began > Number(asked.minutes) * 60_000;
 for (let done = 0; !isOver(done); done++) await oneTry(seed + done);
 await docker('n1', 'swarm', 'update', '--task-history-limit', '5');
-const lost = result.filter(({ word }) => word === 'LOST');
-process.stdout.write(`${result.length} tries, ${lost.length} lost\n`);
-process.exitCode = lost.length === 0 ? 0 : 1;
+for (const line of report(rows)) console.log(line);
+process.exitCode = rows.some(({ lost }) => lost > 0) ? 1 : 0;

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { type Row, report } from '../judge/report.ts';
 import { runCell, sweepRuns } from './cell-process.ts';
 import { allCells, type Cell, imageOf, matching, nameOf } from './cells.ts';
 import { canEmulate } from './emulate.ts';
 import { kindOf } from './engines.ts';
-import { type CellResult, missingRows, Results, redRows, rowNames } from './results.ts';
+import { type CellResult, missingRows, Results, redRows, rowNames, rowsOf } from './results.ts';
 import { tablesOf } from './table.ts';
 
 /** What scripts/matrix runs once everything is set up. Nothing here may ask for DOCKER_HOST: each cell has its own. */
@@ -70,17 +71,19 @@ async function main(argv: readonly string[]): Promise<number> {
   if (choice.again) for (const cell of open) await results.forget(cell);
   await sweepRuns(choice.state);
   await runCells(open, choice, results);
-  const reds: string[] = [];
+  const rows: Row[] = [];
   for (const cell of choice.cells) {
     const result = await results.read(cell);
-    reds.push(
-      ...[...redRows(result), ...missingRows(result, cell.engine)].map((row) => `${nameOf(cell)} ${row}`),
-    );
+    const reds = [...redRows(result), ...missingRows(result, cell.engine)];
+    const seconds = Object.values(result.rows).reduce((sum, row) => sum + row.seconds, 0);
+    const tries = rowsOf(cell.engine).length;
+    rows.push({ group: 'matrix', name: nameOf(cell), tries, lost: reds.length, seconds });
+    if (reds.length > 0) console.log(`${nameOf(cell)}: red or not tried: ${reds.join(', ')}`);
   }
-  console.log(`\n${choice.cells.length} cells, ${reds.length} rows red or not tried`);
-  for (const red of reds) console.log(`  ${red}`);
-  if (choice.once && reds.length === 0) await rm(folder, { recursive: true });
-  return reds.length > 0 ? 1 : 0;
+  for (const line of report(rows)) console.log(line);
+  const isGood = rows.every(({ lost }) => lost === 0);
+  if (choice.once && isGood) await rm(folder, { recursive: true });
+  return isGood ? 0 : 1;
 }
 
 /** A sentence where the arguments are wrong, the empty one where help is asked for. */

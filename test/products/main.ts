@@ -1,8 +1,9 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { report } from '../judge/report.ts';
 import { openTestHost } from '../rig/test-host.ts';
 import { choose, usage } from './choose.ts';
-import { runProducts, tableOf } from './run-products.ts';
+import { runProducts } from './run-products.ts';
 
 /** What scripts/campaign products runs once everything is set up. */
 
@@ -23,10 +24,13 @@ async function main(argv: readonly string[]): Promise<number> {
       ...(choice.trials === undefined ? {} : { trials: choice.trials }),
       say: (line) => console.log(line),
     });
-    console.log(`\n${tableOf(rows)}`);
-    const reds = rows.filter(({ facts }) => Object.values(facts).some((each) => each.length > 0));
-    console.log(`\n${rows.length} tried, ${reds.length} not right`);
-    return reds.length > 0 ? 1 : 0;
+    const tried = rows.map(({ product, form, facts, seconds }) => {
+      const each = Object.values(facts);
+      const lost = each.filter(({ length }) => length > 0).length;
+      return { group: product.title, name: form.name, tries: each.length, lost, seconds };
+    });
+    for (const line of report(tried)) console.log(line);
+    return tried.some(({ lost }) => lost > 0) ? 1 : 0;
   } finally {
     await close();
   }

@@ -86,27 +86,3 @@ async function tryOne([product, form]: [Product, Form], host: TestHost, options:
   }
   return { product, form, facts, seconds, log };
 }
-
-/** A line for each row, a column for each trial. */
-export function tableOf(rows: readonly Row[]): string {
-  const head = ['product', 'form', ...trialNames];
-  const cells = rows.map((row) => [
-    row.product.title,
-    row.form.name,
-    ...trialNames.map((name) => {
-      const facts = row.facts[name];
-      return facts === undefined ? '-' : facts.length === 0 ? 'ok' : 'RED';
-    }),
-  ]);
-  const width = head.map((title, at) =>
-    Math.max(...[head, ...cells].map((line) => line[at]?.length ?? title.length)),
-  );
-  return [head, ...cells]
-    .map((line) =>
-      line
-        .map((cell, at) => cell.padEnd(width[at] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}

@@ -28,7 +28,7 @@ describe.concurrent('what is broken on purpose is never half an update', { timeo
       say: (line) => lines.push(line),
     });
     expect(
-      rows.filter(({ lost }) => lost > 0).map(({ fault }) => fault),
+      rows.filter(({ lost }) => lost > 0).map(({ name }) => name),
       lines.join('\n'),
     ).toEqual([]);
     expect(rows.reduce((sum, row) => sum + row.tries, 0)).toBe(tries);
