@@ -182,22 +182,6 @@ describe.concurrent('an update', () => {
       await expect.poll(() => cancels).toBe(2);
     });
   });
-
-  it('of which the request got lost is not asked for again, and the person is told', async ({ expect }) => {
-    await visit(browser, standing, {}, async ({ page, server }) => {
-      let posts = 0;
-      await page.route('**/api/v1/instance/update', (route) => {
-        if (route.request().method() !== 'POST') return route.continue();
-        posts += 1;
-        return route.abort();
-      });
-      await button(page, 'Update to v1.5.0').click();
-      await button(page, 'Update now').click();
-      await heading(page, 'The update was not started').waitFor();
-      await dialog(page).getByText('nothing was begun').first().waitFor();
-      expect([posts, server.asked.filter(({ method }) => method === 'POST')]).toEqual([1, []]);
-    });
-  });
 });
 
 describe.concurrent('a path', () => {
@@ -446,7 +430,7 @@ describe.concurrent('elsewhere in a page', () => {
 });
 
 describe.concurrent('a dialog', () => {
-  const shown = ['available', 'jobs-anyway', 'pulling', 'path-between', 'failed', 'updated'];
+  const shown = ['jobs-anyway', 'path-between', 'failed'];
   it.for(scenes.filter(({ name }) => shown.includes(name)))(
     'can be read by everybody in the state $name',
     async ({ script, visit: options = {}, act, heading: name }, { expect }) => {
