@@ -3,19 +3,13 @@ import { chmod, link, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
-import { type BumpOptions, type BumpResult, bump, inDirectory, type Where } from './support/bump.ts';
+import { type BumpOptions, bump, inDirectory, type Where } from './support/bump.ts';
 
-const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 const services = (texts: Record<string, string>) =>
   `services:\n${Object.entries(texts)
     .map(([name, image]) => `  ${name}:\n    image: ${image}\n`)
     .join('')}`;
 const web = ['--to', 'v1.1.0', '--service', 'web'];
-
-interface Tried extends BumpResult {
-  /** All files afterwards, by name. */
-  after: Record<string, string>;
-}
 
 async function lay(directory: string, files: Record<string, string>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
@@ -34,67 +28,31 @@ async function texts(directory: string): Promise<Record<string, string>> {
   return files;
 }
 
-const attempt = (
-  files: Record<string, string>,
-  args: readonly string[],
-  where: Where = 'host',
-): Promise<Tried> =>
-  inDirectory(async (directory) => {
-    await lay(directory, files);
-    const result = await bump(directory, args, where);
-    return { ...result, after: await texts(directory) };
-  });
-
 describe('bump', () => {
-  describe.each<Where>(['image', 'host'])('with the compose of the %s', (where) => {
-    test('needs neither the secrets nor the env files of the instance', async () => {
-      const files = {
-        'compose.yaml': [
-          'services:',
-          '  web:',
-          '    image: acme/svc:${V:-v1.0.0}',
-          '    env_file: [secrets.env, {path: ./more.env, required: false}]',
-          '    environment: {PASSWORD: "${PASSWORD:?set it}", KEY: "${KEY?}"}',
-          '    ports: ["${PORT:?}:80"]',
-          '  db:',
-          '    image: postgres:16',
-          '    env_file: ${DIR:?}/db.env',
-          '',
-        ].join('\n'),
-        '.env': 'PORT=\n',
-      };
-      const { exitCode, log, after } = await attempt(files, web, where);
+  test('needs neither the secrets nor the env files of the instance', async () => {
+    const files = {
+      'compose.yaml': [
+        'services:',
+        '  web:',
+        '    image: acme/svc:${V:-v1.0.0}',
+        '    env_file: [secrets.env, {path: ./more.env, required: false}]',
+        '    environment: {PASSWORD: "${PASSWORD:?set it}", KEY: "${KEY?}"}',
+        '    ports: ["${PORT:?}:80"]',
+        '  db:',
+        '    image: postgres:16',
+        '    env_file: ${DIR:?}/db.env',
+        '',
+      ].join('\n'),
+      '.env': 'PORT=\n',
+    };
+    await inDirectory(async (directory) => {
+      await lay(directory, files);
+      const { exitCode, log } = await bump(directory, web, 'image');
       expect(log).toContain('compose.yaml line 3: v1.0.0 → v1.1.0');
       expect(exitCode).toBe(0);
-      expect(after).toEqual({ ...files, 'compose.yaml': files['compose.yaml'].replace('v1.0.0', 'v1.1.0') });
+      const moved = files['compose.yaml'].replace('v1.0.0', 'v1.1.0');
+      expect(await texts(directory)).toEqual({ ...files, 'compose.yaml': moved });
     });
-  });
-
-  const pinned = `acme/svc:v1.0.0@${digest('a')}`;
-
-  test.each<[string, Record<string, string>, string[], string | RegExp, Record<string, string>?]>([
-    ['the pin is there already', { web: 'acme/svc:v1.1.0' }, [], /done unchanged: nothing to do$/],
-    [
-      'one floats',
-      { web: 'acme/svc:v1.0.0', worker: 'acme/svc:canary' },
-      ['--service', 'worker'],
-      'worker floats at canary (image of worker in compose.yaml line 5): nothing to bump',
-      { web: 'acme/svc:v1.1.0', worker: 'acme/svc:canary' },
-    ],
-    [
-      'the digest moves with the tag',
-      { web: pinned },
-      ['--digest', digest('b')],
-      'compose.yaml line 3: v1.0.0 → v1.1.0',
-      { web: `acme/svc:v1.1.0@${digest('b')}` },
-    ],
-  ])('%s', async (_, images, more, says, then = images) => {
-    const args = more.includes('--to') ? [...more, '--service', 'web'] : [...web, ...more];
-    const { exitCode, log, after } = await attempt({ 'compose.yaml': services(images) }, args);
-    if (typeof says === 'string') expect(log).toContain(says);
-    else expect(log).toMatch(says);
-    expect(exitCode).toBe(0);
-    expect(after).toEqual({ 'compose.yaml': services(then) });
   });
 
   test.each<[string, Where, BumpOptions, string]>([
@@ -132,7 +90,7 @@ describe('bump', () => {
     });
   });
 
-  test('says of a file that its other name keeps the old text, before it is written', async () => {
+  test('says of a file that its other name keeps the old text, before it is written, and then that it has the version', async () => {
     await inDirectory(async (directory) => {
       const files = { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) };
       await lay(directory, files);
@@ -146,6 +104,9 @@ describe('bump', () => {
         'compose.yaml': services({ web: 'acme/svc:v1.1.0' }),
         'second.yaml': files['compose.yaml'],
       });
+      const again = await bump(directory, web, 'host');
+      expect(again.log).toMatch(/done unchanged: nothing to do$/);
+      expect(again.exitCode).toBe(0);
     });
   });
 

@@ -70,22 +70,6 @@ describe('1, 2, 0', () => {
     await expectAttempt(instance(), args, { exitCode: 2, says, ends }, { socket: null });
   });
 
-  test('0: what is of a stack is not used, with a warning where it was given, and none of a settings file', async () => {
-    await keepFiles(instance());
-    await instance().write('.svc-updater.yaml', 'files: [stack.yaml]\nstop-app: true\n');
-    const told = '--file and --stop-app are of a stack, and this is a compose project: not used';
-    const env = { SVC_UPDATER_FILES: 'a.yaml,b.yaml' };
-    for (const [command, ends] of [
-      ['plan', 'planned: nothing was changed'],
-      ['update', 'unchanged: app and worker run v1.0.0 already'],
-    ] as const) {
-      const args = [command, '--target', 'v1.0.0'];
-      await expectAttempt(instance(), args, { exitCode: 0, says: [], ends: [ends], never: [' of a stack'] });
-      const given = { exitCode: 0, says: [told], ends: [ends] };
-      await expectAttempt(instance(), [...args, '--stop-app'], given, { env });
-    }
-  });
-
   test('4: the edit cannot be proven, and nothing is written', async () => {
     await keepFiles(instance());
     const { parts } = inject('host');
@@ -153,21 +137,6 @@ describe('4: the pull fails, and nothing has changed', () => {
       says: 'the registry cannot be reached, after 4 tries',
       next: 'See that this machine reaches the registry',
       pauses: often,
-    },
-    {
-      name: '429',
-      fault: registryFaults.busy,
-      says: 'the registry asks for patience (429, too many requests), after 3 tries',
-      next: 'See that this machine reaches the registry',
-      pauses: [5, 20],
-    },
-    {
-      name: 'a blob with a wrong digest',
-      fault: registryFaults.corrupt,
-      scope: { on: 'blobs' },
-      says: 'the registry sent data with a wrong digest, after 2 tries',
-      next: 'or whoever keeps the registry or a cache before it to mend it; then run the update again',
-      pauses: [2],
     },
     {
       name: 'a stall for ever',

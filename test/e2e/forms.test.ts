@@ -1,28 +1,35 @@
-import { describe, it } from 'vitest';
-import { expectBumped, layouts } from '../slow/support/forms.ts';
+import { describe, expect, it } from 'vitest';
+import { fresh, layouts } from '../recorded/forms.ts';
+import { bump } from './support/bump.ts';
+import { expectMoved } from './support/forms.ts';
 
-// Forms of compose files that the real compose is asked about; test/slow/forms.test.ts asks about all of them.
+// Forms of compose files that the real compose is asked about; test/recorded/forms.test.ts plays all of them.
 
 describe.concurrent('bump moves the version and nothing else', () => {
   it.each([
-    'extends over directories and back',
-    'extends with variables in the file and in the service',
-    'include with a project directory',
-    'includes in includes',
-    'include by absolute paths, nested, by way of a variable',
-    'several files in other directories',
-    'COMPOSE_FILE and its separator in .env',
-    'merge keys in merge keys',
-    'JSON in one line',
-    'several documents',
-    '!reset, then set again',
-    'byte order marks',
-    'a digest in a variable of its own, if there is one',
-    'a variable in the value of a variable',
-    'a variable of two services',
-  ])('%s', async (name) => {
+    ['image', 'extends over directories and back'],
+    ['host', 'extends with variables in the file and in the service'],
+    ['image', 'include with a project directory'],
+    ['image', 'includes in includes'],
+    ['host', 'include by absolute paths, nested, by way of a variable'],
+    ['host', 'several files in other directories'],
+    ['image', 'COMPOSE_FILE and its separator in .env'],
+    ['host', 'merge keys in merge keys'],
+    ['host', 'JSON in one line'],
+    ['host', 'several documents'],
+    ['host', '!reset, then set again'],
+    ['host', 'byte order marks'],
+    ['host', 'a digest in a variable of its own, if there is one'],
+    ['host', 'a variable in the value of a variable'],
+    ['host', 'a variable of two services'],
+  ] as const)('by the compose of the %s: %s', async (where, name) => {
     const layout = layouts[name];
     if (layout === undefined) throw new Error(`there is no form ${name}`);
-    await expectBumped(layout);
+    await expectMoved(layout, async (directory) => {
+      const asked = (layout.services ?? ['app']).flatMap((service) => ['--service', service]);
+      const args = ['--to', `v${fresh.version}`, ...asked, ...(layout.args ?? [])];
+      const { exitCode, log } = await bump(directory, args, where);
+      expect({ exitCode, log }).toMatchObject({ exitCode: 0 });
+    });
   });
 });

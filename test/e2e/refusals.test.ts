@@ -1,14 +1,11 @@
-import { chmod, chown, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
+import { judgeUntouched } from '../judge/judge.ts';
 import type { Says } from '../judge/log.ts';
 import { look } from '../judge/look.ts';
 import { judgeUpDoesNothing } from '../judge/operators-up.ts';
-import { type EngineClaims, startBadEngine } from '../rig/bad-engine.ts';
 import { registryFaults, startBadRegistry } from '../rig/bad-registry.ts';
-import { generatedCompose } from '../rig/compose-text.ts';
-import { type ReleaseOptions, releaseFiles } from '../rig/releases.ts';
 import type { UpdaterOptions } from '../rig/updater-run.ts';
 import { expectAttempt, expectWords, keepFiles, shareInstance } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
@@ -59,13 +56,6 @@ function testRefusals(instance: () => Instance, refusals: readonly Refusal[]): v
   });
 }
 
-async function badEngine(claims: EngineClaims): Promise<UpdaterOptions> {
-  const socket = join(inject('host').directory, `engine-${Math.random().toString(36).slice(2, 8)}.sock`);
-  const engine = await startBadEngine(socket, claims);
-  onTestFinished(() => engine.close());
-  return { socket };
-}
-
 /** A directory of the host that the updater does not get, beside the compose directory. */
 async function outside(instance: Instance, files: Record<string, string> = {}): Promise<string> {
   const directory = `${instance.directory}-outside`;
@@ -104,13 +94,6 @@ describe('how the updater was started', () => {
       next: () => 'Run the updater as root, the owner of the socket, and without --user.',
     },
     {
-      name: 'an engine that is too old',
-      options: () => badEngine({ apiVersion: '1.23', version: '1.11.2' }),
-      says: () => [/the engine is too old: it speaks API 1\.23, this image's CLI needs 1\.\d+/],
-      state: unseen,
-      next: () => 'Update the engine, or use the svc-updater image that fits it.',
-    },
-    {
       name: 'the compose directory is not mounted',
       options: () => ({ mount: null }),
       says: ({ project, directory }) => [
@@ -138,7 +121,6 @@ describe('how the updater was started', () => {
 
 describe('what is in the directory', () => {
   const env = (i: Instance) => join(i.directory, '.env');
-  const mend = /Mend the file until docker compose -p \S+ -f compose\.prod\.yaml config accepts it, then run/;
   testRefusals(plain, [
     {
       name: 'a file to be written is itself a bind mount',
@@ -161,13 +143,6 @@ describe('what is in the directory', () => {
       ],
       state: unseen,
       next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
-    },
-    {
-      name: 'YAML that cannot be parsed, by file and line',
-      prepare: edit('compose.prod.yaml', '    command: worker', '  command: [worker\n    x: y'),
-      says: () => [/compose\.prod\.yaml line \d\d: /],
-      state: unseen,
-      next: () => mend,
     },
     {
       name: 'no .env, where a variable is required',
@@ -235,36 +210,6 @@ describe('the files no longer say what the containers have', () => {
   ]);
 });
 
-describe('what the release ships', () => {
-  const instance = shareInstance({ kind: 'generated' });
-  const publisher = 'report it to its publisher';
-  const shipping = (files: ReleaseOptions['files']): ReleaseOptions => ({ files: files ?? {} });
-  const refusals: [name: string, release: ReleaseOptions, says: string | RegExp, next: string][] = [
-    [
-      'no marker',
-      releaseFiles.unmarked,
-      `the release's compose.yaml does not begin with "# svc:generated"`,
-      publisher,
-    ],
-    [
-      'a variable that it needs and no file sets',
-      shipping({
-        'compose.yaml': generatedCompose('with a secret', { environment: { TOKEN: `\${NEW_TOKEN:?}` } }),
-      }),
-      'the release needs NEW_TOKEN, which no file sets',
-      'Add NEW_TOKEN=… to ',
-    ],
-  ];
-  test.for(refusals)('%s', async ([, release, says, next]) => {
-    await instance().publish('v1.2.0', { version: '1.2.0', ...release });
-    await expectAttempt(instance(), ['--target', 'v1.2.0'], {
-      exitCode: 3,
-      says: [says],
-      ends: [untouched('v1.0.0'), next],
-    });
-  });
-});
-
 describe('older than what runs', () => {
   test('latest has moved back, then too far ahead: labels of the pulled image tell', async () => {
     const instance = await createInstance({
@@ -297,16 +242,13 @@ describe('older than what runs', () => {
   });
 });
 
-test('another update is running: who and since when; the lock of a dead one is taken over', async () => {
+test('another update is running: who and since when', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createInstance({ ...alone, registry: registry.host });
   const before = await look(instance);
   registry.fail(registryFaults.stall);
   const pulling = () => expect.poll(() => registry.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);
-  const journal = join(instance.directory, '.svc-updater', 'journal.json');
-  // The pull begins before the journal does.
-  const begun = () => expect.poll(async () => JSON.parse(await readFile(journal, 'utf8')).outcome).toBe(null);
 
   registry.requests.length = 0;
   const first = instance.startUpdate(toNext);
@@ -328,29 +270,4 @@ test('another update is running: who and since when; the lock of a dead one is t
   await first.stop();
   expectWords(await first.done, { exitCode: 143, says: [], ends: ['cancelled: nothing was changed'] });
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
-
-  registry.requests.length = 0;
-  const killed = instance.startUpdate(toNext);
-  await pulling();
-  await begun();
-  await killed.kill();
-  await killed.done;
-  const dead = await look(instance);
-  expect(dead.leftovers).toEqual(['.svc-updater/lock']);
-  expect(judgeUntouched(before, { ...dead, leftovers: [] })).toEqual([]);
-  expectWords(await instance.update(['plan', ...toNext]), {
-    exitCode: 0,
-    says: ['the update to v1.1.0 of'],
-    ends: ['planned: nothing was changed'],
-    never: ['may be running'],
-  });
-
-  registry.fail(null);
-  expectWords(await instance.update(toNext), {
-    exitCode: 0,
-    says: [new RegExp(`took over the lock of ${killed.name}, which no longer runs \\(since \\d{4}-.*Z\\)`)],
-    ends: ['updated v1.0.0 → v1.1.0'],
-  });
-  const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
-  expect(judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed })).toEqual([]);
 });

@@ -39,7 +39,7 @@ test('a good release is rolled back on request, once', async () => {
 });
 
 // docs/contract.md 2.8.
-test('a tag that floats names the old version until all data is saved', async () => {
+test('a tag that floats names the old version until all data is saved, and again after a rollback', async () => {
   const instance = await createInstance({ ...alone, layout: ownData, tag: 'latest', publish: [] });
   const latest = `${instance.image}:latest`;
   const named = async () => (await listImages(instance.image)).find(({ tags }) => tags.includes(latest))?.id;
@@ -54,6 +54,9 @@ test('a tag that floats names the old version until all data is saved', async ()
   expect(meanwhile, log).toBe(old);
   expect(await instance.version()).toBe('v1.1.0');
   expect(await named()).not.toBe(old);
+  const back = await instance.update(['rollback', '--yes']);
+  expect(back.exitCode, back.log).toBe(0);
+  expect([await named(), await instance.version()]).toEqual([old, 'v1.0.0']);
 });
 
 test('PostgreSQL has its data back after a bad release', () => expectDataBack(postgres));

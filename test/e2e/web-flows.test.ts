@@ -453,7 +453,7 @@ describe.concurrent('elsewhere in a page', () => {
 });
 
 describe.concurrent('a dialog', () => {
-  const shown = ['available', 'jobs-anyway', 'pulling', 'path-between', 'failed', 'updated'];
+  const shown = ['jobs-anyway', 'path-between', 'failed'];
   it.for(scenes.filter(({ name }) => shown.includes(name)))(
     'can be read by everybody in the state $name',
     async ({ script, visit: options = {}, act, heading: name }, { expect }) => {

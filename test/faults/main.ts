@@ -15,7 +15,7 @@ Groups: ${groupNames.join(', ')}; all of them by default.
 
   --tries N       so many tries of every fault, in place of its own number
   --seed S        where chance begins: the same seed repeats the same tries
-  --short         the few tries that scripts/test makes
+  --short         a few tries of each
   --fault TEXT    only faults whose name contains the text
   --lanes N       so many tries side by side
   --notes         what happened in the tries that survived, too

@@ -9,13 +9,6 @@ import { connect, type Socket } from 'node:net';
 import { type Duplex, Transform } from 'node:stream';
 import { engineSocket } from './engine-api.ts';
 
-export interface EngineClaims {
-  /** The newest version of the API that it says it speaks. */
-  apiVersion?: string;
-  /** Its own version. */
-  version?: string;
-}
-
 export interface BadEngine {
   /** For `update(args, { socket })`. */
   socket: string;
@@ -36,7 +29,7 @@ export interface BadEngine {
 }
 
 /** A socket in front of the real engine: passes everything on, but for what it is told to get wrong. */
-export async function startBadEngine(socket: string, claims: EngineClaims = {}): Promise<BadEngine> {
+export async function startBadEngine(socket: string): Promise<BadEngine> {
   const requests: string[] = [];
   const connections = new Set<Socket>();
   let hanging: RegExp | null = null;
@@ -58,7 +51,7 @@ export async function startBadEngine(socket: string, claims: EngineClaims = {}):
       answer.writeHead(500, { 'Content-Type': 'application/json' }).end('{"message":"something went wrong"}');
       return;
     }
-    serve(asked, answer, { claims, lost }).catch(() => answer.destroy());
+    serve(asked, answer, lost).catch(() => answer.destroy());
   });
   server.on('upgrade', (asked: IncomingMessage, near: Duplex, head: Buffer) => {
     if (!notes(asked)) joinStreams(asked, near, head, () => inputs(lineOf(asked)));
@@ -114,22 +107,7 @@ function lineOf({ method, url = '', headers }: IncomingMessage): string {
   return `${method} ${headers['user-agent'] === undefined ? url.replace(/^\/v[\d.]+(?=\/)/, '') : url}`;
 }
 
-interface Faults {
-  claims: EngineClaims;
-  lost: Set<RegExp>;
-}
-
-async function serve(
-  asked: IncomingMessage,
-  answer: ServerResponse,
-  { claims, lost }: Faults,
-): Promise<void> {
-  const refusal = refuse(asked.url ?? '', claims);
-  if (refusal !== undefined) {
-    answer.writeHead(400, { 'Content-Type': 'application/json' });
-    answer.end(JSON.stringify({ message: refusal }));
-    return;
-  }
+async function serve(asked: IncomingMessage, answer: ServerResponse, lost: Set<RegExp>): Promise<void> {
   // In one piece with the head: the engine may answer and hang up before the end of a body that comes in chunks.
   const body = Buffer.concat(await asked.toArray());
   const { method, url } = asked;
@@ -137,10 +115,6 @@ async function serve(
   delete headers['transfer-encoding'];
   if (body.length > 0) headers['content-length'] = body.length;
   const passed = request({ socketPath: engineSocket, method, path: url, headers, agent: false }, (got) => {
-    if (claims.apiVersion !== undefined) got.headers['api-version'] = claims.apiVersion;
-    // So old an engine does not tell a client what it speaks.
-    if (minor(claims.apiVersion ?? '1.99') < 24) delete got.headers['api-version'];
-    if (/\/version$/.test(url ?? '')) return void rewriteVersion(got, answer, claims);
     const isLost = [...lost].find((pattern) => pattern.test(lineOf(asked)));
     if (isLost !== undefined) {
       lost.delete(isLost);
@@ -157,43 +131,6 @@ async function serve(
   passed.on('error', () => answer.destroy());
   answer.on('close', () => passed.destroy());
   passed.end(body);
-}
-
-/** What a real engine says to a client whose version of the API is too new. */
-function refuse(url: string, { apiVersion }: EngineClaims): string | undefined {
-  const spoken = /^\/v(1\.\d+)\//.exec(url)?.[1];
-  if (spoken === undefined) return undefined;
-  if (apiVersion !== undefined && minor(spoken) > minor(apiVersion)) {
-    return `client version ${spoken} is too new. Maximum supported API version is ${apiVersion}`;
-  }
-  return undefined;
-}
-
-function minor(version: string): number {
-  return Number(version.split('.')[1]);
-}
-
-async function rewriteVersion(
-  got: IncomingMessage,
-  answer: ServerResponse,
-  claims: EngineClaims,
-): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of got) chunks.push(chunk as Buffer);
-  const body = JSON.parse(Buffer.concat(chunks).toString());
-  const set = (target: Record<string, unknown>) => {
-    if (claims.apiVersion !== undefined) target.ApiVersion = claims.apiVersion;
-    if (claims.version !== undefined) target.Version = claims.version;
-  };
-  set(body);
-  for (const component of body.Components ?? []) {
-    if (component.Name !== 'Engine') continue;
-    if (claims.version !== undefined) component.Version = claims.version;
-    set(component.Details ?? {});
-  }
-  const bytes = JSON.stringify(body);
-  answer.writeHead(got.statusCode ?? 502, { ...got.headers, 'content-length': Buffer.byteLength(bytes) });
-  answer.end(bytes);
 }
 
 /** `docker attach`, `exec` and the like take the connection over: bytes go both ways from then on. */

@@ -9,163 +9,32 @@ import { findAssignments, setVariableEdit } from '../../src/compose/env-file.ts'
 import { interpolate } from '../../src/compose/interpolation.ts';
 import { trace } from '../../src/compose/traced.ts';
 import { variablesOf } from '../../src/compose/variables.ts';
-import { UpdateError } from '../../src/progress/update-error.ts';
 import { inDirectory } from '../e2e/support/bump.ts';
 import { anyEnvFiles, anyTemplate } from '../fuzz/env-texts.ts';
+import {
+  type Answer,
+  base,
+  handPicked,
+  names,
+  ours,
+  placeOf,
+  type Question,
+  values,
+} from '../recorded/env-file.ts';
+import { Recording } from '../recorded/recording.ts';
 import { updaterImage } from '../rig/updater-run.ts';
 
-// Our reading of env files and of interpolation beside that of the real compose: the host's and the image's, which is
-// the one to follow. SVC_TEST_SEED=… SVC_TEST_RUNS=… look elsewhere, and further.
+// Our reading of env files and of interpolation beside that of the image's compose, whose answers to the hand-picked ones
+// test/recorded/env-file.test.ts plays. SVC_TEST_SEED=… SVC_TEST_RUNS=… look elsewhere, and further.
 
 const seed = Number(process.env.SVC_TEST_SEED ?? 20_261_121);
 const scale = Number(process.env.SVC_TEST_RUNS ?? 1);
 
-/** The texts of env files, in order, and templates by name. */
-interface Question {
-  envFiles: readonly string[];
-  templates: Readonly<Record<string, string>>;
-}
-
-/** What the templates are worth; null where the whole is refused. */
-type Answer = Record<string, string> | null;
-
-const names = ['A', 'B', 'C', 'D', 'V', 'Q', '\u017f'];
-const allNames = Object.fromEntries(names.map((name) => [name, `\${${name}-<unset>}`]));
-const values = (...envFiles: string[]): Question => ({ envFiles, templates: allNames });
-
 describe('an env file and a template mean to us what they mean to compose', () => {
-  const base = "A=va\nB=vb\nC=\nD='a b'\n";
-
   test('hand-picked ones', async () => {
-    await expectSame([
-      ...[
-        'A=v1\n',
-        'export A=v1',
-        'export\tA = v1 ',
-        'export\nA=v1',
-        'export\n# c\nA=v1',
-        'export\u00a0A=v1',
-        'export\vA=v1',
-        'export export A=v1',
-        'exportA=1\nA=2',
-        'export',
-        'export\n',
-        'export ',
-        'A=1\nexport  ',
-        'A: v1',
-        'A :\tv1 # c',
-        'A=a#b',
-        'A=#x',
-        'A= # c',
-        'A=x\t# c',
-        'A=x\u00a0# c',
-        'A=x #c',
-        'A="x"#c\nB=1',
-        'A="pre"B=1',
-        'A=\'x\'"y"=1',
-        'A="x" "y',
-        'A=a"b"',
-        'A="open',
-        "A='open\nB=1",
-        'A="a\nb"\nB=1',
-        'A="a\r\nb"\r\nB=1',
-        'A=1\r\nB=2\r\n',
-        'A=1\nB=2\r\nC=3\nD=4\r\n',
-        'A=1\rB=2\n',
-        '\ufeffA=1',
-        '\ufeff\ufeffA=1',
-        'A=1\n\ufeffB=1',
-        'A=x\ufeff',
-        'A=\ufeffx',
-        '\u0085A\u0085=\u0085x\u0085',
-        '\u00a0A\u00a0=\u00a0x\u00a0y\u00a0',
-        '\u2003A=x\u2003',
-        'A\u2003=x',
-        'A=\u2003x',
-        'A=\u2003 # c',
-        'A\u00a0b=x',
-        'A\u2028=x',
-        '\u2028A=x\u2028B=y',
-        '\u180eA=1',
-        'A',
-        'A\n',
-        'my key',
-        'my key\n',
-        'my key=1',
-        'my\tkey=1\nA=1',
-        'A!=1',
-        '=x\nA=1',
-        'A==x',
-        'A=1\nB',
-        'A=1\nB=${A}\nA=2',
-        'B=$A\nA=1',
-        'A=1\nA=${A}2\nA=${A}3',
-        'A=$$B\nB=$$$A',
-        "A='$B'\nB='a\\'b\\\\'",
-        'A="\\$B\\"\\t\\\\n\\x41\\u0041\\c"',
-        'A="\\0101\\0044Q\\0\\01\\012\\0128\\0777\\0400\\0377"',
-        'A="\\0101',
-        'A=\\n\\$B',
-        'A="${Q:-a\nb}"',
-        'A=${Q:-a',
-        'A=${Q:-"a b"} # c',
-        'A=${Q:-a #b}',
-        'A=${1}',
-        'A=${B?no}',
-        'A=${A:-${B:?no}}',
-        'A=1\nB=${A:-${Q?no}}',
-        "A='${1}'",
-        'A=${Q?}',
-        'A=\nB=${A:?no}',
-        '\u017f=1\nA=$\u017f$\u212a',
-        'A.b-c[0]=1\nB=$A.b',
-        '1A=1\nA=$1A',
-        'A=é😀$Q😀',
-        '',
-      ].map((text) => values(text)),
-      values('A=1\nB=$A', 'A=2\nC=$A\nD=$B'),
-      values('A=1', 'B=$A\nA=${A}2\nC=$A', 'D=$A$C'),
-      values('A=1', 'A=2\nA\nB=$A'),
-      values('A=1\nB=1', 'A\nB='),
-      values('\ufeffA=1', '\ufeffB=${A}2'),
-      values('A=1', 'B'),
-      ...[
-        '${A:-{}',
-        '${A:-{}}x}',
-        '${Q:-{}}x}',
-        '${Q:-{x}}y}',
-        '${Q:-{{}',
-        '${Q:-x ${B}',
-        '${Q:-a\nb}',
-        '${Q:-a}\n}',
-        '${Q:-a}b\n${B}}',
-        '${Q:-}}',
-        '${A:+${Q?no}}',
-        '${C:+${Q?no}}',
-        '${A-${Q?no}}',
-        '${A?${Q?no}}',
-        '${A:-${1}}',
-        '${A-$}',
-        '${Q-$$A}$$$A',
-        '${Q:-$A}${C:-$B}${C-$B}',
-        '${A+-}${A:+:-x}${Q-?e}${A?-x}',
-        '${Q--}${Q:-:-}${Q-:?}',
-        '${A:}',
-        '${A::-x}',
-        '${A }',
-        '${ A}',
-        '${}',
-        '${A',
-        '$A}',
-        '$',
-        '$$',
-        '$$$',
-        '$1$ $-$é',
-        '$\u017f${\u212a:-k}',
-        '$é${A}é',
-        'é${Q:-😀}😀${A:+é}',
-      ].map((template) => ({ envFiles: [base], templates: { template } })),
-    ]);
+    const recording = new Recording<Answer>('env-file');
+    await expectSame(handPicked, {}, recording);
+    recording.write();
   });
 
   test('any templates', async () => {
@@ -189,7 +58,7 @@ test('an edited variable is worth exactly the new value to compose, and no other
   const wanted = 'v9.8.7-rc.1+b';
   const edited = fc
     .sample(anyEnvFiles, { seed: seed + 1, numRuns: 140 * scale })
-    .filter((envFiles) => ours(values(...envFiles)) !== null && !holdsUntaken(values(...envFiles)))
+    .filter((envFiles) => ours(values(...envFiles)) !== null)
     .flatMap((envFiles) => {
       const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
       const edit = setVariableEdit({ envFiles: files, newEnvFile: '/new.env' }, 'V', wanted);
@@ -202,17 +71,15 @@ test('an edited variable is worth exactly the new value to compose, and no other
     });
   expect(edited.length).toBeGreaterThan(60);
   const questions = edited.flatMap(({ before, after }) => [values(...before), values(...after)]);
-  await inBoth(questions, async (asked, answers, where) => {
-    const answer = (question: Question | undefined) => question && answers[asked.indexOf(question)];
-    for (const [i, { before, after }] of edited.entries()) {
-      const [was, is] = [answer(questions[2 * i]), answer(questions[2 * i + 1])];
-      if (!was || !is) continue;
-      const hint = `seed ${seed}, ${where}: ${shown({ before, after })}`;
-      const free = names.filter((name) => !mentioning('V', after).has(name));
-      expect(is.V, hint).toBe(wanted);
-      for (const name of free) expect(is[name], `${name}, ${hint}`).toBe(was[name]);
-    }
-  });
+  const answers = await askCompose(questions, new Set());
+  for (const [i, { before, after }] of edited.entries()) {
+    const [was, is] = [answers[2 * i], answers[2 * i + 1]];
+    if (!was || !is) continue;
+    const hint = `seed ${seed}: ${shown({ before, after })}`;
+    const free = names.filter((name) => !mentioning('V', after).has(name));
+    expect(is.V, hint).toBe(wanted);
+    for (const name of free) expect(is[name], `${name}, ${hint}`).toBe(was[name]);
+  }
 });
 
 /** The variables whose values may have to do with this one: its letter stands in what they are assigned. */
@@ -229,65 +96,10 @@ function mentioning(name: string, envFiles: readonly string[]): Set<string> {
   return found;
 }
 
-function ours({ envFiles, templates }: Question): Answer {
-  try {
-    const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
-    const lookup = variablesOf(files);
-    for (const [i, file] of files.entries()) {
-      // Each in the place where it stands, for compose resolves those too that a later one covers.
-      for (const { key, end, quote } of findAssignments(file)) {
-        const above = { ...file, text: file.text.slice(0, end) + quote };
-        variablesOf([...files.slice(0, i), above])(key);
-      }
-    }
-    return Object.fromEntries(
-      Object.entries(templates).map(([name, text]) => {
-        return [name, interpolate(trace(text, '/compose.yaml', 0, { via: 'text' }), lookup, 'here').text];
-      }),
-    );
-  } catch (error) {
-    if (error instanceof UpdateError && error.code === 'compose-invalid') return null;
-    throw error;
-  }
-}
-
 /**
  * Compose reads the env files of its command line a second time, with all that they set in its environment: a variable
  * that is required, given, and emptied further down, it misses then. Rare enough to leave to compose.
  */
-/**
- * Whether a default that is not taken could be rejected: compose 5 does not look at it, an older one resolves it. The
- * older one's rejection is then no difference, for a run tells it before it reads anything itself.
- */
-function holdsUntaken({ envFiles, templates }: Question): boolean {
-  const values = envFiles.flatMap((text) =>
-    findAssignments({ path: '', text }).flatMap(({ start, end, quote }) =>
-      quote === "'" ? [] : [text.slice(start, end)],
-    ),
-  );
-  return [...Object.values(templates), ...values].some(
-    (text) => /\$\{[^}]*\$/.test(text) && failsSomehow(text),
-  );
-}
-
-/** Whether any part of the text fails, with some of its variables set and the others not. */
-function failsSomehow(text: string): boolean {
-  const parts = [...text.matchAll(/\$/g)].map(({ index }) => text.slice(index));
-  const mentioned = [...new Set([...text.matchAll(/\$\{?(\w+)/g)].map(([, name]) => name))];
-  return parts.some((part) =>
-    Array.from({ length: 2 ** mentioned.length }, (_, bits) => bits).some((bits) => {
-      const isSet = (name: string) => (bits >> mentioned.indexOf(name)) % 2 === 1;
-      const lookup = (name: string) => (isSet(name) ? trace('x', '/x', 0, { via: 'text' }) : null);
-      try {
-        interpolate(trace(part, '/compose.yaml', 0, { via: 'text' }), lookup, 'here');
-        return false;
-      } catch {
-        return true;
-      }
-    }),
-  );
-}
-
 function missesLater({ envFiles }: Question): boolean {
   try {
     const files = envFiles.map((text, i) => ({ path: `/${i}.env`, text }));
@@ -304,18 +116,6 @@ function missesLater({ envFiles }: Question): boolean {
   }
 }
 
-/** What compose 2.26 does in its own way. */
-function differsOnHost({ envFiles }: Question): boolean {
-  const keys = envFiles.map((text) => new Set(findAssignments({ path: '', text }).map(({ key }) => key)));
-  // To 2.26, `$V` in a later file means the V of an earlier one, though it is set anew in between.
-  const isSetTwice = keys.some((set, i) =>
-    keys.slice(0, i).some((other) => [...set].some((key) => other.has(key))),
-  );
-  // It puts all it read into its environment, and stops at a variable without a name, or with a zero in its value.
-  const isOdd = keys.some((set) => set.has('')) || envFiles.some((text) => /\0|\\0000/.test(text));
-  return isSetTwice || isOdd || envFiles.some(endsInName);
-}
-
 function endsInName(text: string): boolean {
   try {
     const ended = findAssignments({ path: '', text: `${text}=` });
@@ -328,34 +128,25 @@ function endsInName(text: string): boolean {
 async function expectSame(
   questions: readonly Question[],
   most: { rejected?: number; alone?: number } = {},
+  recording?: Recording<Answer>,
 ): Promise<void> {
   const all = questions.map((question) => ({ question, answer: ours(question) }));
-  const both = all.filter(({ question, answer }) => answer !== null && !missesLater(question));
-  const [accepted, arguable] = [false, true].map((is) =>
-    both.filter(({ question }) => holdsUntaken(question) === is),
-  ) as [typeof both, typeof both];
+  const accepted = all.filter(({ question, answer }) => answer !== null && !missesLater(question));
   const rejected = all.filter(({ answer }) => answer === null).slice(0, most.rejected);
   expect(Math.min(accepted.length, rejected.length)).toBeGreaterThan(10);
-  const untaken = new Set(arguable.slice(0, 60).map(({ question }) => question));
-  const asked = [...accepted, ...rejected, ...arguable.slice(0, 60)];
-  const expected = new Map(asked.map(({ question, answer }) => [question, answer]));
-  const alone = [
-    ...untaken,
-    ...[...accepted.slice(0, most.alone ?? 0), ...rejected].map(({ question }) => question),
-  ];
-  await inBoth(
-    [...expected.keys()],
-    async (asked, answers, where) => {
-      const differences = asked
-        .map((question, i) => ({ question, ours: expected.get(question), compose: answers[i] }))
-        .filter(({ question, compose }) => compose !== null || !untaken.has(question))
-        .filter(({ ours: mine, compose }) => JSON.stringify(mine) !== JSON.stringify(compose))
-        .map((difference) => shown(difference))
-        .sort((a, b) => a.length - b.length);
-      expect(differences.slice(0, 5), `seed ${seed}, ${where}, ${differences.length} differ`).toEqual([]);
-    },
-    alone,
+  const asked = [...accepted, ...rejected];
+  const alone = [...accepted.slice(0, most.alone ?? 0), ...rejected].map(({ question }) => question);
+  const answers = await askCompose(
+    asked.map(({ question }) => question),
+    new Set(alone),
   );
+  const differences = asked
+    .map(({ question, answer }, i) => ({ question, ours: answer, compose: answers[i] }))
+    .filter(({ ours: mine, compose }) => JSON.stringify(mine) !== JSON.stringify(compose))
+    .map((difference) => shown(difference))
+    .sort((a, b) => a.length - b.length);
+  expect(differences.slice(0, 5), `seed ${seed}, ${differences.length} differ`).toEqual([]);
+  for (const [i, { question }] of asked.entries()) recording?.hold(...placeOf(question), answers[i] ?? null);
 }
 
 const shown = (value: unknown) =>
@@ -363,30 +154,6 @@ const shown = (value: unknown) =>
     /[\x7f-\xa0\u180e\u2000-\u2029\u3000\ufeff]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-
-type Where = 'image' | 'host';
-
-async function inBoth(
-  questions: readonly Question[],
-  check: (asked: readonly Question[], answers: Answer[], where: Where) => Promise<void>,
-  alone: readonly Question[] = [],
-): Promise<void> {
-  const of = async (where: Where) => {
-    const asked = questions.filter((question) => where === 'image' || !safely(differsOnHost, question));
-    // A host that is asked next to nothing would prove nothing.
-    expect(asked.length).toBeGreaterThan(questions.length / 3);
-    await check(asked, await askCompose(asked, new Set(alone), where), where);
-  };
-  await Promise.all([of('image'), of('host')]);
-}
-
-const safely = (test: (question: Question) => boolean, question: Question): boolean => {
-  try {
-    return test(question);
-  } catch {
-    return false;
-  }
-};
 
 // One call reads many, each as an included file with env files of its own: compose takes the same way to those.
 const batch = 60;
@@ -400,11 +167,7 @@ const script = `
   done`;
 
 /** What compose makes of each. Those of `alone` are asked one by one, through `--env-file`. */
-async function askCompose(
-  questions: readonly Question[],
-  alone: ReadonlySet<Question>,
-  where: Where,
-): Promise<Answer[]> {
+async function askCompose(questions: readonly Question[], alone: ReadonlySet<Question>): Promise<Answer[]> {
   return inDirectory(async (directory) => {
     const together = questions.filter((question) => !alone.has(question));
     const calls = [...questions.filter((question) => alone.has(question))].map((question) => [question]);
@@ -414,12 +177,7 @@ async function askCompose(
       calls.map((call, i) => writeCall(join(directory, `${i}`.padStart(5, '0')), call, i < single)),
     );
     const mount = ['-v', `${directory}:${directory}`, '--entrypoint', 'sh', updaterImage];
-    if (where === 'image') {
-      await execa('docker', ['run', '--rm', '--network', 'none', ...mount, '-c', script, 'sh', directory]);
-    } else {
-      const env = { PATH: process.env.PATH, HOME: process.env.HOME };
-      await execa('sh', ['-c', script, 'sh', directory], { env, extendEnv: false });
-    }
+    await execa('docker', ['run', '--rm', '--network', 'none', ...mount, '-c', script, 'sh', directory]);
     const answers = new Map<Question, Answer>();
     for (const [i, call] of calls.entries()) {
       const out = join(directory, `${i}`.padStart(5, '0'), 'out');
@@ -427,7 +185,7 @@ async function askCompose(
       const services = text === null ? null : JSON.parse(text).services;
       const said = await readFile(join(out, '../err'), 'utf8');
       if (!services && (i >= single || !/failed to read |interpolat/.test(said))) {
-        throw new Error(`seed ${seed}, ${where}: ${said} ${call.length === 1 ? shown(call) : ''}`);
+        throw new Error(`seed ${seed}: ${said} ${call.length === 1 ? shown(call) : ''}`);
       }
       for (const [number, question] of call.entries()) {
         answers.set(question, services ? labelsOf(question, services[`s${number}`]) : null);

@@ -3,7 +3,7 @@ import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { expectWords } from '../e2e/support/attempt.ts';
 import type { Instance } from '../e2e/support/instance.ts';
-import { createWithData, during, expectRestored, ownData, statesOf } from '../e2e/support/own-data.ts';
+import { createWithData, expectRestored, statesOf } from '../e2e/support/own-data.ts';
 import { startBadEngine } from '../rig/bad-engine.ts';
 
 // docs/contract.md 5.23 to 5.25: a restore ends with the data of the restore point, or says that it did not.
@@ -14,25 +14,6 @@ const rolledBack =
   /^failed \(rolled-back\): v1\.0\.0 is running again with the data saved at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. /;
 
 const spoil = (instance: Instance) => instance.write('data/note', 'of v1.1.1\n');
-
-test('an updater that is killed between two services is continued, and the bad release is not tried again', async () => {
-  const instance = await createWithData({ publish: ['v1.1.1'] });
-  const held = { args: bad, verb: 'restore', k: 2 } as const;
-  const killed = await during(instance, held, async (run) => {
-    await spoil(instance);
-    await run.kill();
-  });
-  expect(killed.exitCode).toBe(137);
-  expect(await statesOf(instance)).toMatchObject({ db: 'exited' });
-  const next = await instance.update(bad);
-  expectWords(next, {
-    exitCode: 4,
-    says: [/interrupted/, 'restoring the data of v1.0.0'],
-    ends: [rolledBack],
-    never: [/ (?:pull|save|recreate) /],
-  });
-  await expectRestored(instance, next.log);
-});
 
 test('a new version that is started during each restore: everything stays stopped, and the next update restores again', async () => {
   const instance = await createWithData({ publish: ['v1.1.1'] });
@@ -64,33 +45,4 @@ test('a new version that is started during each restore: everything stays stoppe
   const next = await instance.update(bad);
   expectWords(next, { exitCode: 4, says: ['restoring the data of v1.0.0'], ends: [rolledBack] });
   await expectRestored(instance, next.log);
-});
-
-test('a tag names the old image until the data is saved, and again after a rollback', async () => {
-  const instance = await createWithData({
-    tag: 'latest',
-    publish: [],
-    files: ({ port }) => ({ '.env': `DB_PASSWORD='correct horse battery'\nSVC_PORT=${port}\n` }),
-    layout: (c) => {
-      const { files, flags } = ownData(c);
-      const text = files['compose.yaml'] ?? '';
-      return { files: { ...files, 'compose.yaml': text.replaceAll(/\$\{SVC_VERSION\}/g, 'latest') }, flags };
-    },
-  });
-  const idOf = async () =>
-    (await execa('docker', ['image', 'inspect', '--format', '{{.Id}}', `${instance.image}:latest`])).stdout;
-  const old = await idOf();
-  await instance.publish('latest', { version: '1.1.0' });
-  const held = { args: ['--restore-point'], verb: 'cold' } as const;
-  let whileSaving = '';
-  const updated = await during(instance, held, async () => {
-    whileSaving = await idOf();
-  });
-  expect(updated.exitCode, updated.log).toBe(0);
-  expect(whileSaving).toBe(old);
-  expect(await idOf()).not.toBe(old);
-  const back = await instance.update(['rollback', '--yes']);
-  expect(back.exitCode, back.log).toBe(0);
-  expect(await idOf()).toBe(old);
-  expect(await instance.version()).toBe('v1.0.0');
 });

@@ -5,7 +5,7 @@ import { startBadEngine } from '../../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection } from '../../rig/engine-api.ts';
 import type { Instance } from './instance.ts';
 
-export interface HeldTools {
+interface HeldTools {
   /** For `update(args, { socket })`. */
   socket: string;
   /** Resolves when that container is about to start, or to copy what has changed: it does not until `go`. */

@@ -49,7 +49,7 @@ export async function askReplica(
   return fetch(`http://${address}:8080${path}`, { headers, signal: AbortSignal.timeout(30_000), ...init });
 }
 
-export interface Followed {
+interface Followed {
   events: EventSourceMessage[];
   runs: Run[];
   lines: ProgressEvent[];

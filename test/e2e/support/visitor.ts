@@ -9,9 +9,7 @@ const patience = 60;
 /** Where a person can look at what was on the screen; git ignores it. */
 const pictures = fileURLToPath(new URL('../../../.cache/screens/', import.meta.url));
 
-export interface Sight {
-  /** How long it may take. Default 60. */
-  seconds?: number;
+interface Sight {
   /** What the picture is called. */
   picture?: string;
 }
@@ -41,14 +39,14 @@ export class Visitor {
   }
 
   /** Waits until it can be seen, and keeps a picture of it where one is named. */
-  async sees(text: string | RegExp, { seconds, picture }: Sight = {}): Promise<void> {
-    await this.#shown(this.page.getByText(text), `${text}`, seconds);
+  async sees(text: string | RegExp, { picture }: Sight = {}): Promise<void> {
+    await this.#shown(this.page.getByText(text), `${text}`);
     if (picture !== undefined) await this.picture(picture);
   }
 
   /** A button, by what it is called for those who do not see it. */
-  async seesButton(name: string | RegExp, { seconds, picture }: Sight = {}): Promise<void> {
-    await this.#shown(this.button(name), `a button ${name}`, seconds);
+  async seesButton(name: string | RegExp, { picture }: Sight = {}): Promise<void> {
+    await this.#shown(this.button(name), `a button ${name}`);
     if (picture !== undefined) await this.picture(picture);
   }
 
@@ -68,9 +66,9 @@ export class Visitor {
     await (await this.#shown(button, `Close in the ${what}`)).click();
   }
 
-  async #shown(locator: Locator, what: string, seconds = patience): Promise<Locator> {
+  async #shown(locator: Locator, what: string): Promise<Locator> {
     const found = locator.filter({ visible: true }).first();
-    await found.waitFor({ timeout: seconds * 1000 }).catch(async (cause) => {
+    await found.waitFor({ timeout: patience * 1000 }).catch(async (cause) => {
       await this.picture('missing');
       // The elements' text is in their shadows, which the page's own text does not have.
       const said = await Promise.all([
@@ -81,7 +79,7 @@ export class Visitor {
         this.page.locator('dialog[open]').allInnerTexts(),
       ]);
       const seen = said.map((texts) => texts.join(' | ')).join('\n--\n');
-      throw new Error(`${this.#name} does not see ${what} after ${seconds} s, but\n${seen}`, { cause });
+      throw new Error(`${this.#name} does not see ${what} after ${patience} s, but\n${seen}`, { cause });
     });
     return found;
   }

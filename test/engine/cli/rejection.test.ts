@@ -12,3 +12,9 @@ it.each([
   // Which accepts the file as it is.
   expect(advice(message)).not.toContain('config');
 });
+
+it('says how to get by with a compose that merges no included service', () => {
+  expect(advice('services.app conflicts with imported resource')).toMatch(
+    /^This compose merges no service .* move what the main file says of it to compose\.override\.yaml, /,
+  );
+});

@@ -1,10 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { execa } from 'execa';
-import { expect } from 'vitest';
-import { bump, inDirectory, type Where } from '../../e2e/support/bump.ts';
+import { readBumpProject } from '../../src/agent/bump/find-files.ts';
+import { planBump } from '../../src/agent/bump/plan-bump.ts';
+import { bumpOptions, rememberingLog } from '../build-plan.ts';
+import { inDirectory } from '../e2e/support/bump.ts';
+import { type ComposeAnswer, RecordedEngine } from './recorded-engine.ts';
+import { Recording } from './recording.ts';
 
 /** In texts and arguments `§` is the version, `¤` the hexadecimal part of a digest, `@root@` the directory above. */
 export interface Layout {
@@ -15,7 +17,6 @@ export interface Layout {
   services?: string[];
   /** Other services that share the pin. */
   also?: string[];
-  where?: Where;
 }
 
 interface Stand {
@@ -26,11 +27,11 @@ interface Stand {
 export const old: Stand = { version: '1.4.2', digest: 'a'.repeat(64) };
 export const fresh: Stand = { version: '1.5.0', digest: 'b'.repeat(64) };
 
-export const app = (image: string) => `services:\n  app:\n    image: ${image}\n`;
-export const one = (text: string, env?: string): Layout => ({
+const app = (image: string) => `services:\n  app:\n    image: ${image}\n`;
+const one = (text: string, env?: string): Layout => ({
   files: { 'compose.yaml': text, ...(env === undefined ? {} : { '.env': env }) },
 });
-export const image = (text: string, env?: string): Layout => one(app(text), env);
+const image = (text: string, env?: string): Layout => one(app(text), env);
 const overridden = (text: string, override: string): Layout => ({
   files: { 'compose.yaml': text, 'compose.override.yaml': override },
 });
@@ -49,7 +50,6 @@ export const layouts: Record<string, Layout> = {
       'sub/base.yml': 'services: {b: {extends: {file: ../deep/x.yml, service: c}}}',
       'deep/x.yml': 'services:\n  c: {extends: d}\n  d: {image: "svc:v§"}\n  e: {image: "svc:v1.4.2"}\n',
     },
-    where: 'image',
   },
   'extends of the very same file by name, changed by the override': overridden(
     'services: {app: {extends: {file: ./compose.yaml, service: base}}, base: {image: "svc:v§"}}\n',
@@ -78,7 +78,6 @@ export const layouts: Record<string, Layout> = {
 
   'include, short': {
     files: { 'compose.yaml': 'include:\n  - sub/a.yaml\n', 'sub/a.yaml': app('svc:v§') },
-    where: 'image',
   },
   'include of a list of paths, started from the first': {
     files: {
@@ -97,7 +96,6 @@ export const layouts: Record<string, Layout> = {
       'pd/.env': 'V=v§',
       'sub/.env': 'V=v1.4.2',
     },
-    where: 'image',
   },
   'include with env files': {
     files: {
@@ -116,7 +114,6 @@ export const layouts: Record<string, Layout> = {
       'sub/.env': 'V=v§\n',
       'sub/deep/.env': 'V=v1.4.2\n',
     },
-    where: 'image',
   },
   'include with a variable, a space and a quote in the path': {
     files: {
@@ -217,7 +214,6 @@ export const layouts: Record<string, Layout> = {
       'sub/b.yml': app('svc:v§'),
       'compose.yaml': app('svc:v1.4.2'),
     },
-    where: 'image',
   },
   'a linked compose file and a linked .env': {
     files: { '../o/real.yaml': app('svc:$V'), 'prod.env': 'V=v§\n', '../o/.env': 'V=v1.4.2\n' },
@@ -298,7 +294,6 @@ export const layouts: Record<string, Layout> = {
       'compose.yaml': 'name: ${N:-abc}\ninclude: [s/a.yaml]\n',
       's/a.yaml': app('${COMPOSE_PROJECT_NAME}/svc:v§'),
     },
-    where: 'image',
   },
   'the version also in a label and in the environment': image(
     'svc:$V\n    environment: {V: $V}\n    labels: ["v=$V"]',
@@ -308,27 +303,112 @@ export const layouts: Record<string, Layout> = {
     ...one('services: {app: {image: "acme/svc:$V"}, worker: {image: "acme/worker:$V"}}\n', 'V=v§'),
     also: ['worker'],
   },
+
+  // Services of a file and of what it includes: compose 5.2 and later merge them, an older one rejects the project.
+  'included and written: the image of both': {
+    files: { 'compose.yaml': `include: [a.yaml]\n${app('svc:v§')}`, 'a.yaml': app('svc:v1.4.3') },
+  },
+  'included and written: the image of what is included': {
+    files: {
+      'compose.yaml': 'include: [a.yaml]\nservices: {app: {labels: {a: b}}}\n',
+      'a.yaml': app('svc:v§'),
+    },
+  },
+  'included and written: an image, and one that is extended': {
+    files: {
+      'compose.yaml': 'include: [a.yaml]\nservices: {app: {extends: base}, base: {image: "svc:v1.4.3"}}\n',
+      'a.yaml': app('svc:v§'),
+    },
+  },
+  'included and written: an image of each of two': {
+    files: {
+      'compose.yaml': 'include: [a.yaml, b.yaml]\nservices: {app: {labels: {a: b}}}\n',
+      'a.yaml': app('svc:v§'),
+      'b.yaml': app('svc:v1.4.3'),
+    },
+  },
+  'included and written: an image, and one that is to replace what earlier files say': {
+    files: {
+      'compose.yaml': app('svc:v1.4.3'),
+      'compose.override.yaml': 'include: [a.yaml]\nservices: {app: !override {labels: {a: b}}}\n',
+      'a.yaml': app('svc:v§'),
+    },
+  },
 };
 
-/** A bump moves the version and nothing else, as compose says before and after it. */
-export async function expectBumped(layout: Layout): Promise<void> {
-  await inProject(layout, async (directory, root) => {
-    const { services = ['app'], also = [] } = layout;
-    const before = await imagesOf(directory, layout);
-    const { exitCode, log } = await bumped(directory, layout);
-    expect({ exitCode, log }).toMatchObject({ exitCode: 0 });
-    expect(await textsOf(directory, layout)).toEqual(texts(layout, root, fresh));
-    const after = await imagesOf(directory, layout);
-    const moved = Object.entries(before).map(([name, text]) => {
-      const moves = services.includes(name) || also.includes(name);
-      const now = text?.replace(/(?<=:v?)1\.4\.2/, fresh.version).replace(old.digest, fresh.digest);
-      return [name, moves ? now : text];
-    });
-    expect(after).toEqual(Object.fromEntries(moved));
-    for (const name of [...services, ...also]) expect(after[name]).not.toBe(before[name]);
-  });
+/** Forms that compose itself reads nowhere but beside the instance. */
+export const withoutSecrets: Record<string, Layout> = {
+  'secrets and env files that are not here': {
+    files: {
+      'compose.yaml': [
+        app('svc:${V:-v§}'),
+        '    env_file: [secrets.env, {path: ./more.env, required: false}]\n',
+        '    environment: {PASSWORD: "${PASSWORD:?set it}", KEY: "${KEY?}"}\n',
+        '    ports: ["${PORT:?}:80"]\n',
+        '  db: {image: "postgres:16", env_file: "${DIR:?}/db.env"}\n',
+      ].join(''),
+      '.env': 'PORT=\n',
+    },
+  },
+};
+
+const byHand = 'Change the version there by hand, then docker compose pull && docker compose up -d.';
+const mend = 'Mend the file until docker compose config accepts it, then run the update again.';
+const putThere = 'Put the file there, or take the line out.';
+const ownVariable = 'Give the version a variable of its own there, then run it again.';
+
+/** With the sentence and the way out. */
+export const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
+  'a variable that is part of a path': [
+    image('svc:$V\n    volumes: ["./data-$V:/data"]', 'V=v1.4.2'),
+    'V in .env line 1 decides more than the version: services.app.volumes.0.source: "@root@/p/data-v1.4.2" → "@root@/p/data-v1.5.0"',
+    ownVariable,
+  ],
+  'an include in a circle': [
+    {
+      files: {
+        'compose.yaml': `include: [a.yaml]\n${app('svc:v1.4.2')}`,
+        'a.yaml': 'include: [compose.yaml]\n',
+      },
+    },
+    'compose rejects the project: include @root@/p/compose.yaml',
+    mend,
+  ],
+  'an include that is not there': [
+    one('services: {app: {image: "svc:v1.4.2"}}\ninclude:\n  - sub/a.yaml\n'),
+    'compose.yaml line 3: include @root@/p/sub/a.yaml does not exist',
+    putThere,
+  ],
+  'a line feed behind the tag': [
+    image('|\n      svc:v1.4.2'),
+    'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is no image reference',
+    mend,
+  ],
+  'a reading that compose does not share': [
+    one(
+      'services:\n  app: {extends: base}\n  base: {image: "svc:v1.4.2"}\n---\nservices:\n  base: {image: "svc:v1.4.3"}\n',
+    ),
+    'compose resolves the image of app to svc:v1.4.2, image of app in compose.yaml line 6 says svc:v1.4.3',
+    byHand,
+  ],
+};
+
+const recording = new Recording<ComposeAnswer>('forms');
+export const writeRecording = () => recording.write();
+
+/** What bump makes of the files in a directory; by compose itself if it is `live`, otherwise by what is recorded of it. */
+export async function bumpHere(row: string, layout: Layout, root: string, live = false): Promise<void> {
+  const { services = ['app'], args = [] } = layout;
+  process.chdir(`${root}/p`);
+  const asked = services.flatMap((name) => ['--service', name]);
+  const options = bumpOptions('--to', `v${fresh.version}`, ...asked, ...args);
+  const { log } = rememberingLog();
+  const engine = new RecordedEngine({ recording, row, root, live });
+  const { draft } = await planBump(await readBumpProject(options, log), engine, options, log);
+  for (const { path, after } of draft.changes) await writeFile(path, after);
 }
 
+/** The files of a layout in a directory below `root`, which is gone when `use` ends. */
 export function inProject(
   layout: Layout,
   use: (directory: string, root: string) => Promise<void>,
@@ -336,7 +416,7 @@ export function inProject(
   return inDirectory(async (root) => {
     const directory = `${root}/p`;
     await mkdir(directory);
-    for (const [name, text] of Object.entries(texts(layout, root, old))) {
+    for (const [name, text] of Object.entries(textsOf(layout, root, old))) {
       const path = resolve(directory, name);
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, text);
@@ -348,7 +428,8 @@ export function inProject(
   });
 }
 
-export function texts({ files }: Layout, root: string, { version, digest }: Stand): Record<string, string> {
+/** The texts of a layout, before and after the bump. */
+export function textsOf({ files }: Layout, root: string, { version, digest }: Stand): Record<string, string> {
   const filled = Object.entries(files).map(([name, text]) => [
     name,
     text.replaceAll('§', version).replaceAll('¤', digest).replaceAll('@root@', root),
@@ -356,32 +437,10 @@ export function texts({ files }: Layout, root: string, { version, digest }: Stan
   return Object.fromEntries(filled);
 }
 
-export async function textsOf(directory: string, { files }: Layout): Promise<Record<string, string>> {
+export async function readTexts(directory: string, { files }: Layout): Promise<Record<string, string>> {
   const read = Object.keys(files).map(async (name) => [
     name,
     await readFile(resolve(directory, name), 'utf8'),
   ]);
   return Object.fromEntries(await Promise.all(read));
 }
-
-export function bumped(directory: string, { services = ['app'], args = [], where = 'host' }: Layout) {
-  const asked = services.flatMap((name) => ['--service', name]);
-  return bump(directory, ['--to', `v${fresh.version}`, ...asked, ...args], where);
-}
-
-/** Compose's own answer, asked the way a person would. */
-async function imagesOf(
-  directory: string,
-  { args = [] }: Layout,
-): Promise<Record<string, string | undefined>> {
-  const flags = args.map((arg) => (arg === '--dir' ? '--project-directory' : arg)).filter(isForCompose);
-  const { stdout } = await execa(
-    'docker',
-    ['compose', ...flags, '--profile', '*', 'config', '--no-consistency', '--format', 'json'],
-    { cwd: directory, env: { PATH: process.env.PATH, HOME: homedir() }, extendEnv: false },
-  );
-  const { services } = JSON.parse(stdout) as { services: Record<string, { image?: string }> };
-  return Object.fromEntries(Object.entries(services).map(([name, service]) => [name, service.image]));
-}
-
-const isForCompose = (arg: string): boolean => !digest.includes(arg);

@@ -1,0 +1,36 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  bumpHere,
+  fresh,
+  inProject,
+  layouts,
+  old,
+  readTexts,
+  refusals,
+  textsOf,
+  withoutSecrets,
+} from './forms.ts';
+
+// By what compose answered: test/slow/forms.test.ts asks it again.
+
+const working = process.cwd();
+afterAll(() => process.chdir(working));
+
+describe('bump moves the version and nothing else', () => {
+  it.each(Object.entries({ ...layouts, ...withoutSecrets }))('%s', (row, layout) =>
+    inProject(layout, async (directory, root) => {
+      await bumpHere(row, layout, root);
+      expect(await readTexts(directory, layout)).toEqual(textsOf(layout, root, fresh));
+    }),
+  );
+});
+
+describe('bump refuses, says where and what to do, and writes nothing', () => {
+  it.each(Object.entries(refusals))('%s', (row, [layout, sentence, wayOut]) =>
+    inProject(layout, async (directory, root) => {
+      const message = sentence.replaceAll('@root@', root);
+      await expect(bumpHere(row, layout, root)).rejects.toMatchObject({ message, advice: wayOut });
+      expect(await readTexts(directory, layout)).toEqual(textsOf(layout, root, old));
+    }),
+  );
+});

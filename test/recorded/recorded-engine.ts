@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCommand } from '../../src/engine/cli/command.ts';
+import type { Model } from '../../src/engine/cli/compose.ts';
+import { Engine } from '../../src/engine/cli/engine.ts';
+import type { Recording } from './recording.ts';
+
+export type ComposeAnswer = { model: Model } | { exitCode: number | null; stderr: string };
+
+interface RowOptions {
+  recording: Recording<ComposeAnswer>;
+  row: string;
+  /** The directory that all files of the row are in. */
+  root: string;
+  /** Whether compose itself is asked, and held against the recording. */
+  live: boolean;
+}
+
+const stagePath = new RegExp(`${tmpdir()}/svc-updater-stage-\\w+`);
+
+/**
+ * Answers each `docker compose config` from the recording. A question is the arguments and all files that they may lead to.
+ * Compose itself is asked as a person asks it: not by the client configuration of a bump, which may have another plugin.
+ */
+export class RecordedEngine extends Engine {
+  readonly #options: RowOptions;
+
+  constructor(options: RowOptions) {
+    super({ host: 'unix:///nonexistent', tls: [], configDirectory: '/nonexistent' }, { home: homedir() });
+    this.#options = options;
+  }
+
+  override async call(...[args, options]: Parameters<Engine['call']>): ReturnType<Engine['call']> {
+    const { recording, row, root, live } = this.#options;
+    const stage = stagePath.exec(args.join('\n'))?.[0];
+    if (stage === undefined) throw new Error(`no question to compose: ${args.join(' ')}`);
+    const anywhere = (text: string) => text.replaceAll(stage, '@stage@').replaceAll(root, '@root@');
+    const here = (text: string) => text.replaceAll('@stage@', stage).replaceAll('@root@', root);
+    const files = [...(await textsIn(root)), ...(await textsIn(stage))].sort();
+    const question = createHash('sha256')
+      .update(anywhere(JSON.stringify([args, files])))
+      .digest('hex');
+    if (live) {
+      const { exitCode, stdout, stderr } = await runCommand('docker', args, {
+        env: { PATH: process.env.PATH ?? '', HOME: homedir(), ...options?.env },
+        cwd: options?.cwd,
+        deadlineMs: 30_000,
+      });
+      const untimed = stderr.replace(/(?<=^time=")[^"]*/gm, '');
+      const answer = exitCode === 0 ? { model: JSON.parse(stdout) } : { exitCode, stderr: untimed };
+      recording.hold(row, question.slice(0, 12), JSON.parse(anywhere(JSON.stringify(answer))));
+    }
+    const answer: ComposeAnswer = JSON.parse(
+      here(JSON.stringify(recording.answer(row, question.slice(0, 12)))),
+    );
+    const said =
+      'model' in answer
+        ? { exitCode: 0, stdout: JSON.stringify(answer.model), stderr: '' }
+        : { ...answer, stdout: '' };
+    return { ...said, timedOut: false, aborted: false };
+  }
+}
+
+/** Each file and link of the row; a shadow links to everything outside it, which is none of the row's. */
+async function textsIn(directory: string): Promise<string[][]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const texts = entries.map(async (entry) => {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile()) return [[path, await readFile(path, 'utf8')]];
+    return entry.isSymbolicLink() && !path.includes('/shadow/') ? [[path, await readlink(path)]] : [];
+  });
+  return (await Promise.all(texts)).flat();
+}
