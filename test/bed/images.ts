@@ -1,7 +1,7 @@
 import { type DebianPrograms, debianLayer } from '../platform/rig/debian.ts';
-import { bundle } from '../platform/rig/images.ts';
 import { postgres } from '../platform/rig/stand-ins.ts';
 import { assemble, baseLayer, type Image, type Layer, layer } from '../rig/image.ts';
+import { bundle } from '../rig/server/bundle.ts';
 import { nodeLayer } from '../rig/server/node-layer.ts';
 import type { DatabaseKind } from './app/database.ts';
 
@@ -24,7 +24,7 @@ const attributes = client('attr', ['usr/bin/setfattr']);
 let program: Promise<Layer> | undefined;
 
 function programLayer(): Promise<Layer> {
-  program ??= bundle(new URL('app/main.ts', import.meta.url).href).then((content) =>
+  program ??= bundle(new URL('app/main.ts', import.meta.url)).then((content) =>
     layer([{ name: 'srv/bed.mjs', kind: 'file', content }]),
   );
   return program;

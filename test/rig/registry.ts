@@ -155,11 +155,6 @@ async function pushAttested(
   return sha256(bytes);
 }
 
-/** Takes a release away, under all its tags. */
-export async function unpublish(host: string, repository: string, digest: string): Promise<void> {
-  await ask(`http://${host}/v2/${repository}/manifests/${digest}`, { method: 'DELETE' });
-}
-
 /** Where all blobs are stored once; every other repository mounts them from there. */
 const store = 'blobs';
 
