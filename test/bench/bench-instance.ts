@@ -55,20 +55,12 @@ export async function runUpdater(
 }
 
 /** What a person types, in a container of the same image, with the compose directory and the socket as the updater has them. */
-export async function runByHand(instance: Instance, script: string): Promise<void> {
-  await runInImage(instance, '/bin/sh', ['-e', '-c', script]);
-}
-
-/** Another program of the updater's image, in the compose directory. Gives its standard output. */
-export async function runInImage(
-  instance: Instance,
-  program: string,
-  args: readonly string[],
-): Promise<string> {
-  const { directory } = instance;
-  const name = `${instance.name}-by-hand-${randomBytes(2).toString('hex')}`;
-  const docker = ['-w', directory, '--entrypoint', program];
-  return (await execa('docker', dockerRun(name, directory, args, { docker }), { stdin: 'ignore' })).stdout;
+export async function runByHand({ name, directory }: Instance, script: string): Promise<void> {
+  const container = `${name}-by-hand-${randomBytes(2).toString('hex')}`;
+  const docker = ['-w', directory, '--entrypoint', '/bin/sh'];
+  await execa('docker', dockerRun(container, directory, ['-e', '-c', script], { docker }), {
+    stdin: 'ignore',
+  });
 }
 
 /** `docker compose` with the files of this kind of instance. */

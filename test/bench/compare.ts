@@ -105,7 +105,7 @@ function summary({ figure, against, unit, reach, ours, theirs }: Comparison) {
 
 const amount = (value: number, unit: string): string => `${value.toFixed(unit === 'ms' ? 0 : 2)} ${unit}`;
 
-export function printTable(rows: readonly (readonly string[])[]): void {
+function printTable(rows: readonly (readonly string[])[]): void {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   for (const row of rows) {
     console.log(

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
@@ -14,14 +14,12 @@ import { type Comparison, describeMachine, report } from './compare.ts';
 
 /**
  * Section `restore` of scripts/bench: the additional downtime of the app for a restore point, compared with stop, tar, sync and
- * start by hand in the same run; and the downtime that `plan` expects, compared with what happened, also on a slow disk.
+ * start by hand in the same run; and the downtime that `plan` expects, compared with what happened.
  */
 
 const turns = Number(process.env.PAIRS ?? 3);
 const megabytes = Number(process.env.MEGABYTES ?? 1_000);
 const diskBytes = 8e9;
-/** Of the slow disk. */
-const slowBytesPerSecond = 60_000_000;
 const mostFactor = 2;
 const updatesPerSecond = 20;
 /** In each of four tables. */
@@ -105,7 +103,6 @@ async function measure(
         `  ${name}: saved ${seconds(saved.ms)}, plain ${seconds(plain.ms)}, by hand ${seconds(own.ms)}; ${planOf(saved.result)}`,
       );
     }
-    await judgeSlow(instance, name, update);
   } finally {
     await load.stop();
     await instance.dispose();
@@ -118,42 +115,6 @@ async function measure(
     ...{ figure: `${name}: additional downtime`, against: 'stop, tar, sync, start', unit: 'ms', reach: 0.5 },
     ...{ ours: additional, theirs: hand },
   };
-}
-
-/**
- * Reads of containers are throttled, and nothing is cached when the services stop. Buffered writes cannot be throttled here.
- * `plan` expects what the last restore point took, so it is judged once that one was made on the slow disk, too.
- */
-async function judgeSlow(
-  instance: Instance,
-  name: string,
-  update: (...flags: string[]) => Promise<string>,
-): Promise<void> {
-  const file = '/sys/fs/cgroup/blkio/docker/blkio.throttle.read_bps_device';
-  const { dev } = await stat(instance.directory);
-  const device = `${dev >> 8}:${dev & 0xff}`;
-  try {
-    await writeFile(file, `${device} ${slowBytesPerSecond}`);
-  } catch (error) {
-    console.log(`${name}: no slow disk on this machine: ${(error as Error).message}`);
-    return;
-  }
-  const timer = setInterval(() => {
-    writeFile('/proc/sys/vm/drop_caches', '1').catch(() => {});
-  }, 1000);
-  try {
-    for (const last of ['a fast disk', 'this disk']) {
-      const { ms, result } = await downtime(instance, () => update('--restore-point'));
-      const factor = factorOf(result, ms);
-      const verdict = last === 'this disk' ? `: ${reached(factor <= mostFactor)}` : '';
-      console.log(
-        `${name}, reads at ${slowBytesPerSecond / 1e6} MB/s, the last restore point on ${last}: away ${seconds(ms)}; ${planOf(result)}; factor ${factor.toFixed(1)}${verdict}`,
-      );
-    }
-  } finally {
-    clearInterval(timer);
-    await writeFile(file, `${device} 0`);
-  }
 }
 
 function reached(is: boolean): string {

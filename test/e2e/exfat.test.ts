@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { inject, onTestFinished, test } from 'vitest';
-import { mountExfat } from '../rig/exfat.ts';
+
 import { startInstance } from '../rig/instance.ts';
+import { mountLoop } from '../rig/loop-disk.ts';
 import { expectAttempt } from './support/attempt.ts';
 import { alone } from './support/instance.ts';
 
 test('on exFAT: refused before anything changes', async () => {
   const host = inject('host');
-  const disk = await mountExfat(join(host.directory, 'exfat'));
+  const disk = await mountLoop('exfat', join(host.directory, 'exfat'));
   onTestFinished(disk.unmount);
   const instance = await startInstance(host, { ...alone, folder: 'exfat', keepsNoOwners: true });
   onTestFinished(() => instance.dispose());

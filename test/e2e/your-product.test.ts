@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import type { Run } from '../../src/wire/status.ts';
 import { byHand } from '../documents/commands.ts';
 import { root } from '../documents/documents.ts';
-import { bridgeAddress } from '../platform/rig/bridge-address.ts';
+import { bridgeAddress } from '../rig/bridge-address.ts';
 import { askEngine, engineSocket, findContainers, removeNamed } from '../rig/engine-api.ts';
 import { freePort } from '../rig/free-port.ts';
 import { assemble, baseLayer } from '../rig/image.ts';

@@ -3,18 +3,17 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { applyEdits } from '../../src/compose/edit.ts';
 import { type Assignment, findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
-import { interpolate, requiredIn } from '../../src/compose/interpolation.ts';
 import { secretsOfEnvFiles } from '../../src/compose/secret-texts.ts';
-import { type TracedText, trace } from '../../src/compose/traced.ts';
+import type { TracedText } from '../../src/compose/traced.ts';
 import { variablesOf, writtenValues } from '../../src/compose/variables.ts';
 import { UpdateError } from '../../src/progress/update-error.ts';
-import { anyEnvFiles, anyTemplate } from './env-texts.ts';
+import { anyEnvFiles } from './env-texts.ts';
 import { mutatedText } from './mutate.ts';
 import { attempt, type Target } from './target.ts';
 
 // Env files and what is made of them, as compose reads both: test/slow/env-file.test.ts asks compose the same.
 
-export const isInvalid = (error: Error) => error instanceof UpdateError && error.code === 'compose-invalid';
+const isInvalid = (error: Error) => error instanceof UpdateError && error.code === 'compose-invalid';
 
 const words = [
   'V=v1',
@@ -105,23 +104,3 @@ export function expectTraced({ text, origins }: TracedText, texts: ReadonlyMap<s
     assert.equal(texts.get(source)?.[offset], text[at]);
   }
 }
-
-export const templates: Target<{ text: string; texts: readonly string[] }> = {
-  name: 'templates',
-  share: 100,
-  cases: fc.record({ text: fc.oneof(anyTemplate, mutatedText(anyTemplate, words)), texts: anyEnvFiles }),
-  check({ text, texts }) {
-    const files = texts.map((one, at) => ({ path: `/${at}.env`, text: one }));
-    const lookup = attempt(() => variablesOf(files), isInvalid) ?? (() => null);
-    const tolerant = (name: string) => attempt(() => lookup(name), isInvalid);
-    requiredIn(text, (name) => tolerant(name)?.text ?? null);
-    const read = () => interpolate(trace(text, '/compose.yaml', 0, { via: 'text' }), tolerant, 'here');
-    const found = attempt(read, isInvalid);
-    if (found === null) return;
-    expectTraced(
-      found,
-      new Map([['/compose.yaml', text], ...files.map(({ path, text: one }) => [path, one] as const)]),
-    );
-    if (!text.includes('$')) assert.equal(found.text, text);
-  },
-};

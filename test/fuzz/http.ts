@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Reader } from '../../src/wire/reader.ts';
-import { EndlessEvent, readEvents } from '../../src/wire/reader-events.ts';
 import {
   problemShape,
   rollbackOfferShape,
@@ -178,42 +177,5 @@ export const serverAnswers: Target<{ body: Buffer; type: string; status: number;
     if (run.kind === 'ok') isSame(toldRunShape, run.value);
     if (runs.kind === 'ok') for (const one of runs.value) isSame(runShape, one);
     if (offer.kind === 'ok') isSame(rollbackOfferShape, offer.value);
-  },
-};
-
-/** An event stream comes to the same, wherever its pieces are cut. */
-export const streams: Target<{ bytes: Buffer; cuts: number[] }> = {
-  name: 'event-streams',
-  share: 60,
-  cases: fc.record({
-    bytes: mutatedBytes(
-      fc
-        .constantFrom('\n', '\r\n', '\r')
-        .map((end) =>
-          Buffer.from(
-            'retry: 1000\n\nid: a:0\nevent: run\ndata: {}\n\n: still\n\nid: a:1\nevent: line\ndata: "é"\n\n'.replaceAll(
-              '\n',
-              end,
-            ),
-          ),
-        ),
-      ['data', 'data:', 'id: \0', 'event:', '\r', '\r\n', '\n\n', ': ', '\xc3', '\xef\xbb\xbf'],
-    ),
-    cuts,
-  }),
-  async check({ bytes, cuts: places }) {
-    const read = async (chunks: Buffer[]) => {
-      const events: unknown[] = [];
-      try {
-        for await (const event of readEvents(ReadableStream.from(chunks))) events.push(event);
-      } catch (error) {
-        if (!(error instanceof EndlessEvent)) throw error;
-      }
-      return events;
-    };
-    const whole = await read([bytes]);
-    assert.deepEqual(await read(pieces(bytes, places)), whole);
-    for (const event of whole)
-      assert.ok(event === null || !/[\r\n]/.test((event as { event: string }).event));
   },
 };

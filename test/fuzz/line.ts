@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { EngineFault } from '../../src/engine/http/fault.ts';
 import { linesOf, logText } from '../../src/engine/http/lines.ts';
 import { freshRun, RunRecord } from '../../src/instance/run/run-record.ts';
 import { levels, type ProgressEvent, phases } from '../../src/progress/event.ts';
@@ -8,7 +7,7 @@ import { formatLine, parseLine, readJsonLine } from '../../src/progress/line.ts'
 import { outcomes } from '../../src/progress/outcome.ts';
 import { readRun } from '../../src/wire/reader-shapes.ts';
 import { frame } from '../engine/raw-engine.ts';
-import { cuts, mutatedBytes, mutatedJson, mutatedText, pieces } from './mutate.ts';
+import { cuts, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 
 // The log of an updater (docs/contract.md 6.1), and what the server makes of it.
@@ -53,19 +52,6 @@ const events: fc.Arbitrary<ProgressEvent> = fc
     message: messages,
   })
   .map(({ percent, ...rest }) => (percent === undefined ? rest : { ...rest, percent }));
-
-export const eventLines: Target<ProgressEvent> = {
-  name: 'event-lines',
-  share: 100,
-  cases: events,
-  check(event) {
-    const line = formatLine(event);
-    assert.deepEqual(parseLine(line), event);
-    assert.equal(Buffer.from(line, 'utf8').toString('utf8'), line);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be left
-    assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
-  },
-};
 
 const jsonLine = mutatedJson(
   events.map(({ level, message, ...rest }) => ({
@@ -126,37 +112,12 @@ function expectEvent(event: ProgressEvent): void {
   expectPlain(event);
   assert.equal(new Date(event.time).toISOString(), event.time);
   assert.ok(event.percent === undefined || (event.percent >= 0 && event.percent <= 100));
-  assert.deepEqual(parseLine(formatLine(event)), event);
+  const line = formatLine(event);
+  assert.deepEqual(parseLine(line), event);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be left
+  assert.doesNotMatch(line, /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
 }
 
 async function* chunksOf(chunks: readonly Buffer[]): AsyncGenerator<Buffer> {
   yield* chunks;
 }
-
-/** What the engine sends in place of a log. */
-export const logBytes: Target<{ bytes: Buffer; cuts: number[] }> = {
-  name: 'log-bytes',
-  share: 60,
-  cases: fc.record({
-    bytes: mutatedBytes(
-      fc.array(fc.string().map((text) => frame(`${text}\n`))).map((frames) => Buffer.concat(frames)),
-      ['\x01\0\0\0', '\x02\0\0\0\xff\xff\xff\xff', '\0\0\0\0\0\0\0\0'],
-    ),
-    cuts,
-  }),
-  async check({ bytes, cuts }) {
-    const read = async (chunks: readonly Buffer[]) => {
-      const lines: string[] = [];
-      try {
-        for await (const line of linesOf(logText(chunksOf(chunks)))) lines.push(line);
-      } catch (error) {
-        if (!(error instanceof EngineFault)) throw error;
-        lines.push(error.message);
-      }
-      return lines;
-    };
-    const lines = await read([bytes]);
-    assert.ok(lines.join('').length <= bytes.length + 100);
-    if (bytes.length >= 8) assert.deepEqual(await read(pieces(bytes, cuts)), lines);
-  },
-};

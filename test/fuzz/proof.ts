@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { proveRelease, Unproven } from '../../src/provenance/prove-release.ts';
 import { readReleaseFile } from '../../src/provenance/release-file.ts';
-import { readTrust, type Trust } from '../../src/provenance/trust.ts';
+import type { Trust } from '../../src/provenance/trust.ts';
 import { publisher } from '../provenance/sign.ts';
 import { jsonWords, mutatedBytes, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
@@ -112,36 +112,5 @@ export const proofs: Target<Signed> = {
     } catch (error) {
       if (!(error instanceof Unproven)) throw error;
     }
-  },
-};
-
-export const trusts: Target<string> = {
-  name: 'trusts',
-  share: 40,
-  cases: mutatedText(
-    fc.constantFrom(
-      anna.key + ben.key,
-      JSON.stringify({ ...believed, root: { mediaType: 'x' } }),
-      JSON.stringify({ keys: [anna.key] }),
-    ),
-    [
-      '-----BEGIN PUBLIC KEY-----',
-      '-----END PUBLIC KEY-----',
-      '*',
-      '{"keys":[]}',
-      '"keys":[],',
-      '"__proto__":{},',
-      'null',
-    ],
-  ),
-  check(text) {
-    const read = attempt(
-      () => readTrust(text),
-      () => true,
-    );
-    if (read === null) return;
-    expectPlain(read);
-    assert.ok('keys' in read ? read.keys.length > 0 : !/\*./.test(read.identity));
-    assert.deepEqual(readTrust(read), read);
   },
 };

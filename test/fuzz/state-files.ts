@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import fc from 'fast-check';
@@ -12,8 +12,7 @@ import {
   pendingSentence,
   readJournal,
 } from '../../src/agent/state/journal.ts';
-import { pruneBackups, runForm } from '../../src/agent/state/kept-runs.ts';
-import { lockHolder } from '../../src/agent/state/lock.ts';
+import { runForm } from '../../src/agent/state/kept-runs.ts';
 import { UpdateError } from '../../src/progress/update-error.ts';
 import { blueprint, changeover, container, ending, journalData, record } from '../build.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
@@ -184,39 +183,5 @@ export const points: Target<string> = {
       assert.ok(path.startsWith('/') && path.length > 1 && !subpath.startsWith('/'), path);
       assert.match(volume, /^(?![-./])[^/\0]*$/);
     }
-  },
-};
-
-/** Who holds the lock, and which backups are kept. */
-export const keptFiles: Target<{ lock: string; names: string[] }> = {
-  name: 'kept-files',
-  share: 30,
-  cases: fc.record({
-    lock: textOf({ containerId: 'c0ffee', name: 'svc-updater', since: '2026-11-21T10:42:07Z' }),
-    names: fc.uniqueArray(
-      fc.oneof(
-        fc.nat(99).map((second) => `20261121T1042${String(second).padStart(2, '0')}Z`),
-        mutatedText(fc.constant(run), ['0', 'Z']).filter(
-          (name) => /^[^/\0]{1,60}$/.test(name) && !/^\.\.?$/.test(name),
-        ),
-      ),
-      { maxLength: 12, selector: (name) => Buffer.from(name).toString() },
-    ),
-  }),
-  end,
-  async check({ lock, names }) {
-    const home = await directory();
-    const backups = join(home, '.svc-updater', 'backup');
-    await writeFile(join(home, '.svc-updater', 'lock'), lock);
-    const holder = await lockHolder(home);
-    assert.ok(holder === null || Object.values(holder).every((value) => typeof value === 'string'));
-    await rm(backups, { recursive: true, force: true });
-    for (const name of names) await mkdir(join(backups, name), { recursive: true });
-    await pruneBackups(backups, run);
-    const kept: string[] = await readdir(backups).catch(() => []);
-    const others = names.map((name) => Buffer.from(name).toString()).filter((name) => !runForm.test(name));
-    assert.deepEqual(kept.filter((name) => !runForm.test(name)).sort(), others.sort());
-    assert.equal(kept.length - others.length, Math.min(5, names.length - others.length));
-    assert.equal(kept.includes(run), names.includes(run));
   },
 };

@@ -24,8 +24,6 @@ export type RegistryFault =
 export interface FaultScope {
   /** Default: everything, the version check `/v2/` included. */
   on?: 'manifests' | 'blobs';
-  /** Default: all of them. */
-  method?: 'GET' | 'HEAD';
   /** So many requests fail, the next ones are served. Default: all fail. */
   times?: number;
 }
@@ -70,11 +68,10 @@ export async function startBadRegistry(
   const authorization =
     credentials && `Basic ${Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64')}`;
 
-  const take = ({ method, url = '' }: IncomingMessage): RegistryFault | undefined => {
+  const take = ({ url = '' }: IncomingMessage): RegistryFault | undefined => {
     if (current === undefined || current.left <= 0) return undefined;
     const { scope } = current;
     if (scope.on !== undefined && !url.includes(`/${scope.on}/`)) return undefined;
-    if (scope.method !== undefined && scope.method !== method) return undefined;
     current.left--;
     return current.fault;
   };

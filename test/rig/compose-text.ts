@@ -9,7 +9,6 @@ export interface ComposeText {
   parts: string;
   /** On the host's loopback; null for none. */
   port?: string | null;
-  restart?: string;
   /** Further services by name, with the part that the entry script plays. */
   service?: Record<string, string>;
   /** Further lines of a service's definition. */
@@ -26,7 +25,7 @@ export interface ComposeText {
 }
 
 export function composeText(text: ComposeText): string {
-  const restart = `restart: ${text.restart ?? 'always'}`;
+  const restart = 'restart: always';
   const services = new Map<string, string>();
   services.set(
     'app',

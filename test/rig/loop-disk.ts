@@ -9,7 +9,15 @@ export interface LoopDisk {
   unmount(): Promise<void>;
 }
 
-/** Where they lie; a person's PATH may end before. */
+/** Programs beside `mkfs`, and devices. exFAT keeps no hard links, owners and modes. */
+const needs = {
+  btrfs: ['btrfs', '/dev/loop-control'],
+  xfs: ['/dev/loop-control'],
+  ext4: ['/dev/loop-control'],
+  exfat: ['mount.exfat-fuse', 'losetup', '/dev/fuse', '/dev/loop-control'],
+};
+
+/** Where programs lie; a person's PATH may end before. */
 const folders = ['/usr/sbin', '/sbin', '/usr/bin', '/bin'];
 
 /**
@@ -17,15 +25,14 @@ const folders = ['/usr/sbin', '/sbin', '/usr/bin', '/bin'];
  * @throws where the machine cannot: that is no reason to leave a test out
  */
 export async function mountLoop(
-  kind: 'btrfs' | 'xfs' | 'ext4',
+  kind: keyof typeof needs,
   directory: string,
   bytes = 1_000_000_000,
 ): Promise<LoopDisk> {
   const missing = [
-    ...[`mkfs.${kind}`, ...(kind === 'btrfs' ? ['btrfs'] : [])].filter(
-      (name) => !folders.some((folder) => existsSync(join(folder, name))),
+    ...[`mkfs.${kind}`, ...needs[kind]].filter((name) =>
+      name.startsWith('/') ? !existsSync(name) : !folders.some((folder) => existsSync(join(folder, name))),
     ),
-    ...(existsSync('/dev/loop-control') ? [] : ['/dev/loop-control']),
     ...(process.getuid?.() === 0 ? [] : ['the rights of root']),
   ];
   if (missing.length > 0) {
@@ -38,9 +45,20 @@ export async function mountLoop(
   await truncate(image, bytes);
   const env = { PATH: folders.join(':') };
   const run = (program: string, ...args: string[]) => execa(program, args, { env, timeout: 30_000 });
-  await run(`mkfs.${kind}`, '-q', image);
   await mkdir(directory);
-  await run('mount', '-o', 'loop', image, directory);
+  if (kind === 'exfat') {
+    await run('mkfs.exfat', image);
+    const { stdout: device } = await run('losetup', '--find', '--show', image);
+    try {
+      await run('mount.exfat-fuse', '-o', 'allow_other', device, directory);
+    } finally {
+      // Of a device in use it only says that the unmounting frees it.
+      await run('losetup', '--detach', device);
+    }
+  } else {
+    await run(`mkfs.${kind}`, '-q', image);
+    await run('mount', '-o', 'loop', image, directory);
+  }
   return {
     directory,
     unmount: async () => {

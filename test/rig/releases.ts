@@ -42,8 +42,6 @@ export const releases: Readonly<Record<string, ReleaseOptions>> = {
   'v1.1.2': { env: { FAULT_APP: 'unhealthy', FAULT_WORKER: 'unhealthy' } },
   /** Cannot even start. */
   'v1.1.3': { entrypoint: ['/bin/there-is-no-such-file'] },
-  /** Runs for a second, again and again. */
-  'v1.1.4': { env: { FAULT_APP: 'crash', FAULT_WORKER: 'crash' } },
   /** Takes 4 s to become healthy. */
   'v1.1.5': { env: { READY_AFTER: '4' } },
   /** The app is well, its worker exits at once. */

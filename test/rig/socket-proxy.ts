@@ -1,7 +1,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { askEngine, engineSocket } from './engine-api.ts';
+import { bridgeAddress } from './bridge-address.ts';
+import { engineSocket } from './engine-api.ts';
 import { type Haproxy, startHaproxy } from './haproxy.ts';
 
 /** A line of the list of SECURITY.md. */
@@ -59,7 +60,7 @@ export const lets = ({ method, path }: AllowedCall, call: SeenCall): boolean =>
 /** HAProxy with the configuration of SECURITY.md before the real engine, on the address that the engine's containers have the host by. */
 export async function startSocketProxy(port: number, lines: readonly AllowedCall[]): Promise<SocketProxy> {
   const directory = await mkdtemp(join(tmpdir(), 'socket-proxy-'));
-  const host = await gateway();
+  const host = await bridgeAddress();
   const calls: SeenCall[] = [];
   const at = (socket: string) => ({ file: join(directory, 'haproxy.cfg'), place: `${host}:${port}`, socket });
   let child = await start(at(engineSocket), lines, calls);
@@ -95,10 +96,4 @@ async function start(
     const [, status, method = '', path = ''] = /^(\d{3}) (\w+) (\S+)$/.exec(line) ?? [];
     if (status !== undefined) calls.push({ status: Number(status), method, path });
   });
-}
-
-/** What `host-gateway` is for a container. */
-async function gateway(): Promise<string> {
-  const { IPAM } = JSON.parse((await askEngine('GET', '/networks/bridge')).body);
-  return IPAM.Config[0].Gateway;
 }

@@ -7,7 +7,7 @@ import { publisherWith } from '../../scripts/lib/release/sign.ts';
 import type { Run, Status } from '../../src/wire/status.ts';
 import { startForge } from '../platform/forge/forge.ts';
 import { releaseOf } from '../platform/releases.ts';
-import { bridgeAddress } from '../platform/rig/bridge-address.ts';
+import { bridgeAddress } from '../rig/bridge-address.ts';
 import { startPlatform } from '../platform/rig/platform.ts';
 import { writeRecipe } from '../platform/rig/recipe.ts';
 import { machinePlatform } from '../rig/image.ts';

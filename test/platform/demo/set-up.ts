@@ -2,11 +2,11 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
+import { bridgeAddress } from '../../rig/bridge-address.ts';
 import { freePort } from '../../rig/free-port.ts';
+import { bundle } from '../../rig/server/bundle.ts';
 import { openTestHost } from '../../rig/test-host.ts';
 import { slowPace } from '../forge/forge.ts';
-import { bridgeAddress } from '../rig/bridge-address.ts';
-import { bundle } from '../rig/images.ts';
 import { type Platform, shareParts, startPlatform } from '../rig/platform.ts';
 import type { Traces } from './clean.ts';
 
@@ -27,7 +27,7 @@ export async function setUp(options: DemoOptions): Promise<{ platform: Platform;
   const program = join(directory, 'forge.mjs');
   const assets = join(directory, 'releases');
   await mkdir(assets, { recursive: true });
-  await writeFile(program, await bundle('forge/main.ts'));
+  await writeFile(program, await bundle(new URL('../forge/main.ts', import.meta.url)));
   const settings = {
     UPSTREAM: registry,
     ADDRESS: address,

@@ -1,25 +1,10 @@
 import { existsSync } from 'node:fs';
-import {
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rename,
-  rm,
-  writeFile,
-} from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
 import { execa } from 'execa';
-import { sha256 } from '../../rig/image.ts';
-import type { ReadyLayer } from '../../rig/server/node-layer.ts';
-import { type TarEntry, tar } from '../../rig/tar.ts';
-
-const cache = fileURLToPath(new URL('../../../.cache/', import.meta.url));
+import { keptLayer, type ReadyLayer } from '../../rig/server/node-layer.ts';
+import type { TarEntry } from '../../rig/tar.ts';
 
 /** Programs out of Debian packages, as one layer that needs nothing below it. */
 export interface DebianPrograms {
@@ -35,20 +20,13 @@ const layers = new Map<string, Promise<ReadyLayer>>();
 
 /** Fetched by the machine's own apt, unpacked without being installed, and kept in the cache. */
 export function debianLayer(programs: DebianPrograms): Promise<ReadyLayer> {
-  const made = layers.get(programs.name) ?? readLayer(programs);
+  const made = layers.get(programs.name) ?? keptLayer(programs.name, () => unpack(programs));
   layers.set(programs.name, made);
   made.catch(() => layers.delete(programs.name));
   return made;
 }
 
-async function readLayer(programs: DebianPrograms): Promise<ReadyLayer> {
-  const file = join(cache, `${programs.name}-${process.arch}.tar.gz`);
-  if (!existsSync(`${file}.json`)) await makeLayer(programs, file);
-  const [bytes, digests] = await Promise.all([readFile(file), readFile(`${file}.json`, 'utf8')]);
-  return { bytes, ...JSON.parse(digests) };
-}
-
-async function makeLayer(programs: DebianPrograms, file: string): Promise<void> {
+async function unpack(programs: DebianPrograms): Promise<TarEntry[]> {
   const directory = await mkdtemp(join(tmpdir(), 'debian-'));
   try {
     const root = join(directory, 'root');
@@ -56,22 +34,12 @@ async function makeLayer(programs: DebianPrograms, file: string): Promise<void> 
     for (const name of await readdir(directory)) {
       if (name.endsWith('.deb')) await run('dpkg-deb', ['-x', name, root], directory);
     }
-    const plain = tar(await entriesOf(root, programs));
-    const bytes = gzipSync(plain, { level: 1 });
-    await mkdir(cache, { recursive: true });
-    await place(file, bytes);
-    await place(`${file}.json`, JSON.stringify({ digest: sha256(bytes), diffId: sha256(plain) }));
+    return await entriesOf(root, programs);
   } catch (cause) {
     throw new Error(`the demo platform needs the Debian package ${programs.package}`, { cause });
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
-}
-
-/** Two test runs may get here at once: each moves a whole file into place, and both make the same bytes. */
-async function place(file: string, content: Buffer | string): Promise<void> {
-  await writeFile(`${file}.${process.pid}`, content);
-  await rename(`${file}.${process.pid}`, file);
 }
 
 async function download(name: string, directory: string): Promise<void> {

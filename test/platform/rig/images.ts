@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { assemble, baseLayer, type Image, type Layer, layer } from '../../rig/image.ts';
+import { bundle } from '../../rig/server/bundle.ts';
 import { nodeLayer } from '../../rig/server/node-layer.ts';
 import type { TarEntry } from '../../rig/tar.ts';
 import { composeOf, type PlatformRelease } from '../releases.ts';
 import { debianLayer } from './debian.ts';
 import { caddy, postgres } from './stand-ins.ts';
 
-/** What CommonJS dependencies expect of their module, which ESM does not have. */
-const banner = `import { createRequire } from 'node:module';
-const require = createRequire(import.meta.url);
-const { filename: __filename, dirname: __dirname } = import.meta;`;
 const path = '/usr/bin:/bin';
 const here = new URL('../', import.meta.url);
 
@@ -56,7 +52,7 @@ const programLayers = () => [baseLayer(), nodeLayer()];
 
 /** The platform as one file, and what browsers get of it; the update elements as they are published. */
 async function svcFiles(): Promise<TarEntry[]> {
-  const [program, elements] = await Promise.all([bundle('svc/main.ts'), readElements()]);
+  const [program, elements] = await Promise.all([bundle(new URL('svc/main.ts', here)), readElements()]);
   const assets = fileURLToPath(new URL('svc/assets/', here));
   const files = (await readdir(assets)).map(async (name): Promise<TarEntry> => {
     return { name: `srv/assets/${name}`, kind: 'file', content: await readFile(`${assets}${name}`) };
@@ -73,26 +69,6 @@ function readElements(): Promise<Buffer> {
   return readFile(new URL('../../dist/web/index.mjs', here)).catch((cause) => {
     throw new Error('the platform shows what npm run build makes', { cause });
   });
-}
-
-/** A program of TypeScript in one file that needs Node alone. */
-export async function bundle(entry: string): Promise<Buffer> {
-  const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL(entry, here))],
-    bundle: true,
-    platform: 'node',
-    target: 'node24',
-    format: 'esm',
-    banner: { js: banner },
-    // The pool takes the native driver only where somebody asks for it.
-    external: ['pg-native'],
-    legalComments: 'none',
-    write: false,
-    logLevel: 'warning',
-  });
-  const [file] = outputFiles;
-  if (file === undefined) throw new Error('esbuild wrote nothing');
-  return Buffer.from(file.contents);
 }
 
 /** In place of the public image of PostgreSQL. */

@@ -143,11 +143,6 @@ export class Platform extends Instance {
     return (await this.compose('exec', '-T', 'db', 'psql', '-U', 'svc', '-Atc', query)).trim();
   }
 
-  /** What a person does by hand: another line in `.env`. */
-  async addSetting(name: string, value: string): Promise<void> {
-    await this.write('.env', `${await this.read('.env')}${name}=${value}\n`);
-  }
-
   /** `svc-worker` in agent mode, as on another machine: no part of the project, and no update reaches it. */
   async #startBuildServer(): Promise<void> {
     const environment = [`SVC_URL=${this.url}`, `AGENT_TOKEN=${this.#agentToken}`, 'AGENT_NAME=build-1'];

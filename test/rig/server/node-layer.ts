@@ -27,11 +27,16 @@ export function nodeLayer(): Promise<ReadyLayer> {
 
 async function readLayer(): Promise<ReadyLayer> {
   const { stdout: version } = await execa(binary, ['--version']);
-  const file = join(cache, `node-${version}-${process.arch}.tar.gz`);
+  return keptLayer(`node-${version}`, entries);
+}
+
+/** From the cache by that name; made if it is not there. */
+export async function keptLayer(name: string, make: () => Promise<TarEntry[]>): Promise<ReadyLayer> {
+  const file = join(cache, `${name}-${process.arch}.tar.gz`);
   const kept = await Promise.all([readFile(file), readFile(`${file}.json`, 'utf8')]).catch(() => null);
   if (kept !== null) return { bytes: kept[0], ...JSON.parse(kept[1]) };
 
-  const plain = tar(await entries());
+  const plain = tar(await make());
   const bytes = gzipSync(plain, { level: 1 });
   const digests = { digest: sha256(bytes), diffId: sha256(plain) };
   await mkdir(cache, { recursive: true });

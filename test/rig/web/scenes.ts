@@ -113,14 +113,6 @@ const jobs = [
   },
   { kind: 'deployment', state: 'queued', title: 'web to staging', since: ago(minute), stuck: false },
 ] as const;
-const stuck = {
-  kind: 'backup',
-  state: 'running',
-  title: 'nightly',
-  since: ago(41 * minute + 5_000),
-  stuck: true,
-} as const;
-
 /** The last run, as it ended. */
 const ended = (change: Partial<Run>): Script =>
   scene({
@@ -137,9 +129,6 @@ const ended = (change: Partial<Run>): Script =>
     ],
   });
 
-const passes = async (page: Page, milliseconds: number): Promise<void> => {
-  await page.clock.fastForward(milliseconds);
-};
 const withClock: VisitOptions = { prepare: (page) => page.clock.install() };
 
 const problem = (status: number, title: string, detail: string): Response =>
@@ -147,16 +136,6 @@ const problem = (status: number, title: string, detail: string): Response =>
     status,
     headers: { 'Content-Type': 'application/problem+json' },
   });
-
-/** Starts the update, and lets time pass once something is seen. */
-const start =
-  (seen = '', milliseconds = 0) =>
-  async (page: Page): Promise<void> => {
-    await press('Update now')(page);
-    if (seen === '') return;
-    await page.getByRole('heading', { name: seen, exact: true }).waitFor();
-    await passes(page, milliseconds);
-  };
 
 const press = (name: string) => (page: Page) =>
   page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
@@ -191,11 +170,6 @@ const askRollback = async (page: Page): Promise<void> => {
   await page.locator('svc-update-dialog summary').click();
   await press('Roll back to v1.4.1…')(page);
 };
-const rollBack = async (page: Page): Promise<void> => {
-  await askRollback(page);
-  await press('Roll back…')(page);
-  await press('Roll back to v1.4.1')(page);
-};
 const offerHeading = /^v1\.4\.1, with the data saved at \d+ \w+, \d\d:\d\d:\d\d$/;
 
 export const automatic: Automatic = {
@@ -209,9 +183,6 @@ export const automatic: Automatic = {
   nextAt: ago(-30_000),
   keptBack: null,
 };
-const keptBack = (why: object): { automatic: Automatic } => ({
-  automatic: { ...automatic, nextAt: null, keptBack: why as never },
-});
 const toV2 = { ...latest, version: 'v2.0.0' };
 /** Where it takes two updates to the newest release. */
 export const twoUpdates: Script = {
@@ -222,124 +193,150 @@ export const twoUpdates: Script = {
 const quick: ScriptedRun = { steps: [{ state: 'pull', seconds: 0.2 }], end: { outcome: 'updated' } };
 const wordsBetween = { seconds: 600, says: 'old builds are moved, 40 of 214' };
 
-/** What starts by itself, and several updates one after the other. */
-const ahead: DialogScene[] = [
+export const scenes: DialogScene[] = [
   {
-    name: 'available-by-itself',
-    script: () => scene({ status: { automatic }, releases: [] }),
-    heading: 'v1.5.0 is available',
-  },
-  {
-    name: 'available-not-by-itself',
+    name: 'nothing-to-do',
     script: () =>
       scene({
         status: {
-          latest: toV2,
-          next: { version: 'v2.0.0', major: true },
-          ...keptBack({ code: 'major', message: 'v2.0.0 is a major version' }),
+          next: null,
+          checkedAt: ago(3 * minute),
+          upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
         },
-        releases: [],
-      }),
-    heading: 'v2.0.0 is available',
-  },
-  {
-    name: 'available-paused',
-    script: () =>
-      scene({
-        status: keptBack({ code: 'paused', message: 'x', since: '2026-03-14T12:00:00.000Z' }),
-        releases: [],
-      }),
-    heading: 'v1.5.0 is available',
-  },
-  {
-    name: 'nothing-paused',
-    script: () =>
-      scene({
-        status: { next: null, ...keptBack({ code: 'paused', message: 'the update to v1.4.2 ended badly' }) },
       }),
     heading: 'v1.4.2 runs',
   },
   {
-    name: 'path',
-    script: () => twoUpdates,
-    heading: 'v2.0.0 is available',
+    name: 'available',
+    script: () => scene({}),
+    heading: 'v1.5.0 is available',
   },
   {
-    name: 'path-on',
-    script: () => ({ ...twoUpdates, runs: [staysIn('pull')] }),
-    act: press('Update to v2.0.0'),
+    name: 'available-long-notes',
+    script: () =>
+      scene({
+        history: [],
+        releases: [
+          { ...latest, notes: Array.from({ length: 40 }, (_, at) => `- Change number ${at + 1}`).join('\n') },
+        ],
+      }),
+    heading: 'v1.5.0 is available',
+  },
+  {
+    name: 'not-started',
+    script: () =>
+      scene({
+        intercept: ({ method }) =>
+          method === 'POST'
+            ? problem(503, 'Service Unavailable', 'The job queue does not answer')
+            : undefined,
+      }),
+    act: press('Update now'),
+    heading: 'The update was not started',
+  },
+  {
+    name: 'jobs',
+    script: () => scene({ jobs }),
+    heading: '2 jobs are in the way',
+  },
+  {
+    name: 'jobs-anyway',
+    script: () => scene({ jobs }),
+    act: press('Update anyway…'),
+    heading: '2 jobs are in the way',
+  },
+  {
+    name: 'not-possible',
+    script: () =>
+      scene({
+        status: {
+          reason: { code: 'no-engine', message: "svc runs without the engine's socket" },
+          manual: [
+            'docker compose -p svc -f /opt/svc/compose.yaml pull',
+            'docker compose -p svc -f /opt/svc/compose.yaml up -d',
+          ],
+        },
+      }),
+    heading: 'Not possible from here',
+  },
+  {
+    name: 'waiting',
+    script: () =>
+      open({
+        steps: [{ state: 'waiting', seconds: 600, jobs: [...jobs], until: ago(-40 * minute) }],
+        end: { outcome: 'updated' },
+      }),
+    heading: 'Waits for 2 jobs',
+  },
+  {
+    name: 'pulling',
+    script: () => open(staysIn('pull', { says: [{ message: 'pulling, 51 of 120 MB', percent: 42 }] })),
     heading: 'v1.4.2 → v1.5.0',
   },
   {
-    name: 'path-second',
-    script: () => ({ ...twoUpdates, betweens: [{ seconds: 0.1 }], runs: [quick, staysIn('pull')] }),
-    act: press('Update to v2.0.0'),
-    heading: 'v1.5.0 → v2.0.0',
-  },
-  {
-    name: 'path-restarting',
-    script: () => ({ ...twoUpdates, runs: [staysIn('recreate', { disturbed: 'closed' })] }),
-    act: press('Update to v2.0.0'),
+    name: 'restarting',
+    script: () => started(staysIn('recreate', { disturbed: 'closed' })),
+    visit: withClock,
+    act: press('Update now'),
     heading: 'svc is restarting…',
   },
   {
-    name: 'path-between',
-    script: () => ({ ...twoUpdates, betweens: [wordsBetween], runs: [quick] }),
-    act: press('Update to v2.0.0'),
-    heading: 'svc v1.5.0 is not ready for the next one yet',
-  },
-  {
-    name: 'path-between-silent',
-    script: () => ({ ...twoUpdates, betweens: [{ seconds: 600 }], runs: [quick] }),
-    act: press('Update to v2.0.0'),
+    name: 'updated',
+    visit: { attributes: 'admin version="v1.4.2"', prepare: stays },
+    script: () =>
+      started(
+        quickEnd(
+          { outcome: 'updated' },
+          { says: [{ message: 'the worker has no health check', level: 'warn' }] },
+        ),
+        {
+          status: { buildServers: behind },
+        },
+      ),
+    act: press('Update now'),
     heading: 'v1.5.0 runs',
   },
-];
-
-/** Restore points and rollbacks. */
-const rollbacks: DialogScene[] = [
   {
-    name: 'available-skipped',
+    name: 'failed',
     script: () =>
-      scene({
-        status: { skipped: { version: 'v1.5.0', since: ago(3 * day) } },
-        releases: [],
+      ended({
+        outcome: 'failed',
+        state: 'failed',
+        phase: 'pull',
+        message: 'nothing was changed, v1.4.2 runs on',
+        cause: 'ghcr.io/acme/svc:v1.5.0: the registry has no such tag',
+        code: 'pull-unknown',
+        advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
       }),
-    heading: 'v1.5.0 is available',
+    heading: 'The update failed',
   },
   {
-    name: 'available-downloaded',
+    name: 'refused',
     script: () =>
-      scene({
-        status: {
-          next: { version: 'v1.5.0', major: false, ready: true, seconds: 10 },
-          ahead: { state: 'ready', percent: null },
-        },
-        releases: [],
+      ended({
+        outcome: 'refused',
+        state: 'refused',
+        log: null,
+        message: 'pg_dump: no space left on device',
+        code: null,
+        warnings: ['the worker has no health check', 'a container of the project was stopped'],
       }),
-    heading: 'v1.5.0 is available',
+    heading: 'The update was refused',
   },
   {
-    name: 'available-being-downloaded',
+    name: 'broken',
     script: () =>
-      scene({
-        status: {
-          next: { version: 'v1.5.0', major: false, ready: false, seconds: 70 },
-          ahead: { state: 'fetching', percent: 42 },
-        },
-        releases: [],
+      ended({
+        outcome: 'broken',
+        state: 'broken',
+        phase: 'verify',
+        message:
+          'the new version has started and is not well; nothing was put back, as its migrations may have run',
+        cause: 'worker exited with code 1, restarted 5 times: fatal: cannot reach queue at redis:6379',
+        code: 'broken',
+        advice: 'See docker compose -p svc logs worker, mend the cause, then check it again.',
       }),
-    heading: 'v1.5.0 is available',
-  },
-  {
-    name: 'available-saved',
-    script: () => scene({ status: { restorePoint: { seconds: 12 } }, releases: [] }),
-    heading: 'v1.5.0 is available',
-  },
-  {
-    name: 'available-saved-first-time',
-    script: () => scene({ status: { restorePoint: { seconds: null } }, releases: [] }),
-    heading: 'v1.5.0 is available',
+    heading: 'v1.5.0 has started and is not well',
   },
   {
     name: 'available-major-saved',
@@ -354,47 +351,6 @@ const rollbacks: DialogScene[] = [
         releases: [],
       }),
     heading: 'v2.0.0 is available',
-  },
-  {
-    name: 'saving',
-    script: () =>
-      open(staysIn('save', { says: [{ message: 'copying data, 136 of 325 MB', percent: 42 }] }), {
-        status: { restorePoint: { seconds: 12 } },
-      }),
-    heading: 'v1.4.2 → v1.5.0',
-  },
-  {
-    name: 'saving-restarting',
-    script: () => started(staysIn('save', { disturbed: 'closed' })),
-    act: start(),
-    heading: 'svc is restarting…',
-  },
-  {
-    name: 'rolled-back',
-    script: () =>
-      ended({
-        outcome: 'failed',
-        state: 'failed',
-        phase: 'verify',
-        message: 'v1.4.2 is running again with the data saved at 10:42:15',
-        cause: 'app exited with code 1: relation "orders" does not exist',
-        code: 'rolled-back',
-        advice: 'Report it to the publisher, and wait for the next release.',
-        rolledBack: { version: 'v1.4.2', at: ago(5 * minute) },
-      }),
-    heading: 'v1.5.0 failed: app exited with code 1: relation "orders" does not exist',
-  },
-  {
-    name: 'rollback-asking',
-    script: () =>
-      afterSaved({
-        intercept: async ({ url }) => {
-          if (url.endsWith('/rollback')) await new Promise((resolve) => setTimeout(resolve, 8_000).unref());
-          return undefined;
-        },
-      }),
-    act: askRollback,
-    heading: 'Checking the restore point…',
   },
   {
     name: 'rollback',
@@ -426,400 +382,17 @@ const rollbacks: DialogScene[] = [
     heading: 'svc cannot be rolled back to v1.4.1 now',
   },
   {
-    name: 'rollback-on',
-    script: () => afterSaved({ rollbacks: [staysIn('inspect')] }),
-    act: rollBack,
-    heading: 'v1.4.2 → v1.4.1',
-  },
-  {
-    name: 'rollback-restarting',
-    script: () => afterSaved({ rollbacks: [staysIn('recreate', { disturbed: 'closed' })] }),
-    act: rollBack,
-    heading: 'svc is restarting…',
-  },
-  {
-    name: 'rollback-failed',
-    script: () =>
-      afterSaved({
-        rollbacks: [
-          quickEnd({
-            outcome: 'failed',
-            message: 'nothing was changed, v1.4.2 is still running',
-            cause: 'db was started twice while its data was copied',
-            code: 'save-failed',
-            advice: 'Fix the cause in the lines above, then run the rollback again.',
-          }),
-        ],
-      }),
-    act: rollBack,
-    heading: 'Rollback failed',
-  },
-];
-
-export const scenes: DialogScene[] = [
-  {
-    name: 'nothing-to-do',
-    script: () =>
-      scene({
-        status: {
-          next: null,
-          checkedAt: ago(3 * minute),
-          upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
-        },
-      }),
-    heading: 'v1.4.2 runs',
-  },
-  {
-    name: 'feed-error',
-    script: () =>
-      scene({
-        status: {
-          next: null,
-          checkedAt: ago(20 * minute),
-          upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
-          feedError: { message: 'the feed answered 503', nextCheckAt: ago(-7 * minute - 30_000) },
-        },
-      }),
-    heading: 'v1.4.2 runs',
-  },
-  {
-    name: 'available',
-    script: () => scene({}),
-    heading: 'v1.5.0 is available',
-  },
-  {
-    name: 'available-long-notes',
-    script: () =>
-      scene({
-        history: [],
-        releases: [
-          { ...latest, notes: Array.from({ length: 40 }, (_, at) => `- Change number ${at + 1}`).join('\n') },
-        ],
-      }),
-    heading: 'v1.5.0 is available',
-  },
-  {
-    name: 'available-major',
-    visit: { attributes: 'admin version="v1.4.2" dump-url="/backups"' },
-    script: () =>
-      scene({
-        status: {
-          latest: { ...latest, version: 'v2.0.0' },
-          next: { version: 'v2.0.0', major: true },
-        },
-        releases: [],
-      }),
+    name: 'path',
+    script: () => twoUpdates,
     heading: 'v2.0.0 is available',
   },
   {
-    name: 'available-major-prepared',
-    script: () =>
-      scene({
-        status: {
-          latest: { ...latest, version: 'v2.0.0' },
-          next: { version: 'v2.0.0', major: true },
-          preparation: 'A dump is taken first: pg_dump to backups/',
-        },
-        releases: [],
-      }),
-    heading: 'v2.0.0 is available',
-  },
-  {
-    name: 'stepping',
-    script: () =>
-      scene({
-        status: {
-          latest: { ...latest, version: 'v3.0.0' },
-          next: { version: 'v2.8.0', major: true },
-        },
-        releases: [],
-      }),
-    heading: 'v3.0.0 is available',
-  },
-  {
-    name: 'pressed',
-    script: () =>
-      scene({
-        intercept: async ({ method }) => {
-          if (method === 'POST') await new Promise((resolve) => setTimeout(resolve, 8_000).unref());
-          return undefined;
-        },
-      }),
-    act: press('Update now'),
-    heading: 'Asking svc to start…',
-  },
-  {
-    name: 'not-started',
-    script: () =>
-      scene({
-        intercept: ({ method }) =>
-          method === 'POST'
-            ? problem(503, 'Service Unavailable', 'The job queue does not answer')
-            : undefined,
-      }),
-    act: press('Update now'),
-    heading: 'The update was not started',
-  },
-  {
-    name: 'not-started-lost',
-    script: () => scene({ intercept: ({ method }) => (method === 'POST' ? Response.error() : undefined) }),
-    act: press('Update now'),
-    heading: 'The update was not started',
-  },
-  {
-    name: 'jobs',
-    script: () => scene({ jobs }),
-    heading: '2 jobs are in the way',
-  },
-  {
-    name: 'jobs-stuck',
-    script: () => scene({ jobs: [jobs[0], stuck] }),
-    heading: '2 jobs are in the way',
-  },
-  {
-    name: 'jobs-anyway',
-    script: () => scene({ jobs }),
-    act: press('Update anyway…'),
-    heading: '2 jobs are in the way',
-  },
-  {
-    name: 'another-instance',
-    script: () =>
-      scene({
-        status: {
-          reason: {
-            code: 'update-running',
-            message: 'an update of the project acme-staging is running',
-            since: ago(4 * minute + 1000),
-          },
-        },
-      }),
-    heading: 'Another update is on',
-  },
-  {
-    name: 'not-possible',
-    script: () =>
-      scene({
-        status: {
-          reason: { code: 'no-engine', message: "svc runs without the engine's socket" },
-          manual: [
-            'docker compose -p svc -f /opt/svc/compose.yaml pull',
-            'docker compose -p svc -f /opt/svc/compose.yaml up -d',
-          ],
-        },
-      }),
-    heading: 'Not possible from here',
-  },
-  {
-    name: 'waiting',
-    script: () =>
-      open({
-        steps: [{ state: 'waiting', seconds: 600, jobs: [...jobs], until: ago(-40 * minute) }],
-        end: { outcome: 'updated' },
-      }),
-    heading: 'Waits for 2 jobs',
-  },
-  {
-    name: 'preparing',
-    script: () =>
-      open({
-        steps: [{ state: 'preparing', seconds: 600, says: ['pg_dump, 41 MB'] }],
-        end: { outcome: 'updated' },
-      }),
-    heading: 'v1.4.2 → v1.5.0',
-  },
-  {
-    name: 'pulling',
-    script: () => open(staysIn('pull', { says: [{ message: 'pulling, 51 of 120 MB', percent: 42 }] })),
-    heading: 'v1.4.2 → v1.5.0',
-  },
-  {
-    name: 'cancelling',
-    script: () => open(staysIn('pull', { says: [{ message: 'pulling, 51 of 120 MB', percent: 42 }] })),
-    act: async (page) => {
-      await press('Cancel')(page);
-      await page.getByText('Asked to stop by anna').waitFor();
-    },
-    heading: 'v1.4.2 → v1.5.0',
-  },
-  {
-    name: 'replacing',
-    script: () => open(staysIn('recreate')),
-    heading: 'v1.4.2 → v1.5.0',
-  },
-  {
-    name: 'restarting',
-    script: () => started(staysIn('recreate', { disturbed: 'closed' })),
-    visit: withClock,
-    act: start(),
-    heading: 'svc is restarting…',
+    name: 'path-between',
+    script: () => ({ ...twoUpdates, betweens: [wordsBetween], runs: [quick] }),
+    act: press('Update to v2.0.0'),
+    heading: 'svc v1.5.0 is not ready for the next one yet',
   },
 ];
-
-const late: DialogScene[] = [
-  {
-    name: 'restarting-long',
-    script: () => started(staysIn('verify', { disturbed: 'bad-gateway' })),
-    visit: withClock,
-    act: start('svc is restarting…', 75_000),
-    heading: 'svc is restarting…',
-  },
-  {
-    name: 'no-answer',
-    script: () => started(staysIn('pull', { disturbed: 'closed' })),
-    visit: withClock,
-    act: start('No answer from svc', 10_000),
-    heading: 'No answer from svc',
-  },
-  {
-    name: 'logged-out',
-    script: () => started(staysIn('pull', { disturbed: 'logged-out' })),
-    act: start(),
-    heading: 'You are logged out',
-  },
-  {
-    name: 'other-page',
-    script: () => started(staysIn('pull', { disturbed: 'html' })),
-    visit: withClock,
-    act: start('No answer from svc', 12_000),
-    heading: 'Another page answers at this address, perhaps a log-in',
-  },
-  {
-    name: 'run-not-known',
-    script: () => {
-      const { steps = [], ...rest } = staysIn('recreate', { disturbed: 'unknown' });
-      const slow = steps.map((step) => (step.state === 'pull' ? { ...step, seconds: 3 } : step));
-      return started({ ...rest, steps: slow });
-    },
-    visit: withClock,
-    act: async (page) => {
-      await press('Update now')(page);
-      // Or the page has heard nothing of the run but that it was begun, when svc forgets it.
-      await page.getByText('Pulling', { exact: true }).waitFor();
-      await page.getByText('The update can no longer be cancelled.').waitFor();
-      await passes(page, 15_000);
-    },
-    heading: /^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/,
-  },
-  {
-    name: 'updated',
-    visit: { attributes: 'admin version="v1.4.2"', prepare: stays },
-    script: () =>
-      started(
-        quickEnd(
-          { outcome: 'updated' },
-          { says: [{ message: 'the worker has no health check', level: 'warn' }] },
-        ),
-        {
-          status: { buildServers: behind },
-        },
-      ),
-    act: start(),
-    heading: 'v1.5.0 runs',
-  },
-  {
-    name: 'updated-lags',
-    visit: { prepare: stays },
-    script: () => started(quickEnd({ outcome: 'updated', version: 'v1.4.9' })),
-    act: start(),
-    heading: 'v1.4.9 runs',
-  },
-  {
-    name: 'unchanged',
-    script: () =>
-      ended({ outcome: 'unchanged', state: 'unchanged', message: 'app and worker run v1.5.0 already' }),
-    heading: 'Nothing had to change',
-  },
-  {
-    name: 'failed',
-    script: () =>
-      ended({
-        outcome: 'failed',
-        state: 'failed',
-        phase: 'pull',
-        message: 'nothing was changed, v1.4.2 runs on',
-        cause: 'ghcr.io/acme/svc:v1.5.0: the registry has no such tag',
-        code: 'pull-unknown',
-        advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
-      }),
-    heading: 'The update failed',
-  },
-  {
-    name: 'failed-late',
-    script: () =>
-      open(
-        {
-          ...typicalRun({
-            outcome: 'failed',
-            in: 'recreate',
-            message: 'nothing of v1.5.0 has started; v1.4.2 runs again',
-            cause: 'Port 8080 is taken',
-            code: 'recreate-failed',
-            advice: 'See the lines above for the cause, then run the update again.',
-          }),
-        },
-        { speed: 40 },
-      ),
-    heading: 'The update failed',
-  },
-  {
-    name: 'refused',
-    script: () =>
-      ended({
-        outcome: 'refused',
-        state: 'refused',
-        log: null,
-        message: 'pg_dump: no space left on device',
-        code: null,
-        warnings: ['the worker has no health check', 'a container of the project was stopped'],
-      }),
-    heading: 'The update was refused',
-  },
-  {
-    name: 'cancelled',
-    script: () =>
-      ended({ outcome: 'cancelled', state: 'cancelled', message: 'nothing was changed, v1.4.2 runs on' }),
-    heading: 'Cancelled',
-  },
-  {
-    name: 'broken',
-    script: () =>
-      ended({
-        outcome: 'broken',
-        state: 'broken',
-        phase: 'verify',
-        message:
-          'the new version has started and is not well; nothing was put back, as its migrations may have run',
-        cause: 'worker exited with code 1, restarted 5 times: fatal: cannot reach queue at redis:6379',
-        code: 'broken',
-        advice: 'See docker compose -p svc logs worker, mend the cause, then check it again.',
-      }),
-    heading: 'v1.5.0 has started and is not well',
-  },
-  {
-    name: 'crashed',
-    script: () =>
-      ended({ outcome: 'crashed', state: 'crashed', message: 'the updater was removed before it had ended' }),
-    heading: 'The update was cut off',
-  },
-  {
-    name: 'invented-outcome',
-    script: () =>
-      ended({
-        outcome: 'parked' as never,
-        state: 'parked' as never,
-        message: 'the update was parked until midnight',
-      }),
-    heading: 'The update was parked until midnight',
-  },
-  {
-    name: 'invented-reason',
-    script: () =>
-      scene({ status: { reason: { code: 'moon-phase' as never, message: 'the moon is not full' } } }),
-    heading: 'Not possible from here',
-  },
-];
-scenes.push(...late, ...rollbacks, ...ahead);
 
 /** The page does not want to be loaded anew. */
 async function stays(page: Page): Promise<void> {

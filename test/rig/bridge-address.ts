@@ -1,4 +1,4 @@
-import { askEngine } from '../../rig/engine-api.ts';
+import { askEngine } from './engine-api.ts';
 
 /** The machine's address in the engine's default network: containers reach it, nobody outside does. */
 export async function bridgeAddress(): Promise<string> {
