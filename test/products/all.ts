@@ -3,7 +3,7 @@ import { withoutVersions } from './no-version.ts';
 import { others } from './others.ts';
 import { immich, nextcloud, paperless } from './photos-and-files.ts';
 import type { Product } from './product.ts';
-import { authentik, homeAssistant, n8n } from './work-and-home.ts';
+import { authentik, gitea, homeAssistant, n8n, plausible } from './work-and-home.ts';
 
 /** Every product that is tried. */
 export const products: readonly Product[] = [
@@ -11,7 +11,9 @@ export const products: readonly Product[] = [
   paperless,
   nextcloud,
   n8n,
+  gitea,
   authentik,
+  plausible,
   homeAssistant,
   ...others,
   dify,

@@ -1,6 +1,6 @@
 import type { Product } from './product.ts';
 
-// A product whose tags are no versions: its builds have a number.
+// Products whose tags are no versions: whose builds have a number, or whose releases a date.
 
 const read = '2026-11-23';
 
@@ -43,4 +43,38 @@ const bookstack: Product = {
   ],
 };
 
-export const withoutVersions: readonly Product[] = [bookstack];
+const minio: Product = {
+  title: 'MinIO',
+  origin: 'https://github.com/minio/minio/blob/master/docs/orchestration/docker-compose/docker-compose.yaml',
+  read,
+  file: 'docker-compose.yaml',
+  services: {
+    minio1: {
+      repository: 'minio/minio',
+      tag: '§',
+      command: 'server http://minio{1...2}/data{1...2}',
+      environment: ['MINIO_ROOT_USER=minio', 'MINIO_ROOT_PASSWORD=minio123'],
+      mounts: ['data1-1:/data1'],
+    },
+    minio2: {
+      repository: 'minio/minio',
+      tag: '§',
+      command: 'server http://minio{1...2}/data{1...2}',
+      environment: ['MINIO_ROOT_USER=minio', 'MINIO_ROOT_PASSWORD=minio123'],
+      mounts: ['data2-1:/data1'],
+    },
+  },
+  volumes: ['data1-1', 'data2-1'],
+  moved: ['minio1', 'minio2'],
+  label: 'tag',
+  releases: {
+    old: { tag: 'RELEASE.2025-09-07T16-13-09Z' },
+    next: { tag: 'RELEASE.2025-10-15T17-29-55Z' },
+    crashing: { tag: 'RELEASE.2025-11-01T00-00-00Z' },
+    missing: { tag: 'RELEASE.2025-10-31T00-00-00Z' },
+  },
+  isUntargeted: true,
+  forms: [{ name: 'no version', pin: '{tag}' }],
+};
+
+export const withoutVersions: readonly Product[] = [bookstack, minio];

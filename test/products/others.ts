@@ -71,6 +71,35 @@ const mastodon: Product = {
   ],
 };
 
+const vaultwarden: Product = {
+  title: 'Vaultwarden',
+  origin: 'https://github.com/dani-garcia/vaultwarden#docker-compose',
+  read,
+  file: 'compose.yaml',
+  services: {
+    vaultwarden: {
+      containerName: 'vaultwarden',
+      repository: 'vaultwarden/server',
+      tag: '§',
+      environment: ['DOMAIN=https://vw.example.org'],
+      mounts: ['./vw-data/:/data/'],
+      imageHealth: true,
+    },
+  },
+  moved: ['vaultwarden'],
+  label: 'plain',
+  releases: {
+    old: { tag: '1.34.3', part: '1.34', word: 'latest' },
+    next: { tag: '1.35.0', part: '1.35', word: 'latest' },
+    crashing: { tag: '1.36.0', part: '1.36', word: 'latest' },
+    missing: { tag: '1.35.9', part: '1.35' },
+  },
+  forms: [
+    { name: 'floating', pin: '{word}' },
+    { name: 'pinned', pin: '{tag}' },
+  ],
+};
+
 /** No tag at all, as the documentation has it. */
 const jellyfin: Product = {
   title: 'Jellyfin',
@@ -145,4 +174,72 @@ const miniflux: Product = {
   ],
 };
 
-export const others: readonly Product[] = [mastodon, jellyfin, miniflux];
+const mealie: Product = {
+  title: 'Mealie',
+  origin: 'https://docs.mealie.io/documentation/getting-started/installation/postgres/',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    mealie: {
+      containerName: 'mealie',
+      repository: 'mealie-recipes/mealie',
+      tag: '§',
+      mounts: ['mealie-data:/app/data/'],
+      environment: ['DB_ENGINE=postgres', 'POSTGRES_SERVER=postgres', 'POSTGRES_PASSWORD=mealie'],
+      needsHealthy: ['postgres'],
+      imageHealth: true,
+    },
+    postgres: {
+      containerName: 'postgres',
+      repository: 'postgres',
+      tag: '17',
+      mounts: ['mealie-pgdata:/var/lib/postgresql/data'],
+      environment: ['POSTGRES_PASSWORD=mealie', 'PGUSER=mealie'],
+      health: 'pg_isready',
+    },
+  },
+  volumes: ['mealie-data', 'mealie-pgdata'],
+  moved: ['mealie'],
+  database: 'postgres',
+  label: 'tag',
+  releases: {
+    old: { tag: 'v3.13.0', word: 'latest' },
+    next: { tag: 'v3.14.0', word: 'latest' },
+    crashing: { tag: 'v3.15.0', word: 'latest' },
+    missing: { tag: 'v3.99.0' },
+  },
+  forms: [{ name: 'pinned', pin: '{tag}' }],
+};
+
+/** A whole number is all that the documentation pins. */
+const forgejo: Product = {
+  title: 'Forgejo',
+  origin: 'https://forgejo.org/docs/latest/admin/installation/docker/',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    server: {
+      containerName: 'forgejo',
+      repository: 'forgejo/forgejo',
+      tag: '§',
+      environment: ['USER_UID=1000', 'USER_GID=1000'],
+      networks: ['forgejo'],
+      mounts: ['./forgejo:/data', '/etc/localtime:/etc/localtime:ro'],
+    },
+  },
+  networks: { forgejo: 'external: false' },
+  moved: ['server'],
+  label: 'plain',
+  releases: {
+    old: { tag: '11.0.14', part: '11' },
+    next: { tag: '12.0.4', part: '12' },
+    crashing: { tag: '13.0.0', part: '13' },
+    missing: { tag: '12.0.9', part: '12' },
+  },
+  forms: [
+    { name: 'in parts', pin: '{part}' },
+    { name: 'pinned', pin: '{tag}' },
+  ],
+};
+
+export const others: readonly Product[] = [mastodon, vaultwarden, jellyfin, miniflux, mealie, forgejo];

@@ -65,6 +65,46 @@ export const n8n: Product = {
   ],
 };
 
+export const gitea: Product = {
+  title: 'Gitea',
+  origin: 'https://docs.gitea.com/installation/install-with-docker',
+  read,
+  file: 'docker-compose.yml',
+  services: {
+    server: {
+      containerName: 'gitea',
+      repository: 'gitea',
+      tag: '§',
+      environment: ['USER_UID=1000', 'GITEA__database__DB_TYPE=postgres', 'GITEA__database__HOST=db:5432'],
+      networks: ['gitea'],
+      mounts: ['./gitea:/data', '/etc/timezone:/etc/timezone:ro', '/etc/localtime:/etc/localtime:ro'],
+      needs: ['db'],
+    },
+    db: {
+      repository: 'library/postgres',
+      tag: '14',
+      environment: ['POSTGRES_USER=gitea', 'POSTGRES_PASSWORD=gitea'],
+      networks: ['gitea'],
+      mounts: ['./postgres:/var/lib/postgresql/data'],
+    },
+  },
+  networks: { gitea: 'external: false' },
+  moved: ['server'],
+  database: 'db',
+  label: 'plain',
+  releases: {
+    old: { tag: '1.26.4', part: '1.26', word: 'latest' },
+    next: { tag: '1.27.2', part: '1.27', word: 'latest' },
+    crashing: { tag: '1.28.0', part: '1.28', word: 'latest' },
+    missing: { tag: '1.27.9', part: '1.27' },
+  },
+  forms: [
+    { name: 'pinned', pin: '{tag}' },
+    { name: 'in parts', pin: '{part}' },
+    { name: 'floating', pin: '{word}' },
+  ],
+};
+
 /** A calendar version, as the default of a variable, behind the default of another. */
 export const authentik: Product = {
   title: 'authentik',
@@ -124,6 +164,56 @@ export const authentik: Product = {
   forms: [
     { name: 'pinned', pin: '${AUTHENTIK_TAG:-{tag}}' },
     { name: 'in parts', pin: '${AUTHENTIK_TAG:-2025.10.1}', env: { AUTHENTIK_TAG: '{part}' } },
+  ],
+};
+
+export const plausible: Product = {
+  title: 'Plausible',
+  origin: 'https://github.com/plausible/community-edition/blob/master/compose.yml',
+  read,
+  file: 'compose.yml',
+  services: {
+    plausible_db: {
+      repository: 'postgres',
+      tag: '16-alpine',
+      mounts: ['db-data:/var/lib/postgresql/data'],
+      environment: ['POSTGRES_PASSWORD=postgres'],
+      health: 'pg_isready -U postgres',
+    },
+    plausible_events_db: {
+      repository: 'clickhouse/clickhouse-server',
+      tag: '24.3.3.102-alpine',
+      mounts: ['event-data:/var/lib/clickhouse'],
+      health: 'wget -q -O - http://127.0.0.1:8080/version',
+    },
+    plausible: {
+      repository: 'plausible/community-edition',
+      tag: '§',
+      command: 'sh -c "/entrypoint.sh db migrate && /entrypoint.sh run"',
+      needsHealthy: ['plausible_db', 'plausible_events_db'],
+      mounts: ['plausible-data:/var/lib/plausible'],
+      environment: [
+        'BASE_URL=${BASE_URL}',
+        'SECRET_KEY_BASE=${SECRET_KEY_BASE}',
+        'TOTP_VAULT_KEY',
+        'HTTP_PORT',
+      ],
+    },
+  },
+  volumes: ['db-data', 'event-data', 'plausible-data'],
+  env: { BASE_URL: 'https://plausible.example.org', SECRET_KEY_BASE: 'counted-visits-only' },
+  moved: ['plausible'],
+  database: 'plausible_events_db',
+  label: 'tag',
+  releases: {
+    old: { tag: 'v2.1.3', part: 'v2.1' },
+    next: { tag: 'v3.0.1', part: 'v3.0' },
+    crashing: { tag: 'v3.1.0', part: 'v3.1' },
+    missing: { tag: 'v3.0.9', part: 'v3.0' },
+  },
+  forms: [
+    { name: 'pinned', pin: '{tag}' },
+    { name: 'in parts', pin: '{part}' },
   ],
 };
 

@@ -7,9 +7,9 @@ import { publisherWith } from '../../scripts/lib/release/sign.ts';
 import type { Run, Status } from '../../src/wire/status.ts';
 import { startForge } from '../platform/forge/forge.ts';
 import { releaseOf } from '../platform/releases.ts';
-import { bridgeAddress } from '../rig/bridge-address.ts';
 import { startPlatform } from '../platform/rig/platform.ts';
 import { writeRecipe } from '../platform/rig/recipe.ts';
+import { bridgeAddress } from '../rig/bridge-address.ts';
 import { machinePlatform } from '../rig/image.ts';
 
 // What scripts/release makes of a product's images and files updates that product: over the network, by its own server, and out
