@@ -179,7 +179,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     files,
     product: svc,
     versionVariable: 'SVC_VERSION',
-    leave: [],
+    exclude: [],
     model,
     sent: new Map(),
     removedNetworks: new Set(),

@@ -13,7 +13,7 @@ import { planUnlocked } from './show-plan.ts';
  * Has here all that an update would pull, and refuses what it would refuse. Takes no lock, writes nothing, and moves no tag
  * that names an image here: nobody's next `up` sees a difference.
  */
-export async function fetchAhead(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<Ending> {
+export async function fetchImages(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<Ending> {
   const { context, ...planned } = await planUnlocked(given, await findInstance(given), soFar, read);
   const { installation, plan } = planned;
   const { filePlan } = await pullAndPrepare(context, planned, null);

@@ -5,7 +5,7 @@ import { Engine } from '../engine/cli/engine.ts';
 import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
 import { bump, withBumpSettings } from './bump/bump.ts';
-import { fetchAhead } from './fetch.ts';
+import { fetchImages } from './fetch.ts';
 import { reportEnding } from './log/ending.ts';
 import { Log, stdoutSink } from './log/log.ts';
 import { Cancellation } from './process/cancellation.ts';
@@ -85,7 +85,7 @@ async function main(argv: readonly string[]): Promise<number> {
       return 0;
     }
     if (options.command === 'update') return await update(context, readUpdate);
-    if (options.command === 'fetch') return (await fetchAhead(context, soFar, readUpdate)).exitCode;
+    if (options.command === 'fetch') return (await fetchImages(context, soFar, readUpdate)).exitCode;
     await showPlan(context, soFar, readUpdate);
     return 0;
   } catch (error) {

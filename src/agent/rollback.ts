@@ -108,7 +108,7 @@ interface Target {
 
 /**
  * The newest restore point, compared with what is there now.
- * Refusals: no-point, not-as-left, point-damaged, point-unreadable, no-space, data-unsupported.
+ * Refusals: no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space, data-unsupported.
  */
 async function findTarget(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Target> {
   const { engine, log, options } = context;
@@ -142,11 +142,11 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
     images: new Set(ids.filter((_, index) => images[index] !== null)),
   });
   if (reasons.length > 0) {
-    throw new UpdateError('not-as-left', reasons.at(-1) ?? '', { detail: reasons.slice(0, -1) });
+    throw new UpdateError('modified-since', reasons.at(-1) ?? '', { detail: reasons.slice(0, -1) });
   }
   const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId };
   // A mount that is another one by now is refused here: the copies would be restored to the wrong place.
-  await lookAt(doors, point.mounts, 'not-as-left');
+  await lookAt(doors, point.mounts, 'modified-since');
   // Without the lock, nothing is written: hashes that are missing are not computed.
   if (soFar.lock) await record.hashed(doors);
   if (point.hashes !== null || soFar.lock) await checkPoint(doors, record);
@@ -160,7 +160,7 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
     planned: {
       declared: { covered: [], excluded: [], inMemory: point.inMemory, outside: [], uncovered: [] },
       ...{ directory, mounts: point.mounts, services: point.services, bytes: point.bytes },
-      seconds: [point.seconds ?? 0, point.seconds ?? 0],
+      seconds: [point.downtimeSeconds ?? 0, point.downtimeSeconds ?? 0],
     },
   };
 }
@@ -183,7 +183,7 @@ async function newestPoint(directory: string, project: { name: string; directory
     places.length === 0
       ? `there is no restore point in ${directory}`
       : `a rollback has used the restore point in ${directory}, or it was never completed`;
-  throw new UpdateError('no-point', message);
+  throw new UpdateError('no-restore-point', message);
 }
 
 /** To which version and time, and how long services are unavailable for it. */
@@ -192,7 +192,7 @@ function showRollback(
   { record, from, planned }: Target,
   discardCurrent: boolean,
 ): Ending {
-  const { at, version, excluded, mounts, services, seconds: took } = record.point;
+  const { at, version, excluded, mounts, services, downtimeSeconds: took } = record.point;
   const about = Math.ceil((took ?? 5) * 3);
   const names = and([options.product.name, ...services]);
   log.info(
@@ -204,7 +204,7 @@ function showRollback(
   if (excluded.length > 0) log.info(`not in the restore point, and not changed: ${and(excluded)}`);
   log.enter('done');
   const message = 'planned: nothing was changed; run rollback --yes to do it';
-  log.info(message, { rollback: { from, to: version, at, seconds: about, bytes: planned.bytes } });
+  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes: planned.bytes } });
   return { outcome: 'unchanged', exitCode: 0, message };
 }
 

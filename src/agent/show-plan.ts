@@ -40,9 +40,9 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     : proposalLine(judgeData(dataFacts(installation, context.options)));
   if (proposal !== null) log.info(proposal);
   if (given.options.servicesNamed) {
-    const { app, workers, leave } = context.options;
+    const { app, workers, exclude } = context.options;
     log.info(`to make these services the default, set in ${settingsName}:`);
-    for (const line of settingsLines([app, ...workers], leave)) log.info(line);
+    for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)

@@ -26,7 +26,7 @@ export function isUnchanged(
   );
 }
 
-/** Nothing is to be done, and all is well. @throws UpdateError not-well */
+/** Nothing is to be done, and all is well. @throws UpdateError unhealthy */
 export async function endUnchanged(
   context: RunContext,
   journal: Journal,

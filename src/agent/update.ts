@@ -59,8 +59,8 @@ export async function update(given: RunContext, read: ReadOptions): Promise<numb
 
 /** What a settings file says of files may be for `bump`; what was typed is meant. @param given before it was read */
 export function warnOfStackOptions({ options, log }: Pick<RunContext, 'options' | 'log'>): void {
-  const { files, stopApp } = options;
-  const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopApp ? ['--stop-app'] : [])];
+  const { files, stopFirst } = options;
+  const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopFirst ? ['--stop-first'] : [])];
   if (typed.length > 0)
     log.warn(
       `${and(typed)} ${typed.length > 1 ? 'are' : 'is'} of a stack, and this is a compose project: not used`,

@@ -75,17 +75,17 @@ function goodLine(run: Run, status: Status | null): string {
 }
 
 /** `38 s`, `away for 4 s`: how long it took and how long svc was away, as far as that is known. */
-export function timesOf({ startedAt, endedAt, away }: Run): string[] {
+export function timesOf({ startedAt, endedAt, downtimeSeconds }: Run): string[] {
   const took = between(startedAt, endedAt);
   return [
     ...(took === null ? [] : [duration(took)]),
-    ...(away === null ? [] : [`away for ${seconds(away)}`]),
+    ...(downtimeSeconds === null ? [] : [`away for ${seconds(downtimeSeconds)}`]),
   ];
 }
 
 /** The build servers that an update did not reach, with the command for each. */
 function behindLines(servers: readonly BuildServer[]): string[] {
-  const behind = servers.filter((server) => server.behind);
+  const behind = servers.filter((server) => server.outdated);
   if (behind.length === 0) return [];
   return [
     `${count(behind.length, 'build server')} ${behind.length === 1 ? 'stays' : 'stay'} behind:`,

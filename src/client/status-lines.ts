@@ -1,5 +1,5 @@
 import { byItself, type RunKind } from '../wire/codes.ts';
-import type { Between, JobInTheWay, Reason, RollbackOffer, Status } from '../wire/status.ts';
+import type { BlockingJob, PendingStep, Reason, RollbackOffer, Status } from '../wire/status.ts';
 import { names } from './names.ts';
 import { count, cut, sentence, table, widthOf } from './text.ts';
 import { ageOf, between, dateTime, dueAt, duration, seconds } from './times.ts';
@@ -19,13 +19,13 @@ export function offerLines(status: Status): string[] {
     const when = published === '' ? '' : `, published ${published} ago`;
     const where = latest?.url ? `: ${latest.url}` : '';
     lines.push(`${latest?.version ?? next.version} is available${when}${where}`);
-    if (next.path.length > 1)
-      lines.push(`${pathLine(next.path)} (${names().name} instance update --through)`);
+    if (next.upgradePath.length > 1)
+      lines.push(`${pathLine(next.upgradePath)} (${names().name} instance update --all-steps)`);
     else if (latest !== null && latest.version !== next.version)
       lines.push(`${next.version} has to come before it, and is what an update goes to now.`);
     if (status.skipped !== null) lines.push(`Skipped: ${names().name} instance skip --undo`);
     if (next.major) lines.push(`${next.version} is a major version; migrations only run forward.`);
-    const fetched = aheadLine(status);
+    const fetched = prefetchLine(status);
     if (fetched !== null) lines.push(fetched);
     if (status.preparation !== null) lines.push(`Before an update: ${sentence(status.preparation)}`);
     const saved = restorePointLine(status, next.version);
@@ -44,7 +44,7 @@ export const pathLine = (path: readonly string[]): string =>
   `${count(path.length, 'update')}, one after the other: ${path.join(', ')}`;
 
 /** That one update of a path has ended, and the next has not begun for so long. */
-export const betweenLine = ({ to, says }: Between, version: string, time: string): string =>
+export const betweenLine = ({ to, reason: says }: PendingStep, version: string, time: string): string =>
   says === null
     ? `${to} comes next.`
     : `${version} is not ready for ${to} yet: ${says.replace(/\.$/, '')}${time === '' ? '' : `, for ${time}`}`;
@@ -52,12 +52,12 @@ export const betweenLine = ({ to, says }: Between, version: string, time: string
 /** When what is offered starts by itself, or why it does not; null where nothing does. */
 export function byItselfLine({ automatic, next, now }: Status): string | null {
   if (!automatic?.enabled) return null;
-  const { keptBack, nextAt, timeZone } = automatic;
-  if (keptBack?.code === 'paused') {
-    const since = dateTime(keptBack.since ?? '');
+  const { blockedBy, nextAt, timeZone } = automatic;
+  if (blockedBy?.code === 'paused') {
+    const since = dateTime(blockedBy.since ?? '');
     return `Nothing starts by itself${since === '' ? '' : ` since ${since}`}: an update that ends well brings it back`;
   }
-  if (keptBack !== null) return `Not by itself: ${keptBack.message}`;
+  if (blockedBy !== null) return `Not by itself: ${blockedBy.message}`;
   return nextAt && `${next === null ? 'At the earliest' : 'By itself'}: ${dueAt(nextAt, now, timeZone)}`;
 }
 
@@ -65,12 +65,12 @@ export function byItselfLine({ automatic, next, now }: Status): string | null {
 export const startedBy = (by: string): string => (by === byItself ? 'by itself' : `by ${by}`);
 
 /** What has been downloaded of what is offered, and how long an update to it takes. */
-function aheadLine({ next, ahead }: Status): string | null {
-  const takes = next?.seconds == null ? '' : `It takes about ${seconds(next.seconds)}.`;
-  const percent = ahead?.percent == null ? '' : `, ${ahead.percent} %`;
-  const is = next?.ready
+function prefetchLine({ next, prefetch }: Status): string | null {
+  const takes = next?.estimatedSeconds == null ? '' : `It takes about ${seconds(next.estimatedSeconds)}.`;
+  const percent = prefetch?.percent == null ? '' : `, ${prefetch.percent} %`;
+  const is = next?.downloaded
     ? 'Downloaded.'
-    : ahead?.state === 'fetching'
+    : prefetch?.state === 'downloading'
       ? `Being downloaded${percent}: nobody need wait for it.`
       : '';
   return [is, takes].filter(Boolean).join(' ') || null;
@@ -86,7 +86,7 @@ export const beforeUpdate = ({ preparation, restorePoint }: Status): string => {
 export function restorePointLine({ restorePoint, version }: Status, to: string): string | null {
   if (restorePoint === null) return null;
   const { name } = names();
-  const { seconds: last } = restorePoint;
+  const { downtimeSeconds: last } = restorePoint;
   const long =
     last === null ? 'while the last changes are copied' : `for about ${seconds(last)} (as last time)`;
   return `Data is saved first. If ${to} fails, ${name} rolls back to ${version} and restores the data. ${name} and its data services will be unavailable ${long}.`;
@@ -102,9 +102,9 @@ export function rollbackLines(
   const passed = ageOf(since, now);
   const replaced = `Everything since ${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`} will be replaced.`;
   const downtime =
-    offer.seconds === null
+    offer.downtimeSeconds === null
       ? ''
-      : ` ${name} and its data services will be unavailable for about ${seconds(offer.seconds)}.`;
+      : ` ${name} and its data services will be unavailable for about ${seconds(offer.downtimeSeconds)}.`;
   return [
     `Roll back from ${offer.from ?? version} to ${to}, with the data saved at ${dateTime(at)}`,
     `${replaced} The current data is saved first.${downtime}`,
@@ -148,14 +148,14 @@ export function refusalLines(
 }
 
 /** `1 job is`, `2 jobs are` */
-export const jobsAre = ({ length }: readonly JobInTheWay[]): string =>
+export const jobsAre = ({ length }: readonly BlockingJob[]): string =>
   `${count(length, 'job')} ${length === 1 ? 'is' : 'are'}`;
 
 /**
  * One line a job: what it is, how long it has been running, whether it will ever end. A title takes no more than the
  * columns leave for it, as the rest is what somebody decides by.
  */
-export function jobLines(jobs: readonly JobInTheWay[], now: string, columns = Infinity): string[] {
+export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map(({ kind, title, since, state, stuck }) => {
     const facts = [ageOf(since, now), state === 'queued' ? 'queued' : '', stuck ? 'stuck' : ''];
     return { kind, title: title ?? '', facts: facts.filter(Boolean).join(', ') };
@@ -166,7 +166,7 @@ export function jobLines(jobs: readonly JobInTheWay[], now: string, columns = In
   return table(rows.map(({ kind, title, facts }) => [kind, cut(title, room), facts]));
 }
 
-function jobAdvice(jobs: readonly JobInTheWay[], wanted: RunKind): string {
+function jobAdvice(jobs: readonly BlockingJob[], wanted: RunKind): string {
   const [first, ...others] = jobs.filter((job) => job.stuck);
   if (first === undefined) {
     const them = jobs.length === 1 ? 'it' : 'them';

@@ -43,7 +43,7 @@ interface TransactionOptions {
  * attributes, before the first takes a name: a full disk is found while nothing has changed, and so are rights that
  * cannot be kept. On failure the files are put back; where none had changed, backups and temporaries go, too. When it
  * resolves, all of it is on the disk.
- * @throws UpdateError file-changed, rights-lost, write-failed, files-not-back; what `prepared` throws
+ * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; what `prepared` throws
  */
 export async function replaceFiles(
   replacements: readonly Replacement[],

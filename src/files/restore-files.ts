@@ -10,7 +10,7 @@ type Texts = ReadonlyMap<string, string>;
  * somebody changed since and that were left alone. May be interrupted and called again, in this or in a later process:
  * when it resolves, the old files are on the disk, each with the owner, mode and lists of the file whose place it takes,
  * whatever its record and its backup say. `texts` (old texts by path) serve where a backup is gone or damaged.
- * @throws UpdateError files-not-back, when all that can be put back has been
+ * @throws UpdateError files-not-restored, when all that can be put back has been
  */
 export async function restoreFiles(
   records: readonly FileRecord[],
@@ -36,7 +36,7 @@ export async function restoreFiles(
   }
   const [cause] = errors;
   if (cause === undefined) return changed;
-  throw new UpdateError('files-not-back', `the files could not be put back: ${cause.message}`, { cause });
+  throw new UpdateError('files-not-restored', `the files could not be put back: ${cause.message}`, { cause });
 }
 
 /** False where somebody has changed the file since. */

@@ -13,13 +13,13 @@ export type { Channel, Release } from '../release/channel.ts';
 export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
 export type {
   Automatic,
-  Between,
+  BlockedBy,
+  BlockingJob,
   BuildServer,
   CancelReason,
   FeedProblem,
-  JobInTheWay,
-  KeptBack,
   NextRelease,
+  PendingStep,
   PublishedRelease,
   Reason,
   RestorePoint,
@@ -70,14 +70,14 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
     start: () => updates.boot(),
     close: () => updates.close(),
     status: (asked) => updates.status(asked),
-    update: async ({ target, through, when = 'now', force = false, by = name } = {}) => {
+    update: async ({ target, allSteps, when = 'now', force = false, by = name } = {}) => {
       if (target !== undefined && !isTarget(target)) {
         throw new TypeError(
           `${name}-updater: the target ${target} must be vX.Y.Z, vX.Y.Z-canary.N or canary`,
         );
       }
       refuseBoth(when, force);
-      return updates.start({ ...destinationOf({ target, through }), when, force, by });
+      return updates.start({ ...destinationOf({ target, allSteps }), when, force, by });
     },
     rollbackOffer: () => updates.rollbackOffer(),
     rollback: async ({ confirm, when = 'now', force = false, by = name }) => {

@@ -4,7 +4,7 @@ import { EngineSocket, type Patience } from '../engine/socket.ts';
 import { type Channel, targetFor } from '../release/channel.ts';
 import { byItself } from '../wire/codes.ts';
 import { pointOf, secondsToSave } from '../wire/rollback-point.ts';
-import type { CancelReason, JobInTheWay, Reason, RollbackOffer, Run, Status } from '../wire/status.ts';
+import type { BlockingJob, CancelReason, Reason, RollbackOffer, Run, Status } from '../wire/status.ts';
 import { AutomaticUpdates } from './by-itself/automatic-updates.ts';
 import { decide } from './by-itself/decide.ts';
 import { PathUpdates } from './by-itself/path-updates.ts';
@@ -34,7 +34,7 @@ import { OfferCatalog } from './offer/offer-catalog.ts';
 import { secondsToUpdate } from './offer/seconds-to-update.ts';
 import { SurroundingsCache } from './place/surroundings.ts';
 import { describeForeign, isUnderWay } from './place/updater-container.ts';
-import { ImagesAhead } from './run/images-ahead.ts';
+import { Prefetcher } from './run/prefetcher.ts';
 import type { RunPlan } from './run/prepare-run.ts';
 import { RollbackOffers } from './run/rollback-offers.ts';
 import { RunController } from './run/run-controller.ts';
@@ -59,7 +59,7 @@ export class Updates implements UpdateService {
   readonly #observations: ObservationCache;
   readonly #catalog: OfferCatalog;
   readonly #rollbacks: RollbackOffers;
-  readonly #ahead: ImagesAhead;
+  readonly #prefetcher: Prefetcher;
   readonly #automatic: AutomaticUpdates;
   readonly #paths: PathUpdates;
   #isBooted = false;
@@ -83,7 +83,7 @@ export class Updates implements UpdateService {
     this.#history = new RunHistory(this.#runs, ledger);
     this.#observations = new ObservationCache(this.#runs, settings);
     this.#catalog = new OfferCatalog(this.#context, () => this.#lastRun());
-    this.#ahead = new ImagesAhead(this.#context, {
+    this.#prefetcher = new Prefetcher(this.#context, {
       offered: async () => {
         const known = await this.#catalog.facts(await this.#lastRun());
         const { next, updateAvailable } = offerFields(offer(known), known);
@@ -107,7 +107,7 @@ export class Updates implements UpdateService {
     });
     this.#paths = new PathUpdates(this.#context, {
       last: async () => (await this.#history.all())[0] ?? null,
-      start: ({ id, path, by }, to) =>
+      start: ({ id, upgradePath: path, by }, to) =>
         this.#startItself({ to, path, by: by ?? settings.product.name }, async () => {
           const last = (await this.#history.all())[0];
           return last?.id === id && this.#paths.after(last)?.to === to;
@@ -126,7 +126,7 @@ export class Updates implements UpdateService {
     await this.#watch.start();
     await this.#catalog.start();
     if (!isFirst) return;
-    void this.#ahead.start();
+    void this.#prefetcher.start();
     void this.#automatic.start();
     void this.#paths.start();
   }
@@ -157,8 +157,8 @@ export class Updates implements UpdateService {
     const known = await this.#catalog.facts(run);
     const offered = offer(known);
     const fields = offerFields(offered, known);
-    const ahead = this.#ahead.of(fields.next?.version);
-    const isReady = ahead?.state === 'ready';
+    const prefetch = this.#prefetcher.of(fields.next?.version);
+    const isReady = prefetch?.state === 'downloaded';
     const automatic = await this.#automatic.settings();
     const decision = decide({
       settings: automatic,
@@ -173,22 +173,22 @@ export class Updates implements UpdateService {
       ...fields,
       next: fields.next && {
         ...fields.next,
-        ready: ahead && isReady,
-        seconds: secondsToUpdate(past, { isReady }),
+        downloaded: prefetch && isReady,
+        estimatedSeconds: secondsToUpdate(past, { isReady }),
       },
-      ahead,
+      prefetch,
       automatic: {
         ...automatic,
         ...decision,
         nextAt: decision.nextAt === null ? null : new Date(decision.nextAt).toISOString(),
       },
-      between: this.#paths.after(past[0]),
+      pendingStep: this.#paths.after(past[0]),
       canUpdate: reason === null,
       reason,
       checkedAt: known.checkedAt?.toISOString() ?? null,
       feedError: this.#catalog.failure,
       preparation: settings.preparation,
-      restorePoint: settings.restorePoint ? { seconds: secondsToSave(past) } : null,
+      restorePoint: settings.restorePoint ? { downtimeSeconds: secondsToSave(past) } : null,
       buildServers,
       manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
       run,
@@ -205,7 +205,7 @@ export class Updates implements UpdateService {
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     return this.#begin('update', order, async () => {
       const known = await this.#catalog.facts(await this.#lastRun());
-      return provenWay((order.through ? wayTo : destinationOf)(order.target, known), known);
+      return provenWay((order.allSteps ? wayTo : destinationOf)(order.target, known), known);
     });
   }
 
@@ -240,9 +240,9 @@ export class Updates implements UpdateService {
     return this.#begin('rollback', order, async () => {
       const past = pointOf(await this.history());
       if (past === null) return { reason: noPoint };
-      const { version } = past.point;
+      const { version } = past.restorePoint;
       const message = `the restore point is of ${version}, not of ${confirm}`;
-      if (version !== confirm) return { reason: { code: 'no-point', message } };
+      if (version !== confirm) return { reason: { code: 'no-restore-point', message } };
       this.#rollbacks.forget();
       return { target: version, to: version };
     });
@@ -336,7 +336,7 @@ export class Updates implements UpdateService {
     return null;
   }
 
-  #reason(observation: Observation, jobs: readonly JobInTheWay[], upToDate: string | null): Reason | null {
+  #reason(observation: Observation, jobs: readonly BlockingJob[], upToDate: string | null): Reason | null {
     return findReason({ ...observation, updater: this.#updaterThatRuns(observation), jobs, upToDate });
   }
 
@@ -353,7 +353,7 @@ export class Updates implements UpdateService {
     return describeForeign(updater.container);
   }
 
-  async #jobs(): Promise<JobInTheWay[]> {
+  async #jobs(): Promise<BlockingJob[]> {
     return askJobs(this.#context.settings, this.#context.timing).catch(unavailable);
   }
 
@@ -367,7 +367,7 @@ const overtaken: Reason = {
   message: 'it has been started already, or is no longer wanted',
 };
 const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an update' };
-const noPoint: Reason = { code: 'no-point', message: 'the last update has saved no restore point' };
+const noPoint: Reason = { code: 'no-restore-point', message: 'the last update has saved no restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'it is not known yet whether an update is on';
 

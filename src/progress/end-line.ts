@@ -8,7 +8,7 @@ export interface RunEnd {
   /** How the instance stands: one sentence without its full stop. */
   state: string;
   /** The release to go to first, `v1.5.0`, by the last words of the state: of the code `upgrade-step` alone. */
-  step?: string;
+  requiredRelease?: string;
   /** What a person does next, one or two sentences. */
   advice: string | null;
 }
@@ -24,7 +24,7 @@ export const stateBeforeStep = (state: string, step: string): string => `${state
  * on. Next: See that …`. Whatever a path or a container's name in it may say, `parseEnd` gives the same outcome, code,
  * step and advice back.
  */
-export function formatEnd({ outcome, code, state, advice }: Omit<RunEnd, 'step'>): string {
+export function formatEnd({ outcome, code, state, advice }: Omit<RunEnd, 'requiredRelease'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
   // The first `. Next: ` begins the advice, so the state must have none.
   const said = oneLine(state).replaceAll('. Next: ', '. next: ');
@@ -37,7 +37,7 @@ export function parseEnd(message: string): RunEnd | null {
   const outcome = outcomes.find((known) => known === word);
   if (outcome === undefined) return null;
   const step = code === 'upgrade-step' ? stepForm.exec(state)?.[1] : undefined;
-  return { outcome, code, state, advice, ...(step === undefined ? {} : { step }) };
+  return { outcome, code, state, advice, ...(step === undefined ? {} : { requiredRelease: step }) };
 }
 
 /** The log makes a line of its own of each line of a message, and the end is one line. */

@@ -39,7 +39,7 @@ const table = {
     'refused',
     'Run the updater on a manager of the Swarm, with its socket: docker node ls shows them.',
   ],
-  'stack-unfit': ['refused', 'Update its services by hand: docker service update --image.'],
+  'stack-unsupported': ['refused', 'Update its services by hand: docker service update --image.'],
   'stack-busy': ['refused', 'Mend what it names, then run the update again.'],
   'stack-file': [
     'refused',
@@ -50,11 +50,11 @@ const table = {
     'Start the instance once with docker compose up -d, or name the app service with --service.',
   ],
   'settings-invalid': ['refused', 'Correct the file, or remove it.'],
-  'foreign-service': ['refused', 'Name with --service only the app and what is released with it.'],
-  'foreign-container': ['refused', 'Remove the container that it names, then run the update again.'],
-  'left-behind': [
+  'unrelated-service': ['refused', 'Name with --service only the app and what is released with it.'],
+  'unrelated-container': ['refused', 'Remove the container that it names, then run the update again.'],
+  'unlisted-services': [
     'refused',
-    'Name all services that belong together with --service, or what stays behind with --leave.',
+    'Name all services that belong together with --service, or what stays behind with --exclude.',
   ],
   'update-running': ['refused', 'Wait until it ends: docker logs -f svc-updater.'],
   'compose-busy': ['refused', 'Let the other compose call end, then run the update again.'],
@@ -63,7 +63,7 @@ const table = {
     'refused',
     'There is no downgrade: migrations only run forward. Choose a release that is newer.',
   ],
-  lags: ['refused', 'Run the update without --target, or pin the release by hand.'],
+  'tag-lags': ['refused', 'Run the update without --target, or pin the release by hand.'],
   'upgrade-step': ['refused', 'Go to the release that it names first, then run the update again.'],
   'no-target': ['refused', 'Name the release with --target vX.Y.Z, or --target canary.'],
   'pin-digest': ['refused', 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.'],
@@ -101,7 +101,7 @@ const table = {
     'refused',
     'Run the svc-updater image as root, which has getfattr and setfattr, or take a list off the file (setfacl -b), or have its server, NFS or SMB, let root set owners and modes; then run it again.',
   ],
-  'foreign-state': ['refused', 'See who has put it there, move it away, then run the update again.'],
+  'unexpected-file': ['refused', 'See who has put it there, move it away, then run the update again.'],
   'data-undeclared': [
     'refused',
     `Add the line that it gives to ${settingsName}: save includes the data, none excludes it. Then run the update again.`,
@@ -114,22 +114,22 @@ const table = {
     'refused',
     'Free space on that disk, or save restore points elsewhere with --restore-dir, then run it again.',
   ],
-  'no-point': [
+  'no-restore-point': [
     'refused',
     'A rollback needs an update that was made with --restore-point; if it was made with --restore-dir, give the rollback the same.',
   ],
-  'point-damaged': [
+  'restore-point-damaged': [
     'refused',
     'Find out what has changed the files of the restore point. Its data can only be restored by hand.',
   ],
-  'point-unreadable': [
+  'restore-point-unreadable': [
     'refused',
     'Check the disk that holds it (dmesg, mount), then run the command again: the restore point may be intact.',
   ],
-  'not-as-left': ['refused', 'Undo the change that it lists, then run the rollback again.'],
+  'modified-since': ['refused', 'Undo the change that it lists, then run the rollback again.'],
   'path-taken': ['refused', 'Mount the compose directory at its own path.'],
 
-  'engine-away': ['failed', 'See that the engine answers (docker ps), then run the update again.'],
+  'engine-unavailable': ['failed', 'See that the engine answers (docker ps), then run the update again.'],
   'pull-denied': [
     'failed',
     'Log in with docker login on the host and mount its config.json (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
@@ -150,7 +150,7 @@ const table = {
     'failed',
     'See that the disk has room, and that the directory and its files can be written (lsattr shows an i where one is immutable), then run the update again.',
   ],
-  'killed-often': [
+  'killed-repeatedly': [
     'failed',
     'Find out what ends it (docker inspect svc-updater, the log of the kernel), then run the update again.',
   ],
@@ -161,8 +161,11 @@ const table = {
   ],
   'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
 
-  'files-not-back': ['broken', `Copy the files back from ${stateName}/backup, then docker compose up -d.`],
-  'not-brought-back': ['broken', 'See docker compose ps and docker compose logs app worker.'],
+  'files-not-restored': [
+    'broken',
+    `Copy the files back from ${stateName}/backup, then docker compose up -d.`,
+  ],
+  'containers-not-restored': ['broken', 'See docker compose ps and docker compose logs app worker.'],
   'data-not-restored': [
     'broken',
     'Do not start the stopped services. Fix the cause in the lines above, such as a full disk, then run the update again: it continues the restore.',
@@ -171,7 +174,7 @@ const table = {
     'broken',
     'See that the engine answers (docker ps), then run the update again: it goes on where this one stopped.',
   ],
-  'not-well': ['broken', 'See docker compose logs app worker.'],
+  unhealthy: ['broken', 'See docker compose logs app worker.'],
   'migration-failed': ['broken', 'See docker compose logs migrate.'],
   broken: ['broken', 'See docker compose logs app worker.'],
 } as const satisfies Record<string, readonly [FailureOutcome, string]>;
@@ -203,7 +206,7 @@ export class UpdateError extends Error {
   /** Lines of compose, the engine or a container that explain the error; they go to the log before the outcome. */
   readonly detail: readonly string[];
   /** The release to go to first, `v1.5.0`, where one has to come first; else null. */
-  readonly step: string | null;
+  readonly requiredRelease: string | null;
   /** How the instance stands, where no code tells; else null. */
   readonly state: string | null;
   /** The log has its message already: what was done about it came after. */
@@ -217,7 +220,7 @@ export class UpdateError extends Error {
     this.outcome = table[code][0];
     this.advice = options.advice ?? table[code][1];
     this.detail = options.detail ?? [];
-    this.step = options.step ?? null;
+    this.requiredRelease = options.requiredRelease ?? null;
     this.state = options.state ?? null;
     this.isLogged = options.isLogged ?? false;
     this.fields = options.fields ?? {};
@@ -227,7 +230,7 @@ export class UpdateError extends Error {
 interface UpdateErrorOptions {
   advice?: string;
   detail?: readonly string[];
-  step?: string;
+  requiredRelease?: string;
   state?: string;
   isLogged?: boolean;
   fields?: Readonly<Record<string, unknown>>;

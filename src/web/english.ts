@@ -1,5 +1,12 @@
 import type { Channel } from '../release/channel.ts';
-import type { CancelCode, EndState, JobKind, KeptBackCode, ReasonCode, UpToDateCode } from '../wire/codes.ts';
+import type {
+  BlockedByCode,
+  CancelCode,
+  EndState,
+  JobKind,
+  ReasonCode,
+  UpToDateCode,
+} from '../wire/codes.ts';
 import type { Unit } from './model/ages.ts';
 
 /** The text of a code, or a function that makes it of the server's own sentence. */
@@ -254,7 +261,7 @@ export const english = {
   // The server says these in a sentence of its own, which is shown where no text replaces it.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
-  keptBack: {} as Partial<Record<KeptBackCode, CodeText>>,
+  blockedBy: {} as Partial<Record<BlockedByCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
   /** The outcome of a rollback that succeeded. */
   rolledBack: 'rolled back',

@@ -6,7 +6,7 @@ export const reasonCodes = [
   'no-directory',
   'store-unavailable',
   'update-running',
-  'foreign-container',
+  'unrelated-container',
   'deployment-queued',
   'deployment-running',
   'backup-running',
@@ -17,7 +17,7 @@ export const reasonCodes = [
   /** Nothing proves by whom it was published. */
   'unproven',
   /** Only of a rollback: there is no restore point, or the updater refuses. */
-  'no-point',
+  'no-restore-point',
   'rollback-refused',
 ] as const;
 export type ReasonCode = (typeof reasonCodes)[number];
@@ -32,7 +32,7 @@ export type JobKind = (typeof jobKinds)[number];
 export const jobStates = ['queued', 'running'] as const;
 
 /** How far it is that images are fetched ahead of an update. */
-export const aheadStates = ['waiting', 'fetching', 'ready'] as const;
+export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 
 /** Who has started what starts by itself. */
 export const byItself = 'automatic';
@@ -45,7 +45,7 @@ export const dayWords = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as con
 export type DayWord = (typeof dayWords)[number];
 
 /** Why what is offered does not start by itself, in the order in which it is looked for. */
-export const keptBackCodes = [
+export const blockedByCodes = [
   /** An update has ended badly, and no person has brought one to a good end since. */
   'paused',
   /** A run to it has failed. */
@@ -55,7 +55,7 @@ export const keptBackCodes = [
   /** Nobody knows how old it is. */
   'age-unknown',
 ] as const;
-export type KeptBackCode = (typeof keptBackCodes)[number];
+export type BlockedByCode = (typeof blockedByCodes)[number];
 
 /** A run installs a release, or rolls back to a restore point. */
 export const runKinds = ['update', 'rollback'] as const;
@@ -101,7 +101,7 @@ export const upToDateCodes = [
   /** Nothing is published on the channel. */
   'none',
   /** The tag that the instance follows has not moved to it yet. */
-  'lags',
+  'tag-lags',
   /** What runs is no release. */
   'unknown-version',
   /** Another release has to come first, and is not known. */

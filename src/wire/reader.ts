@@ -31,14 +31,14 @@ export interface Order {
   when?: 'idle';
   force?: true;
   /** The target is where a path ends, whose releases come before it. */
-  through?: true;
+  allSteps?: true;
 }
 
 /** What is set of updates by themselves; what is left out stays. */
-export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'keptBack'>>;
+export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
 /** A rollback that the person has confirmed. */
-export interface RollbackOrder extends Omit<Order, 'target' | 'through'> {
+export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps'> {
   /** The version to roll back to, `to` of the offer. */
   confirm: string;
 }

@@ -1,7 +1,7 @@
 import type { RestorePoint, Run } from './status.ts';
 
 /** An update that can be rolled back, with its restore point. */
-export type PastPoint = Run & { point: RestorePoint };
+export type PastPoint = Run & { restorePoint: RestorePoint };
 
 /**
  * The update that `rollback` would roll back: the last past run that changed anything, if it was an update that saved a
@@ -12,7 +12,7 @@ export function pointOf(past: readonly Run[]): PastPoint | null {
   const last = past.find(({ outcome, rolledBack }) => rolledBack !== null || changing.includes(outcome));
   // The data that a rollback saves is for manual recovery.
   const isOffered = last?.kind === 'update' && last.rolledBack === null;
-  return isOffered && last.point ? { ...last, point: last.point } : null;
+  return isOffered && last.restorePoint ? { ...last, restorePoint: last.restorePoint } : null;
 }
 
 /** All other outcomes change nothing. */
@@ -23,4 +23,5 @@ const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
  * @param past newest first
  */
 export const secondsToSave = (past: readonly Run[]): number | null =>
-  past.find(({ point }) => point !== null && point.seconds !== null)?.point?.seconds ?? null;
+  past.find(({ restorePoint }) => restorePoint !== null && restorePoint.downtimeSeconds !== null)
+    ?.restorePoint?.downtimeSeconds ?? null;

@@ -22,7 +22,7 @@ const channels = ['stable', 'canary'] as const;
 const sentence = () => text('One sentence for people');
 const clock = () => time("The server's clock, from which ages are reckoned");
 
-export interface JobInTheWay extends TypeOf<typeof jobShape> {}
+export interface BlockingJob extends TypeOf<typeof jobShape> {}
 export const jobShape = shape('Job', 'Work of the platform that an update would meet', {
   kind: or(word(codes.jobKinds), () => 'job' as const),
   state: or(word(codes.jobStates), () => 'running' as const),
@@ -37,7 +37,7 @@ export const reasonShape = shape('Reason', 'Why an update may not start now', {
   message: or(sentence(), ({ code }) => String(code)),
   since: optional(time(), 'Since when, where that is known'),
   jobs: optional(list(jobShape), 'Every job that is in the way'),
-  refusal: optional(text(), 'With `rollback-refused`: the code of the updater, such as `not-as-left`'),
+  refusal: optional(text(), 'With `rollback-refused`: the code of the updater, such as `modified-since`'),
   advice: optional(text(), 'What a person does next, where that is said'),
 });
 
@@ -62,18 +62,18 @@ export const nextShape = shape(
   {
     version: needed(text()),
     major: flag('The first number is another than that of what runs'),
-    ready: nullable(flag(), 'Whether its images are here; null where that is not known'),
-    seconds: nullable(number({ minimum: 0 }), 'How long an update to it takes, about'),
-    path: list(
+    downloaded: nullable(flag(), 'Whether its images are here; null where that is not known'),
+    estimatedSeconds: nullable(number({ minimum: 0 }), 'How long an update to it takes, about'),
+    upgradePath: list(
       text(),
       'The releases up to `latest`, one update each, as far as the feed tells; the first is `version`',
     ),
   },
 );
 
-export interface Ahead extends TypeOf<typeof aheadShape> {}
-export const aheadShape = shape('Ahead', 'How far it is that the images of `next` are fetched ahead', {
-  state: or(word(codes.aheadStates), () => 'waiting' as const),
+export interface Prefetch extends TypeOf<typeof prefetchShape> {}
+export const prefetchShape = shape('Prefetch', 'How far it is that the images of `next` are fetched ahead', {
+  state: or(word(codes.prefetchStates), () => 'waiting' as const),
   percent: nullable(percent()),
 });
 
@@ -83,9 +83,9 @@ export const skippedShape = shape('Skipped', 'The newest release, as an admin wa
   since: nullable(time()),
 });
 
-export interface KeptBack extends TypeOf<typeof keptBackShape> {}
-export const keptBackShape = shape('KeptBack', 'Why what is offered does not start by itself', {
-  code: word(codes.keptBackCodes),
+export interface BlockedBy extends TypeOf<typeof blockedByShape> {}
+export const blockedByShape = shape('BlockedBy', 'Why what is offered does not start by itself', {
+  code: word(codes.blockedByCodes),
   message: or(sentence(), ({ code }) => String(code)),
   since: optional(time(), 'With `paused`: when the update ended that ended badly'),
 });
@@ -97,19 +97,23 @@ export const automaticShape = shape('Automatic', 'Whether what is offered starts
   to: text('When its window ends'),
   timeZone: text('`Europe/Berlin`'),
   days: list(word(codes.dayWords), 'On which a window begins; none: on every day'),
-  age: number({ minimum: 0 }),
-  majors: flag('Whether major versions start by themselves, too'),
+  minAgeHours: number({ minimum: 0 }),
+  includeMajors: flag('Whether major versions start by themselves, too'),
   nextAt: nullable(time(), 'When the next update would start by itself'),
-  keptBack: nullable(keptBackShape, 'Null where what is offered starts by itself, or nothing is offered'),
+  blockedBy: nullable(blockedByShape, 'Null where what is offered starts by itself, or nothing is offered'),
 });
 
-export interface Between extends TypeOf<typeof betweenShape> {}
-export const betweenShape = shape('Between', 'Two updates of a path: one has ended, the next is to begin', {
-  to: needed(text('The release of the next one')),
-  says: nullable(text(), 'Why the platform is not ready for it yet, in its words'),
-  since: time('UTC, ISO 8601: when the last one ended'),
-  until: time('UTC, ISO 8601: when the path ends where it is not ready by then'),
-});
+export interface PendingStep extends TypeOf<typeof pendingStepShape> {}
+export const pendingStepShape = shape(
+  'PendingStep',
+  'Two updates of a path: one has ended, the next is to begin',
+  {
+    to: needed(text('The release of the next one')),
+    reason: nullable(text(), 'Why the platform is not ready for it yet, in its words'),
+    since: time('UTC, ISO 8601: when the last one ended'),
+    until: time('UTC, ISO 8601: when the path ends where it is not ready by then'),
+  },
+);
 
 export interface UpToDate extends TypeOf<typeof upToDateShape> {}
 export const upToDateShape = shape('UpToDate', 'Why nothing is offered', {
@@ -128,7 +132,7 @@ export interface BuildServer extends TypeOf<typeof buildServerShape> {}
 export const buildServerShape = shape('BuildServer', 'A server elsewhere that an update does not reach', {
   name: needed(text()),
   version: needed(text()),
-  behind: flag('It is older than what runs'),
+  outdated: flag('It is older than what runs'),
   command: text('What updates it, typed there'),
 });
 
@@ -140,7 +144,7 @@ export const pointShape = shape(
     at: needed(time('UTC, ISO 8601: the time of the data')),
     version: needed(text('The version that ran then')),
     bytes: nullable(number({ minimum: 0 }), 'The size of the saved data'),
-    seconds: nullable(
+    downtimeSeconds: nullable(
       number({ minimum: 0 }),
       'How long the product and its data services were stopped for it, in seconds',
     ),
@@ -163,7 +167,7 @@ export const rollbackOfferShape = shape(
     to: needed(text('The version that the rollback restores')),
     at: needed(time('UTC, ISO 8601: the time of the data that the rollback restores')),
     since: optional(time(), 'The time from which on all changes are replaced, if it is not `at`'),
-    seconds: nullable(number({ minimum: 0 }), 'The expected downtime in seconds'),
+    downtimeSeconds: nullable(number({ minimum: 0 }), 'The expected downtime in seconds'),
   },
 );
 
@@ -191,23 +195,23 @@ export const runShape = shape('Run', 'The current update, or the last one', {
   cause: nullable(text(), 'What went wrong: the last error before a bad end'),
   code: nullable(text(), 'Why a run ended that did not succeed, such as pull-unknown'),
   advice: nullable(text(), 'What a person does next, where a run did not succeed'),
-  step: nullable(text(), 'The release that has to come first, where a run was refused for it'),
+  requiredRelease: nullable(text(), 'The release that has to come first, where a run was refused for it'),
   warnings: list(text(), 'What the updater warned of'),
   steps: list(stepShape, 'The states that it was in so far'),
   jobs: list(jobShape, 'What `waiting` waits for'),
   until: nullable(time(), 'When `waiting` gives up'),
-  cancelAskedBy: nullable(text(), 'Who has asked that it stop'),
-  away: nullable(
+  cancelRequestedBy: nullable(text(), 'Who has asked that it stop'),
+  downtimeSeconds: nullable(
     number({ minimum: 0 }),
     'Seconds without an app, where the server that came back could tell',
   ),
   log: nullable(text(), 'The command that shows its log on the machine'),
   by: nullable(text(), 'Who started it; null where it was started by hand, `automatic` where by itself'),
-  path: list(
+  upgradePath: list(
     text(),
     'The releases of the path that it is a part of, `to` among them; none where it is of none',
   ),
-  point: nullable(pointShape, 'The restore point that it saved before it replaced anything'),
+  restorePoint: nullable(pointShape, 'The restore point that it saved before it replaced anything'),
   rolledBack: nullable(
     rolledBackShape,
     'If the new version failed: the version and the data that were restored',
@@ -221,7 +225,7 @@ export const toldRunShape = shape('ToldRun', 'A run by itself, outside of a stat
 });
 
 export const savingShape = shape('Saving', 'Each update saves a restore point first', {
-  seconds: nullable(
+  downtimeSeconds: nullable(
     number({ minimum: 0 }),
     'How long the product and its data services were stopped for the last restore point, in seconds',
   ),
@@ -234,10 +238,10 @@ export const statusShape = shape('Status', null, {
   channel: word(channels),
   latest: nullable(releaseShape, 'The newest release of the channel, where one is known'),
   next: nullable(nextShape),
-  ahead: nullable(aheadShape, 'Null where nothing is fetched ahead'),
+  prefetch: nullable(prefetchShape, 'Null where nothing is fetched ahead'),
   skipped: nullable(skippedShape, 'Null as soon as there is a newer one'),
   automatic: nullable(automaticShape),
-  between: nullable(betweenShape, 'Null where no path waits for its next update'),
+  pendingStep: nullable(pendingStepShape, 'Null where no path waits for its next update'),
   upToDate: nullable(upToDateShape, 'Null where there is a `next`'),
   updateAvailable: flag('Whether there is a `next`, and nobody skips it'),
   canUpdate: flag('Whether an update may start now'),
@@ -279,11 +283,11 @@ export const answers = [
   reasonShape,
   releaseShape,
   nextShape,
-  aheadShape,
+  prefetchShape,
   skippedShape,
-  keptBackShape,
+  blockedByShape,
   automaticShape,
-  betweenShape,
+  pendingStepShape,
   upToDateShape,
   feedErrorShape,
   stepShape,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { byItselfLine } from '../../src/client/status-lines.ts';
 import { dueAt } from '../../src/client/times.ts';
 import { readStatus } from '../../src/wire/reader-shapes.ts';
-import type { Automatic, KeptBack, Status } from '../../src/wire/status.ts';
+import type { Automatic, BlockedBy, Status } from '../../src/wire/status.ts';
 import { play, stayingIn, svc } from './rig.ts';
 
 const automatic: Automatic = {
@@ -11,10 +11,10 @@ const automatic: Automatic = {
   to: '05:00',
   timeZone: 'Europe/Berlin',
   days: [],
-  age: 72,
-  majors: false,
+  minAgeHours: 72,
+  includeMajors: false,
   nextAt: '2030-03-01T01:00:00.000Z',
-  keptBack: null,
+  blockedBy: null,
 };
 
 /** With what is sent to set it. */
@@ -32,7 +32,7 @@ async function playAutomatic(change: Partial<Automatic> = {}) {
 
 describe.concurrent('svc instance automatic', () => {
   it('prints what is set', async () => {
-    const { url, sent } = await playAutomatic({ days: ['mon', 'tue'], majors: true, age: 0 });
+    const { url, sent } = await playAutomatic({ days: ['mon', 'tue'], includeMajors: true, minAgeHours: 0 });
     expect(await svc(url, 'instance automatic')).toEqual({
       exitCode: 0,
       err: '',
@@ -58,15 +58,15 @@ describe.concurrent('svc instance automatic', () => {
 
   it.each([
     [
-      '--from 03:00 --to 04:30 --days mon,tue --time-zone UTC --age 0 --majors',
+      '--from 03:00 --to 04:30 --days mon,tue --time-zone UTC --min-age 0 --include-majors',
       {
         enabled: true,
         from: '03:00',
         to: '04:30',
         days: ['mon', 'tue'],
         timeZone: 'UTC',
-        age: 0,
-        majors: true,
+        minAgeHours: 0,
+        includeMajors: true,
       },
     ],
     ['--days all', { enabled: true, days: [] }],
@@ -80,15 +80,15 @@ describe.concurrent('svc instance automatic', () => {
 
   it('names every mistake before anything is sent', async () => {
     const { url, asked } = await play();
-    const words = '--from 24:00 --to 2 --days mon,noday --age 9000 --majors --no-majors';
+    const words = '--from 24:00 --to 2 --days mon,noday --min-age 9000 --include-majors --exclude-majors';
     const { err, exitCode } = await svc(url, `instance automatic ${words}`);
     expect([exitCode, asked]).toEqual([2, []]);
     expect(err.split('\n').map((line) => line.replace('svc: ', '').split(' ')[0])).toEqual([
       '--from',
       '--to',
       '--days',
-      '--age',
-      '--majors',
+      '--min-age',
+      '--include-majors',
       'More:',
       '',
     ]);
@@ -96,13 +96,13 @@ describe.concurrent('svc instance automatic', () => {
 });
 
 describe.concurrent('what starts by itself', () => {
-  it.each<[Partial<Automatic> & { keptBack?: KeptBack }, string | null]>([
+  it.each<[Partial<Automatic> & { blockedBy?: BlockedBy }, string | null]>([
     [
-      { keptBack: { code: 'major', message: 'v1.5.0 is a major version' } },
+      { blockedBy: { code: 'major', message: 'v1.5.0 is a major version' } },
       'Not by itself: v1.5.0 is a major version',
     ],
     [
-      { nextAt: null, keptBack: { code: 'paused', message: 'm', since: '2026-03-14T02:05:00.000Z' } },
+      { nextAt: null, blockedBy: { code: 'paused', message: 'm', since: '2026-03-14T02:05:00.000Z' } },
       expect.stringMatching(
         /^Nothing starts by itself since 2026-03-14 \d\d:05: an update that ends well brings it back$/,
       ),

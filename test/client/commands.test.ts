@@ -18,11 +18,11 @@ const jobs: ScriptedJob[] = [
   { kind: 'backup', state: 'running', title: 'nightly', since: minutesAgo(41), stuck: true },
 ];
 const buildServers = [
-  { name: 'build-1', version: 'v1.4.2', behind: false, command: 'svc update' },
+  { name: 'build-1', version: 'v1.4.2', outdated: false, command: 'svc update' },
   {
     name: 'build-2',
     version: 'v1.4.0',
-    behind: true,
+    outdated: true,
     command: 'apt upgrade svc-worker',
   },
 ];
@@ -40,7 +40,7 @@ describe.concurrent('svc instance status', () => {
       { status: { buildServers } },
       [
         /^svc v1\.4\.2, stable\nv1\.5\.0 is available, published \d+ \w+ ago: https:\/\/example\.org\/releases\/v1\.5\.0\n/,
-        /^It can be updated now: svc instance update\nBuild servers: build-1 v1\.4\.2, build-2 v1\.4\.0 \(behind\)\n$/m,
+        /^It can be updated now: svc instance update\nBuild servers: build-1 v1\.4\.2, build-2 v1\.4\.0 \(outdated\)\n$/m,
       ],
     ],
     [
@@ -188,7 +188,7 @@ describe.concurrent('svc instance update', () => {
 });
 
 describe('an update that left svc broken', () => {
-  const wish: Wish = { target: null, whenIdle: false, force: false, through: false };
+  const wish: Wish = { target: null, whenIdle: false, force: false, allSteps: false };
   const statusOf = (version: string, outcome: string) =>
     readStatus({
       version,

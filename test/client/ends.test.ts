@@ -24,7 +24,7 @@ function endOf(end: object, told: object = {}) {
     to: 'v1.5.0',
     startedAt: '2026-11-21T10:42:00Z',
     endedAt: '2026-11-21T10:42:38Z',
-    away: 2,
+    downtimeSeconds: 2,
     log: 'docker logs svc-updater',
     ...end,
   };
@@ -36,7 +36,7 @@ describe('the end of an update', () => {
   it.each<[object, number, string[]]>([
     [{ outcome: 'updated' }, 0, ['✓ svc v1.5.0 runs. 38 s, away for 2 s']],
     [
-      { outcome: 'unchanged', away: null },
+      { outcome: 'unchanged', downtimeSeconds: null },
       0,
       ['✓ svc v1.5.0 runs already and is well; nothing was replaced. 38 s'],
     ],
@@ -68,8 +68,8 @@ describe('the end of an update', () => {
   });
 
   it('has what the updater warned of, and the build servers that stay behind', () => {
-    const server = (name: string, behind: boolean) => ({
-      ...{ name, behind, version: 'v1.4.2', command: `update ${name}` },
+    const server = (name: string, outdated: boolean) => ({
+      ...{ name, outdated, version: 'v1.4.2', command: `update ${name}` },
     });
     // The server warns of each, too, as it was at the end; what the status has is told once, as it is by now.
     const stays = (name: string) => `build server ${name} stays behind with v1.4.1: update ${name}`;

@@ -70,7 +70,7 @@ it.each<[View, number, string[]]>([
   ],
   // What is away is away, whatever a proxy says in its place.
   [viewOf('verify', { kind: 'logged-out', status: 302, location: '/', inFront: null }), 5, []],
-  [viewOf('pull', null, { cancelAskedBy: 'anna' }), 5, ['Asked to stop by anna; it may be too late.']],
+  [viewOf('pull', null, { cancelRequestedBy: 'anna' }), 5, ['Asked to stop by anna; it may be too late.']],
   [
     viewOf('waiting', null, { until: at(3600) }),
     5,

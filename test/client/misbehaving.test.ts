@@ -161,7 +161,7 @@ describe.concurrent('what comes from the server', () => {
     const job = { kind: 'backup', state: 'running', title: evil, since: null, stuck: false } as const;
     const url = 'https://example.org/\x1b]8;;';
     const latest = { version: 'v1.5.0', url, notes: evil, publishedAt: null };
-    const buildServers = [{ name: evil, version: evil, behind: true, command: evil }];
+    const buildServers = [{ name: evil, version: evil, outdated: true, command: evil }];
     const script = {
       speed: 40,
       jobs: [{ ...job, seconds: 40 }],
@@ -190,6 +190,6 @@ describe.concurrent('what comes from the server', () => {
       all += out;
     }
     expect(all).toContain(`  backup  ${escaped}\n`);
-    expect(all).toContain(`Build servers: ${escaped} ${escaped} (behind)`);
+    expect(all).toContain(`Build servers: ${escaped} ${escaped} (outdated)`);
   });
 });

@@ -5,7 +5,7 @@ import { parseLines, play, stayingIn, svc } from './rig.ts';
 
 const path = ['v1.5.0', 'v2.0.0'];
 const latest = plainStatus.latest && { ...plainStatus.latest, version: 'v2.0.0' };
-const status = { latest, next: { version: 'v1.5.0', major: false, path } };
+const status = { latest, next: { version: 'v1.5.0', major: false, upgradePath: path } };
 const offer = '2 updates, one after the other: v1.5.0, v2.0.0';
 const moment = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
@@ -29,27 +29,30 @@ async function playPath(until: string | null, { ends = [], says, ...more }: Play
   };
   const { steps, end } = stayingIn('pull', () => !isFollowed);
   const runs = [typicalRun(ends[0] ?? end), { steps, end: ends[1] ?? end }];
-  const between = { seconds: 0, lasts: () => !isOver, ...(says !== undefined && { says }) };
-  return { ...(await play({ speed: 40, status, runs, betweens: [between], ...more })), typing: { onOutput } };
+  const between = { seconds: 0, lasts: () => !isOver, ...(says !== undefined && { reason: says }) };
+  return {
+    ...(await play({ speed: 40, status, runs, pendingSteps: [between], ...more })),
+    typing: { onOutput },
+  };
 }
 const endPath = (url: string) => fetch(`${url}/api/v1/instance/update/progress`, { method: 'DELETE' });
 
-describe.concurrent('svc instance update --through', () => {
+describe.concurrent('svc instance update --all-steps', () => {
   it.each<[string, ScriptedEnd[], number, boolean]>([
     ['the first update', [{ outcome: 'failed', code: 'not-healthy' }], 4, false],
     ['the last one', [{ outcome: 'updated' }, { outcome: 'broken' }], 5, true],
   ])('ends as %s does', async (_, ends, code, goesOn) => {
     const { url, typing } = await playPath('\nv2.0.0 comes next.\n', { ends });
-    const { out, exitCode } = await svc(url, 'instance update --through --yes', typing);
+    const { out, exitCode } = await svc(url, 'instance update --all-steps --yes', typing);
     expect([exitCode, out.includes('2 of 2')]).toEqual([code, goesOn]);
   });
 
   it('follows one update after the other to the last', async () => {
     const { url, asked, typing } = await playPath('not ready', { says: '12 rows are left' });
-    const { out, exitCode } = await svc(url, 'instance update --through --yes', typing);
+    const { out, exitCode } = await svc(url, 'instance update --all-steps --yes', typing);
     expect([exitCode, asked.filter((one) => one.startsWith('POST'))]).toEqual([
       0,
-      ['POST  {"target":"v2.0.0","through":true}'],
+      ['POST  {"target":"v2.0.0","allSteps":true}'],
     ]);
     expect(out.match(/^.*(?:of 2|after the other|not ready|✓).*$/gm)).toEqual([
       offer,
@@ -63,7 +66,7 @@ describe.concurrent('svc instance update --through', () => {
 
   it('asks once, with all versions named, where one of them is a major one', async () => {
     const { url, asked } = await playPath(null);
-    const { out, err, exitCode } = await svc(url, 'instance update --through');
+    const { out, err, exitCode } = await svc(url, 'instance update --all-steps');
     expect([out, exitCode, asked]).toEqual([`${offer}\n`, 2, ['GET']]);
     expect(err).toMatch(/^svc: v2\.0\.0 is a major version; migrations only run forward\. .* add --yes\n/);
   });
@@ -74,7 +77,7 @@ describe.concurrent('svc instance update --through', () => {
       [{}, ''],
     ] as const) {
       const { url, asked } = await play({ speed: 30, ...more });
-      await svc(url, `instance update --through${words} --no-follow`);
+      await svc(url, `instance update --all-steps${words} --no-follow`);
       expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0"}');
     }
   });
@@ -93,37 +96,37 @@ describe.concurrent('svc instance update --through', () => {
         );
       },
     });
-    const said = await svc(url, 'instance update --through --yes', {
+    const said = await svc(url, 'instance update --all-steps --yes', {
       onOutput: (text) => text.includes('not ready') && endPath(url),
     });
     expect(said).toMatchObject({
       exitCode: 3,
       out: expect.stringMatching(
-        /\nv1\.5\.0 was not ready for v2\.0\.0 in time: 12 rows are left\.\nGo on: svc instance update --through\n$/,
+        /\nv1\.5\.0 was not ready for v2\.0\.0 in time: 12 rows are left\.\nGo on: svc instance update --all-steps\n$/,
       ),
     });
   });
 
   it('tells programs each run, and what is between them', async () => {
-    const { url, typing } = await playPath('"says":"a"', { says: 'a' });
-    const { out } = await svc(url, 'instance update --through --yes --json', typing);
+    const { url, typing } = await playPath('"reason":"a"', { says: 'a' });
+    const { out } = await svc(url, 'instance update --all-steps --yes --json', typing);
     const events = parseLines(out);
-    const between = events.flatMap(({ event, data }) => (event === 'between' ? [data.says] : []));
-    expect(between).toEqual(['a']);
+    const reasons = events.flatMap(({ event, data }) => (event === 'pendingStep' ? [data.reason] : []));
+    expect(reasons).toEqual(['a']);
     expect(new Set(events.map(({ data }) => data.to))).toEqual(new Set(['v1.5.0', undefined, 'v2.0.0']));
-    expect(events[0].data.path).toEqual(path);
+    expect(events[0].data.upgradePath).toEqual(path);
     const ended = await playPath(null);
-    const last = await svc(ended.url, 'instance update --through --yes --json', {
-      onOutput: (text) => text.includes('"between"') && endPath(ended.url),
+    const last = await svc(ended.url, 'instance update --all-steps --yes --json', {
+      onOutput: (text) => text.includes('"pendingStep"') && endPath(ended.url),
     });
-    expect(parseLines(last.out).at(-1)).toEqual({ event: 'between', data: null });
+    expect(parseLines(last.out).at(-1)).toEqual({ event: 'pendingStep', data: null });
   });
 });
 
 describe.concurrent('between two updates of a path', () => {
   it('Ctrl-C ends the following, which can be taken up again, and cancel the path', async () => {
     const { url, updates } = await playPath(null, { says: 'rows are left' });
-    const said = await svc(url, 'instance update --through --yes', {
+    const said = await svc(url, 'instance update --all-steps --yes', {
       onOutput: (text, interrupt) => text.includes('not ready') && interrupt(),
     });
     expect(said).toMatchObject({
@@ -153,7 +156,14 @@ describe.concurrent('between two updates of a path', () => {
   });
 
   it('cancel that comes too late for one says that another follows', async () => {
-    const run = { id: 'run1', state: 'verify', to: 'v1.5.0', startedAt: moment(-9), now: moment(0), path };
+    const run = {
+      id: 'run1',
+      state: 'verify',
+      to: 'v1.5.0',
+      startedAt: moment(-9),
+      now: moment(0),
+      upgradePath: path,
+    };
     const { url } = await play({
       open: { steps: [{ state: 'verify', seconds: 600 }], end: { outcome: 'updated' } },
       intercept: ({ method, url }) =>
@@ -172,7 +182,7 @@ describe.concurrent('between two updates of a path', () => {
       says: 'rows are left',
       intercept: () => (isOff ? Response.error() : undefined),
     });
-    const said = await svc(url, 'instance update --through --yes --timeout 3', {
+    const said = await svc(url, 'instance update --all-steps --yes --timeout 3', {
       onOutput: (text) => {
         isOff ||= text.includes('not ready');
       },
@@ -188,11 +198,11 @@ describe.concurrent('a path that is offered', () => {
   it('is told with the status, and by an update that goes only a part of it', async () => {
     const { url, asked } = await play({ speed: 30, status });
     expect((await svc(url, 'instance status')).out).toContain(
-      `\n${offer} (svc instance update --through)\nIt can be updated now`,
+      `\n${offer} (svc instance update --all-steps)\nIt can be updated now`,
     );
     const { out } = await svc(url, 'instance update --no-follow');
     expect(out).toMatch(
-      /^v1\.5\.0 has to come before v2\.0\.0: --through goes on to that\.\nThe update to v1\.5\.0 has/,
+      /^v1\.5\.0 has to come before v2\.0\.0: --all-steps goes on to that\.\nThe update to v1\.5\.0 has/,
     );
     expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0"}');
   });

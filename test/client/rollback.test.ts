@@ -10,10 +10,17 @@ const rollback: RollbackOffer = {
   from: 'v1.5.0',
   to: 'v1.4.2',
   at,
-  seconds: 9,
+  downtimeSeconds: 9,
 };
-const point = { at, version: 'v1.4.2', bytes: 325_000_000, seconds: 12 };
-const last = runOf({ id: 'last', state: 'updated', outcome: 'updated', to: 'v1.5.0', startedAt: at, point });
+const point = { at, version: 'v1.4.2', bytes: 325_000_000, downtimeSeconds: 12 };
+const last = runOf({
+  id: 'last',
+  state: 'updated',
+  outcome: 'updated',
+  to: 'v1.5.0',
+  startedAt: at,
+  restorePoint: point,
+});
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest on stable' } as const;
 const after: Script = {
   speed: 20,
@@ -66,7 +73,7 @@ describe.concurrent('svc instance rollback', () => {
     const events = parseLines(out);
     expect(exitCode).toBe(0);
     expect(events).toMatchObject([
-      { event: 'rollback', data: { to: 'v1.4.2', seconds: 9 } },
+      { event: 'rollback', data: { to: 'v1.4.2', downtimeSeconds: 9 } },
       { event: 'run', data: { kind: 'rollback', to: 'v1.4.2' } },
     ]);
   });
@@ -86,12 +93,12 @@ describe.concurrent('svc instance rollback', () => {
         rollback: {
           code: 'rollback-refused',
           message: 'compose.yaml was changed',
-          refusal: 'not-as-left',
+          refusal: 'modified-since',
           advice: 'Undo the edit.',
         },
       },
       '',
-      'svc cannot be rolled back now (not-as-left): compose.yaml was changed.\n  Next: Undo the edit.\n',
+      'svc cannot be rolled back now (modified-since): compose.yaml was changed.\n  Next: Undo the edit.\n',
     ],
     [
       'jobs are in the way',
@@ -142,7 +149,7 @@ describe.concurrent('a restore point', () => {
       const { url } = await play({
         status: {
           next: { version: 'v2.0.0', major: true },
-          restorePoint: { seconds },
+          restorePoint: { downtimeSeconds: seconds },
         },
       });
       const saved = `Data is saved first. If v2.0.0 fails, svc rolls back to v1.4.2 and restores the data. svc and its data services will be unavailable ${long}.`;

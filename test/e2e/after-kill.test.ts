@@ -99,7 +99,7 @@ test('a container that is killed again and again gives up; one that has ended sa
   expect(again.exitCode, again.all).toBe(4);
   expect(again.all).toContain('this updater was interrupted 4 times in recreate');
   const end =
-    /done failed \(killed-often\): the files are as they were and v1\.0\.0 runs again\. Next: Find out what ends it/;
+    /done failed \(killed-repeatedly\): the files are as they were and v1\.0\.0 runs again\. Next: Find out what ends it/;
   expect(again.all).toMatch(end);
   const third = await startAgain(run);
   expect(third.exitCode, third.all).toBe(0);

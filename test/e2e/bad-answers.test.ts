@@ -78,7 +78,7 @@ describe('an engine that answers 500', () => {
     const words: ExpectedWords = {
       exitCode: 4,
       says: [`does not copy /run/secrets/inline into a container like ${instance.project}-app-1: `],
-      ends: ['failed (engine-away): nothing', 'Update the engine'],
+      ends: ['failed (engine-unavailable): nothing', 'Update the engine'],
       never: [/stopping worker/],
     };
     const facts = [...judgeWords(result, words), ...judgeUntouched(before, await look(instance))];

@@ -335,7 +335,7 @@ describe('5: the new version has started and is not well', () => {
       exitCode: 5,
       says: [/ERROR verify \S+-(?:app|worker)-1 (?:is|has) /, /the last (line|\d+ lines) of /],
       ends: [
-        `broken (not-well): nothing was changed: ${version} runs already and is not well. Next: See docker compose`,
+        `broken (unhealthy): nothing was changed: ${version} runs already and is not well. Next: See docker compose`,
         /docker compose .*up -d --no-deps app worker/,
       ],
     });

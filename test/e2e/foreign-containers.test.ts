@@ -53,7 +53,7 @@ async function plant(instance: Instance, { isPerfect = false }: Stranger = {}): 
 }
 
 const shared = shareInstance({ ...alone, text: { port: null } });
-const refused = /^refused \(foreign-container\): nothing was changed/;
+const refused = /^refused \(unrelated-container\): nothing was changed/;
 /** Neither is its file read, nor is anything advised about it. */
 const never = [/evil\.(?:yaml|env)/, /INFO {2}(?:plan|pull|recreate) /];
 
@@ -106,7 +106,7 @@ test('a server says so before anybody presses, and tells its updater which conta
   const { Id } = await inspect(`${instance.project}-app-1`);
   const name = await plant(instance);
   const { reason } = await waitForStatus(instance, ({ canUpdate }) => !canUpdate);
-  expect(reason?.code).toBe('foreign-container');
+  expect(reason?.code).toBe('unrelated-container');
   expect(reason?.message).toContain(`docker rm -f ${name} removes it.`);
   expect(reason?.message).not.toContain('evil.yaml');
   expect((await instance.startUpdateOverHttp()).status).toBe(409);

@@ -48,7 +48,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
     expectWords(await instance.update(args), {
       exitCode: 3,
       says: [`${data}: `, ` is ${victim} now, and no longer ${data}`],
-      ends: ['refused (not-as-left): nothing was changed'],
+      ends: ['refused (modified-since): nothing was changed'],
     });
   expect(await readdir(victim)).toEqual(['precious']);
   await rm(data);
@@ -58,7 +58,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   const refused = {
     exitCode: 3,
     says: [`${restoreOf(instance)} belongs to user ${owner}, not to root`],
-    ends: ['refused (foreign-state): nothing was changed', `chown -R 0:0 ${restoreOf(instance)}`],
+    ends: ['refused (unexpected-file): nothing was changed', `chown -R 0:0 ${restoreOf(instance)}`],
   };
   for (const args of [['rollback'], ['rollback', '--yes'], ['restore-point', 'rm'], toNext])
     expectWords(await instance.update(args), refused);
@@ -81,7 +81,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   expectWords(await instance.update(toNext), {
     exitCode: 3,
     says: [`the journal would put back ${point.directory}, which is no place of restore points`],
-    ends: ['refused (foreign-state): nothing was changed'],
+    ends: ['refused (unexpected-file): nothing was changed'],
   });
   await expectUnharmed(victim);
 });

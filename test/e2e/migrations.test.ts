@@ -110,7 +110,7 @@ test('one that fails ends the run, and the app is not replaced', async () => {
 
   const behind = await instance.update(['--target', 'v1.1.0', '--service', 'app', '--service', 'worker']);
   expect(behind.exitCode, behind.log).toBe(3);
-  expect(behind.log).toMatch(/refused \(left-behind\).*--service migrate --service seed/);
+  expect(behind.log).toMatch(/refused \(unlisted-services\).*--service migrate --service seed/);
 
   // A clean-up takes what has ended.
   await execa('docker', ['rm', `${project}-seed-1`]);

@@ -59,29 +59,29 @@ test('are listed, held together, and updated', async () => {
   );
   await refused(
     [...toNext, ...three.split(' '), '--service', 'db'],
-    'foreign-service',
+    'unrelated-service',
     [`db runs ${inject('host').parts}/db:1, another publisher's image than that of server, ${image}:v1.0.0`],
     `Run it with ${three}; db stays as it is.`,
   );
   await refused(
     [...toNext, '--service', 'server'],
-    'left-behind',
+    'unlisted-services',
     [
       `worker belongs with server (the same repository, ${image}), and was not named`,
       'machine-learning belongs with server (the same pin, SVC_VERSION in .env line ',
     ],
-    `Run it with ${three}; or, to leave them at the old version, with --leave machine-learning --leave worker besides.`,
+    `Run it with ${three}; or, to leave them at the old version, with --exclude machine-learning --exclude worker besides.`,
   );
   await expectAttempt(
     instance,
-    ['plan', ...toNext, '--service', 'server', '--service', 'worker', '--leave', 'machine-learning'],
+    ['plan', ...toNext, '--service', 'server', '--service', 'worker', '--exclude', 'machine-learning'],
     {
       exitCode: 0,
       says: [
-        `machine-learning is left behind at ${learning}:v1.0.0, as --leave says; it belongs with server: the same pin`,
+        `machine-learning is left behind at ${learning}:v1.0.0, as --exclude says; it belongs with server: the same pin`,
         'see whether v1.1.0 comes with a new compose file',
         'services: [server, worker]',
-        'leave: [machine-learning]',
+        'exclude: [machine-learning]',
       ],
       ends: ['planned: nothing was changed'],
     },

@@ -161,7 +161,7 @@ describe('what is in the directory', () => {
       says: ({ directory }) => [
         `${directory}/.svc-updater is a symbolic link, which the updater does not follow`,
       ],
-      state: /^refused \(foreign-state\): nothing was changed/,
+      state: /^refused \(unexpected-file\): nothing was changed/,
       next: ({ directory }) => `remove it (rm ${directory}/.svc-updater)`,
     },
     {

@@ -34,7 +34,7 @@ test('a good release is rolled back on request, once', async () => {
   expectWords(again, {
     exitCode: 3,
     says: ['a rollback has used the restore point in '],
-    ends: [/^refused \(no-point\): /],
+    ends: [/^refused \(no-restore-point\): /],
   });
 });
 

@@ -57,9 +57,9 @@ test('a rollback is refused if the restore point or the project has changed', as
   };
   const copy = join(point, '1-app', '0', 'note');
   const changes: [ends: RegExp, change: () => Promise<() => Promise<unknown>>][] = [
-    [/^refused \(point-damaged\): /, replacing(record, '"version": "v1.0.0"', '"version": "v1.0.1"')],
+    [/^refused \(restore-point-damaged\): /, replacing(record, '"version": "v1.0.0"', '"version": "v1.0.1"')],
     [
-      /^refused \(not-as-left\): /,
+      /^refused \(modified-since\): /,
       replacing(join(instance.directory, 'compose.yaml'), 'timeout: 3s', 'timeout: 4s'),
     ],
   ];
@@ -72,7 +72,7 @@ test('a rollback is refused if the restore point or the project has changed', as
   expectWords(await instance.update(['restore-point', 'rm']), {
     exitCode: 3,
     says: [`the restore point in ${point} could not be removed: `],
-    ends: [new RegExp(`^refused \\(point-damaged\\): nothing was changed\\..* rm -r ${point}\\.$`)],
+    ends: [new RegExp(`^refused \\(restore-point-damaged\\): nothing was changed\\..* rm -r ${point}\\.$`)],
   });
   expect(await pointsOf(instance)).toEqual([point]);
   await mend();
@@ -80,7 +80,7 @@ test('a rollback is refused if the restore point or the project has changed', as
   const damaged = {
     exitCode: 3,
     says: ['the copy of app:/data in '],
-    ends: [/^refused \(point-damaged\): nothing was changed, v1\.1\.0 runs on/],
+    ends: [/^refused \(restore-point-damaged\): nothing was changed, v1\.1\.0 runs on/],
   };
   expectWords(await instance.update(['rollback', '--yes']), damaged);
 });

@@ -30,23 +30,24 @@ it('starts in its window, then goes by one press through releases that have to c
   expect(next?.version).toBe('v1.1.0');
 
   const set = await instance.setAutomatic({ enabled: true, ...always });
-  expect(set.automatic).toMatchObject({ enabled: true, ...always, age: 72, keptBack: null });
+  expect(set.automatic).toMatchObject({ enabled: true, ...always, minAgeHours: 72, blockedBy: null });
   await waitForStatus(instance, ({ version, run }) => version === 'v1.1.0' && run?.endedAt != null);
   const first = await waitForEnd(instance);
   expect(first).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'automatic' });
 
   await instance.offerPath('v1.1.0', 'v1.5.0', 'v2.0.0');
   const path = ['v1.5.0', 'v2.0.0'];
-  const offered = async () => (await instance.status({ refresh: true })).next?.path;
+  const offered = async () => (await instance.status({ refresh: true })).next?.upgradePath;
   await expect.poll(offered, { interval: 1_000 }).toEqual(path);
   await instance.afterStep({ 'v1.5.0': notYet });
-  const answer = await instance.startUpdateOverHttp(undefined, { through: true });
+  const answer = await instance.startUpdateOverHttp(undefined, { allSteps: true });
   const pressed = (await answer.json()) as Run;
-  expect(pressed).toMatchObject({ from: 'v1.1.0', to: 'v1.5.0', path, by: 'admin' });
+  expect(pressed).toMatchObject({ from: 'v1.1.0', to: 'v1.5.0', upgradePath: path, by: 'admin' });
 
   // The server of the step waits until the platform is ready. So does the one in its place after it was killed.
-  const waits = ({ version, between }: Status) => version === 'v1.5.0' && between?.says === notYet;
-  const { between, run } = await waitForStatus(instance, waits);
+  const waits = ({ version, pendingStep: between }: Status) =>
+    version === 'v1.5.0' && between?.reason === notYet;
+  const { pendingStep: between, run } = await waitForStatus(instance, waits);
   expect([run, between]).toMatchObject([{ id: pressed.id, outcome: 'updated' }, { to: 'v2.0.0' }]);
   await expect.poll(async () => (await instance.holds()).at(-1)?.action).toBe('resume');
   const app = `${instance.project}-app-1`;
@@ -57,7 +58,7 @@ it('starts in its window, then goes by one press through releases that have to c
   await instance.afterStep({});
   const isOver = ({ version, run: last }: Status) => version === 'v2.0.0' && last?.endedAt != null;
   await waitForStatus(instance, isOver);
-  expect((await waitForEnd(instance)).path).toEqual(path);
+  expect((await waitForEnd(instance)).upgradePath).toEqual(path);
   expect((await inspect(updaterOf(instance))).Id).not.toBe(updater.Id);
 
   const history = await instance.history();

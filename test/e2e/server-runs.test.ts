@@ -127,7 +127,7 @@ it('waits for what runs, keeps back what is queued, and is cancelled while the u
     { progress: 'queued', runs: 0 },
   ]);
 
-  expect(await cancel()).toMatchObject({ status: 202, id, cancelAskedBy: 'admin' });
+  expect(await cancel()).toMatchObject({ status: 202, id, cancelRequestedBy: 'admin' });
   const ended = await waitForEnd(instance);
   expect(ended).toMatchObject({ id, state: 'cancelled', phase: 'pull', code: null, jobs: [] });
   expect(await cancel()).toMatchObject({ status: 409, reason: { code: 'not-running' } });
@@ -218,9 +218,9 @@ it('is followed without an engine, by a server after one that was killed, and on
   const { die } = await changes.stop();
   // The engine tells of a signal, or a start, only afterwards: by then a server may have noted its own moment long ago.
   const toldToStop = Date.parse(updated.steps.at(-2)?.startedAt ?? '') / 1_000;
-  const times = JSON.stringify({ toldToStop, die, refusedAt, answeredAt, away: updated.away });
-  expect(updated.away, times).toBeGreaterThan(refusedAt - die - 0.1);
-  expect(updated.away, times).toBeLessThan(answeredAt - toldToStop + 0.1);
+  const times = JSON.stringify({ toldToStop, die, refusedAt, answeredAt, away: updated.downtimeSeconds });
+  expect(updated.downtimeSeconds, times).toBeGreaterThan(refusedAt - die - 0.1);
+  expect(updated.downtimeSeconds, times).toBeLessThan(answeredAt - toldToStop + 0.1);
   await expect.poll(() => toldOf(id), { timeout: 30_000 }).toEqual(['crashed', 'updated']);
   const since = (await instance.holds()).slice(calls).map(({ action }) => action);
   expect(since.indexOf('resume')).toBe(since.length - 1);

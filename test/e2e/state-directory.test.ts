@@ -46,7 +46,7 @@ test('a forged journal restores no file but those of the project, and none with 
   expectWords(result, {
     exitCode: 3,
     says: [`the journal would put back ${tool}, which is no file of the project`],
-    ends: ['refused (foreign-state): nothing was changed, v1.0.0 runs on. Next: '],
+    ends: ['refused (unexpected-file): nothing was changed, v1.0.0 runs on. Next: '],
   });
 
   // One of the project comes back with the rights that the file has now.
@@ -98,7 +98,7 @@ test('a forged journal makes no container that may do more than the files let it
     says: [
       `${app} is not made again: the journal would give it privileged: true and / of the host at /host, which neither the files nor the engine do`,
     ],
-    ends: ['broken (not-brought-back): '],
+    ends: ['broken (containers-not-restored): '],
   });
   const { stdout } = await execa('docker', ['ps', '-aq', '--filter', `name=${app}`]);
   const found = stdout === '' ? '[]' : (await execa('docker', ['inspect', ...stdout.split('\n')])).stdout;

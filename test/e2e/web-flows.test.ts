@@ -81,7 +81,7 @@ describe.concurrent('a rollback', () => {
 
 describe.concurrent('an update', () => {
   it('goes from the button to the page of the new version', async ({ expect }) => {
-    const buildServers = [{ name: 'build-2', version: 'v1.4.0', behind: true, command: 'svc update' }];
+    const buildServers = [{ name: 'build-2', version: 'v1.4.0', outdated: true, command: 'svc update' }];
     // A page may be slow to look: what it is to see lasts until it has seen it.
     const held = new Set(['pull', 'recreate']);
     const typical = typicalRun();
@@ -212,8 +212,8 @@ describe.concurrent('a path', () => {
 
   it('is gone to its end by one press, through a reload in between', async ({ expect }) => {
     let waits = true;
-    const betweens = [{ seconds: 0.5, says: 'old builds are moved', lasts: () => waits }];
-    const script = { ...twoUpdates, runs: [quickly], betweens };
+    const pendingSteps = [{ seconds: 0.5, says: 'old builds are moved', lasts: () => waits }];
+    const script = { ...twoUpdates, runs: [quickly], pendingSteps };
     await visit(browser, script, {}, async ({ page, server, complaints }) => {
       await notice(page).getByRole('button', { name: 'Update to v2.0.0' }).press('Enter');
       await dialog(page).getByRole('button', { name: 'Update to v2.0.0' }).press('Enter');

@@ -149,7 +149,7 @@ describe('replaceFiles', () => {
       write: (...given) => (renames >= 2 ? failing('ENOSPC') : disk.write(...given)),
     };
     await expect(replaceFiles(both(), { run, backup: at('backup'), fs })).rejects.toMatchObject({
-      code: 'files-not-back',
+      code: 'files-not-restored',
       message: 'the files could not be put back: ENOSPC: on purpose',
       detail: ['EIO: on purpose'],
     });
@@ -197,7 +197,7 @@ describe('restoreFiles', () => {
     };
     await chmod(at('backup/.env'), 0o4755);
     await expect(restoreFiles(records, { fs })).rejects.toMatchObject({
-      code: 'files-not-back',
+      code: 'files-not-restored',
       message: 'the files could not be put back: ENOSPC: on purpose',
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
@@ -207,12 +207,12 @@ describe('restoreFiles', () => {
     const records = await replaceBoth();
     await writeFile(at('backup/.env'), 'A=1');
     await expect(restoreFiles(records)).rejects.toMatchObject({
-      code: 'files-not-back',
+      code: 'files-not-restored',
       message: `the files could not be put back: the backup of ${at('.env')} is gone or damaged`,
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
     await expect(restoreFiles(records, { texts: new Map([[at('.env'), 'A=0']]) })).rejects.toMatchObject({
-      code: 'files-not-back',
+      code: 'files-not-restored',
     });
     expect(await restoreFiles(records, { texts: new Map([[at('.env'), 'A=1\r\n']]) })).toEqual([]);
     expect(await text('.env')).toBe('A=1\r\n');
@@ -247,7 +247,7 @@ describe('restoreFiles', () => {
       if (path === root) throw Object.assign(new Error('EIO: on purpose'), { code: 'EIO', syscall: 'fsync' });
     };
     await expect(restoreFiles(records, { fs: { ...disk, sync } })).rejects.toMatchObject({
-      code: 'files-not-back',
+      code: 'files-not-restored',
     });
   });
 

@@ -74,7 +74,13 @@ const point: Point = {
     at: '2026-11-21T10:42:15.000Z',
   },
   ...{ version: 'v1.4.2', next: 'v1.5.0', services: ['db'], inMemory: ['cache'], mounts: [mount] },
-  ...{ hashes: ['0'.repeat(64)], excluded: ['files:/data'], bytes: 3_000_000, seconds: 4.2, back: journal },
+  ...{
+    hashes: ['0'.repeat(64)],
+    excluded: ['files:/data'],
+    bytes: 3_000_000,
+    downtimeSeconds: 4.2,
+    back: journal,
+  },
 };
 const textOf = (...samples: object[]) =>
   fc
@@ -169,7 +175,7 @@ export const points: Target<string> = {
     const place = placeOf(join(home, '.svc-updater', 'restore', run), { directory: home });
     await writeFile(join(place.directory, 'point.json'), text, { mode: 0o600 });
     const read = await readPoint(place).catch((error) => {
-      if (error instanceof UpdateError && error.code === 'point-damaged') return null;
+      if (error instanceof UpdateError && error.code === 'restore-point-damaged') return null;
       throw error;
     });
     if (read === null) return;

@@ -143,7 +143,7 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   floating: async (row) => {
     const attempt = await begin(row, 'moved', { ...alone, ...settled });
     // Podman asks no registry.
-    if (row.podman === null) await fetchAhead(attempt);
+    if (row.podman === null) await fetchImages(attempt);
     const { subject, to } = await updateWell(attempt);
     const before = await look(subject.instance);
     survive(judgeOutcome(await subject.update(to), ['unchanged']));
@@ -187,7 +187,7 @@ async function begin(
 }
 
 /** The owner's next `up -d` sees nothing of it. */
-async function fetchAhead({ subject: { instance }, before, to }: Attempt): Promise<void> {
+async function fetchImages({ subject: { instance }, before, to }: Attempt): Promise<void> {
   survive(judgeOutcome(await instance.startUpdate(['fetch', ...to.args]).done, ['fetched']));
   await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
   survive(judgeUntouched(before, await look(instance)));

@@ -27,7 +27,7 @@ describe('the end of a run as a line', () => {
       {
         outcome: 'refused',
         code: 'upgrade-step',
-        step: 'v1.5.0',
+        requiredRelease: 'v1.5.0',
         state: 'nothing was changed, v1.4.2 runs on; v1.5.0 has to come first',
         advice: 'Run it.',
       },

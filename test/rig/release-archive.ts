@@ -73,7 +73,7 @@ export async function releaseArchive(
 }
 
 /** The options by which the updater goes by such a file, which has no network to ask anybody else. */
-export const fromFile = ['--from', '/release/carried.tar', '--trust', '/release/publisher.pem'];
+export const fromFile = ['--archive', '/release/carried.tar', '--trust', '/release/publisher.pem'];
 
 /** A file, and the key of who is trusted, as somebody has carried them to the machine of an instance. */
 export async function carried({ directory }: { directory: string }, bytes: Buffer): Promise<UpdaterOptions> {

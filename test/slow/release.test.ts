@@ -60,7 +60,7 @@ test('a release that scripts/release makes updates the platform, online and from
   // No registry has this one.
   const carried = await make('v2.0.0');
   const archive = `svc-v2.0.0-${machinePlatform.replace('/', '-')}.tar`;
-  const from = ['update', '--from', `/release/assets/${archive}`, '--trust', '/release/publisher.pem'];
+  const from = ['update', '--archive', `/release/assets/${archive}`, '--trust', '/release/publisher.pem'];
   const options = { volumes: [`${carried}:/release:ro`], docker: ['--network', 'none'] };
   const { exitCode, log } = await platform.update(from, options);
   expect([exitCode, log]).toEqual([0, expect.stringContaining('v2.0.0')]);

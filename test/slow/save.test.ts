@@ -98,7 +98,7 @@ describe('a data service that is not started again by the engine', () => {
     expectWords(broken, {
       exitCode: 5,
       says: [`${instance.project}-db-1`],
-      ends: [/^broken \(not-brought-back\): /],
+      ends: [/^broken \(containers-not-restored\): /],
     });
     await writeFile(join(volume, 'mood'), '');
     const next = await instance.update([...good, '--wait-timeout', '30']);

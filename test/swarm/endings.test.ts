@@ -74,7 +74,7 @@ describe.concurrent('a release of which nothing can be started', () => {
 
   test('leaves a global service as it was', () =>
     onStack({ services: { app: { replicas: 'global' } } }, async ({ stack, before, update }) => {
-      const { last, log } = await update('1.4.3', { args: ['--stop-app'] });
+      const { last, log } = await update('1.4.3', { args: ['--stop-first'] });
       expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 runs again/);
       expect((await snapshot(stack)).specs).toEqual(before.specs);
     }));

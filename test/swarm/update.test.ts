@@ -39,7 +39,7 @@ describe.concurrent('an update of a stack', () => {
 
   test('stops the app wholly where that is asked for', () =>
     onStack({ services: { app: { replicas: 2, more: stopsLate } } }, async ({ updated, update, stack }) => {
-      const started = updated('1.5.0', { args: ['--stop-app'] });
+      const started = updated('1.5.0', { args: ['--stop-first'] });
       await started;
       const log = (await stack.boots()).map((line) => line.split(' ').slice(1, 3).join(' '));
       expect(log.filter((line) => line.startsWith('app')).toSorted()).toEqual([

@@ -5,7 +5,7 @@ import { automaticOf, statusOf } from './state.ts';
 
 // A Friday. The texts are by the reader's clock, which is that of the tests.
 const now = Date.parse('2026-11-20T10:00:00.000Z');
-const kept = (keptBack: object) => automaticOf({ nextAt: null, keptBack: keptBack as never });
+const kept = (blockedBy: object) => automaticOf({ nextAt: null, blockedBy: blockedBy as never });
 const paused = { code: 'paused', message: 'the update to v1.5.0 ended badly' };
 
 describe('what starts by itself', () => {
@@ -52,7 +52,7 @@ describe('the settings', () => {
   });
 
   it('have days where the server counts hours, and send what was changed alone', () => {
-    const { nextAt: _, keptBack: __, ...set } = automaticOf();
+    const { nextAt: _, blockedBy: __, minAgeHours: ___, ...set } = automaticOf();
     expect(settingsOf(statusOf({ automatic: automaticOf() }))).toEqual({
       channel: 'stable',
       ...set,
@@ -60,7 +60,7 @@ describe('the settings', () => {
     });
     expect(settingsOf(statusOf())).toEqual({ channel: 'stable' });
     expect(choiceOf({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
-    expect(choiceOf({ age: '1.5' })).toEqual({ age: 36 });
-    expect(choiceOf({ age: '' })).toEqual({ age: 0 });
+    expect(choiceOf({ age: '1.5' })).toEqual({ minAgeHours: 36 });
+    expect(choiceOf({ age: '' })).toEqual({ minAgeHours: 0 });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type DialogView, dialogView } from '../../src/web/model/dialog-view.ts';
 import type { Action } from '../../src/web/model/page-state.ts';
 import { endStates, reasonCodes, runStates } from '../../src/wire/codes.ts';
-import type { JobInTheWay, Reason, Run } from '../../src/wire/status.ts';
+import type { BlockingJob, Reason, Run } from '../../src/wire/status.ts';
 import {
   begin,
   endedRun,
@@ -23,7 +23,7 @@ const viewAfter = (told: Action[], now = told.length * 1000, closed: string[] = 
 
 const jobs = [
   { kind: 'backup', state: 'running', title: null, since: begin, stuck: false },
-] satisfies JobInTheWay[];
+] satisfies BlockingJob[];
 const jobReason: Reason = { code: 'backup-running', message: 'a backup', jobs };
 const place = { code: 'no-engine', message: 'no engine' } as const;
 const open = run(runOf());
@@ -34,7 +34,7 @@ const offer = {
   from: 'v1.5.0',
   to: 'v1.4.2',
   at: begin,
-  seconds: 9,
+  downtimeSeconds: 9,
 };
 const asking: Action = { kind: 'rollback', rollback: { kind: 'asking', to: 'v1.4.2', since: 2000 } };
 const offered: Action = { kind: 'rollback', rollback: { kind: 'offer', offer } };
@@ -78,36 +78,42 @@ describe('what a dialog shows first', () => {
     ['updating', [status(), offered, open]],
     ['available', [status(), offered, { kind: 'closed' }]],
     // A path.
-    ['between', [halfway()]],
+    ['pendingStep', [halfway()]],
     // The stream tells the end before the server is asked what comes next, and a server of before may answer then.
-    ['between', [status(onTheWay), run(runOf({ path })), run(endedRun('updated', { path }))]],
     [
-      'between',
+      'pendingStep',
+      [status(onTheWay), run(runOf({ upgradePath: path })), run(endedRun('updated', { upgradePath: path }))],
+    ],
+    [
+      'pendingStep',
       [
-        status({ ...onTheWay, run: runOf({ path }) }),
-        run(endedRun('updated', { path })),
-        status({ ...onTheWay, run: runOf({ path }) }),
+        status({ ...onTheWay, run: runOf({ upgradePath: path }) }),
+        run(endedRun('updated', { upgradePath: path })),
+        status({ ...onTheWay, run: runOf({ upgradePath: path }) }),
       ],
     ],
-    ['failed', [status(onTheWay), run(runOf({ path })), run(endedRun('failed', { path }))]],
-    ['updating', [halfway(), status({ run: runOf({ id: 'run2', to: 'v2.0.0', path }) })]],
+    [
+      'failed',
+      [status(onTheWay), run(runOf({ upgradePath: path })), run(endedRun('failed', { upgradePath: path }))],
+    ],
+    ['updating', [halfway(), status({ run: runOf({ id: 'run2', to: 'v2.0.0', upgradePath: path }) })]],
     [
       'updated',
       [
         halfway(),
-        run(runOf({ id: 'run2', to: 'v2.0.0', path })),
-        run(endedRun('updated', { id: 'run2', to: 'v2.0.0', path })),
+        run(runOf({ id: 'run2', to: 'v2.0.0', upgradePath: path })),
+        run(endedRun('updated', { id: 'run2', to: 'v2.0.0', upgradePath: path })),
       ],
     ],
     // One that was ended there has reached what runs.
-    ['available', [halfway({ between: null, run: endedRun('updated') })]],
+    ['available', [halfway({ pendingStep: null, run: endedRun('updated') })]],
     [
       'updated',
       [
         status(onTheWay),
-        run(runOf({ path })),
+        run(runOf({ upgradePath: path })),
         halfway(),
-        halfway({ between: null, run: endedRun('updated') }),
+        halfway({ pendingStep: null, run: endedRun('updated') }),
       ],
     ],
     // Ends of what nobody has asked for, and that has changed nothing.
@@ -152,8 +158,10 @@ describe('what a dialog shows first', () => {
     expect(viewAfter([status(), rollback('waiting')]).kind).toBe('waiting');
     // A rollback cannot be cancelled once it was launched.
     expect(viewAfter([status(), rollback('inspect')]).kind).toBe('late');
-    expect(viewAfter([status(), run(runOf({ cancelAskedBy: 'ben' }))]).kind).toBe('cancelling');
-    expect(viewAfter([status(), run(runOf({ state: 'verify', cancelAskedBy: 'ben' }))]).kind).toBe('late');
+    expect(viewAfter([status(), run(runOf({ cancelRequestedBy: 'ben' }))]).kind).toBe('cancelling');
+    expect(viewAfter([status(), run(runOf({ state: 'verify', cancelRequestedBy: 'ben' }))]).kind).toBe(
+      'late',
+    );
     const ends = [...endStates, 'tea' as never].map(
       (end) => viewAfter([status(), open, run(endedRun(end))]).kind,
     );
@@ -209,7 +217,13 @@ describe('what a dialog shows first', () => {
       viewAfter([
         status({
           latest,
-          next: { version: 'v2.8.0', major: true, ready: null, seconds: null, path: ['v2.8.0'] },
+          next: {
+            version: 'v2.8.0',
+            major: true,
+            downloaded: null,
+            estimatedSeconds: null,
+            upgradePath: ['v2.8.0'],
+          },
         }),
       ]),
     ).toMatchObject({
@@ -225,30 +239,32 @@ describe('what a dialog shows first', () => {
     // As far as the feed tells.
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
     expect(viewAfter([status({ ...onTheWay, latest })])).toMatchObject({ before: 'v3.0.0', path: [] });
-    const order = { target: 'v2.0.0', through: true };
+    const order = { target: 'v2.0.0', allSteps: true };
     expect(viewAfter([status({ ...onTheWay, reason: jobReason })])).toMatchObject({ kind: 'jobs', order });
-    const stopped = status({ ...onTheWay, run: endedRun('failed', { path }) });
+    const stopped = status({ ...onTheWay, run: endedRun('failed', { upgradePath: path }) });
     expect(viewAfter([stopped])).toMatchObject({ again: order });
   });
 
   it('knows how far a path has come', () => {
-    expect(viewAfter([status(), run(runOf({ to: 'v2.0.0', path }))])).toMatchObject({
+    expect(viewAfter([status(), run(runOf({ to: 'v2.0.0', upgradePath: path }))])).toMatchObject({
       place: { versions: path, at: 1 },
     });
     expect(viewAfter([status(), open])).toMatchObject({ place: null });
     expect(viewAfter([halfway()], 61_000)).toMatchObject({
       version: 'v1.5.0',
-      between: { to: 'v2.0.0', says: 'not yet' },
+      pendingStep: { to: 'v2.0.0', reason: 'not yet' },
       waited: 60_000,
       place: { versions: path, at: 0 },
     });
     // What was the last run before is no part of it.
     const older = status({
       ...onTheWay,
-      run: endedRun('updated', { id: 'run0', to: 'v1.4.2', path: ['v1.4.2', 'v1.4.3'] }),
+      run: endedRun('updated', { id: 'run0', to: 'v1.4.2', upgradePath: ['v1.4.2', 'v1.4.3'] }),
     });
-    expect(viewAfter([older, run(runOf({ path })), run(endedRun('updated', { path }))])).toMatchObject({
-      between: { to: 'v2.0.0', says: null },
+    expect(
+      viewAfter([older, run(runOf({ upgradePath: path })), run(endedRun('updated', { upgradePath: path }))]),
+    ).toMatchObject({
+      pendingStep: { to: 'v2.0.0', reason: null },
       place: { versions: path, at: 0 },
     });
   });

@@ -5,7 +5,7 @@ import type { Action } from '../../src/web/model/page-state.ts';
 import type { DialogContext, LocalState } from '../../src/web/views/components.ts';
 import { contentOf } from '../../src/web/views/content.ts';
 import { pastNode } from '../../src/web/views/past.ts';
-import type { JobInTheWay, Run } from '../../src/wire/status.ts';
+import type { BlockingJob, Run } from '../../src/wire/status.ts';
 import {
   begin,
   endedRun,
@@ -32,25 +32,25 @@ const begun = Date.parse(begin);
 const minute = 60_000;
 const ago = (milliseconds: number): string => new Date(begun - milliseconds).toISOString();
 const days = (count: number): number => count * 1440 * minute;
-const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', away: 2 })] };
+const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', downtimeSeconds: 2 })] };
 const offer = 'Update now | Skip this version';
 const afterBadEnd = 'Try again | Copy report | Close';
 const savedFirst = (to: string) =>
   `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
 const allUnavailable = 'svc and its data services will be unavailable for about 12 s (as last time).';
 
-const jobs: JobInTheWay[] = [
+const jobs: BlockingJob[] = [
   { kind: 'deployment', state: 'running', title: 'web to production', since: ago(125_000), stuck: false },
   { kind: 'deployment', state: 'queued', title: 'web to staging', since: ago(minute), stuck: false },
 ];
-const stuck: JobInTheWay = {
+const stuck: BlockingJob = {
   kind: 'backup',
   state: 'running',
   title: 'nightly',
   since: ago(41 * minute),
   stuck: true,
 };
-const inTheWay = (...jobs: JobInTheWay[]) =>
+const inTheWay = (...jobs: BlockingJob[]) =>
   status({ reason: { code: 'deployment-running', message: 'jobs', jobs } });
 const pressed: Action = { kind: 'pressed', to: 'v1.5.0' };
 
@@ -71,7 +71,7 @@ const savedAt = ago(days(3));
 const rollback = (state: object): Action => ({ kind: 'rollback', rollback: state as never });
 const offered = rollback({
   kind: 'offer',
-  offer: { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, seconds: 9 },
+  offer: { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, downtimeSeconds: 9 },
 });
 const offerHeading = /^v1\.4\.1 , with the data saved at \d+ \w+, \d\d:\d\d:\d\d$/;
 const replaced =
@@ -100,7 +100,7 @@ it.each<
   ],
   [
     'that data is saved first',
-    [status({ restorePoint: { seconds: 12 } })],
+    [status({ restorePoint: { downtimeSeconds: 12 } })],
     ['v1.5.0 is available', savedFirst('v1.5.0'), allUnavailable],
     offer,
   ],
@@ -181,7 +181,7 @@ it.each<
   ],
   [
     'that data is copied',
-    [status({ restorePoint: { seconds: 12 } }), on('save')],
+    [status({ restorePoint: { downtimeSeconds: 12 } }), on('save')],
     ['v1.4.2 → v1.5.0', 'Saving data', `Copying data; svc is still available. ${allUnavailable}`],
     'Cancel',
   ],
@@ -205,7 +205,7 @@ it.each<
   ],
   [
     'an absence',
-    [status(onTheWay), on('recreate', { path }), nothing],
+    [status(onTheWay), on('recreate', { upgradePath: path }), nothing],
     [
       'svc is restarting…',
       'Waiting for svc. This page continues automatically. Nothing is lost',
@@ -267,7 +267,7 @@ it.each<
           reason: {
             code: 'rollback-refused',
             message: 'compose.yaml was edited after the update',
-            refusal: 'not-as-left',
+            refusal: 'modified-since',
             advice: 'Undo the edit, then run the rollback again.',
           },
         },
@@ -275,7 +275,7 @@ it.each<
     ],
     [
       'svc cannot be rolled back to v1.4.1 now',
-      'compose.yaml was edited after the update. not-as-left',
+      'compose.yaml was edited after the update. modified-since',
       'Next: Undo the edit',
     ],
     'Check again | Close',
@@ -285,8 +285,8 @@ it.each<
     [
       status({
         buildServers: [
-          { name: 'build-1', version: 'v1.5.0', behind: false, command: 'svc update' },
-          { name: 'build-2', version: 'v1.4.0', behind: true, command: 'svc update' },
+          { name: 'build-1', version: 'v1.5.0', outdated: false, command: 'svc update' },
+          { name: 'build-2', version: 'v1.4.0', outdated: true, command: 'svc update' },
         ],
       }),
       on('verify'),
@@ -365,8 +365,11 @@ it('a dialog is titled by what is on', () => {
 });
 
 it('a dialog has no button for a start or a rollback while one is not answered yet', () => {
-  const point = { at: savedAt, version: 'v1.4.1', bytes: 1, seconds: 9 };
-  const history: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', point })] };
+  const point = { at: savedAt, version: 'v1.4.1', bytes: 1, downtimeSeconds: 9 };
+  const history: Action = {
+    kind: 'history',
+    runs: [endedRun('updated', { id: 'past', restorePoint: point })],
+  };
   const buttonsAfter = (...told: Action[]) => {
     const state = stateAfter(status(), history, ...told);
     const { body, actions = [] } = contentOf(dialogView(state, 0, new Set()), contextOf({}));

@@ -58,7 +58,7 @@ describe('a notice', () => {
     ],
     [
       'how far a path has come',
-      [status(), run(runOf({ path }))],
+      [status(), run(runOf({ upgradePath: path }))],
       admin,
       { pill: { kind: 'updating', place, percent: 42 } },
     ],

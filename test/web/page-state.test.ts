@@ -80,15 +80,25 @@ describe('the page is loaded anew', () => {
       'also for the step of a path that nobody has seen',
       [
         halfway(),
-        status({ version: 'v2.0.0', run: { ...after, id: 'run2', to: 'v2.0.0', path } }),
-        status({ version: 'v2.0.0', run: { ...after, id: 'run2', to: 'v2.0.0', path } }),
+        status({ version: 'v2.0.0', run: { ...after, id: 'run2', to: 'v2.0.0', upgradePath: path } }),
+        status({ version: 'v2.0.0', run: { ...after, id: 'run2', to: 'v2.0.0', upgradePath: path } }),
       ],
       'run2',
     ],
-    ['not between two updates of a path', [status(), run(runOf({ path })), halfway(), halfway()], null],
+    [
+      'not between two updates of a path',
+      [status(), run(runOf({ upgradePath: path })), halfway(), halfway()],
+      null,
+    ],
     [
       'where a path was ended there',
-      [status(), run(runOf({ path })), halfway(), halfway({ between: null, run: after }), new_],
+      [
+        status(),
+        run(runOf({ upgradePath: path })),
+        halfway(),
+        halfway({ pendingStep: null, run: after }),
+        new_,
+      ],
       'run1',
     ],
   ] as const)('%s', (_, told, id) => {

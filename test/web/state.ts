@@ -26,11 +26,17 @@ export const statusOf = (change: Partial<Status> = {}): Status => ({
   version: 'v1.4.2',
   channel: 'stable',
   latest: { version: 'v1.5.0', url: null, notes: null, publishedAt: null },
-  next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: ['v1.5.0'] },
-  ahead: null,
+  next: {
+    version: 'v1.5.0',
+    major: false,
+    downloaded: null,
+    estimatedSeconds: null,
+    upgradePath: ['v1.5.0'],
+  },
+  prefetch: null,
   skipped: null,
   automatic: null,
-  between: null,
+  pendingStep: null,
   upToDate: null,
   updateAvailable: true,
   canUpdate: true,
@@ -52,25 +58,37 @@ export const automaticOf = (change: Partial<Automatic> = {}): Automatic => ({
   to: '05:00',
   timeZone: 'UTC',
   days: [],
-  age: 72,
-  majors: false,
+  minAgeHours: 72,
+  includeMajors: false,
   nextAt: '2026-11-21T02:00:00.000Z',
-  keptBack: null,
+  blockedBy: null,
   ...change,
 });
 
 /** What is offered where v1.5.0 has to come before v2.0.0. */
 export const onTheWay: Partial<Status> = {
   latest: { version: 'v2.0.0', url: null, notes: null, publishedAt: null },
-  next: { version: 'v1.5.0', major: false, ready: null, seconds: null, path: ['v1.5.0', 'v2.0.0'] },
+  next: {
+    version: 'v1.5.0',
+    major: false,
+    downloaded: null,
+    estimatedSeconds: null,
+    upgradePath: ['v1.5.0', 'v2.0.0'],
+  },
 };
 export const path = ['v1.5.0', 'v2.0.0'];
 /** What is after its first update: v1.5.0 runs, v2.0.0 is to come. */
 export const halfway = (change: Partial<Status> = {}): Action => {
-  const next = { version: 'v2.0.0', major: true, ready: null, seconds: null, path: ['v2.0.0'] };
-  const between = { to: 'v2.0.0', says: 'not yet', since: begin, until: '2026-11-20T11:00:00.000Z' };
-  const run = endedRun('updated', { path });
-  return status({ ...onTheWay, version: 'v1.5.0', next, between, run, ...change });
+  const next = {
+    version: 'v2.0.0',
+    major: true,
+    downloaded: null,
+    estimatedSeconds: null,
+    upgradePath: ['v2.0.0'],
+  };
+  const pendingStep = { to: 'v2.0.0', reason: 'not yet', since: begin, until: '2026-11-20T11:00:00.000Z' };
+  const run = endedRun('updated', { upgradePath: path });
+  return status({ ...onTheWay, version: 'v1.5.0', next, pendingStep, run, ...change });
 };
 
 export const status = (change: Partial<Status> = {}): Action => ({

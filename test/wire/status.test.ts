@@ -10,28 +10,34 @@ const reason = {
   message: 'A backup runs.',
   since: at,
   jobs: [job],
-  refusal: 'not-as-left',
+  refusal: 'modified-since',
   advice: 'See to it.',
 };
 const release = { version: 'v1.5.0', url: 'https://x.test', notes: 'New.', publishedAt: at };
-const next = { version: 'v1.5.0', major: true, ready: true, seconds: 12, path: ['v1.5.0', 'v2.0.0'] };
-const keptBack = { code: 'paused', message: 'The update to v1.4.1 ended badly.', since: at };
+const next = {
+  version: 'v1.5.0',
+  major: true,
+  downloaded: true,
+  estimatedSeconds: 12,
+  upgradePath: ['v1.5.0', 'v2.0.0'],
+};
+const blockedBy = { code: 'paused', message: 'The update to v1.4.1 ended badly.', since: at };
 const automatic = {
   ...{ enabled: true, from: '02:00', to: '05:00', timeZone: 'Europe/Berlin', days: ['sat'] },
-  ...{ age: 72, majors: true, nextAt: at, keptBack },
+  ...{ minAgeHours: 72, includeMajors: true, nextAt: at, blockedBy },
 };
-const between = { to: 'v2.0.0', says: 'The index is being built.', since: at, until: at };
+const pendingStep = { to: 'v2.0.0', reason: 'The index is being built.', since: at, until: at };
 const skipped = { version: 'v1.5.0', since: at };
-const ahead = { state: 'fetching', percent: 42 };
+const prefetch = { state: 'downloading', percent: 42 };
 const upToDate = { code: 'newest', message: 'v1.5.0 is the newest release.' };
 const feedError = { message: 'no answer', nextCheckAt: at };
 const step = { state: 'pull', startedAt: at, endedAt: at, message: 'pulling' };
-const buildServer = { name: 'b1', version: 'v1.4.2', behind: true, command: 'svc-builder update' };
-const point = { at, version: 'v1.4.2', bytes: 325_000_000, seconds: 12.5 };
+const buildServer = { name: 'b1', version: 'v1.4.2', outdated: true, command: 'svc-builder update' };
+const point = { at, version: 'v1.4.2', bytes: 325_000_000, downtimeSeconds: 12.5 };
 const rolledBack = { version: 'v1.4.2', at };
 const back = {
   ...{ from: 'v1.5.0', to: 'v1.4.2', at, since: at },
-  seconds: 40,
+  downtimeSeconds: 40,
 };
 const run = {
   id: 'run1',
@@ -48,17 +54,17 @@ const run = {
   cause: 'no route',
   code: 'pull-unreachable',
   advice: 'See to it.',
-  step: 'v1.4.9',
+  requiredRelease: 'v1.4.9',
   warnings: ['the disk is nearly full'],
   steps: [step],
   jobs: [job],
   until: at,
-  cancelAskedBy: 'anna',
-  away: 1.5,
+  cancelRequestedBy: 'anna',
+  downtimeSeconds: 1.5,
   log: 'docker logs svc-updater',
   by: 'ben',
-  path: ['v1.5.0', 'v2.0.0'],
-  point,
+  upgradePath: ['v1.5.0', 'v2.0.0'],
+  restorePoint: point,
   rolledBack,
 };
 const status = {
@@ -66,10 +72,10 @@ const status = {
   channel: 'canary',
   latest: release,
   next,
-  ahead,
+  prefetch,
   skipped,
   automatic,
-  between,
+  pendingStep,
   upToDate,
   updateAvailable: true,
   canUpdate: true,
@@ -77,7 +83,7 @@ const status = {
   checkedAt: at,
   feedError,
   preparation: 'a backup is made',
-  restorePoint: { seconds: 12.5 },
+  restorePoint: { downtimeSeconds: 12.5 },
   buildServers: [buildServer],
   manual: ['docker compose pull'],
   run,
@@ -92,11 +98,11 @@ const table: Record<string, [whole: object, needed: string]> = {
   CancelReason: [{ code: 'too-late', message: 'Too late.' }, 'code'],
   Release: [release, 'version'],
   Next: [next, 'version'],
-  KeptBack: [keptBack, 'code'],
-  Automatic: [automatic, 'age'],
-  Between: [between, 'to'],
+  BlockedBy: [blockedBy, 'code'],
+  Automatic: [automatic, 'minAgeHours'],
+  PendingStep: [pendingStep, 'to'],
   Skipped: [skipped, 'version'],
-  Ahead: [ahead, ''],
+  Prefetch: [prefetch, ''],
   UpToDate: [upToDate, 'code'],
   FeedError: [feedError, 'message'],
   Step: [step, 'state startedAt'],
@@ -104,7 +110,7 @@ const table: Record<string, [whole: object, needed: string]> = {
   RestorePoint: [point, 'at version'],
   RolledBack: [rolledBack, 'version at'],
   RollbackOffer: [back, 'to at'],
-  Saving: [{ seconds: 12.5 }, ''],
+  Saving: [{ downtimeSeconds: 12.5 }, ''],
   Run: [run, 'id state'],
   ToldRun: [{ ...run, now: at }, 'id state'],
   Status: [status, 'version channel'],

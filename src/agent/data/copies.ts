@@ -129,7 +129,8 @@ async function copy(doors: DataDoors, share: Share, call: Omit<Call, 'code'>): P
     await askTools(doors, share, { ...call, code: 'save-failed' });
   } catch (error) {
     // Also if the tools container was killed: an engine that is away is found by what follows.
-    if (!(error instanceof UpdateError) || !['no-space', 'engine-away'].includes(error.code)) throw error;
+    if (!(error instanceof UpdateError) || !['no-space', 'engine-unavailable'].includes(error.code))
+      throw error;
     throw new UpdateError('save-failed', error.message, { detail: error.detail, cause: error });
   }
 }
@@ -149,7 +150,7 @@ export async function missingVolumes(
   return mounts.filter(({ volume }) => volume !== '' && !there.has(volume));
 }
 
-/** A hash of each copy. Their order is that of the mounts. @throws UpdateError point-unreadable */
+/** A hash of each copy. Their order is that of the mounts. @throws UpdateError restore-point-unreadable */
 export async function hashCopies(
   doors: DataDoors,
   place: PointPlace,
@@ -158,20 +159,20 @@ export async function hashCopies(
 ): Promise<string[]> {
   const byMount = new Map<SavedMount, string>();
   for (const share of sharesOf(place, mounts)) {
-    const hashes = await askTools(doors, share, { verb: 'hash', code: 'point-unreadable', ...how });
+    const hashes = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
     for (const [at, mount] of share.mounts.entries()) byMount.set(mount, String(hashes[at]));
   }
   return mounts.map((mount) => byMount.get(mount) ?? '');
 }
 
-/** Whether the copies are as they were made. @throws UpdateError point-damaged, point-unreadable */
+/** Whether the copies are as they were made. @throws UpdateError restore-point-damaged, restore-point-unreadable */
 export async function checkCopies(doors: DataDoors, place: PointPlace, point: Point): Promise<void> {
   const now = await hashCopies(doors, place, point.mounts);
   const changed = point.mounts.filter((_, at) => now[at] !== point.hashes?.[at]);
   if (changed.length === 0) return;
   const names = changed.map(({ where }) => where).join(', ');
   throw new UpdateError(
-    'point-damaged',
+    'restore-point-damaged',
     `the copy of ${names} in ${place.directory} has changed since it was made: its hash does not match`,
   );
 }

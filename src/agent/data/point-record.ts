@@ -20,7 +20,7 @@ export class PointRecord {
     return new PointRecord(place, await writePoint(place, point));
   }
 
-  /** Of an earlier process; null if there is none. @throws UpdateError point-damaged, point-unreadable, foreign-state */
+  /** Of an earlier process; null if there is none. @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file */
   static async open(place: PointPlace): Promise<PointRecord | null> {
     const point = await readPoint(place);
     return point && new PointRecord(place, point);

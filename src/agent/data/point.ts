@@ -61,7 +61,7 @@ const pointSchema = z.strictObject({
   excluded: list(text),
   bytes: count,
   /** How long covered services were stopped for it. */
-  seconds: z.nullable(z.number().check(z.nonnegative())),
+  downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
   /** The run that a rollback undoes, as its journal would say; null while that run goes on. */
   back: z.nullable(z.custom<JournalData>(isJournal)),
 });
@@ -110,7 +110,7 @@ export const placeOf = (directory: string, project: { directory: string }): Poin
   isElsewhere: !isWithin(directory, pointsOf(project.directory)),
 });
 
-/** A new folder for a restore point, for root alone. @throws UpdateError save-failed, foreign-state */
+/** A new folder for a restore point, for root alone. @throws UpdateError save-failed, unexpected-file */
 export async function makePlace(directory: string, project: Owner, at: number): Promise<PointPlace> {
   try {
     await mkdir(directory, { mode: 0o700 }).catch(unlessThere);
@@ -156,19 +156,19 @@ async function refuseForeignPlace({ directory, isElsewhere }: PointPlace): Promi
   await refuseUnlessRoots(directory);
 }
 
-/** Null if there is none. @throws UpdateError point-damaged, point-unreadable, foreign-state */
+/** Null if there is none. @throws UpdateError restore-point-damaged, restore-point-unreadable, unexpected-file */
 export async function readPoint(place: PointPlace): Promise<Point | null> {
   const path = join(place.directory, recordName);
   const record = await textOf(place, path).catch((cause) => {
     if (cause instanceof UpdateError) throw cause;
     const message = `${path} cannot be read: ${(cause as Error).message}`;
-    throw new UpdateError('point-unreadable', message, { cause });
+    throw new UpdateError('restore-point-unreadable', message, { cause });
   });
   if (record === null) return null;
   const point = parsed(record);
   if (point !== null) return point;
   throw new UpdateError(
-    'point-damaged',
+    'restore-point-damaged',
     `${path} is not as the updater wrote it: its checksum does not match`,
   );
 }
@@ -249,7 +249,12 @@ export async function giveReserve({ directory }: PointPlace): Promise<void> {
 }
 
 /** A restore point as the log reports it to programs. */
-export const toldOf = ({ at, version, bytes, seconds }: Point) => ({ at, version, bytes, seconds });
+export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({
+  at,
+  version,
+  bytes,
+  downtimeSeconds,
+});
 
 /** The name of a restore point's folder, as labels and tags have it. */
 export const nameOf = ({ directory }: PointPlace): string => basename(directory).toLowerCase();

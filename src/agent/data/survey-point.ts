@@ -141,7 +141,7 @@ async function lookAtEach(doors: DataDoors, mounts: readonly Unseen[]): Promise<
 
 /** The engine's own words: it mounts no source that is missing. Null for any other failure. */
 function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError | null {
-  if (!(error instanceof UpdateError) || error.code !== 'engine-away') return null;
+  if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
   const text = [error.message, ...error.detail].join('\n');
   if (!/does not exist|no such file|not a directory/i.test(text)) return null;
   const named = mounts

@@ -34,7 +34,7 @@ const pauseMs = 100;
 
 /**
  * Runs the program to its end, which may take hours, and gives its result.
- * @throws UpdateError no-space; the code of the call if the program fails; engine-away if it was ended from outside. The signal's reason. Cancelled
+ * @throws UpdateError no-space; the code of the call if the program fails; engine-unavailable if it was ended from outside. The signal's reason. Cancelled
  */
 export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unknown> {
   const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
@@ -79,7 +79,8 @@ async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCal
       LogConfig: { Type: 'none' },
     },
   });
-  if (id === null) throw new UpdateError('engine-away', `the updater's own image ${toolsImage} is gone`);
+  if (id === null)
+    throw new UpdateError('engine-unavailable', `the updater's own image ${toolsImage} is gone`);
   return id;
 }
 
@@ -109,7 +110,7 @@ async function run(
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
     const why = state.OOMKilled === true ? 'it ran out of memory' : `exit code ${exitCode}`;
     const detail = stderr.trim() === '' ? [] : [lastLine(stderr)];
-    throw new UpdateError('engine-away', `the container that reads and writes files failed: ${why}`, {
+    throw new UpdateError('engine-unavailable', `the container that reads and writes files failed: ${why}`, {
       detail,
     });
   }
@@ -125,7 +126,7 @@ async function endOf(engine: Engine, id: string): Promise<Json> {
   for (;;) {
     const answer = await readApi(engine, `/containers/${id}/json`);
     if (answer.status === 404)
-      throw new UpdateError('engine-away', 'the container that reads and writes files was removed');
+      throw new UpdateError('engine-unavailable', 'the container that reads and writes files was removed');
     if (answer.status !== 200) throw notDone(`inspect ${id.slice(0, 12)}`, answer);
     const state = object(JSON.parse(answer.body.toString()).State);
     if (state.Running !== true) return state;

@@ -126,7 +126,7 @@ const longestHoldMs = 150;
 /**
  * What `up` would do with each of the services, by compose itself and a socket that no write passes. Nothing on the
  * engine changes. One call does for all, in half the time, but for services of which one waits for another.
- * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-away
+ * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-unavailable
  */
 export async function recordUp(
   engine: Engine,

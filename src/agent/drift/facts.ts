@@ -30,13 +30,13 @@ import {
   writtenTexts,
 } from './written-text.ts';
 
-/** @param ownId of the container that this process runs in. @throws UpdateError engine-away */
+/** @param ownId of the container that this process runs in. @throws UpdateError engine-unavailable */
 export async function askDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
   const [[own], info] = await Promise.all([inspectWhole(engine, [ownId]), engineInfo(engine)]);
   return { own: object(own?.HostConfig), info, isPodman: engine.isPodman };
 }
 
-/** What the engine tells of a service, beside the dry run. @throws UpdateError engine-away */
+/** What the engine tells of a service, beside the dry run. @throws UpdateError engine-unavailable */
 export async function askEngine(
   engine: Engine,
   instance: InstanceFacts,
@@ -75,7 +75,7 @@ export async function askEngine(
 
 /**
  * What rights depend on besides the definitions. A volume that is there stays as it is, whatever the model says of it.
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 export async function askSurroundings(
   engine: Engine,
@@ -114,7 +114,7 @@ function realPath(here: string | null): string | null {
 
 /**
  * A container that was made from an image's id counts as made from the files' reference where both lead to one image.
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
   engine: Engine,
@@ -174,7 +174,7 @@ const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(Strin
 /**
  * The definitions with the containers whose namespaces and volumes they take named as a compose file does: `service:db`,
  * `container:other` for a container that is not of the project, and `container:gone` for one that is not there any more.
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
   const hosts = definitions.map(({ HostConfig }) => object(HostConfig));

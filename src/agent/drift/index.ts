@@ -95,7 +95,7 @@ function report(
 
 /**
  * What the files of a generated release give to the services that are replaced and they have not today, one sentence a
- * service. @throws UpdateError engine-away
+ * service. @throws UpdateError engine-unavailable
  */
 export async function releaseGains(engine: Engine, instance: InstanceFacts, model: Model): Promise<string[]> {
   const sentences = instance.services.map(async ({ name, containers }) => {

@@ -29,7 +29,7 @@ export async function makePlan(
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
   const early = startEarly(askModelEarly(installation, plan));
-  await askRegistry(options.from === null ? engine : null, (published) => checkPublished(plan, published));
+  await askRegistry(options.archive === null ? engine : null, (published) => checkPublished(plan, published));
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },

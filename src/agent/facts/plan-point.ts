@@ -78,8 +78,8 @@ async function earlierPoints(
 
 /** How long services were stopped for the newest restore point, and for how much data; null if there is none. */
 function lastTime(points: readonly Point[]): LastTime | null {
-  const timed = points.find(({ seconds }) => seconds !== null);
-  return timed ? { bytes: timed.bytes, seconds: timed.seconds ?? 0 } : null;
+  const timed = points.find(({ downtimeSeconds: seconds }) => seconds !== null);
+  return timed ? { bytes: timed.bytes, seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 
 /** The directory itself, or the nearest one above it that exists: it is on the same disk. */

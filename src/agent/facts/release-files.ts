@@ -61,7 +61,7 @@ async function readReleaseFiles(
   const from = releaseDirectory(image.labels, product);
   const container = await createScratch(engine, image.id, project.name);
   if (container === null)
-    throw new UpdateError('engine-away', `the engine has no image ${image.id} any more`);
+    throw new UpdateError('engine-unavailable', `the engine has no image ${image.id} any more`);
   try {
     const texts = new Map<string, string>();
     for (const name of names) {

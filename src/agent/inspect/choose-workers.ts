@@ -16,7 +16,7 @@ export type ReadOptions = (file: FileValues) => UpdateOptions;
 
 /**
  * The context with what the settings file in the compose directory says, and with the workers of the project.
- * @throws UpdateError settings-invalid, engine-away
+ * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function withProjectOptions(
   context: RunContext,
@@ -30,7 +30,7 @@ export async function withProjectOptions(
 /**
  * The context with the services that labels of the project's containers call workers, where the operator names none
  * (docs/contract.md 2.22). The files, which are read later, mostly say the same.
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {
   const { engine, options } = context;

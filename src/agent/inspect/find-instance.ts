@@ -74,7 +74,7 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
  * Whose the containers of a project are (docs/contract.md 4.10), before anything is read, counted or stopped of them.
  * @param containers of the project, without compose's leftovers
  * @param journal of the run before, or of this one as it was interrupted
- * @throws UpdateError foreign-container, not-compose
+ * @throws UpdateError unrelated-container, not-compose
  */
 export function refuseForeignContainers(
   containers: readonly Container[],
@@ -99,7 +99,7 @@ export function refuseForeignContainers(
     isHalfReplaced: run !== null && run.changeover !== null,
   });
   if (foreign === null) return;
-  throw new UpdateError('foreign-container', foreign.message, { advice: foreign.advice });
+  throw new UpdateError('unrelated-container', foreign.message, { advice: foreign.advice });
 }
 
 /**

@@ -21,11 +21,11 @@ export type Likeness =
 
 /** What only the engine's machine can tell of directories. */
 export interface HostLook {
-  /** What the machine has at that path, beside what is mounted at `here`. @throws UpdateError engine-away, read-only */
+  /** What the machine has at that path, beside what is mounted at `here`. @throws UpdateError engine-unavailable, read-only */
   compare(path: string, here: string): Promise<Likeness>;
-  /** Whether the machine has a compose file of a usual name there. @throws UpdateError engine-away */
+  /** Whether the machine has a compose file of a usual name there. @throws UpdateError engine-unavailable */
   hasCompose(path: string): Promise<boolean>;
-  /** The mounts of all containers that have that path in them. @throws UpdateError engine-away */
+  /** The mounts of all containers that have that path in them. @throws UpdateError engine-unavailable */
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
 

@@ -74,7 +74,7 @@ async function inspectProject(
   { paths, platform, composed }: FoundInstance,
   { containers, wasInterrupted, onRead = () => {} }: Found,
 ): Promise<Installation> {
-  const { leave, product } = options;
+  const { exclude, product } = options;
   const choose = (workers: readonly string[]) =>
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
@@ -99,7 +99,7 @@ async function inspectProject(
   const asking = isToAskAnew ? startEarly(dryRun(engine, compose.project, replaced)) : early;
 
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
-  const migrations = findMigrations({ files, leave, model, containers, ...related });
+  const migrations = findMigrations({ files, exclude, model, containers, ...related });
   const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
     if (name in model.services) log.info(`${name} has no container: it is left that way`);
@@ -123,7 +123,7 @@ async function inspectProject(
     platform,
     kind,
     files,
-    leave,
+    exclude,
     versionVariable: options.versionVariable,
     model,
     containers,

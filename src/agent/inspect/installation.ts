@@ -35,7 +35,7 @@ export interface InspectedProject {
   kind: 'generated' | 'user-written';
   files: ProjectFiles;
   /** Services that the operator leaves behind. */
-  leave: readonly string[];
+  exclude: readonly string[];
   /** `SVC_VERSION` unless the operator names another. */
   versionVariable: string;
   /** All services of the project, without the values of env files. */

@@ -28,7 +28,7 @@ export function projectsBeside(composed: readonly ListedContainer[], name: strin
   return [...found.values()];
 }
 
-/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-away */
+/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-unavailable */
 export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
   return (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
 }

@@ -24,7 +24,7 @@ interface Failure extends Ending {
   lines: readonly string[];
   code: string | null;
   /** The release to go to first, where one has to come first. */
-  step: string | null;
+  requiredRelease: string | null;
   advice: string;
   fields: Fields;
 }
@@ -50,14 +50,14 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return failure(end, exitCodes.crashed, lines);
   }
-  const advice = ['broken', 'not-well', 'not-brought-back'].includes(error.code)
+  const advice = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
     ? again(adviceWhenBroken(facts, error))
     : own(error.advice);
-  const { outcome, code, step } = error;
+  const { outcome, code, requiredRelease } = error;
   const stands = stateAfter(error, facts);
-  const state = step === null ? stands : stateBeforeStep(stands, step);
+  const state = requiredRelease === null ? stands : stateBeforeStep(stands, requiredRelease);
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
-  const end = { outcome, code, state, advice, ...(step !== null && { step }) };
+  const end = { outcome, code, state, advice, ...(requiredRelease !== null && { requiredRelease }) };
   return failure(end, exitCodes[outcome], lines, error.fields);
 }
 
@@ -67,8 +67,8 @@ function failure(
   lines: readonly string[] = [],
   fields: Fields = {},
 ): Failure {
-  const { outcome, code, advice, step = null } = end;
-  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, step, fields };
+  const { outcome, code, advice, requiredRelease = null } = end;
+  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, requiredRelease, fields };
 }
 
 /** What a journal keeps of an ending. */
@@ -111,9 +111,9 @@ function logEnd(
   {
     code,
     advice,
-    step,
+    requiredRelease,
     fields,
-  }: { code?: string | null; advice?: string | null; step?: string | null; fields?: Fields },
+  }: { code?: string | null; advice?: string | null; requiredRelease?: string | null; fields?: Fields },
 ): void {
   log.enter('done');
   const level = outcome === 'cancelled' ? 'warn' : isGood({ outcome }) ? 'info' : 'error';
@@ -122,7 +122,7 @@ function logEnd(
     ...fields,
     ...(code != null && { code }),
     ...(advice != null && { advice }),
-    ...(step != null && { step }),
+    ...(requiredRelease != null && { requiredRelease }),
   });
 }
 
@@ -135,7 +135,7 @@ const sentenceOfCause = (error: UpdateError): string => {
 
 function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
   if (state !== null) return `${state}${saved(facts)}`;
-  if (code === 'files-not-back') return 'the files are not as they were';
+  if (code === 'files-not-restored') return 'the files are not as they were';
   if (code === 'data-not-restored') {
     const stopped = [...facts.services, ...(facts.dataServices ?? [])];
     return `${and(stopped)} ${stopped.length > 1 ? 'are' : 'is'} stopped, because the data of ${running(facts)} is not restored yet`;
@@ -143,10 +143,10 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   if (code === 'engine-lost') {
     return `the engine went away while containers were replaced; the files are the new ones, ${and(facts.services)} may be half replaced`;
   }
-  if (code === 'not-brought-back') {
+  if (code === 'containers-not-restored') {
     return `${files(facts)}, but ${running(facts)} could not be brought back; nothing of the new version has started${saved(facts)}`;
   }
-  if (code === 'not-well') return `nothing was changed: ${running(facts)} runs already and is not well`;
+  if (code === 'unhealthy') return `nothing was changed: ${running(facts)} runs already and is not well`;
   if (outcome === 'broken') {
     return `the new version has started and is not well; nothing was put back, as its migrations may have run${saved(facts)}`;
   }

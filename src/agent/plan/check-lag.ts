@@ -62,7 +62,7 @@ export function checkLag(
   const [first, ...others] = found.flatMap((each) => ('leads' in each ? [each.leads] : []));
   if (first !== undefined) {
     const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
-    throw new UpdateError('lags', first, {
+    throw new UpdateError('tag-lags', first, {
       detail: others,
       advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${plan.targetName}, where it is published (${places}).`,
     });

@@ -3,7 +3,7 @@ import { serviceOf } from '../../engine/container.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { fromWord } from '../inspect/describe.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
-import { leaveAll } from '../inspect/services/check-named.ts';
+import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
@@ -47,11 +47,11 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
 export function recallFiles(
   installation: Installation,
   { targetName }: Pick<UpdatePlan, 'targetName'>,
-  { servicesNamed, leave }: { servicesNamed: boolean; leave: readonly string[] },
+  { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
   log: Log,
 ): void {
   const [before, after] = [fromWord(installation), targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
-  if (!servicesNamed || leave.includes(leaveAll) || installation.kind === 'generated') return;
+  if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(
     `see whether ${targetName} comes with a new compose file: the update moves versions and takes none`,

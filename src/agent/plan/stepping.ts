@@ -55,7 +55,7 @@ export function checkStepping(
   }
   throw new UpdateError('upgrade-step', message, {
     advice: adviceTo(installation, plan, step),
-    step: step.tag,
+    requiredRelease: step.tag,
   });
 }
 

@@ -18,13 +18,13 @@ export interface Expectations {
 
 type Asked = Pick<
   UpdateOptions,
-  'expect' | 'expectFiles' | 'release' | 'from' | 'trust' | 'product' | 'target'
+  'expect' | 'expectFiles' | 'release' | 'archive' | 'trust' | 'product' | 'target'
 >;
 
 /** With the release of an archive as the target, where none is named. What cannot be read, or is not proven, is told by `expectationsOf`. */
 export async function withTargetOfArchive<T extends Asked>(options: T): Promise<T> {
-  const { from, trust, target } = options;
-  if (from === null || trust === null || target !== null) return options;
+  const { archive, trust, target } = options;
+  if (archive === null || trust === null || target !== null) return options;
   const told = await provenIn(options).catch(() => null);
   return told === null ? options : { ...options, target: parseTarget(told.version) };
 }
@@ -60,7 +60,8 @@ const halves = (text: string): [string, string] => {
 };
 
 /** What is proven, for sentences. */
-const fileOf = ({ release, from }: Asked): string => (from === null ? `${release}/release.json` : from);
+const fileOf = ({ release, archive }: Asked): string =>
+  archive === null ? `${release}/release.json` : archive;
 
 /** @throws UpdateError not-proven */
 async function provenIn(options: Asked): Promise<ReleaseFile> {
@@ -78,11 +79,11 @@ async function provenIn(options: Asked): Promise<ReleaseFile> {
   }
 }
 
-async function headOf({ release, from }: Asked): Promise<ArchiveHead> {
-  if (from !== null) {
-    const archive = await archiveAt(from);
-    await archive.close();
-    return archive;
+async function headOf({ release, archive }: Asked): Promise<ArchiveHead> {
+  if (archive !== null) {
+    const opened = await archiveAt(archive);
+    await opened.close();
+    return opened;
   }
   const [file, bundle] = await Promise.all(
     ['release.json', 'release.json.sigstore.json'].map((name) => read(join(release ?? '', name))),

@@ -65,7 +65,7 @@ are pulled again`,
     help: `repeatable; the stack's files, as docker stack deploy -c gets them, from DIR on
 [] (what compose itself would find)`,
   },
-  'stop-app': {
+  'stop-first': {
     inFile: true,
     form: switchForm,
     help: 'of a stack: no old app beside a new one []',
@@ -81,7 +81,7 @@ all containers of a service must agree`,
     help: `repeatable; the first is the app, the others are workers []
 ({services})`,
   },
-  leave: {
+  exclude: {
     ...service,
     form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, "a service's name, or *"],
     help: 'repeatable; what belongs with the app and stays behind, * for all []',
@@ -122,7 +122,7 @@ all containers of a service must agree`,
     form: [/^\//, 'an absolute path'],
     help: 'with release.json and its bundle, as mounted: nothing else is updated to []',
   },
-  from: {
+  archive: {
     value: 'FILE',
     form: [/^\//, 'an absolute path'],
     help: 'a release in one file, as mounted: no registry is asked for its images []',
@@ -139,7 +139,7 @@ const {
   target,
   stack,
   file,
-  'stop-app': stopApp,
+  'stop-first': stopFirst,
   container,
   'accept-drift': drift,
   'restore-point': point,
@@ -148,7 +148,7 @@ const {
   expect,
   'expect-file': expectFile,
   release: releaseDir,
-  from: _from,
+  archive: _archive,
   trust,
   ...ofInstance
 } = updateTable;

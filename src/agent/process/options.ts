@@ -15,7 +15,7 @@ export interface UpdateOptions {
   /** Of a stack, in the order of `docker stack deploy -c`. */
   files: readonly string[];
   /** Of a stack: its app is stopped wholly before its first new task. */
-  stopApp: boolean;
+  stopFirst: boolean;
   /** The compose directory as mounted. */
   dir: string | null;
   /** The id of a container of the instance, which alone is believed what its labels say; null: all tell, and must agree. */
@@ -25,7 +25,7 @@ export interface UpdateOptions {
   /** Services the operator named: a missing one is an error, a missing default worker is fine. */
   servicesNamed: boolean;
   /** Services that belong with the app and stay behind, as the operator says; `*` for all. */
-  leave: readonly string[];
+  exclude: readonly string[];
   versionVariable: string;
   /** Milliseconds. */
   waitTimeoutMs: number;
@@ -45,7 +45,7 @@ export interface UpdateOptions {
   /** A folder with `release.json`, and who may have signed it, as mounted. */
   release: string | null;
   /** An archive, as mounted: a release in one file, from which its images come. */
-  from: string | null;
+  archive: string | null;
   trust: string | null;
   log: LogFormat;
 }
@@ -159,7 +159,7 @@ export function parseOptions(
   for (const [name, values] of file ?? []) {
     if (said.has(name) || !(name in table)) continue;
     // A service that is named here and now is not left.
-    const left = values.filter(({ value }) => name !== 'leave' || !services.includes(value));
+    const left = values.filter(({ value }) => name !== 'exclude' || !services.includes(value));
     if (left.length > 0) said.set(name, left);
   }
 
@@ -221,14 +221,14 @@ export function parseOptions(
           project: one('project'),
           stack: one('stack'),
           files: all('file'),
-          stopApp: isOn('stop-app'),
+          stopFirst: isOn('stop-first'),
           dir: one('dir'),
           container: one('container'),
           app,
           workers,
           versionVariable: one('version-var') ?? product.versionVariable,
           servicesNamed: named !== null,
-          leave: all('leave'),
+          exclude: all('exclude'),
           waitTimeoutMs: milliseconds('wait-timeout', usualSeconds.wait),
           pullTimeoutMs: milliseconds('pull-timeout', usualSeconds.pull),
           acceptDrift: isOn('accept-drift'),
@@ -239,7 +239,7 @@ export function parseOptions(
           expect: all('expect'),
           expectFiles: all('expect-file'),
           release: one('release'),
-          from: one('from'),
+          archive: one('archive'),
           trust: one('trust'),
         };
   if (said.has('stack') && said.has('project'))
@@ -248,16 +248,18 @@ export function parseOptions(
     );
   for (const [one, ...others] of [
     ['release', 'trust'],
-    ['trust', 'release', 'from'],
-    ['from', 'trust', 'expect'],
+    ['trust', 'release', 'archive'],
+    ['archive', 'trust', 'expect'],
   ] as const)
     if (said.has(one) && !others.some((other) => said.has(other)))
       mistakes.push(`${said.get(one)?.[0]?.where} says nothing without --${others.join(' or --')}`);
-  if (said.has('from') && said.has('expect') && !said.has('trust') && !said.has('target'))
-    mistakes.push(`${said.get('from')?.[0]?.where} needs --target, or --trust, which tells of its release`);
-  if (said.has('from') && said.has('release'))
-    mistakes.push(`${said.get('from')?.[0]?.where} has a release.json of its own: leave --release out`);
-  for (const { value, where } of said.get('leave') ?? []) {
+  if (said.has('archive') && said.has('expect') && !said.has('trust') && !said.has('target'))
+    mistakes.push(
+      `${said.get('archive')?.[0]?.where} needs --target, or --trust, which tells of its release`,
+    );
+  if (said.has('archive') && said.has('release'))
+    mistakes.push(`${said.get('archive')?.[0]?.where} has a release.json of its own: leave --release out`);
+  for (const { value, where } of said.get('exclude') ?? []) {
     const other = said.get('service')?.find((each) => each.value === value);
     if (other) mistakes.push(`${value} is named by ${other.where} and by ${where}`);
   }

@@ -33,7 +33,7 @@ or leaves it exactly as it was.
 
 update, plan and fetch${isSvc ? ' (environment variable in brackets)' : ''}:
 ${linesOf(updateTable)}
-rollback: --project, --dir, --container, --service, --leave, --version-var, --wait-timeout, --restore-dir, --log as above
+rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir, --log as above
 ${linesOf(rollbackTable)}
 restore-point rm: --project, --dir, --container, --restore-dir, --log as above
 

@@ -28,7 +28,7 @@ export async function askPublished(
   for (let attempt = 0; ; attempt++) {
     // The engine waits for the registry: its silence is the registry's.
     const told = await remoteImage(engine, reference, login).catch((error) => {
-      if (!(error instanceof UpdateError) || error.code !== 'engine-away') throw error;
+      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') throw error;
       return { status: null, said: `timeout: ${error.message}` };
     });
     if ('digest' in told) return { ...told, reference, login };

@@ -73,7 +73,7 @@ export class EarlyPull {
 
 /** Empty where a tag stays, is left to what is local, or may not be one at all; where room has to be left for a restore point; and out of an archive. */
 function wantedOf(project: InspectedProject, { options }: RunContext): References {
-  if (options.restorePoint || options.from !== null) return new Map();
+  if (options.restorePoint || options.archive !== null) return new Map();
   try {
     const moves = movesOf(planUpdate(project, options.target));
     const isNew = moves.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);

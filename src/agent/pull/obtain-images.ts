@@ -38,7 +38,7 @@ export async function pullMoves(
 ): Promise<Map<string, Image>> {
   const { log, options } = context;
   const moves = movesOf(plan);
-  const isLoaded = options.from !== null;
+  const isLoaded = options.archive !== null;
   const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
   const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));
   for (const { service, to, pull } of moves) {
@@ -90,9 +90,9 @@ async function loadAll(
   wanted: ReadonlyMap<string, string>,
   { expected, ...how }: { expected: Expectations | null; platform: string; deadline: number },
 ): Promise<void> {
-  const from = context.options.from ?? '';
-  if (expected === null) throw new UpdateError('not-proven', `${from}: nothing says what is to be in it`);
-  const loaded = await loadImages(context, wanted, { from, expected, ...how });
+  const archive = context.options.archive ?? '';
+  if (expected === null) throw new UpdateError('not-proven', `${archive}: nothing says what is to be in it`);
+  const loaded = await loadImages(context, wanted, { from: archive, expected, ...how });
   const others = [...wanted].filter(([, reference]) => !loaded.has(reference));
   const local = await localImages(
     context.engine,
@@ -102,7 +102,7 @@ async function loadAll(
     if (local.has(reference)) continue;
     throw new UpdateError(
       'pull-unknown',
-      `${reference} of ${service} is neither in ${from} nor on this machine`,
+      `${reference} of ${service} is neither in ${archive} nor on this machine`,
       { advice: 'Load it there with docker load, or have it pulled once, then run the update again.' },
     );
   }
@@ -150,9 +150,11 @@ export async function pullAdded(
   if (added.size === 0) return new Map();
   const { engine, options } = context;
   const forms =
-    keepTags && options.from === null ? await formsFor(context, added.values()) : new Map<string, string>();
+    keepTags && options.archive === null
+      ? await formsFor(context, added.values())
+      : new Map<string, string>();
   await journal?.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
-  if (options.from !== null) {
+  if (options.archive !== null) {
     const local = await localImages(engine, added.values());
     const isHere = (reference: string) => local.has(reference) && parseReference(reference)?.digest !== null;
     const missing = new Map([...added].filter(([, reference]) => !isHere(reference)));
@@ -182,7 +184,7 @@ export async function pullHookImages(
   const local = await localImages(engine, byImage.keys());
   const missing = new Map([...byImage].filter(([image]) => !local.has(image)));
   for (const [image, name] of missing) {
-    if (services[name]?.pull_policy === 'never' || options.from !== null) continue;
+    if (services[name]?.pull_policy === 'never' || options.archive !== null) continue;
     await pullImages(context, compose, new Map([[name, image]]), { deadline, platform, percent: false });
   }
   await requireLocal(engine, missing.keys());

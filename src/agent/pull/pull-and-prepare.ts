@@ -50,7 +50,7 @@ export async function pullAndPrepare(
     backup,
     early: await early,
     proven: expected?.files,
-    skipLag: options.from !== null,
+    skipLag: options.archive !== null,
     log,
   });
   const images = withUntagged(pulled, filePlan.references.values());

@@ -8,7 +8,7 @@ import type { Changeover } from '../state/changeover.ts';
 /** What it takes to call the engine, and to say so. */
 export type Doors = Pick<RunContext, 'engine' | 'log'>;
 
-/** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-away */
+/** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-unavailable */
 export async function stopAll(
   { engine, log }: Doors,
   containers: readonly { id: string; name: string }[],

@@ -82,7 +82,7 @@ async function askPorts(doors: DataDoors, networkOf: string): Promise<number[]> 
   const asked = { mounts: [] };
   const ports: unknown = await runTools(doors, {
     verb: 'ports',
-    code: 'engine-away',
+    code: 'engine-unavailable',
     networkOf,
     mounts: [],
     asked,
@@ -150,7 +150,7 @@ interface StartWork extends RunContext {
 /**
  * Starts the data services that were running before the first stop, in their order, and waits until they are as healthy as
  * then. A container that is gone is created again, unless another one has taken its place. Can be repeated.
- * @throws UpdateError not-brought-back
+ * @throws UpdateError containers-not-restored
  */
 export async function startDataServices({ journal, changeover, ...context }: StartWork): Promise<void> {
   const { engine, log } = context;
@@ -199,7 +199,9 @@ async function startOne(engine: StartWork['engine'], id: string, name: string): 
     deadlineMs: startDeadlineMs,
   });
   if (answer.status < 400) return;
-  throw new UpdateError('not-brought-back', `${name} could not be started`, { detail: [refusal(answer)] });
+  throw new UpdateError('containers-not-restored', `${name} could not be started`, {
+    detail: [refusal(answer)],
+  });
 }
 
 /** As healthy as before; without a health check, listening on the ports it listened on, if it had any. */
@@ -222,12 +224,13 @@ async function awaitReady(
     well.map(({ id }) => id),
   );
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
-  if (down) throw new UpdateError('not-brought-back', `${down.record.name} exited right after its start`);
+  if (down)
+    throw new UpdateError('containers-not-restored', `${down.record.name} exited right after its start`);
   const checked = found.filter(({ health }) => health !== null).map(({ id }) => ({ service, id }));
   if (checked.length === 0) return;
   await awaitHealthy(context, checked).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
-    throw new UpdateError('not-brought-back', error.message, { detail: error.detail, cause: error });
+    throw new UpdateError('containers-not-restored', error.message, { detail: error.detail, cause: error });
   });
 }
 
@@ -236,7 +239,7 @@ async function awaitPorts(
   doors: DataDoors,
   { id, name, ports }: { id: string; name: string; ports: readonly number[] },
 ): Promise<void> {
-  const failed = (why: string) => new UpdateError('not-brought-back', `${name} ${why}`);
+  const failed = (why: string) => new UpdateError('containers-not-restored', `${name} ${why}`);
   for (const end = performance.now() + waitTimeoutMs; ; ) {
     // A container that is just restarting has no network to join.
     const open: number[] = await askPorts(doors, id).catch((error) => {
@@ -258,7 +261,10 @@ async function rebuildMissing(work: StartWork, record: ContainerRecord): Promise
   const { journal, log } = work;
   const blueprint = journal.data.blueprints.find(({ id }) => id === record.id);
   if (!blueprint)
-    throw new UpdateError('not-brought-back', `${record.name} is gone, and nothing says how it was created`);
+    throw new UpdateError(
+      'containers-not-restored',
+      `${record.name} is gone, and nothing says how it was created`,
+    );
   log.warn(`${record.name} was removed in the meantime: it is created again`);
   await ensureNetworks(work, record.service, blueprint);
   // What an earlier process has noted gives no more power over the host than the files do.

@@ -94,7 +94,7 @@ export const emptyPoint = {
 /**
  * The second half: stops the covered services, copies what has changed since, and starts the data services again. Gives null
  * if another version was started meanwhile: then the update continues without a restore point.
- * @throws UpdateError save-failed, no-space, not-brought-back; Cancelled
+ * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
  */
 export async function saveCold(
   context: RunContext,
@@ -190,7 +190,7 @@ async function prepare(
       fileHashes: [],
       images,
       bytes: planned.bytes,
-      seconds: null,
+      downtimeSeconds: null,
       back: null,
     },
     excluded: planned.declared.excluded.map(
@@ -264,7 +264,7 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   const at = new Date().toISOString();
   await Promise.all([startDataServices(work), syncCopies(work)]);
   const took = performance.now() - stoppedAt;
-  await record.update({ at, seconds: Math.round(took / 100) / 10 });
+  await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
   await writePointState(journal, { state: 'saved' });
   await putReserve(work.place);
   const what = and(planned.mounts.map(({ where }) => where)) || 'nothing';

@@ -40,7 +40,7 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   for (const warning of changeover.words.warnings) log.warn(warning);
 }
 
-/** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError not-well */
+/** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError unhealthy */
 export async function verifyUnchanged(
   context: RunContext,
   journal: Journal,
@@ -54,7 +54,7 @@ export async function verifyUnchanged(
   );
   await awaitHealthy(context, up, context.options.app).catch((error: unknown) => {
     if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
-    throw new UpdateError('not-well', error.message, { detail: error.detail, cause: error });
+    throw new UpdateError('unhealthy', error.message, { detail: error.detail, cause: error });
   });
 }
 

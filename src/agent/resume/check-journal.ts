@@ -14,7 +14,7 @@ import { pointsOf, stateDirectory } from '../state/state-directory.ts';
 /**
  * Whether compose would be called as somebody has called it: for a project in this directory, with files that the labels
  * of its containers name, or that lie in the directory or above it, where nobody writes who may not write compose files.
- * @throws UpdateError foreign-state
+ * @throws UpdateError unexpected-file
  */
 export function checkProject(
   { project: { name, directory, files, envFiles } }: JournalData,
@@ -40,7 +40,7 @@ export function checkProject(
   }
 }
 
-/** @param known paths of the project's files @throws UpdateError foreign-state */
+/** @param known paths of the project's files @throws UpdateError unexpected-file */
 export function checkFiles(
   { files }: Pick<JournalData, 'files'>,
   known: readonly string[],
@@ -53,7 +53,7 @@ export function checkFiles(
 /**
  * Whether the restore points are where this instance's are: in the compose directory apps have folders, too, where they may
  * write as root. Outside of it somebody has mounted the place for this run.
- * @param asked the directory that was asked for @throws UpdateError foreign-state
+ * @param asked the directory that was asked for @throws UpdateError unexpected-file
  */
 export function checkPoints(
   { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,
@@ -72,7 +72,7 @@ export function checkPoints(
 
 const foreign = (what: string, mountedAt: string): UpdateError => {
   const path = join(stateDirectory(mountedAt), journalName);
-  return new UpdateError('foreign-state', `the journal ${what}`, {
+  return new UpdateError('unexpected-file', `the journal ${what}`, {
     advice: `See who has written ${path}, move it away, then run the update again.`,
   });
 };

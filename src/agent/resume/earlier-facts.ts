@@ -21,7 +21,7 @@ import type { EarlierFacts } from './plan-earlier.ts';
 
 /**
  * What a run that ended early has left; from here on its secrets are hidden, too. `rejection` is why compose does not take
- * the files as they are. Refusals: foreign-container, foreign-state, outside-mounts.
+ * the files as they are. Refusals: unrelated-container, unexpected-file, outside-mounts.
  */
 export async function gatherEarlierFacts(
   { engine, log, options }: RunContext,

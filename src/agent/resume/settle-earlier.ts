@@ -38,7 +38,7 @@ type Inheritance =
 /**
  * Settles what an earlier run left undone, by what its journal says, or gives it to this run to go on with. The log is
  * kept in the state directory from here on.
- * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-back, not-brought-back, killed-often, broken
+ * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
  */
 export async function settleEarlier(
   context: RunContext,
@@ -101,7 +101,7 @@ export async function settleEarlier(
       if (step.afterwards.kind === 'give-up') {
         // Its end is this run's own: this container repeats it if it is started once more.
         soFar.journal = journal;
-        throw new UpdateError('killed-often', killedOften(data));
+        throw new UpdateError('killed-repeatedly', killedOften(data));
       }
       await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
       return fresh;

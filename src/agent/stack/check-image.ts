@@ -22,7 +22,7 @@ export function checkImage(
     const version = versionOfLabel(images.get(to)?.labels[versionLabel]);
     if (version === null || isNumbered(tag)) continue;
     if (target?.kind === 'release' && compareTold(version, target.version) < 0) {
-      throw new UpdateError('lags', `${to} leads to ${version}, not to ${goal}`, {
+      throw new UpdateError('tag-lags', `${to} leads to ${version}, not to ${goal}`, {
         advice: 'Run the update again once the tag has moved, or without --target.',
       });
     }
@@ -43,7 +43,7 @@ export function checkImage(
     'upgrade-step',
     `${app?.to} can only be updated to from ${step.tag} on, and ${running} runs`,
     {
-      step: step.tag,
+      requiredRelease: step.tag,
       advice: `Run the update with --target ${step.tag} first, then again.`,
     },
   );

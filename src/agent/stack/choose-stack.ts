@@ -37,7 +37,7 @@ export const stacksWithApp = (services: readonly SwarmService[], app: string): s
 ];
 
 /**
- * Which stack it is, and which services move. Refusals: several-projects, no-app, left-behind.
+ * Which stack it is, and which services move. Refusals: several-projects, no-app, unlisted-services.
  * @param services all that have a stack
  */
 export function chooseStack(services: readonly SwarmService[], options: UpdateOptions): ChosenStack {
@@ -88,20 +88,20 @@ const missing = (stack: string, short: string): never => {
 };
 
 /** What runs from the app's image is released with it. */
-function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { leave }: UpdateOptions): void {
+function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
   const repository = parseReference(imageOf(app.spec))?.repository;
   const behind = services.filter(
     (each) =>
       each !== app &&
       !workers.includes(each) &&
-      !leave.includes('*') &&
-      !leave.includes(shortName(name, each)) &&
+      !exclude.includes('*') &&
+      !exclude.includes(shortName(name, each)) &&
       parseReference(imageOf(each.spec))?.repository === repository,
   );
   if (behind.length === 0) return;
   const names = behind.map((each) => shortName(name, each));
   throw new UpdateError(
-    'left-behind',
+    'unlisted-services',
     `${and(names)} ${names.length > 1 ? 'run' : 'runs'} from the image of ${shortName(name, app)} and would stay behind`,
   );
 }
@@ -113,7 +113,7 @@ export interface SwarmFacts {
 }
 
 /**
- * Whether services may be written to at all (docs/contract.md 11.6). Refusals: stack-unfit, stack-busy.
+ * Whether services may be written to at all (docs/contract.md 11.6). Refusals: stack-unsupported, stack-busy.
  * @param isOurs an update that is under way is one that this run goes on with
  */
 export function checkServices(
@@ -125,9 +125,13 @@ export function checkServices(
     const own = tasks.filter((task) => task.service === service.id && isAlive(task));
     const nodeOf = (id: string) => nodes.find((node) => node.id === id);
     if (isJob(service.spec)) {
-      throw new UpdateError('stack-unfit', `${service.name} is a job, which ends: nothing of it is updated`, {
-        advice: `Leave ${shortName(name, service)} out: name with --service what runs on.`,
-      });
+      throw new UpdateError(
+        'stack-unsupported',
+        `${service.name} is a job, which ends: nothing of it is updated`,
+        {
+          advice: `Leave ${shortName(name, service)} out: name with --service what runs on.`,
+        },
+      );
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
       throw new UpdateError('stack-busy', `${service.name} is just being updated (${service.updateState})`, {

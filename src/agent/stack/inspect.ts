@@ -33,7 +33,7 @@ export interface FoundStack {
   who: Holder;
 }
 
-/** The phase `inspect`. Refusals: those of the engine, not-manager, own-container, several-projects, no-app, left-behind. */
+/** The phase `inspect`. Refusals: those of the engine, not-manager, own-container, several-projects, no-app, unlisted-services. */
 export async function inspectStack(given: RunContext, read: ReadOptions): Promise<FoundStack> {
   const { engine, log, options } = given;
   const facts = engineFacts(engine).catch(async (error) => {

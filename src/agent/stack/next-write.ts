@@ -6,8 +6,8 @@ import type { TaskSummary } from './tasks.ts';
 export const writes = {
   /** No old worker may meet what the new app has migrated. */
   'stop-worker': { form: 'stopped', from: ['old', 'new'] },
-  /** As `--stop-app` asks for it. */
-  'stop-app': { form: 'stopped', from: ['old'] },
+  /** As `--stop-first` asks for it. */
+  'stop-first': { form: 'stopped', from: ['old'] },
   'move-app': { form: 'moving', from: ['old', 'new'] },
   'move-worker': { form: 'moving', from: ['old', 'new'] },
   /** Swarm takes away new tasks that have not started, and starts nothing. */
@@ -43,7 +43,7 @@ export interface StackView {
   app: ServiceView;
   workers: readonly ServiceView[];
   /** The app is stopped wholly before its first new task. */
-  stopApp: boolean;
+  stopFirst: boolean;
   /** The new app was well once: it has migrated, and new workers may run. */
   hasBeenWell: boolean;
 }
@@ -66,7 +66,7 @@ const ends = (service: ServiceView): Step => ({
 });
 
 /** What of an update is to be done next (docs/contract.md 11.3): the first thing of its order that is not. */
-export function nextForward({ app, workers, stopApp, hasBeenWell }: StackView): Step {
+export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView): Step {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
   for (const worker of workers) {
@@ -75,8 +75,8 @@ export function nextForward({ app, workers, stopApp, hasBeenWell }: StackView): 
   }
   const busy = workers.find(({ tasks }) => tasks.oldAlive.length > 0);
   if (busy) return ends(busy);
-  if (app.side === 'old' && stopApp && !app.isOff) {
-    if (!app.isStopped) return write('stop-app', app);
+  if (app.side === 'old' && stopFirst && !app.isOff) {
+    if (!app.isStopped) return write('stop-first', app);
     if (app.tasks.oldAlive.length > 0) return ends(app);
   }
   const unmoved = comes(app, 'move-app');

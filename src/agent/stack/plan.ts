@@ -17,7 +17,7 @@ import { isAlive } from './tasks.ts';
 export interface PlannedStack {
   plan: StackPlan;
   /** No old app beside a new one: as it was asked for, or as the old one crashes. */
-  stopApp: boolean;
+  stopFirst: boolean;
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
@@ -63,11 +63,11 @@ export async function planStack(
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
   );
-  const stopApp = context.options.stopApp || succeeds || isIll;
+  const stopFirst = context.options.stopFirst || succeeds || isIll;
   const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
   const changed = textToChange(plan);
   const warnings = [
-    ...(stopApp && !context.options.stopApp
+    ...(stopFirst && !context.options.stopFirst
       ? [`not all tasks of ${chosen.app.name} run: it is stopped wholly before a new one starts`]
       : []),
     ...(away.length > 0 ? [`${and(away.map(awayWord))} will not get the images ahead`] : []),
@@ -77,7 +77,7 @@ export async function planStack(
         ]
       : []),
   ];
-  return { plan, stopApp, moves, published: [...published.values()], files, draft, warnings };
+  return { plan, stopFirst, moves, published: [...published.values()], files, draft, warnings };
 }
 
 /** An old version that came up after a newer one has met its data already: nobody knows what it has made of them. */

@@ -19,7 +19,7 @@ export interface RecordData {
   /** `v1.4.2`, `v1.5.0` */
   from: string;
   to: string;
-  stopApp: boolean;
+  stopFirst: boolean;
   moves: readonly ServiceMove[];
   /** Ids of the tasks that there were. */
   tasks: readonly string[];
@@ -102,7 +102,7 @@ export interface FoundRecord {
   data: RecordData | null;
 }
 
-/** @throws UpdateError engine-away */
+/** @throws UpdateError engine-unavailable */
 export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
   const config = await findConfig(engine, recordName(stack));
   if (config === null) return null;
@@ -145,7 +145,7 @@ export class StackRecord {
 
   /**
    * Makes it, in place of one that has ended.
-   * @throws UpdateError update-running where another run was faster; stack-unfit where it is too large
+   * @throws UpdateError update-running where another run was faster; stack-unsupported where it is too large
    */
   static async make(
     engine: Engine,
@@ -157,7 +157,7 @@ export class StackRecord {
     const size = Buffer.byteLength(text);
     if (size > maxBytes) {
       throw new UpdateError(
-        'stack-unfit',
+        'stack-unsupported',
         `what the run has to note of ${data.stack} is ${size} bytes, and a Swarm keeps ${maxBytes}`,
         { advice: 'Update its services by hand.' },
       );

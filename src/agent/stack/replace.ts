@@ -140,7 +140,7 @@ export class Replacing {
     await this.#follow(nextForward);
   }
 
-  /** Everything as it was, where no new task has started. @throws UpdateError broken, not-brought-back */
+  /** Everything as it was, where no new task has started. @throws UpdateError broken, containers-not-restored */
   async back(): Promise<void> {
     const { record } = this.#work;
     if (record.state.phase !== 'restore') await record.note({ phase: 'back' });
@@ -224,8 +224,8 @@ export class Replacing {
     this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || (wasWell && this.#isResumed));
     this.#tellTasks(tasks);
     this.#isFirstLook = false;
-    const { stopApp } = this.#work.record.data;
-    return { view: { app, workers, stopApp, hasBeenWell: this.#hasBeenWell }, services, tasks, nodes };
+    const { stopFirst } = this.#work.record.data;
+    return { view: { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell }, services, tasks, nodes };
   }
 
   #viewOf(
@@ -368,7 +368,7 @@ export class Replacing {
       what === 'returns'
         ? `${move.name} has ${tasks.oldRunning.length} of its ${tasks.needs} tasks after ${seconds(waitedMs)}`
         : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
-    if (this.#isBack) throw new UpdateError('not-brought-back', message, { advice: adviceOn([move]) });
+    if (this.#isBack) throw new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) });
     throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
   }
 
@@ -446,7 +446,7 @@ export class Replacing {
 
 const sentenceOf: Record<Write, (service: ServiceView) => string> = {
   'stop-worker': ({ move }) => `stopping ${move.name}`,
-  'stop-app': ({ move }) => `stopping ${move.name}`,
+  'stop-first': ({ move }) => `stopping ${move.name}`,
   'move-app': ({ move }) => `moving ${move.name} to ${move.label}`,
   'move-worker': ({ move }) => `moving ${move.name} to ${move.label}`,
   hold: ({ move, tasks: { held, oldRunning } }) =>

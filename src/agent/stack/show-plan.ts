@@ -29,15 +29,17 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const step = planEarlier(readable, asked);
   const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
   const plan = planOf(found);
-  const { stopApp, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds });
+  const { stopFirst, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds });
   log.info(`${plan.from} → ${plan.to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);
     if (aside.length > 0) log.info(`while ${move.name} moves: ${and(aside)}; afterwards it is as before`);
-    const together = move.role === 'app' && isSideBySide(move.wanted) && !stopApp;
+    const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
     if (together)
-      log.info(`old and new tasks of ${move.name} run side by side for a while; --stop-app keeps them apart`);
+      log.info(
+        `old and new tasks of ${move.name} run side by side for a while; --stop-first keeps them apart`,
+      );
   }
   const may = nodesFor(chosen, nodes);
   log.info(`pulled ahead on ${and(may.filter(isActive).map(({ name }) => name))}`);

@@ -5,7 +5,7 @@ import type { PlannedStack } from './plan.ts';
 import { amountsOf, isSame, specOf } from './specs.ts';
 import { isWell } from './tasks.ts';
 
-/** Whether there is nothing to do. @throws UpdateError not-well where all is done, and does not run */
+/** Whether there is nothing to do. @throws UpdateError unhealthy where all is done, and does not run */
 export async function isWellNow(
   { tasks, nodes }: FoundStack,
   { moves, draft }: PlannedStack,
@@ -18,9 +18,13 @@ export async function isWellNow(
   if (!isDone || (draft !== null && draft.changes.length > 0)) return false;
   const ill = moves.find((move) => !isWell(move, tasks, nodes));
   if (ill) {
-    throw new UpdateError('not-well', `${ill.name} has the new image already, and not all of its tasks run`, {
-      advice: `See docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
-    });
+    throw new UpdateError(
+      'unhealthy',
+      `${ill.name} has the new image already, and not all of its tasks run`,
+      {
+        advice: `See docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
+      },
+    );
   }
   return true;
 }

@@ -194,7 +194,7 @@ async function fromTheBeginning(
   const plan = planOf(found);
   soFar.facts = { ...soFar.facts, version: plan.from };
   const planned = await planStack(found, readable(ended), { plan, succeeds, carries });
-  const { stopApp, moves, published, draft, files } = planned;
+  const { stopFirst, moves, published, draft, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
     // What a killed run has left of itself before it touched anything.
@@ -207,7 +207,7 @@ async function fromTheBeginning(
   const data = {
     format: 1,
     ...{ run, stack: chosen.name, target: options.target?.tag ?? null, from: plan.from, to: plan.to },
-    stopApp,
+    stopFirst,
     moves,
     tasks: found.tasks.map(({ id }) => id),
     files: draft === null ? [] : hashesOf(draft),
@@ -301,7 +301,7 @@ async function afterFailure(
   const { context } = found;
   const { log } = context;
   if (!(error instanceof UpdateError) || error.code === 'update-running') return error;
-  if (error.code === 'engine-away') {
+  if (error.code === 'engine-unavailable') {
     return new UpdateError('engine-lost', error.message, {
       state: 'the Swarm went away while services were replaced; what was done stands in the record',
       advice:

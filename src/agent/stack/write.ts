@@ -55,7 +55,7 @@ export async function writeFiles(
 
 /**
  * Puts back what a run has written, from its backups. What somebody has saved meanwhile is left alone, and told. A run that
- * goes on where the files are not mounted leaves them as they are. @throws UpdateError files-not-back, foreign-state
+ * goes on where the files are not mounted leaves them as they are. @throws UpdateError files-not-restored, unexpected-file
  */
 export async function filesBack(
   { log }: Pick<RunContext, 'log'>,

@@ -134,7 +134,7 @@ const spelledOut = (run: string): string =>
 /** A journal that this version cannot read, with its text. */
 type ReadJournal = JournalData | { unreadable: string } | null;
 
-/** @throws UpdateError foreign-state; what the system says */
+/** @throws UpdateError unexpected-file; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {
   await refuseForeignEntry(dirname(state));
   await refuseForeignEntry(dirname(state), journalName);

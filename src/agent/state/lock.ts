@@ -42,7 +42,7 @@ export interface Holder {
 /**
  * One run per compose directory. A lock whose container no longer runs is taken over. `directory` is the compose
  * directory as it is seen here.
- * Refusals: update-running, rights-lost, read-only, foreign-state, not-a-file.
+ * Refusals: update-running, rights-lost, read-only, unexpected-file, not-a-file.
  */
 export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
   const { engine, log } = doors;

@@ -3,7 +3,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { Container } from '../../engine/container.ts';
 import { type ContainerRecord, mayBeCrashing, recordOf, type WasInterrupted } from './changeover.ts';
 
-/** Containers as they are right before the first byte changes. @throws UpdateError engine-away */
+/** Containers as they are right before the first byte changes. @throws UpdateError engine-unavailable */
 export async function recordContainers(
   engine: Engine,
   containers: readonly Container[],

@@ -33,7 +33,7 @@ export const pointsOf = (directory: string): string => join(stateDirectory(direc
  * resolves, nothing in it is a link or somebody else's, and nobody else can put anything there: what is in it may be
  * read and written by its path. Only whoever may write in the compose directory itself could exchange it afterwards,
  * and may write the compose files as well.
- * Refusals: rights-lost, foreign-state, not-a-file, read-only.
+ * Refusals: rights-lost, unexpected-file, not-a-file, read-only.
  */
 export async function openStateDirectory(directory: string): Promise<string> {
   const state = stateDirectory(directory);
@@ -113,7 +113,7 @@ export async function refuseWithoutModes(directory: string): Promise<void> {
 /**
  * Whether the state directory, or something in it, is a link or belongs to somebody who is trusted with nothing here: who
  * owns the compose directory may write the compose files, and so is root in all but name. What is not there is nobody's.
- * @throws UpdateError foreign-state
+ * @throws UpdateError unexpected-file
  */
 export async function refuseForeignEntry(directory: string, ...entry: readonly string[]): Promise<void> {
   const path = join(stateDirectory(directory), ...entry);
@@ -126,7 +126,7 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
   const { uid } = await stat(directory);
   if (found.uid === 0 || found.uid === uid || found.uid === (await madeIn(directory)).uid) return;
   throw new UpdateError(
-    'foreign-state',
+    'unexpected-file',
     `${path} belongs to user ${found.uid}, neither to root nor to the owner of ${directory} (user ${uid})`,
     {
       advice: `If it is the updater's, give it to root (chown -R 0:0 ${shellWord(path)}); else see who has put it there, and move it away. Then run the update again.`,
@@ -148,7 +148,7 @@ async function madeIn(directory: string): Promise<Stats> {
  * What a restore point says is carried out with root's power over the machine: in volumes, in databases, by what is unpacked,
  * set-user-id bits and devices too. So it is one only where nobody but root can have written it; the owner of the compose
  * directory, who may write the journal, is not enough. Gives whose it is, as its file system tells; null where it is gone.
- * @param found what is known of it by an open file, which nobody can exchange @throws UpdateError foreign-state
+ * @param found what is known of it by an open file, which nobody can exchange @throws UpdateError unexpected-file
  */
 export async function refuseUnlessRoots(path: string, found?: Stats): Promise<number | null> {
   const is =
@@ -166,19 +166,19 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
   if (made !== null && isLike(made)) return is.uid;
   const whose =
     is.uid === 0 ? 'may be written by others than root' : `belongs to user ${is.uid}, not to root`;
-  throw new UpdateError('foreign-state', `${path} ${whose}, and so is no restore point of the updater's`, {
+  throw new UpdateError('unexpected-file', `${path} ${whose}, and so is no restore point of the updater's`, {
     advice: `See who has put it there, and move it away; if it is the updater's, give it back to root (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Then run it again.`,
   });
 }
 
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
   if (!found.isSymbolicLink()) return;
-  throw new UpdateError('foreign-state', `${path} is a symbolic link, which the updater does not follow`, {
+  throw new UpdateError('unexpected-file', `${path} is a symbolic link, which the updater does not follow`, {
     advice: `See who has put it there, remove it (rm ${shellWord(path)}), then run the update again.`,
   });
 }
 
-/** The same of the state directory and all that the updater keeps there. @throws UpdateError foreign-state */
+/** The same of the state directory and all that the updater keeps there. @throws UpdateError unexpected-file */
 export async function refuseForeignState(directory: string): Promise<void> {
   const state = stateDirectory(directory);
   const backups = backupsOf(directory);

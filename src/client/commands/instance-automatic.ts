@@ -11,15 +11,15 @@ export const instanceAutomatic: Command = {
   name: 'instance automatic',
   summary: 'Has updates start by themselves, at times that suit; without options it shows what is set.',
   usage:
-    '[--from TIME] [--to TIME] [--days DAYS] [--time-zone ZONE] [--age HOURS] [--majors | --no-majors] [--off]',
+    '[--from TIME] [--to TIME] [--days DAYS] [--time-zone ZONE] [--min-age HOURS] [--include-majors | --exclude-majors] [--off]',
   options: [
     { name: 'from', value: 'TIME', help: 'when they may begin: 02:00' },
     { name: 'to', value: 'TIME', help: 'until when: 05:00' },
     { name: 'days', value: 'DAYS', help: 'on which: mon,tue, or all' },
     { name: 'time-zone', value: 'ZONE', help: 'whose clock that is: Europe/Berlin' },
-    { name: 'age', value: 'HOURS', help: 'only what has been published for so long' },
-    { name: 'majors', help: 'major versions, too' },
-    { name: 'no-majors', help: 'no major versions' },
+    { name: 'min-age', value: 'HOURS', help: 'only what has been published for so long' },
+    { name: 'include-majors', help: 'major versions, too' },
+    { name: 'exclude-majors', help: 'no major versions' },
     { name: 'off', help: 'nothing starts by itself; every other option switches it on' },
   ],
   examples: [
@@ -46,7 +46,14 @@ async function run(context: Context): Promise<number> {
 
 /** Null where nothing is to be set. @throws UsageError that names every mistake */
 function choiceOf({ options }: Args): AutomaticChoice | null {
-  const { from, to, age, majors, 'no-majors': noMajors, 'time-zone': timeZone } = options as TypedOptions;
+  const {
+    from,
+    to,
+    'min-age': minAge,
+    'include-majors': majors,
+    'exclude-majors': noMajors,
+    'time-zone': timeZone,
+  } = options as TypedOptions;
   const days = options.days === 'all' ? [] : (options as TypedOptions).days?.split(',');
   const isTime = (text = '00:00') => clockForm.test(text);
   const isDay = (text: string) => dayWords.some((day) => day === text);
@@ -54,9 +61,9 @@ function choiceOf({ options }: Args): AutomaticChoice | null {
     !isTime(from) && `--from needs a time like 02:00, not "${from}".`,
     !isTime(to) && `--to needs a time like 05:00, not "${to}".`,
     days?.every(isDay) === false && `--days needs ${dayWords.join(',')}, or all, not "${options.days}".`,
-    !(/^\d{1,4}$/.test(age ?? '0') && Number(age ?? 0) <= 8760) &&
-      `--age needs a number of hours, not "${age}" (0 to 8760).`,
-    majors && noMajors && '--majors or --no-majors: choose one.',
+    !(/^\d{1,4}$/.test(minAge ?? '0') && Number(minAge ?? 0) <= 8760) &&
+      `--min-age needs a number of hours, not "${minAge}" (0 to 8760).`,
+    majors && noMajors && '--include-majors or --exclude-majors: choose one.',
   ].filter((mistake) => typeof mistake === 'string');
   if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
   if (Object.keys(options).length === 0) return null;
@@ -66,17 +73,26 @@ function choiceOf({ options }: Args): AutomaticChoice | null {
     ...(to && { to }),
     ...(timeZone && { timeZone }),
     ...(days && { days: days as Automatic['days'] }),
-    ...(age && { age: Number(age) }),
-    ...((majors || noMajors) && { majors: majors === true }),
+    ...(minAge && { minAgeHours: Number(minAge) }),
+    ...((majors || noMajors) && { includeMajors: majors === true }),
   };
 }
 
 /** By what the command says of its options. */
 type TypedOptions = Partial<
-  Record<'from' | 'to' | 'days' | 'time-zone' | 'age', string> & Record<'majors' | 'no-majors', true>
+  Record<'from' | 'to' | 'days' | 'time-zone' | 'min-age', string> &
+    Record<'include-majors' | 'exclude-majors', true>
 >;
 
-function settingLines({ enabled, from, to, timeZone, days, age, majors }: Automatic): string[] {
+function settingLines({
+  enabled,
+  from,
+  to,
+  timeZone,
+  days,
+  minAgeHours: age,
+  includeMajors: majors,
+}: Automatic): string[] {
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
     enabled ? 'Updates start by themselves.' : 'No update starts by itself.',

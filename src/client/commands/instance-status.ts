@@ -37,9 +37,9 @@ function statusLines(status: Status): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now } = status;
   const { name } = names();
   const lines = [`${name} ${version}, ${channel}`, ...offerLines(status)];
-  if (status.between !== null)
+  if (status.pendingStep !== null)
     lines.push(
-      betweenLine(status.between, version, ageOf(status.between.since, now)),
+      betweenLine(status.pendingStep, version, ageOf(status.pendingStep.since, now)),
       `Follow it: ${name} instance follow. Stop it: ${name} instance cancel`,
     );
   else if (canUpdate && status.next !== null) lines.push(`It can be updated now: ${name} instance update`);
@@ -56,13 +56,13 @@ function statusLines(status: Status): string[] {
     );
   }
   // The command itself tells of the restore point of an earlier run.
-  const point = last && pointOf([last])?.point;
+  const point = last && pointOf([last])?.restorePoint;
   if (point)
     lines.push(
       `Restore point: ${point.version}, with the data saved at ${dateTime(point.at)}. To roll back: ${name} instance rollback`,
     );
   const servers = buildServers.map(
-    ({ name, version, behind }) => `${name} ${version}${behind ? ' (behind)' : ''}`,
+    ({ name, version, outdated }) => `${name} ${version}${outdated ? ' (outdated)' : ''}`,
   );
   return servers.length === 0 ? lines : [...lines, `Build servers: ${servers.join(', ')}`];
 }

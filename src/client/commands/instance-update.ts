@@ -16,10 +16,10 @@ export const instanceUpdate: Command = {
   name: 'instance update',
   summary: 'Updates svc, and shows how that goes until the new version answers.',
   usage:
-    '[--target VERSION] [--through] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
+    '[--target VERSION] [--all-steps] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
     { name: 'target', value: 'VERSION', help: 'what to go to: v1.5.0, or canary (what is offered)' },
-    { name: 'through', help: 'all the way, where other releases have to come before it' },
+    { name: 'all-steps', help: 'all the way, where other releases have to come before it' },
     { name: 'when-idle', help: 'wait for running jobs to end; new ones stay queued' },
     { name: 'force', help: 'cut running jobs short' },
     { name: 'yes', help: 'go on without asking: for a major version, and with --force' },
@@ -55,10 +55,10 @@ async function run(context: Context): Promise<number> {
   const target = decide(status, wish);
   if (typeof target !== 'string') return stay(target);
   const steps = stepsTo(target, status, wish);
-  const goal = status.next?.path.at(-1) ?? target;
+  const goal = status.next?.upgradePath.at(-1) ?? target;
   if (steps.length > 1) tell(clean(pathLine(steps)));
-  else if (!wish.through && target === status.next?.version && goal !== target)
-    tell(clean(`${target} has to come before ${goal}: --through goes on to that.`));
+  else if (!wish.allSteps && target === status.next?.version && goal !== target)
+    tell(clean(`${target} has to come before ${goal}: --all-steps goes on to that.`));
   const saved = restorePointLine(status, steps[0] ?? target);
   if (saved !== null) tell(clean(saved));
   if (!(await agree(context, clean(status), { ...wish, steps: clean(steps) }))) {
@@ -69,7 +69,7 @@ async function run(context: Context): Promise<number> {
     target,
     ...(wish.whenIdle && { when: 'idle' as const }),
     ...(wish.force && { force: true as const }),
-    ...(wish.through && target !== status.next?.version && { through: true as const }),
+    ...(wish.allSteps && target !== status.next?.version && { allSteps: true as const }),
   };
   const run = await startRun(session, {
     what: 'the update',
@@ -94,15 +94,15 @@ function wishOf({ args: { options } }: Context): Wish {
   const target = typeof options.target === 'string' ? options.target : null;
   if (target !== null && target !== 'canary' && channelOf(target) === null)
     throw new UsageError(`--target needs a version like v1.5.0, or canary, not "${target}".`);
-  const through = options.through === true;
-  if (through && target === 'canary') throw new UsageError('--through goes to a release, not to canary.');
-  return { target, whenIdle, force, through };
+  const allSteps = options['all-steps'] === true;
+  if (allSteps && target === 'canary') throw new UsageError('--all-steps goes to a release, not to canary.');
+  return { target, whenIdle, force, allSteps };
 }
 
 /** The releases that one update each goes to. */
-function stepsTo(target: string, { next }: Status, { through }: Wish): readonly string[] {
-  const at = through && next ? next.path.indexOf(target) : -1;
-  return next && at >= 0 ? next.path.slice(0, at + 1) : [target];
+function stepsTo(target: string, { next }: Status, { allSteps }: Wish): readonly string[] {
+  const at = allSteps && next ? next.upgradePath.indexOf(target) : -1;
+  return next && at >= 0 ? next.upgradePath.slice(0, at + 1) : [target];
 }
 
 async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {

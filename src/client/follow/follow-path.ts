@@ -3,7 +3,7 @@ import { nextOnPath } from '../../wire/path.ts';
 import { noAnswer } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
-import type { Between, Status, ToldRun } from '../../wire/status.ts';
+import type { PendingStep, Status, ToldRun } from '../../wire/status.ts';
 import type { Session } from '../connect.ts';
 import { exitCodeOf } from '../endings.ts';
 import { names } from '../names.ts';
@@ -40,23 +40,24 @@ async function untilNext(
 ): Promise<ToldRun | number> {
   const now = session.now();
   const since = last.endedAt ?? last.now;
-  const view: View & { between: Between } = {
+  const view: View & { pendingStep: PendingStep } = {
     run: last,
     toldAt: now,
     heardAt: now,
     refused: null,
-    between: { to, says: null, since, until: '' },
+    pendingStep: { to, reason: null, since, until: '' },
   };
   const told: { status: Status | null; as: string } = { status: null, as: '' };
   const note = (status: Status): void => {
-    const { between } = status;
+    const { pendingStep } = status;
     told.status = status;
     view.run = { ...view.run, now: status.now };
     view.toldAt = session.now();
-    if (between === null) return;
-    view.between = clean(between);
-    const words = JSON.stringify([between.to, between.says]);
-    if (json && words !== told.as) session.stdout.write(jsonLine({ event: 'between', data: between }));
+    if (pendingStep === null) return;
+    view.pendingStep = clean(pendingStep);
+    const words = JSON.stringify([pendingStep.to, pendingStep.reason]);
+    if (json && words !== told.as)
+      session.stdout.write(jsonLine({ event: 'pendingStep', data: pendingStep }));
     told.as = words;
   };
   const why = await watch(session, { timeout, json }, view, (signal) =>
@@ -68,19 +69,19 @@ async function untilNext(
     return exitCode;
   }
   const { run = null, now: clock = since } = told.status ?? {};
-  const goal = last.path.at(-1);
-  if (run !== null && run.id !== last.id && run.path.at(-1) === goal) return { ...run, now: clock };
-  if (json) session.stdout.write(jsonLine({ event: 'between', data: null }));
-  const { says, until } = view.between;
+  const goal = last.upgradePath.at(-1);
+  if (run !== null && run.id !== last.id && run.upgradePath.at(-1) === goal) return { ...run, now: clock };
+  if (json) session.stdout.write(jsonLine({ event: 'pendingStep', data: null }));
+  const { reason, until } = view.pendingStep;
   const isLate = Date.parse(clock) >= Date.parse(until);
-  const waited = says === null ? 'the update to it did not begin' : sentence(says);
+  const waited = reason === null ? 'the update to it did not begin' : sentence(reason);
   tell(
     session,
     [
       isLate
         ? `${last.to} was not ready for ${to} in time: ${waited}`
         : `The path was ended: ${to} does not follow.`,
-      `Go on: ${names().name} instance update --through`,
+      `Go on: ${names().name} instance update --all-steps`,
     ],
     json,
   );
@@ -97,10 +98,10 @@ async function* looksFor(
     const answer = await reader.status({ signal });
     if (signal.aborted) return;
     if (answer.kind === 'ok' && isForAdmins(answer.value)) {
-      const { run, between } = answer.value;
+      const { run, pendingStep } = answer.value;
       note(answer.value);
       if (run !== null && run.id !== last.id) return;
-      silent = between === null ? silent + 1 : 0;
+      silent = pendingStep === null ? silent + 1 : 0;
       yield { kind: 'heard' };
     } else yield { kind: 'unheard', refused: answer.kind === 'ok' ? noAnswer({ what: 'late' }) : answer };
     await sleep(pause, undefined, { signal }).catch(() => {});

@@ -121,7 +121,7 @@ export async function watch(
   if (signal.aborted) interrupt();
   const ticking = setInterval(look, second);
   try {
-    if (!view.between) printer.begin?.(view, session.now());
+    if (!view.pendingStep) printer.begin?.(view, session.now());
     for await (const news of newsOf(stop.signal)) {
       printer.news?.(news);
       note(view, news, session.now());
@@ -170,7 +170,7 @@ export const partingOf = async (
 
 async function partingLines(
   why: Exclude<Why, 'ended'>,
-  { run, refused, between }: View,
+  { run, refused, pendingStep }: View,
   { reader, config }: Session,
   timeout: number,
 ): Promise<string[]> {
@@ -178,7 +178,7 @@ async function partingLines(
   const what = nameOf(run);
   switch (why) {
     case 'interrupted':
-      return [farewell(run, between?.to)];
+      return [farewell(run, pendingStep?.to)];
     case 'unknown': {
       const answer = await reader.status();
       const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;

@@ -51,7 +51,7 @@ export class PlainLines implements Printer {
 
   show(view: View, now: number): void {
     const { state, until, outcome } = view.run;
-    if (view.between) this.#tellNote(notesAt(view, now).at(-1) ?? '', now);
+    if (view.pendingStep) this.#tellNote(notesAt(view, now).at(-1) ?? '', now);
     for (const row of rowsAt(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {

@@ -1,7 +1,7 @@
 import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
-import type { Between, ToldRun } from '../../wire/status.ts';
+import type { PendingStep, ToldRun } from '../../wire/status.ts';
 import { nameOf, wayOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { betweenLine } from '../status-lines.ts';
@@ -19,7 +19,7 @@ export interface View {
   /** What the last try came to, where it came to nothing. */
   refused: Refused | null;
   /** The run has ended well, and the next one of its path is waited for. */
-  between?: Between;
+  pendingStep?: PendingStep;
 }
 
 /** Shows a run that is followed. */
@@ -46,7 +46,7 @@ export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
 /** The phases as they stand at a moment; the current one says what holds it up. */
 export function rowsAt(view: View, now: number): ShownRow[] {
   const { run, toldAt, heardAt } = view;
-  if (view.between) return [];
+  if (view.pendingStep) return [];
   return rowsOf(run, Date.parse(run.now) + now - toldAt).map(({ mark, word, message, percent, took }) => {
     if (mark === 'now' && isAway(view))
       return { mark, word, text: `${names().name} is unavailable`, time: duration(now - heardAt) };
@@ -57,24 +57,24 @@ export function rowsAt(view: View, now: number): ShownRow[] {
   });
 }
 
-/** Between its last container and the next one svc does not answer; so the run's state has it, never a status code. */
+/** PendingStep its last container and the next one svc does not answer; so the run's state has it, never a status code. */
 const isAway = ({ run, refused }: View): boolean => refused !== null && mayBeAway(run);
 
 /** What there is to say beside the phases. */
 export function notesAt(view: View, now: number): string[] {
-  const { run, refused, between } = view;
+  const { run, refused, pendingStep } = view;
   const silent = now - view.heardAt;
   const notes: string[] = [];
-  if (between) {
-    const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(between.since);
-    notes.push(betweenLine(between, run.to ?? names().name, duration(lasts)));
+  if (pendingStep) {
+    const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
+    notes.push(betweenLine(pendingStep, run.to ?? names().name, duration(lasts)));
   }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
     notes.push(`It waits for them${time === '' ? '' : `, until ${time} at most`}. New jobs stay queued.`);
   }
-  if (run.cancelAskedBy !== null && run.outcome === null)
-    notes.push(`Asked to stop by ${run.cancelAskedBy}; it may be too late.`);
+  if (run.cancelRequestedBy !== null && run.outcome === null)
+    notes.push(`Asked to stop by ${run.cancelRequestedBy}; it may be too late.`);
   if (refused !== null && !isAway(view)) notes.push(unheard(refused, nameOf(run), duration(silent)));
   if (isAway(view) && silent >= longAbsence)
     notes.push(
@@ -99,5 +99,5 @@ function unheard(refused: Refused, what: string, time: string): string {
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
 /** `Updating svc v1.4.2 → v1.5.0`, on a path with `1 of 2: ` before it. */
-export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'path'>): string =>
-  `${run.path.length > 1 ? `${run.path.indexOf(run.to ?? '') + 1} of ${run.path.length}: ` : ''}${run.kind === 'rollback' ? 'Rolling back' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();
+export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'upgradePath'>): string =>
+  `${run.upgradePath.length > 1 ? `${run.upgradePath.indexOf(run.to ?? '') + 1} of ${run.upgradePath.length}: ` : ''}${run.kind === 'rollback' ? 'Rolling back' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();

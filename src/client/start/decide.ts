@@ -11,7 +11,7 @@ export interface Wish {
   whenIdle: boolean;
   force: boolean;
   /** To the end of the path. */
-  through: boolean;
+  allSteps: boolean;
 }
 
 /** No update comes of it, and why. */
@@ -26,7 +26,7 @@ export interface Stay {
  * The target of what is to be started, by the status: what is asked for is the version that was shown, never "the
  * newest".
  */
-export function decide(status: Status, { target, whenIdle, force, through }: Wish): string | Stay {
+export function decide(status: Status, { target, whenIdle, force, allSteps }: Wish): string | Stay {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (whenIdle && !jobs.some(({ stuck }) => stuck)));
@@ -35,7 +35,7 @@ export function decide(status: Status, { target, whenIdle, force, through }: Wis
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
   // Not where a newer version runs by now, as after a repair by hand: there is no downgrade.
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
-  const offered = (through ? next?.path.at(-1) : null) ?? next?.version;
+  const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
   const lines = goal === null ? offerLines(clean(status)) : [`${names().name} ${goal} runs already.`];

@@ -33,7 +33,7 @@ const readingPauseMs = 250;
 
 /**
  * Asks the engine what its command line cannot, or takes ten times as long for. An engine that goes away is waited for, and
- * asked once more: whatever is asked must bear being asked twice. @throws UpdateError engine-away, Cancelled
+ * asked once more: whatever is asked must bear being asked twice. @throws UpdateError engine-unavailable, Cancelled
  */
 export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineAnswer> {
   const { deadlineMs = defaultDeadlineMs } = asked;
@@ -52,17 +52,17 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
       if (!isVersionRefusal({ status: answer.status, said: refusal(answer) })) {
         return { ...answer, apiVersion: spoken };
       }
-      if (attempt >= maxAttempts) throw new UpdateError('engine-away', `${what}: ${refusal(answer)}`);
+      if (attempt >= maxAttempts) throw new UpdateError('engine-unavailable', `${what}: ${refusal(answer)}`);
       // Another engine has taken its place.
       const said = await readApi(engine, whoAreYou);
       agreeOnVersion(engine, said.status === 200 ? objectOf(said.body.toString()) : {});
     } catch (cause) {
       if (engine.aborted.aborted) throw engine.abortion;
       if (!(cause instanceof EngineFault)) throw cause;
-      if (cause.kind !== 'away') throw new UpdateError('engine-away', cause.message, { cause });
+      if (cause.kind !== 'away') throw new UpdateError('engine-unavailable', cause.message, { cause });
       if (attempt >= maxAttempts) {
         const message = `the engine does not answer (${what}): ${cause.message}`;
-        throw new UpdateError('engine-away', message, { cause });
+        throw new UpdateError('engine-unavailable', message, { cause });
       }
       // The call through the command line waits for an engine that went away, and tells about it in the log.
       await engine.callOrThrow(['version', '--format', '{{.Server.Version}}']);
@@ -72,7 +72,7 @@ export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineA
 
 /**
  * Asks for what only tells, by its path. An engine that fails to tell it is asked again for five seconds: a failure is no
- * absence. @throws UpdateError engine-away, Cancelled
+ * absence. @throws UpdateError engine-unavailable, Cancelled
  */
 export async function readApi(
   engine: Engine,
@@ -88,7 +88,7 @@ export async function readApi(
 
 /** That the engine has not done what it was asked for, with its own words. @param what `stop svc-app-1` */
 export const notDone = (what: string, answer: EngineAnswer, more: { advice?: string } = {}): UpdateError =>
-  new UpdateError('engine-away', `the engine does not ${what}: ${refusal(answer)}`, more);
+  new UpdateError('engine-unavailable', `the engine does not ${what}: ${refusal(answer)}`, more);
 
 /** Whether the engine answers what a docker command asks before all else; a proxy may not let it through. */
 export async function pingApi(engine: Engine): Promise<boolean> {
@@ -115,7 +115,7 @@ export function agreeOnVersion(engine: Engine, said: Record<string, unknown>): v
   }
 }
 
-/** Where the engine's API is by the address that the command line is given. @throws UpdateError engine-away */
+/** Where the engine's API is by the address that the command line is given. @throws UpdateError engine-unavailable */
 export function apiTarget({ host, tls }: EngineAddress): EngineTarget {
   const isSecure = tls.some((flag) => flag === '--tlsverify' || flag === '--tls');
   const file = (flag: string) => {
@@ -127,7 +127,7 @@ export function apiTarget({ host, tls }: EngineAddress): EngineTarget {
   try {
     return engineTarget(host, isSecure ? { ...files, verify: tls.includes('--tlsverify') } : null);
   } catch (cause) {
-    throw new UpdateError('engine-away', (cause as Error).message, {
+    throw new UpdateError('engine-unavailable', (cause as Error).message, {
       cause,
       advice: 'Give the updater the socket (unix://) or a tcp:// address of the engine.',
     });

@@ -39,7 +39,7 @@ export interface Blueprint {
  * Blueprints of containers, by the engine's own inspection; unknown ids are left out. Best taken while they run: of a
  * stopped one the engine no longer tells the MAC addresses of further networks.
  * @param copied paths by container id where compose may have copied files to, see `copiedPaths`
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 export async function takeBlueprints(
   engine: Engine,

@@ -17,7 +17,7 @@ export interface ContainerFile {
 /** What stands at a path in place of such a file. */
 export type NoFile = 'missing' | 'too-big' | 'not-a-file';
 
-/** Reads a file of a container, running or not; a link is not followed. @throws UpdateError engine-away */
+/** Reads a file of a container, running or not; a link is not followed. @throws UpdateError engine-unavailable */
 export async function readContainerFile(
   engine: Engine,
   id: string,

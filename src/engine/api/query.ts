@@ -44,7 +44,7 @@ interface MadeDefinition {
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
 const atATime = 32;
 
-/** Asked before all else: it tells which version of the API to ask in. @throws UpdateError engine-away, engine-version */
+/** Asked before all else: it tells which version of the API to ask in. @throws UpdateError engine-unavailable, engine-version */
 export async function engineFacts(engine: Engine): Promise<EngineFacts> {
   const said = (await get(engine, '/version', [])) as Record<string, string>;
   agreeOnVersion(engine, said);
@@ -53,14 +53,14 @@ export async function engineFacts(engine: Engine): Promise<EngineFacts> {
   return { version: String(Version), platform: `${Os}/${Arch}`, api };
 }
 
-/** All that the engine says of itself and its kernel; empty where it may not be asked. @throws UpdateError engine-away */
+/** All that the engine says of itself and its kernel; empty where it may not be asked. @throws UpdateError engine-unavailable */
 export const engineInfo = async (engine: Engine): Promise<Record<string, unknown>> =>
   ((await get(engine, '/info', [403, 404, 500])) ?? {}) as Record<string, unknown>;
 
 /**
  * Containers by the engine's filters, stopped ones too.
  * @param filters such as `{ label: ['svc-updater.scratch=svc'] }`
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 export async function listContainers(
   engine: Engine,
@@ -69,7 +69,7 @@ export async function listContainers(
   return listOf(await listRaw(engine, filters)).map(readListed);
 }
 
-/** Binds and volumes of all containers, stopped ones too, that have a path in them. @throws UpdateError engine-away */
+/** Binds and volumes of all containers, stopped ones too, that have a path in them. @throws UpdateError engine-unavailable */
 export async function mountsWith(engine: Engine, path: string): Promise<NamedMount[]> {
   const list = (await listRaw(engine, {})) as {
     Mounts?: { Type?: string; Name?: string; Source?: string; Destination?: string }[] | null;
@@ -82,7 +82,7 @@ export async function mountsWith(engine: Engine, path: string): Promise<NamedMou
     });
 }
 
-/** Tags that begin so. @throws UpdateError engine-away */
+/** Tags that begin so. @throws UpdateError engine-unavailable */
 export async function listTags(engine: Engine, prefix: string): Promise<string[]> {
   const query = new URLSearchParams({ filters: JSON.stringify({ reference: [`${prefix}*`] }) });
   const images = (await get(engine, `/images/json?${query}`, [])) as { RepoTags?: string[] | null }[];
@@ -93,13 +93,13 @@ export async function listTags(engine: Engine, prefix: string): Promise<string[]
 const listRaw = (engine: Engine, filters: Readonly<Record<string, readonly string[]>>): Promise<unknown> =>
   get(engine, `/containers/json?${new URLSearchParams({ all: '1', filters: JSON.stringify(filters) })}`, []);
 
-/** Networks by name; two may have the same one. @throws UpdateError engine-away */
+/** Networks by name; two may have the same one. @throws UpdateError engine-unavailable */
 export async function listNetworks(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
   if (names.length === 0) return [];
   return madeOf(await get(engine, `/networks?${byName(names)}`, []), names);
 }
 
-/** Volumes by name. @throws UpdateError engine-away */
+/** Volumes by name. @throws UpdateError engine-unavailable */
 export async function listVolumes(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
   if (names.length === 0) return [];
   const { Volumes } = (await get(engine, `/volumes?${byName(names)}`, [])) as { Volumes: unknown };
@@ -119,12 +119,12 @@ const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
       options: Options ?? {},
     }));
 
-/** Containers by id or name; those that are gone are left out. @throws UpdateError engine-away */
+/** Containers by id or name; those that are gone are left out. @throws UpdateError engine-unavailable */
 export async function inspectContainers(engine: Engine, names: readonly string[]): Promise<Container[]> {
   return (await inspectWhole(engine, names)).map(readContainer);
 }
 
-/** The engine's view of the container that this process runs in; null where it knows none. @throws UpdateError engine-away */
+/** The engine's view of the container that this process runs in; null where it knows none. @throws UpdateError engine-unavailable */
 export const inspectOwn = (engine: Engine, traces: OwnTraces): Promise<Container | null> =>
   findOwnContainer(
     {
@@ -146,7 +146,7 @@ const withNetworkMode = async (engine: Engine, listed: readonly ListedContainer[
       )
     : listed;
 
-/** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-away */
+/** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-unavailable */
 export async function inspectImages(
   engine: Engine,
   references: readonly string[],
@@ -162,7 +162,7 @@ export async function inspectImages(
 
 /**
  * The whole of what inspection tells of containers; those that are gone are left out. Holds values: never log it.
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 export async function inspectWhole(
   engine: Engine,
@@ -188,14 +188,15 @@ async function get(
   if (none.includes(answer.status)) return null;
   const call = nameOf({ method: 'GET', path });
   const { isForeign, message } = refusalFault(call, answer);
-  if (isForeign && answer.status < 500) throw new UpdateError('engine-away', message, { advice: letThrough });
+  if (isForeign && answer.status < 500)
+    throw new UpdateError('engine-unavailable', message, { advice: letThrough });
   throw notDone(`answer (${call})`, answer);
 }
 
 /**
  * Stops containers, all at a time, and waits as long as their own grace periods ask: no deadline cuts a stop off. A
  * container that is gone counts as stopped.
- * @param graces seconds by id, in place of a container's own grace period @throws UpdateError engine-away
+ * @param graces seconds by id, in place of a container's own grace period @throws UpdateError engine-unavailable
  */
 export async function stopContainers(
   engine: Engine,

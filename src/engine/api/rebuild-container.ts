@@ -19,7 +19,7 @@ const createDeadlineMs = 300_000;
  * there: the old container itself, or the one that was made again and has been started since; one that was made and
  * never started is made anew, as nobody knows how far that came.
  * @param successors ids of containers that were made again, by their old ids
- * @throws UpdateError not-brought-back where the engine refuses, with its words; engine-away
+ * @throws UpdateError containers-not-restored where the engine refuses, with its words; engine-unavailable
  */
 export async function rebuildContainer(
   engine: Engine,
@@ -145,7 +145,7 @@ async function remove(engine: Engine, id: string): Promise<void> {
 }
 
 const refused = ({ name }: Blueprint, answer: EngineAnswer): UpdateError =>
-  new UpdateError('not-brought-back', `${name} could not be made again: ${refusal(answer)}`);
+  new UpdateError('containers-not-restored', `${name} could not be made again: ${refusal(answer)}`);
 
 function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): string | undefined {
   const names = Object.keys(networks);

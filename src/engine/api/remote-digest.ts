@@ -42,7 +42,7 @@ export interface RemoteImage {
 
 /**
  * The image that a tag leads to in its registry; else the registry's own words, and the status of the answer.
- * @throws UpdateError engine-away, Cancelled
+ * @throws UpdateError engine-unavailable, Cancelled
  */
 export async function remoteImage(
   engine: Engine,

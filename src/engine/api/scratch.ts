@@ -33,7 +33,7 @@ interface ScratchOptions {
   networkMode?: string;
 }
 
-/** A container that nobody has started. Gives its id, or null where the image is gone. @throws UpdateError engine-away */
+/** A container that nobody has started. Gives its id, or null where the image is gone. @throws UpdateError engine-unavailable */
 export async function createScratch(
   engine: Engine,
   image: string,
@@ -63,12 +63,15 @@ export async function createScratch(
   });
   if (answer.status === 404) return null;
   if (answer.status !== 201) {
-    throw new UpdateError('engine-away', `the engine makes no container of ${image}: ${refusal(answer)}`);
+    throw new UpdateError(
+      'engine-unavailable',
+      `the engine makes no container of ${image}: ${refusal(answer)}`,
+    );
   }
   return String(JSON.parse(answer.body.toString()).Id);
 }
 
-/** Removes it with its anonymous volumes; a container that is gone, or just being removed, counts as removed. @throws UpdateError engine-away */
+/** Removes it with its anonymous volumes; a container that is gone, or just being removed, counts as removed. @throws UpdateError engine-unavailable */
 export async function removeScratch(engine: Engine, id: string): Promise<void> {
   const answer = await askApi(engine, { method: 'DELETE', path: `/containers/${id}?force=1&v=1` });
   if (answer.status >= 400 && ![404, 409].includes(answer.status)) throw notDone(`remove ${id}`, answer);
@@ -87,7 +90,7 @@ async function removeLabelled(engine: Engine, label: string): Promise<void> {
   for (const { id } of await listContainers(engine, { label: [label] })) await removeScratch(engine, id);
 }
 
-/** Copies the files into a container, running or not, as compose did. @throws UpdateError engine-away */
+/** Copies the files into a container, running or not, as compose did. @throws UpdateError engine-unavailable */
 export const putCopies = (engine: Engine, id: string, copied: readonly CopiedFile[]): Promise<EngineAnswer> =>
   askApi(engine, {
     method: 'PUT',
@@ -99,7 +102,7 @@ export const putCopies = (engine: Engine, id: string, copied: readonly CopiedFil
  * Sees, before anything is stopped, that the engine puts a container's copied files into one made from its image. Compose
  * does the same with the new container after it has removed the old one, and there would be no way back either.
  * @param project whose containers that are never started go with the next run, should this one be killed
- * @throws UpdateError engine-away
+ * @throws UpdateError engine-unavailable
  */
 export async function proveCopies(
   engine: Engine,

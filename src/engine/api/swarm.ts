@@ -40,7 +40,7 @@ const leaderless =
 /**
  * Asks a manager. What an election has swallowed is asked again, here and nowhere else; so a write may have been done when
  * it is asked for once more, which then says `out of sequence` or `already exists`: whoever wrote it reads it again.
- * @throws UpdateError engine-away, Cancelled
+ * @throws UpdateError engine-unavailable, Cancelled
  */
 async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> {
   const endsAt = performance.now() + leaderlessMs;
@@ -54,7 +54,7 @@ async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> 
     if (performance.now() > endsAt) {
       const why = answer === null ? 'no answer' : refusal(answer);
       throw new UpdateError(
-        'engine-away',
+        'engine-unavailable',
         `the Swarm has no leader that answers (${nameOf(asked)}: ${why})`,
         {
           advice: 'See docker node ls on a manager, then run the update again.',
@@ -78,7 +78,7 @@ async function get(engine: Engine, path: string): Promise<unknown> {
 const filtered = (path: string, filters: Readonly<Record<string, readonly string[]>>): string =>
   `${path}?${new URLSearchParams({ filters: JSON.stringify(filters) })}`;
 
-/** Null where the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-away */
+/** Null where the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
 export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
   const answer = await askApi(engine, { method: 'GET', path: '/swarm', deadlineMs: callMs });
   if (answer.status !== 200 && !isLeaderless(answer)) return null;
@@ -109,7 +109,7 @@ export async function findConfig(engine: Engine, name: string): Promise<SwarmCon
   return found.find((each) => each.name === name) ?? null;
 }
 
-/** Whether it was made: `taken` where there is one of that name. @throws UpdateError engine-away */
+/** Whether it was made: `taken` where there is one of that name. @throws UpdateError engine-unavailable */
 export async function createConfig(
   engine: Engine,
   { name, labels, data }: Pick<SwarmConfig, 'name' | 'labels' | 'data'>,
@@ -121,7 +121,7 @@ export async function createConfig(
   throw notDone(`make the config ${name}`, answer);
 }
 
-/** Writes labels if the config is still as it was read. @throws UpdateError engine-away */
+/** Writes labels if the config is still as it was read. @throws UpdateError engine-unavailable */
 export async function relabelConfig(
   engine: Engine,
   { id, name, version, data }: SwarmConfig,
@@ -138,7 +138,7 @@ export async function removeConfig(engine: Engine, { id, name }: SwarmConfig): P
   if (answer.status >= 300 && answer.status !== 404) throw notDone(`remove the config ${name}`, answer);
 }
 
-/** @param headers a login for the registry, which Swarm keeps in the service. @throws UpdateError engine-away */
+/** @param headers a login for the registry, which Swarm keeps in the service. @throws UpdateError engine-unavailable */
 export async function createService(
   engine: Engine,
   spec: Json,
@@ -149,7 +149,7 @@ export async function createService(
   if (answer.status >= 300 && answer.status !== 409) throw notDone(`make the service ${spec.Name}`, answer);
 }
 
-/** Writes a service's spec if it is still as it was read. @throws UpdateError engine-away */
+/** Writes a service's spec if it is still as it was read. @throws UpdateError engine-unavailable */
 export async function updateService(
   engine: Engine,
   { id, name, version }: Pick<SwarmService, 'id' | 'name' | 'version'>,

@@ -143,7 +143,7 @@ export class Engine {
       if (result.aborted) throw this.abortion;
       if (result.timedOut && deadlineMs === queryDeadlineMs) {
         const message = `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`;
-        throw new UpdateError('engine-away', message);
+        throw new UpdateError('engine-unavailable', message);
       }
       if (result.exitCode === 0 || !this.#shared.answeredOnce || !isConnectionLost(result.stderr))
         return result;
@@ -157,7 +157,7 @@ export class Engine {
     const result = await this.call(args, options);
     if (result.exitCode !== 0) {
       const message = `docker ${args.slice(0, 2).join(' ')} failed: ${lastLine(result.stderr)}`;
-      throw new UpdateError('engine-away', message, { detail: result.stderr.trim().split('\n') });
+      throw new UpdateError('engine-unavailable', message, { detail: result.stderr.trim().split('\n') });
     }
     return result.stdout;
   }
@@ -245,9 +245,9 @@ export class Engine {
       const isLong = performance.now() > known.awaySince + lostSocketMs;
       if (!isLong || !(await isSocketGone(this.address.host))) continue;
       const message = 'the engine was restarted and has a new socket, and this container only the old one';
-      throw new UpdateError('engine-away', message);
+      throw new UpdateError('engine-unavailable', message);
     }
     const message = `the engine went away and did not answer again within ${awayMs / 1000} s`;
-    throw new UpdateError('engine-away', message);
+    throw new UpdateError('engine-unavailable', message);
   }
 }

@@ -64,7 +64,7 @@ export class AutomaticUpdates {
     const settings = await this.settings();
     const open = this.#doors.open();
     if (open !== null) {
-      const isWaiting = open.by === byItself && open.state === 'waiting' && open.cancelAskedBy === null;
+      const isWaiting = open.by === byItself && open.state === 'waiting' && open.cancelRequestedBy === null;
       if (isWaiting && isOverdue(open, settings, Date.now())) await this.#doors.cancel();
       return;
     }
@@ -84,5 +84,5 @@ export class AutomaticUpdates {
 }
 
 /** What is kept back has a next time, too: of the release after it. */
-const isDue = ({ nextAt, keptBack }: Decision): boolean =>
-  nextAt !== null && nextAt <= Date.now() && keptBack === null;
+const isDue = ({ nextAt, blockedBy }: Decision): boolean =>
+  nextAt !== null && nextAt <= Date.now() && blockedBy === null;

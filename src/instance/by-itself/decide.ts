@@ -1,5 +1,5 @@
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
-import type { KeptBack, Run } from '../../wire/status.ts';
+import type { BlockedBy, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import type { Offered } from '../offer/offer.ts';
 import { type Window, windowsAfter } from './window.ts';
@@ -18,22 +18,22 @@ export interface Decision {
   /** When the next update would start by itself, milliseconds since 1970; null where none does. */
   nextAt: number | null;
   /** Why what is offered does not. */
-  keptBack: KeptBack | null;
+  blockedBy: BlockedBy | null;
 }
 
 const hourMs = 3_600_000;
 
 /** When an update starts by itself (docs/contract.md 8.37). */
 export function decide({ settings, next, past, now }: AutomaticFacts): Decision {
-  if (!settings.enabled) return { nextAt: null, keptBack: null };
+  if (!settings.enabled) return { nextAt: null, blockedBy: null };
   const paused = pauseOf(past);
-  if (paused) return { nextAt: null, keptBack: paused };
-  const keptBack = next && whyKeptBack(next, settings, past);
+  if (paused) return { nextAt: null, blockedBy: paused };
+  const blockedBy = next && whyKeptBack(next, settings, past);
   const published = Date.parse(next?.publishedAt ?? '');
-  const isWaitedFor = next !== null && keptBack === null && settings.age > 0;
-  const earliest = isWaitedFor ? Math.max(now, published + settings.age * hourMs) : now;
+  const isWaitedFor = next !== null && blockedBy === null && settings.minAgeHours > 0;
+  const earliest = isWaitedFor ? Math.max(now, published + settings.minAgeHours * hourMs) : now;
   for (const window of windowsAfter(settings, earliest))
-    if (!isUsed(window, past)) return { nextAt: Math.max(window.begin, earliest), keptBack };
+    if (!isUsed(window, past)) return { nextAt: Math.max(window.begin, earliest), blockedBy };
   throw new Error('there is always one more window');
 }
 
@@ -49,7 +49,7 @@ export function isOverdue(
 }
 
 /** Nobody knows what an update has left that ended badly, until somebody has seen to it. */
-function pauseOf(past: readonly Run[]): KeptBack | null {
+function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isGoodEnd(outcome) || isBad(outcome));
   if (last === undefined || isGoodEnd(last.outcome)) return null;
   const message = `the update to ${last.to ?? 'the newest release'} ended badly`;
@@ -60,17 +60,17 @@ const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outc
 
 function whyKeptBack(
   { version, major, publishedAt, isSkipped }: Offered,
-  { age, majors }: AutomaticSettings,
+  { minAgeHours, includeMajors }: AutomaticSettings,
   past: readonly Run[],
-): KeptBack | null {
+): BlockedBy | null {
   const hasFailed = past.some(
     ({ kind, to, outcome }) =>
       kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
   );
   if (hasFailed) return { code: 'failed', message: `an update to ${version} has failed` };
   if (isSkipped) return { code: 'skipped', message: `${version} is skipped` };
-  if (major && !majors) return { code: 'major', message: `${version} is a major version` };
-  if (age > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
+  if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
+  if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
     return { code: 'age-unknown', message: `nobody knows when ${version} was published` };
   return null;
 }

@@ -1,5 +1,5 @@
 import { nextOnPath } from '../../wire/path.ts';
-import type { Between, Reason, Run } from '../../wire/status.ts';
+import type { PendingStep, Reason, Run } from '../../wire/status.ts';
 import { askHost } from '../host/ask-host.ts';
 import { keepLooking } from '../host/keep-looking.ts';
 import type { ServerContext } from '../run/server-context.ts';
@@ -23,7 +23,7 @@ export class PathUpdates {
   readonly #context: ServerContext;
   readonly #doors: Doors;
   /** Why the next update has not begun, by the run that it comes after. */
-  #said: { after: string; says: string } | null = null;
+  #said: { after: string; reason: string } | null = null;
 
   constructor(context: ServerContext, doors: Doors) {
     this.#context = context;
@@ -31,21 +31,21 @@ export class PathUpdates {
   }
 
   /** What the last run of all is followed by; null where it ends no step of a path. */
-  after(last: Run | null | undefined): Between | null {
+  after(last: Run | null | undefined): PendingStep | null {
     const to = last ? nextOnPath(last) : null;
     if (!last || to === null || last.endedAt === null) return null;
     const until = new Date(Date.parse(last.endedAt) + patienceMs).toISOString();
-    const says = this.#said?.after === last.id ? this.#said.says : null;
-    return { to, says, since: last.endedAt, until };
+    const reason = this.#said?.after === last.id ? this.#said.reason : null;
+    return { to, reason, since: last.endedAt, until };
   }
 
   /** Ends the path of a run; the run as it is then. @throws HostFailure */
   async leave(run: Run): Promise<Run> {
     const past = await this.#context.ledger.changePast(run.id, (now) => ({
       ...now,
-      run: { ...now.run, path: [] },
+      run: { ...now.run, upgradePath: [] },
     }));
-    return past?.run ?? { ...run, path: [] };
+    return past?.run ?? { ...run, upgradePath: [] };
   }
 
   /** Looks from here on, until the server closes. */
@@ -63,17 +63,21 @@ export class PathUpdates {
     if (last === null || between === null) return;
     const { to } = between;
     if (Date.now() > Date.parse(between.until)) {
-      const goal = last.path.at(-1);
-      const why = this.#said?.says ?? 'it was not asked in time';
+      const goal = last.upgradePath.at(-1);
+      const why = this.#said?.reason ?? 'it was not asked in time';
       await this.leave(last);
       return settings.log({ level: 'warn', message: `the path to ${goal} ends before ${to}: ${why}` });
     }
     // What has ended is another server's: one that is still there, or not yet.
     if (last.to !== settings.version) return;
-    const says = await this.#ask(settings.version);
-    const answer = says === null ? await this.#doors.start(last, to) : { says };
+    const reason = await this.#ask(settings.version);
+    const answer = reason === null ? await this.#doors.start(last, to) : { reason };
     if ('run' in answer) this.#said = null;
-    else this.#said = { after: last.id, says: 'says' in answer ? answer.says : answer.reason.message };
+    else
+      this.#said = {
+        after: last.id,
+        reason: typeof answer.reason === 'string' ? answer.reason : answer.reason.message,
+      };
   }
 
   /** Why the platform is not ready for the next release; null where it is. */

@@ -1,5 +1,5 @@
 import { type DayWord, dayWords } from '../../wire/codes.ts';
-import { minutes } from '../contract/ahead.ts';
+import { minutes } from '../contract/time-window.ts';
 
 /** By the wall clock of a time zone; one that ends as it begins lasts a whole day. */
 export interface Schedule {

@@ -6,7 +6,7 @@ export type AutomaticChoice = {
 };
 
 /** What is set of updates that start by themselves (docs/contract.md 8.37). */
-export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'keptBack'>;
+export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
 /** As usual, but for what is said. */
 export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => ({
@@ -15,8 +15,8 @@ export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => (
   to: '05:00',
   timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   days: [],
-  age: 72,
-  majors: false,
+  minAgeHours: 72,
+  includeMajors: false,
   ...whatIsSaid(said),
 });
 

@@ -15,21 +15,21 @@ export interface UpdateOrder {
    * All the way to the target, or to `latest`, by the releases that have to come before it, each with an update of its
    * own.
    */
-  through?: boolean;
+  allSteps?: boolean;
   /** Who starts it, as the run tells. */
   by?: string;
 }
 
 /** A rollback that the platform orders. */
-export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'through'> {
+export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps'> {
   /** The version to roll back to, `to` of the offer: it confirms that the caller has read the offer. */
   confirm: string;
 }
 
 /** An order as a server takes it: a target of null is what is offered. */
-export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'through'>> & {
+export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps'>> & {
   target: string | null;
-  through?: boolean;
+  allSteps?: boolean;
 };
 
 export type RollbackStart = Required<RollbackOrder>;

@@ -45,7 +45,7 @@ export function optionsSchema() {
     preparationTimeout: z.optional(seconds),
     idleTimeout: z.optional(seconds),
     restorePoint: z.optional(z.boolean()),
-    ahead: z.optional(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })])),
+    prefetch: z.optional(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })])),
     automatic: z.optional(automaticSchema),
     afterStep: z.optional(callable),
     buildServers: z.optional(callable),

@@ -5,9 +5,9 @@ import { type Product, type ProductOptions, productOf, svc } from '../../progres
 import type { Trust } from '../../provenance/trust.ts';
 import type { JobKind } from '../../wire/codes.ts';
 import type { Run } from '../../wire/status.ts';
-import type { AheadWindow } from './ahead.ts';
 import { type AutomaticChoice, type AutomaticSettings, automaticSettings } from './automatic.ts';
 import { optionsSchema } from './options-schema.ts';
+import type { TimeWindow } from './time-window.ts';
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -118,7 +118,7 @@ export interface InstanceOptions {
    * The images of what is offered are fetched before anybody asks for it: at any time, or from one time to another by the
    * server's clock. Default false (docs/server-library.md).
    */
-  ahead?: boolean | AheadWindow;
+  prefetch?: boolean | TimeWindow;
   /**
    * What is offered starts by itself, in a window of the night: what holds until an admin has set it. Default off
    * (docs/server-library.md).
@@ -194,7 +194,7 @@ export function readOptions(given: InstanceOptions): Settings {
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
     afterStep: null,
-    ahead: false,
+    prefetch: false,
     app: null,
     beforeUpdate: null,
     buildServers: () => [],

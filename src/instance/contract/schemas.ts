@@ -28,7 +28,7 @@ export const startSchema = z.strictObject({
   ),
   when,
   force,
-  through: about(
+  allSteps: about(
     z.optional(z.boolean()),
     'All the way: the releases that have to come before the target, or before `latest`, and then it',
   ),
@@ -54,11 +54,11 @@ export const automaticFields = {
   to: about(z.optional(clock), 'When its window ends; where that is as it begins, a day later', ['05:00']),
   timeZone: about(z.optional(timeZone), "At first the server's own", ['Europe/Berlin']),
   days: about(z.optional(z.array(z.enum(dayWords))), 'On which a window begins; none: on every day'),
-  age: about(
+  minAgeHours: about(
     z.optional(z.number().check(z.gte(0), z.lte(8760))),
     'Hours that a release has been published before it starts by itself',
   ),
-  majors: about(z.optional(z.boolean()), 'Whether major versions start by themselves, too'),
+  includeMajors: about(z.optional(z.boolean()), 'Whether major versions start by themselves, too'),
 };
 
 /** What is left out stays. */

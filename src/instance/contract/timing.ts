@@ -11,7 +11,7 @@ export const usualTiming = {
   /** The same while another server prepares a run, or it is not known whether a run is on. */
   watchClosely: 1_000,
   /** Between two looks at what is fetched ahead. */
-  ahead: 30_000,
+  prefetch: 30_000,
   /** Between two looks at whether an update starts by itself. */
   automatic: 15_000,
   /** Between two questions whether a path may go on. */

@@ -1,5 +1,5 @@
 import { jobKinds } from '../../wire/codes.ts';
-import type { JobInTheWay } from '../../wire/status.ts';
+import type { BlockingJob } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from './ask-host.ts';
@@ -7,7 +7,7 @@ import { askHost, HostFailure } from './ask-host.ts';
 const longestTitle = 200;
 
 /** All that is queued or runs right now; what the host does not say plainly counts as running. @throws HostFailure */
-export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<JobInTheWay[]> {
+export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<BlockingJob[]> {
   const answer: unknown = await askHost('queue.jobs', () => queue.jobs(), host);
   if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'gave no list');
   return answer.map((job: unknown) => {

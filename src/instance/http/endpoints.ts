@@ -146,13 +146,13 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
 /** A way ends at a release; a single update to a canary build goes by the floating tag. */
 export const destinationOf = ({
   target,
-  through = false,
+  allSteps = false,
 }: {
   target?: string | undefined;
-  through?: boolean | undefined;
-}): Pick<StartOrder, 'target' | 'through'> => ({
-  target: target === undefined ? null : through ? target : targetFor(target),
-  ...(through && { through }),
+  allSteps?: boolean | undefined;
+}): Pick<StartOrder, 'target' | 'allSteps'> => ({
+  target: target === undefined ? null : allSteps ? target : targetFor(target),
+  ...(allSteps && { allSteps }),
 });
 
 function refuseBoth(when: 'now' | 'idle', force: boolean): void {

@@ -30,7 +30,7 @@ export async function buildServersLeftBehind(
 ): Promise<string[]> {
   if (outcome !== 'updated') return [];
   const servers = await askBuildServers(settings, timing, to ?? settings.version);
-  return servers.filter(({ behind }) => behind).map(leftBehind);
+  return servers.filter(({ outdated }) => outdated).map(leftBehind);
 }
 
 /** Empty without a name, a version and a command. */
@@ -44,7 +44,7 @@ function readBuildServer(one: unknown, running: string): BuildServer[] {
       name,
       version,
       // A build of no release is behind where it is another than what runs.
-      behind: isOfRelease ? isAhead(running, version) : version !== running,
+      outdated: isOfRelease ? isAhead(running, version) : version !== running,
       command,
     },
   ];

@@ -1,5 +1,5 @@
 import type { JobKind, ReasonCode } from '../../wire/codes.ts';
-import type { JobInTheWay, Reason } from '../../wire/status.ts';
+import type { BlockingJob, Reason } from '../../wire/status.ts';
 import type { HomeNotFound } from '../place/home-not-found.ts';
 
 /** What stands in the way of an update, as far as it does. */
@@ -11,7 +11,7 @@ interface Hindrances {
   updater: { message: string; since: string } | null;
   /** Containers that compose would take for the instance's. While an update replaces them, they may differ. */
   foreign: Reason | null;
-  jobs: readonly JobInTheWay[];
+  jobs: readonly BlockingJob[];
   /** Why there is nothing to update to; null where there is. */
   upToDate: string | null;
 }
@@ -27,7 +27,7 @@ export function findReason(hindrances: Hindrances): Reason | null {
 }
 
 /** What waits is no hindrance, as it runs after the update; a deployment that waits is, as somebody waits for it. */
-const hindrances: readonly (readonly [ReasonCode, JobKind, JobInTheWay['state'], sentence: string])[] = [
+const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] = [
   ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
   ['deployment-running', 'deployment', 'running', 'a deployment is running'],
   ['backup-running', 'backup', 'running', 'a backup is running'],
@@ -37,7 +37,7 @@ const hindrances: readonly (readonly [ReasonCode, JobKind, JobInTheWay['state'],
 ];
 
 /** Why an update may not start beside these jobs, with all that are in the way; null where it may. */
-export function jobsReason(jobs: readonly JobInTheWay[]): Reason | null {
+export function jobsReason(jobs: readonly BlockingJob[]): Reason | null {
   const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
   if (first === undefined) return null;
   const [code, kind, state, sentence] = first;
@@ -59,16 +59,16 @@ export function jobsReason(jobs: readonly JobInTheWay[]): Reason | null {
 }
 
 /** The jobs that an update waits for: what is queued runs after it. */
-export const runningJobs = (jobs: readonly JobInTheWay[]): JobInTheWay[] =>
+export const runningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 
 /** Why nobody should wait for these jobs; null where one may. */
-export function stuckReason(jobs: readonly JobInTheWay[]): Reason | null {
+export function stuckReason(jobs: readonly BlockingJob[]): Reason | null {
   const running = runningJobs(jobs);
   const stuck = running.filter((job) => job.stuck);
   const reason = stuck.length === 0 ? null : jobsReason(stuck);
   return reason && { ...reason, message: `${reason.message}: it is stuck`, jobs: running };
 }
 
-const isSuch = (job: JobInTheWay, [kind, state]: readonly unknown[]): boolean =>
+const isSuch = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>
   job.kind === kind && job.state === state;

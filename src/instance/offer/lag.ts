@@ -23,7 +23,7 @@ const recentMs = 60_000;
 
 /** The run was refused for a lag, or the updater has taken what the tag led to, which may be another release. */
 const mayLag = ({ outcome, code }: Run): boolean =>
-  outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'lags');
+  outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
 
 /** Finds out what the last run left unreached, and forgets it once the tag has moved. */
 export class LagWatch {

@@ -83,7 +83,7 @@ export function offer(known: OfferFacts): Offer {
     );
   }
   if (lag?.version === next.version)
-    return none('lags', `${lag.version} is published, but ${lag.reference} does not lead to it yet`);
+    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not lead to it yet`);
   return { latest, next, upToDate: null };
 }
 
@@ -100,9 +100,9 @@ export function offerFields(
     next: next && {
       version: next.version,
       major: isMajorChange(version, next.version),
-      ready: null,
-      seconds: null,
-      path: latest === null ? [] : pathTo(latest.version, known),
+      downloaded: null,
+      estimatedSeconds: null,
+      upgradePath: latest === null ? [] : pathTo(latest.version, known),
     },
     upToDate,
     updateAvailable: next !== null && !isSkipped,

@@ -11,7 +11,10 @@ export interface RefusedStep {
 }
 
 /** What a run was refused for, where another release has to come first. */
-export const refusedStepOf = ({ step, to }: Pick<Run, 'step' | 'to'>): RefusedStep | null =>
+export const refusedStepOf = ({
+  requiredRelease: step,
+  to,
+}: Pick<Run, 'requiredRelease' | 'to'>): RefusedStep | null =>
   step === null || to === null ? null : { version: to, first: step };
 
 interface SteppingFacts {

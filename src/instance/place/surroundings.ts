@@ -98,6 +98,6 @@ export class SurroundingsCache {
       serverId: containerId,
       isHalfReplaced: false,
     });
-    return foreign && { code: 'foreign-container', message: `${foreign.message}. ${foreign.advice}` };
+    return foreign && { code: 'unrelated-container', message: `${foreign.message}. ${foreign.advice}` };
   }
 }

@@ -25,7 +25,7 @@ export const triesLabel = 'svc-updater.tries';
 
 /** What is known of a run before its log says anything. */
 export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
-  Partial<Pick<Run, 'by' | 'kind' | 'path'>>;
+  Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>>;
 
 const secondsToStop = 120;
 
@@ -54,7 +54,7 @@ export function updaterContainer(
 ): ContainerSpec {
   const environment = {
     // Nobody is there to say of each other service that it stays: the platform answers for its list.
-    ...(services !== null && { SVC_UPDATER_LEAVE: '*' }),
+    ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
     // The updater goes by the name and the labels of svc itself.
     ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
@@ -104,14 +104,14 @@ export function updaterContainer(
 
 /** Of an updater beside that of the runs: instances that share an engine have one each. */
 export const asideName = (
-  word: 'rollback' | 'ahead',
+  word: 'rollback' | 'prefetch',
   { containerName }: Pick<Settings, 'containerName'>,
   { project }: Pick<Home, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
 /** An updater of that name, which the engine never starts again. */
 export function asideContainer(
-  word: 'rollback' | 'ahead',
+  word: 'rollback' | 'prefetch',
   home: Home,
   settings: UpdaterSettings,
   order: UpdaterOrder,

@@ -8,7 +8,7 @@ import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
 import { chooseServices } from '../place/services.ts';
 import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
-import { endAhead } from './end-ahead.ts';
+import { endPrefetch } from './end-prefetch.ts';
 import { expectOptions } from './expect-options.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
@@ -33,7 +33,7 @@ export async function launch(
     await obtainImage(record, context);
     const services = await chooseServices(engine, home, settings);
     signal.throwIfAborted();
-    await endAhead(engine, settings, home);
+    await endPrefetch(engine, settings, home);
     record.prepare('launching', 'starting the updater');
     const command =
       record.run.kind === 'rollback'

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { channelOf } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
 import type { RunKind } from '../../wire/codes.ts';
-import type { JobInTheWay, Reason } from '../../wire/status.ts';
+import type { BlockingJob, Reason } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
@@ -30,7 +30,7 @@ export interface RunPlan extends Destination {
 export async function admitRun(
   { when, force }: RunPlan['order'],
   { hold, settings, timing }: ServerContext,
-): Promise<{ jobs: JobInTheWay[] } | { reason: Reason }> {
+): Promise<{ jobs: BlockingJob[] } | { reason: Reason }> {
   await hold.call(true);
   if (force) return { jobs: [] };
   const jobs = await askJobs(settings, timing);

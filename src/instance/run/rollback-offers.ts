@@ -25,7 +25,7 @@ export class RollbackOffers {
   }
 
   /** Who asks while an updater looks waits for the same answer. @throws EngineFault */
-  ask({ id, point }: PastPoint, home: Home): Promise<RollbackAnswer> {
+  ask({ id, restorePoint: point }: PastPoint, home: Home): Promise<RollbackAnswer> {
     const last = this.#last;
     if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;
     const asked = { of: id, answer: this.#look(point.version, home), endedAt: Number.POSITIVE_INFINITY };
@@ -83,8 +83,8 @@ export class RollbackOffers {
       return { reason: refusalOf({ message, cause: null, code: null, advice: null, ...why }) };
     }
     if (offer) {
-      const { from, to, at, since, seconds } = offer;
-      const known = { from: from ?? settings.version, to, at, seconds };
+      const { from, to, at, since, downtimeSeconds } = offer;
+      const known = { from: from ?? settings.version, to, at, downtimeSeconds };
       return { offer: since === undefined ? known : { ...known, since } };
     }
     if (record.hasEnded) return { reason: refusalOf(record.run) };

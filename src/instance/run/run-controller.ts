@@ -106,7 +106,7 @@ export class RunController {
     const { kind, order, to, path = [] } = plan;
     const id = crypto.randomUUID();
     const startedAt = new Date().toISOString();
-    const origin = { id, kind, from: settings.version, to, startedAt, by: order.by, path: [...path] };
+    const origin = { id, kind, from: settings.version, to, startedAt, by: order.by, upgradePath: [...path] };
     const record = new RunRecord(freshRun(origin));
     const session = new RunSession(record, this.#context);
     const isOpened = await this.#exclusive(async () => {
@@ -145,12 +145,12 @@ export class RunController {
       return { reason: { code: 'too-late', message } };
     }
     await session?.cancel(by);
-    const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelAskedBy: by } });
+    const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);
     // Another server that prepares the run learns it from the store; for the own run the store may fail.
     if (session !== null) await asked.catch(ignored);
     else if ((await asked) === null) return { reason: notRunning };
-    record.note({ cancelAskedBy: by });
+    record.note({ cancelRequestedBy: by });
     return { run: record.run };
   }
 
@@ -252,7 +252,7 @@ export class RunController {
   #follow(record: RunRecord, containerId: string, { serverStoppedAt }: OpenRun): void {
     // The server before this one has noted its end; an hour later a clock was set.
     const awayMs = this.bootedAt - Date.parse(serverStoppedAt ?? '');
-    record.note(awayMs >= 0 && awayMs < 3_600_000 ? { away: Math.round(awayMs / 100) / 10 } : {});
+    record.note(awayMs >= 0 && awayMs < 3_600_000 ? { downtimeSeconds: Math.round(awayMs / 100) / 10 } : {});
     const session = new RunSession(record, this.#context);
     this.#take(session, session.follow(containerId));
   }

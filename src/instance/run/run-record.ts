@@ -9,7 +9,7 @@ import type { RunOrigin } from '../place/updater-container.ts';
 
 type LaunchState = (typeof launchStates)[number];
 /** Why a run ended that did not succeed. */
-export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice' | 'step'>>;
+export type Why = Partial<Pick<Run, 'cause' | 'code' | 'advice' | 'requiredRelease'>>;
 
 /** Lines that are kept for those who come back; a run has some dozens. */
 const keptLines = 1_000;
@@ -18,12 +18,12 @@ const keptWarnings = 50;
 
 /** A run of which nothing has been heard. */
 export function freshRun(
-  { id, kind = 'update', from, to, startedAt, by = null, path = [] }: RunOrigin,
+  { id, kind = 'update', from, to, startedAt, by = null, upgradePath: path = [] }: RunOrigin,
   state: LaunchState = 'launching',
   message = 'launching the updater',
 ): Run {
   const steps = [{ state, startedAt, endedAt: null, message }];
-  return runOf({ id, kind, state, from, to, startedAt, message, steps, by, path });
+  return runOf({ id, kind, state, from, to, startedAt, message, steps, by, upgradePath: path });
 }
 
 /** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */
@@ -111,7 +111,9 @@ export class RunRecord {
   }
 
   /** What is found out besides. */
-  note(what: Partial<Pick<Run, 'cancelAskedBy' | 'away' | 'log' | 'point' | 'rolledBack'>>): void {
+  note(
+    what: Partial<Pick<Run, 'cancelRequestedBy' | 'downtimeSeconds' | 'log' | 'restorePoint' | 'rolledBack'>>,
+  ): void {
     this.#change(what);
   }
 
@@ -125,7 +127,8 @@ export class RunRecord {
     }
     const point = pointShape.read(fields.restorePoint);
     const rolledBack = rolledBackShape.read(fields.rolledBack);
-    if (point || rolledBack) this.#change({ ...(point && { point }), ...(rolledBack && { rolledBack }) });
+    if (point || rolledBack)
+      this.#change({ ...(point && { restorePoint: point }), ...(rolledBack && { rolledBack }) });
     const { phase, percent, message, time, level } = event;
     const outcome = outcomeOf(event);
     if (outcome !== null) {
@@ -133,8 +136,8 @@ export class RunRecord {
       const end = outcome === 'usage' ? 'refused' : outcome === 'fetched' ? 'unchanged' : outcome;
       const isGood = isGoodEnd(end);
       const told = isGood ? null : parseEnd(message);
-      const { state = message, code = null, advice = null, step = null } = told ?? {};
-      const why = isGood ? {} : { code, advice, step, cause: this.#error };
+      const { state = message, code = null, advice = null, requiredRelease = null } = told ?? {};
+      const why = isGood ? {} : { code, advice, requiredRelease, cause: this.#error };
       this.end(end, state, new Date(time), why);
       return;
     }

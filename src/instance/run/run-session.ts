@@ -79,7 +79,7 @@ export class RunSession {
   }
 
   #cancelPreparation(by: string): void {
-    this.record.note({ cancelAskedBy: by });
+    this.record.note({ cancelRequestedBy: by });
     this.#stopWith(by === byItself ? 'it was not idle by the end of its window' : `cancelled by ${by}`);
   }
 
@@ -100,10 +100,10 @@ export class RunSession {
     try {
       const open = await this.#context.ledger.change(run.id, (now) => ({
         ...now,
-        run: { ...run, cancelAskedBy: now.run.cancelAskedBy ?? run.cancelAskedBy },
+        run: { ...run, cancelRequestedBy: now.run.cancelRequestedBy ?? run.cancelRequestedBy },
       }));
       if (open === null) this.#stopWith('another server of this instance has ended it');
-      else if (open.run.cancelAskedBy !== null) this.#cancelPreparation(open.run.cancelAskedBy);
+      else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
     } catch (error) {
       // A store that fails once a run was accepted never changes the run.
       if (!(error instanceof HostFailure)) throw error;
@@ -116,7 +116,7 @@ export class RunSession {
    */
   async #publishContainer(updater: string): Promise<void> {
     const { engine, ledger, settings, timing, closing } = this.#context;
-    const { id, cancelAskedBy } = this.record.run;
+    const { id, cancelRequestedBy } = this.record.run;
     const insist = <T>(attempt: () => Promise<T>, message: string): Promise<T | null> => {
       const failed = (cause: unknown) => {
         settings.log({ level: 'warn', message, cause });
@@ -125,12 +125,12 @@ export class RunSession {
       return retry(attempt, failed, timing, closing);
     };
     const stop = () => insist(() => engine.kill(updater, 'SIGTERM'), 'the updater cannot be stopped');
-    if (cancelAskedBy !== null) await stop();
+    if (cancelRequestedBy !== null) await stop();
     const publish = () => ledger.change(id, (now) => ({ ...now, updater }));
     const open = await insist(publish, 'the store was not told that the updater runs');
-    const by = open?.run.cancelAskedBy ?? null;
-    if (by === null || this.record.run.cancelAskedBy !== null) return;
-    this.record.note({ cancelAskedBy: by });
+    const by = open?.run.cancelRequestedBy ?? null;
+    if (by === null || this.record.run.cancelRequestedBy !== null) return;
+    this.record.note({ cancelRequestedBy: by });
     await stop();
   }
 }

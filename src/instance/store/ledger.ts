@@ -118,9 +118,11 @@ export class Ledger {
       const known = past.find((one) => one.run.id === run.id);
       // A server that only guesses the end has seen no start of the updater.
       if (known && (updaterStartedAt === null || known.updaterStartedAt === updaterStartedAt)) {
-        if (known.run.away !== null || run.away === null) return now;
-        const { away } = run;
-        return past.map((one) => (one === known ? { ...known, run: { ...known.run, away } } : one));
+        if (known.run.downtimeSeconds !== null || run.downtimeSeconds === null) return now;
+        const { downtimeSeconds } = run;
+        return past.map((one) =>
+          one === known ? { ...known, run: { ...known.run, downtimeSeconds } } : one,
+        );
       }
       const fresh = { run, updaterStartedAt, told, attempts: 0, teller: null };
       return [fresh, ...past.filter((one) => one !== known)].slice(0, keptRuns);

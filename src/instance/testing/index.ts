@@ -2,9 +2,9 @@ export type { InstanceUpdates, UpdateEvents, UpdateOrder } from '../contract/ins
 export {
   type Disturbance,
   type Script,
-  type ScriptedBetween,
   type ScriptedEnd,
   type ScriptedJob,
+  type ScriptedPendingStep,
   type ScriptedRun,
   type ScriptedStep,
   typicalRollback,

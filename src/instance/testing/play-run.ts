@@ -34,7 +34,7 @@ export async function playRun(
     if (record.hasEnded) break;
     if (absent.includes(step.disturbed)) away += step.seconds;
     // Until the containers are replaced, an updater that is asked to stop does so at its next step.
-    if (record.run.cancelAskedBy !== null && !isTooLate({ ...record.run, state: step.state })) {
+    if (record.run.cancelRequestedBy !== null && !isTooLate({ ...record.run, state: step.state })) {
       finish(
         { outcome: 'cancelled', message: `nothing was changed, ${record.run.from} runs on` },
         record,
@@ -46,7 +46,11 @@ export async function playRun(
   stage.disturb(null);
   if (record.hasEnded) return;
   const { point, rolledBack } = end;
-  record.note({ ...(away > 0 && { away }), ...(point && { point }), ...(rolledBack && { rolledBack }) });
+  record.note({
+    ...(away > 0 && { downtimeSeconds: away }),
+    ...(point && { restorePoint: point }),
+    ...(rolledBack && { rolledBack }),
+  });
   finish(end, record, stage);
 }
 

@@ -1,7 +1,7 @@
 import type { ProductOptions } from '../../progress/product.ts';
 import { type EndState, type launchStates, type PhaseWord, phaseWords } from '../../wire/codes.ts';
 import type {
-  JobInTheWay,
+  BlockingJob,
   NextRelease,
   PublishedRelease,
   Reason,
@@ -30,7 +30,7 @@ export interface ScriptedStep {
   /** In place of the server's answers, as long as it lasts. */
   disturbed?: Disturbance;
   /** What `waiting` waits for, and until when at most. */
-  jobs?: readonly JobInTheWay[];
+  jobs?: readonly BlockingJob[];
   until?: string;
 }
 
@@ -55,15 +55,15 @@ export interface ScriptedRun {
 }
 
 /** What is between two updates of a path. */
-export interface ScriptedBetween {
+export interface ScriptedPendingStep {
   seconds: number;
   /** Once its time is over it goes on for as long as this says. */
   lasts?(): boolean;
   /** Why the platform is not ready for the next one. */
-  says?: string;
+  reason?: string;
 }
 
-export interface ScriptedJob extends JobInTheWay {
+export interface ScriptedJob extends BlockingJob {
   /** After which it has ended; left out, it goes on. */
   seconds?: number;
 }
@@ -97,8 +97,8 @@ export interface Script {
   open?: ScriptedRun;
   /** One for each update that is started; the last one for all that follow. Default `typicalRun()`. */
   runs?: readonly ScriptedRun[];
-  /** One for each wait of a path, `next.path` of the status; the last one for all that follow. Default one second. */
-  betweens?: readonly ScriptedBetween[];
+  /** One for each wait of a path, `next.upgradePath` of the status; the last one for all that follow. Default one second. */
+  pendingSteps?: readonly ScriptedPendingStep[];
   /** The effects of a rollback, or why there is none. Default: there is no restore point. */
   rollback?: RollbackOffer | Reason;
   /** One for each rollback that is started; the last one for all that follow. Default `typicalRollback()`. */
@@ -124,10 +124,10 @@ export const plainStatus: StatusPieces = {
     publishedAt: '2026-11-20T08:00:00.000Z',
   },
   next: { version: 'v1.5.0', major: false },
-  ahead: null,
+  prefetch: null,
   skipped: null,
   automatic: null,
-  between: null,
+  pendingStep: null,
   upToDate: null,
   reason: null,
   checkedAt: '2026-11-21T10:40:00.000Z',

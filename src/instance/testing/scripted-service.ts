@@ -5,8 +5,8 @@ import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type {
+  BlockingJob,
   CancelReason,
-  JobInTheWay,
   NextRelease,
   Reason,
   RollbackOffer,
@@ -23,7 +23,7 @@ import {
   type Disturbance,
   plainStatus,
   type Script,
-  type ScriptedBetween,
+  type ScriptedPendingStep,
   type ScriptedRun,
   type StatusPieces,
   typicalRollback,
@@ -110,19 +110,19 @@ export class ScriptedService implements UpdateService {
     return this.#open() !== null;
   }
 
-  async start({ target, when, force, by, through }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+  async start({ target, when, force, by, allSteps }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     const jobs = this.#jobs();
     const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
     const reason = this.#reason(force || waits ? [] : jobs);
     if (reason) return { reason };
     const next = whole(this.#pieces.next);
-    const path = through && next && next.path.length > 1 ? next.path : [];
+    const path = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;
     const to = path[0] ?? named ?? next?.version ?? null;
-    return { run: this.#update({ to, by, path }, waits ? jobs : []) };
+    return { run: this.#update({ to, by, upgradePath: path }, waits ? jobs : []) };
   }
 
-  #update(told: Told, jobs: readonly JobInTheWay[]): Run {
+  #update(told: Told, jobs: readonly BlockingJob[]): Run {
     const { runs = [typicalRun()] } = this.#script;
     return this.#play(
       runs[Math.min(this.#runs.length - this.#ways, runs.length - 1)] ?? typicalRun(),
@@ -132,26 +132,26 @@ export class ScriptedService implements UpdateService {
   }
 
   /** Goes on with the path of a run that has ended, where it has one. */
-  async #goOn({ path, to: last, by }: Run): Promise<void> {
+  async #goOn({ upgradePath: path, to: last, by }: Run): Promise<void> {
     const to = path[path.indexOf(last ?? '') + 1];
     if (path.length === 0 || to === undefined) return;
-    const { betweens = [{ seconds: 1 }] } = this.#script;
-    const wait = betweens[Math.min(this.#waits++, betweens.length - 1)];
-    const { seconds, lasts, says }: ScriptedBetween = wait ?? { seconds: 1 };
+    const { pendingSteps = [{ seconds: 1 }] } = this.#script;
+    const wait = pendingSteps[Math.min(this.#waits++, pendingSteps.length - 1)];
+    const { seconds, lasts, reason }: ScriptedPendingStep = wait ?? { seconds: 1 };
     const since = new Date().toISOString();
-    const between = {
+    const pendingStep = {
       to,
-      says: says ?? null,
+      reason: reason ?? null,
       since,
       until: new Date(Date.parse(since) + 3_600_000).toISOString(),
     };
-    this.#change({ between });
+    this.#change({ pendingStep });
     const { signal } = this.#over;
     await sleep((seconds * 1000) / this.#speed, undefined, { signal });
-    while (lasts?.() && this.#pieces.between === between) await sleep(glance, undefined, { signal });
-    if (this.#pieces.between !== between) return;
-    this.#change({ between: null });
-    this.#update({ to, by, path }, []);
+    while (lasts?.() && this.#pieces.pendingStep === pendingStep) await sleep(glance, undefined, { signal });
+    if (this.#pieces.pendingStep !== pendingStep) return;
+    this.#change({ pendingStep: null });
+    this.#update({ to, by, upgradePath: path }, []);
   }
 
   async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
@@ -163,7 +163,8 @@ export class ScriptedService implements UpdateService {
     const asked = await this.rollbackOffer();
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
-    if (to !== confirm) return { reason: { code: 'no-point', message: `The restore point is of ${to}.` } };
+    if (to !== confirm)
+      return { reason: { code: 'no-restore-point', message: `The restore point is of ${to}.` } };
     const jobs = this.#jobs();
     const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
     const reason = this.#reason(force || waits ? [] : jobs);
@@ -176,9 +177,9 @@ export class ScriptedService implements UpdateService {
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     const open = this.#open();
     const last = this.#runs.at(-1);
-    if (this.#pieces.between && last) {
-      this.#change({ between: null });
-      const run = { ...last.run, path: [] };
+    if (this.#pieces.pendingStep && last) {
+      this.#change({ pendingStep: null });
+      const run = { ...last.run, upgradePath: [] };
       this.#runs.splice(-1, 1, new RunRecord(run));
       return { run };
     }
@@ -187,7 +188,7 @@ export class ScriptedService implements UpdateService {
       const message = 'The containers are being replaced: it goes on to its end.';
       return { reason: { code: 'too-late', message } };
     }
-    open.note({ cancelAskedBy: by });
+    open.note({ cancelRequestedBy: by });
     if (isLaunchState(open.run.state))
       open.end('cancelled', `cancelled before anything was changed, ${this.version} runs on`);
     return { run: open.run };
@@ -209,7 +210,7 @@ export class ScriptedService implements UpdateService {
     const now = Date.now();
     const { nextAt } = decide({ settings, next: null, past: [], now });
     const at = nextAt === null ? null : new Date(nextAt).toISOString();
-    this.#change({ automatic: { ...settings, nextAt: at, keptBack: null } });
+    this.#change({ automatic: { ...settings, nextAt: at, blockedBy: null } });
     return this.status();
   }
 
@@ -241,14 +242,14 @@ export class ScriptedService implements UpdateService {
   }
 
   /** Those that have not ended yet. */
-  #jobs(): JobInTheWay[] {
+  #jobs(): BlockingJob[] {
     const passed = ((performance.now() - this.#beganAt) / 1000) * this.#speed;
     return (this.#script.jobs ?? [])
       .filter(({ seconds = Number.POSITIVE_INFINITY }) => seconds > passed)
       .map(({ seconds: _, ...job }) => job);
   }
 
-  #reason(jobs: JobInTheWay[], last = this.#open()): Reason | null {
+  #reason(jobs: BlockingJob[], last = this.#open()): Reason | null {
     const open = last && !last.hasEnded ? last.run : null;
     const { reason, next } = this.#pieces;
     if (open)
@@ -265,7 +266,7 @@ export class ScriptedService implements UpdateService {
     return { code: 'up-to-date', message: this.#pieces.upToDate?.message ?? 'Nothing newer is known.' };
   }
 
-  #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly JobInTheWay[]): Run {
+  #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly BlockingJob[]): Run {
     const id = `run${this.#runs.length + 1}`;
     const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, ...told };
     const state = jobs.length > 0 ? 'waiting' : 'launching';
@@ -300,13 +301,13 @@ export class ScriptedService implements UpdateService {
   #arrive(version: string | null): void {
     if (version === null) return;
     const { latest, channel } = this.#pieces;
-    const { path = [] } = this.#pieces.next ?? {};
+    const { upgradePath: path = [] } = this.#pieces.next ?? {};
     const rest = path.slice(path.indexOf(version) + 1);
     const [first] = path.includes(version) ? rest : [];
     const upToDate = { code: 'newest', message: `${version} is the newest on ${channel}.` } as const;
     this.#change({
       version,
-      ...(first !== undefined && { next: { version: first, major: false, path: rest } }),
+      ...(first !== undefined && { next: { version: first, major: false, upgradePath: rest } }),
       ...(version === latest?.version && { next: null, upToDate }),
     });
   }
@@ -321,9 +322,9 @@ export class ScriptedService implements UpdateService {
   }
 }
 
-type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'path'>>;
+type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
 const whole = (next: StatusPieces['next']): NextRelease | null =>
-  next && { ready: null, seconds: null, path: [next.version], ...next };
+  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], ...next };
 
-const noPoint: Reason = { code: 'no-point', message: 'The last update has saved no restore point.' };
+const noPoint: Reason = { code: 'no-restore-point', message: 'The last update has saved no restore point.' };

@@ -30,8 +30,8 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     start: async () => service.begin(),
     close: () => service.end(),
     status: (options) => service.status(options),
-    update: ({ target, when = 'now', force = false, through = false, by = name } = {}) =>
-      service.start({ target: target ?? null, when, force, through, by }),
+    update: ({ target, when = 'now', force = false, allSteps = false, by = name } = {}) =>
+      service.start({ target: target ?? null, when, force, allSteps, by }),
     rollbackOffer: () => service.rollbackOffer(),
     rollback: ({ confirm, when = 'now', force = false, by = name }) =>
       service.rollback({ confirm, when, force, by }),

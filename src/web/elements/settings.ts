@@ -68,7 +68,7 @@ function whenFields(): Child {
       h('div.row', ...dayWords.map((day, at) => tick(weekday(at), 'days', day))),
     ),
     h('label.plain', t.ageBefore, ' ', input('age', 'number', { min: 0 }), ' ', t.ageAfter),
-    tick(t.majors, 'majors', 'on'),
+    tick(t.majors, 'includeMajors', 'on'),
   );
 }
 

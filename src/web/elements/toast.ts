@@ -25,7 +25,7 @@ export class Toast {
     const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(queued) : t.jobsHaveRun(queued);
     const about = joined(
       news && version,
-      run && run.away !== null && t.awayFor(seconds(run.away)),
+      run && run.downtimeSeconds !== null && t.awayFor(seconds(run.downtimeSeconds)),
       queued > 0 && waiting,
     );
     patch(this.element, [

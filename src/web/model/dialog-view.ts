@@ -3,8 +3,8 @@ import { isTooLate, mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-ro
 import type { Order } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type {
-  Between,
-  JobInTheWay,
+  BlockingJob,
+  PendingStep,
   PublishedRelease,
   Reason,
   RollbackOffer,
@@ -77,9 +77,9 @@ export interface RunView {
 
 /** One update of a path has ended, and the next one is to begin. */
 export interface BetweenView extends Pick<RunView, 'cancelProblem' | 'place'> {
-  kind: 'between';
+  kind: 'pendingStep';
   version: string | null;
-  between: Between;
+  pendingStep: PendingStep;
   /** For how long it has waited. */
   waited: number | null;
 }
@@ -125,7 +125,7 @@ export interface RollbackView {
   jobs: JobAge[];
 }
 
-export interface JobAge extends JobInTheWay {
+export interface JobAge extends BlockingJob {
   age: number | null;
 }
 
@@ -156,8 +156,8 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   if (state.rollback) return rollbackView(state.rollback, state, now, server);
   if (status === null)
     return state.version === null ? { kind: 'asking' } : { kind: 'users-only', version: state.version };
-  const between = betweenOf(state);
-  if (between) return betweenView(between, state, server);
+  const pendingStep = betweenOf(state);
+  if (pendingStep) return betweenView(pendingStep, state, server);
   const ended = undismissedEnd(state, dismissed);
   if (ended) return endView(ended, state, server);
   return idleView(status, state, server);
@@ -219,22 +219,29 @@ function runView(run: Run, state: PageState, server: number | null): RunView {
     jobs: withAges(run.jobs, server),
     cancelProblem: state.cancelProblem,
     place: placeOf(run),
-    saved: state.status?.restorePoint?.seconds ?? null,
+    saved: state.status?.restorePoint?.downtimeSeconds ?? null,
   };
 }
 
-function betweenView(between: Between, state: PageState, server: number | null): BetweenView {
+function betweenView(pendingStep: PendingStep, state: PageState, server: number | null): BetweenView {
   const { version, cancelProblem } = state;
-  const waited = ageOf(between.since, server);
-  return { kind: 'between', version, between, waited, cancelProblem, place: placeBetween(state, between) };
+  const waited = ageOf(pendingStep.since, server);
+  return {
+    kind: 'pendingStep',
+    version,
+    pendingStep,
+    waited,
+    cancelProblem,
+    place: placeBetween(state, pendingStep),
+  };
 }
 
-const withAges = (jobs: readonly JobInTheWay[], server: number | null): JobAge[] =>
+const withAges = (jobs: readonly BlockingJob[], server: number | null): JobAge[] =>
   jobs.map((job) => ({ ...job, age: ageOf(job.since, server) }));
 
 function runKind(run: Run): RunView['kind'] {
   if (isTooLate(run)) return 'late';
-  if (run.cancelAskedBy !== null) return 'cancelling';
+  if (run.cancelRequestedBy !== null) return 'cancelling';
   if (!([...launchStates, ...phaseWords] as string[]).includes(run.state)) return 'other-state';
   if (run.state === 'waiting') return 'waiting';
   return run.state === 'preparing' || run.state === 'launching' ? 'preparing' : 'updating';
@@ -258,7 +265,7 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
         ? orderTo(run.to ?? version)
         : status?.next?.version !== run.to
           ? null
-          : status && run.path.length > 1
+          : status && run.upgradePath.length > 1
             ? orderOf(status)
             : orderTo(run.to),
     behind: serversBehind(status),
@@ -275,7 +282,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'no-directory': 'place',
   'store-unavailable': 'place',
   'update-running': 'run',
-  'foreign-container': 'place',
+  'unrelated-container': 'place',
   'deployment-queued': 'jobs',
   'deployment-running': 'jobs',
   'backup-running': 'jobs',
@@ -284,7 +291,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'job-running': 'jobs',
   'up-to-date': 'none',
   unproven: 'none',
-  'no-point': 'none',
+  'no-restore-point': 'none',
   'rollback-refused': 'none',
 };
 
@@ -320,7 +327,8 @@ function offerView(status: Status, { history }: PageState, server: number | null
   const goal = path.at(-1) ?? to;
   const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === goal);
   const last = history?.find(
-    ({ outcome, away, kind }) => outcome === 'updated' && away !== null && kind !== 'rollback',
+    ({ outcome, downtimeSeconds: away, kind }) =>
+      outcome === 'updated' && away !== null && kind !== 'rollback',
   );
   return {
     kind: 'available',
@@ -332,7 +340,7 @@ function offerView(status: Status, { history }: PageState, server: number | null
     url: release?.url ?? null,
     published: ageOf(release?.publishedAt, server),
     releases: releases.filter(({ notes }) => notes !== null && notes.trim() !== ''),
-    lastAway: last?.away ?? null,
+    lastAway: last?.downtimeSeconds ?? null,
     skipped: status.skipped && { age: ageOf(status.skipped.since, server) },
   };
 }

@@ -64,13 +64,13 @@ function pillOf(
 ): Pill | null {
   const { status, version, versionBefore } = state;
   const run = openRun(state);
-  const between = betweenOf(state);
-  if (run !== null || state.isUpdating || between)
+  const pendingStep = betweenOf(state);
+  if (run !== null || state.isUpdating || pendingStep)
     return {
       kind: 'updating',
       isRollback: isRollback(run),
       percent: isAdmin ? (run?.percent ?? null) : null,
-      place: isAdmin ? (between ? placeBetween(state, between) : placeOf(run)) : null,
+      place: isAdmin ? (pendingStep ? placeBetween(state, pendingStep) : placeOf(run)) : null,
       isButton: isAdmin,
     };
   const isOld =

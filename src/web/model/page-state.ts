@@ -1,7 +1,7 @@
 import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
-import type { JobInTheWay, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
+import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { readClock, type ServerClock } from './ages.ts';
 
 /** In milliseconds of the page's counter, `performance.now()`. */
@@ -157,14 +157,14 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
   };
   if (status.run === null) return next;
   // The next step of a path may begin and end while nobody looks.
-  return withRun(next, status.run, at, state.status?.between?.to === status.run.to);
+  return withRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
 /** Whether a start or a rollback was asked for and is not answered yet: no button may ask for another one. */
 export const isPressed = ({ start }: PageState): boolean => start?.kind === 'pressed';
 /** Whether a run is on. */
 export const isOpen = (run: Run | null | undefined): run is Run & { outcome: null } => run?.outcome === null;
-const queuedIn = (jobs: readonly JobInTheWay[] = []): number =>
+const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
 
 function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {

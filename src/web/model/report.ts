@@ -25,7 +25,7 @@ export function reportText(run: Run, version: string | null, lines: readonly str
     ['Advice', run.advice],
     ['Started', run.startedAt],
     ['Ended', run.endedAt],
-    ['Away', run.away === null ? null : `${run.away} s`],
+    ['Away', run.downtimeSeconds === null ? null : `${run.downtimeSeconds} s`],
     ['Run', run.id],
   ];
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');

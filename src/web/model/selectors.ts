@@ -1,6 +1,6 @@
 import { byItself, type EndState } from '../../wire/codes.ts';
 import type { Order } from '../../wire/reader.ts';
-import type { Between, Run, Status } from '../../wire/status.ts';
+import type { PendingStep, Run, Status } from '../../wire/status.ts';
 import { isOpen, type PageState } from './page-state.ts';
 
 /** The run that is on, as far as the page knows. */
@@ -23,18 +23,18 @@ const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
 /** Two updates of a path, where none is on. A stream tells the end of one before any status tells what comes next. */
-export function betweenOf(state: PageState): Between | null {
+export function betweenOf(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;
   if (openRun(state)) return null;
   const isTold =
     watched === null ||
     watchedEndedAt === null ||
     (answeredAt !== null && answeredAt >= watchedEndedAt && isEndKnown(state, watched));
-  if (isTold) return status?.between ?? null;
+  if (isTold) return status?.pendingStep ?? null;
   const place = placeOf(watched);
   const to = place && watched.outcome === 'updated' ? place.versions[place.at + 1] : undefined;
   const since = watched.endedAt ?? watched.startedAt;
-  return to === undefined ? null : { to, says: null, since, until: '' };
+  return to === undefined ? null : { to, reason: null, since, until: '' };
 }
 
 /** Where on a path something is: the first of its versions is 0. */
@@ -45,25 +45,25 @@ export interface PathPlace {
 
 /** The place of a run on the path that it is a step of. */
 export function placeOf(run: Run | null | undefined): PathPlace | null {
-  if (!run || run.path.length < 2) return null;
-  const at = run.path.indexOf(run.to ?? '');
-  return at < 0 ? null : { versions: run.path, at };
+  if (!run || run.upgradePath.length < 2) return null;
+  const at = run.upgradePath.indexOf(run.to ?? '');
+  return at < 0 ? null : { versions: run.upgradePath, at };
 }
 
 /** The place that a path has come to between two of its updates. */
-export const placeBetween = ({ status, watched }: PageState, { to }: Between): PathPlace | null =>
+export const placeBetween = ({ status, watched }: PageState, { to }: PendingStep): PathPlace | null =>
   [status?.run, watched].map(placeOf).find((place) => place?.versions[place.at + 1] === to) ?? null;
 
 /** The versions up to the latest one, where there is one at least between that and what runs. */
 export function offeredPath({ next, latest }: Status): readonly string[] {
-  const { path = [] } = next ?? {};
+  const { upgradePath: path = [] } = next ?? {};
   return path.length > 1 && path.at(-1) === latest?.version ? path : [];
 }
 
 /** What a person who wants what is newest asks for. */
 export function orderOf(status: Status): Order {
   const last = offeredPath(status).at(-1);
-  return last === undefined ? { target: status.next?.version ?? '' } : { target: last, through: true };
+  return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
 
 /** The end of a run that nobody has asked for and that has changed nothing: it never has to be read. */
@@ -90,7 +90,7 @@ export const isGoodEnd = (run: Run): boolean => ['updated', 'unchanged', 'cancel
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';
 
 export const serversBehind = (status: Status | null): Status['buildServers'] =>
-  status?.buildServers.filter(({ behind }) => behind) ?? [];
+  status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
 /** The address of the page about a version, where that is the latest one. */
 export const newsUrl = (status: Status | null, version: string | null): string | null =>

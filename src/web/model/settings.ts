@@ -11,7 +11,7 @@ export interface Settings {
   timeZone: string;
   /** In days, where the server counts hours. */
   age: string;
-  majors: boolean;
+  includeMajors: boolean;
 }
 
 /** What a person has changed and not saved yet. */
@@ -20,12 +20,12 @@ export type Draft = Partial<Settings>;
 /** What is set; of updates by themselves nothing where the server is too old for them. */
 export function settingsOf({ channel, automatic }: Status): Draft {
   if (automatic === null) return { channel };
-  const { nextAt: _, keptBack: __, age, ...rest } = automatic;
+  const { nextAt: _, blockedBy: __, minAgeHours: age, ...rest } = automatic;
   return { channel, ...rest, age: String(age / 24) };
 }
 
 /** What is asked of the server, which says what of it cannot be; what was not changed stays. */
 export function choiceOf({ channel: _, age, ...rest }: Draft): AutomaticChoice {
-  const hours = age === undefined ? {} : { age: Math.round(Number(age) * 24) };
+  const hours = age === undefined ? {} : { minAgeHours: Math.round(Number(age) * 24) };
   return { ...rest, ...hours } as AutomaticChoice;
 }

@@ -11,7 +11,7 @@ export function byItselfText({ automatic, next }: Status, now: number | null): s
   if (!automatic?.enabled) return '';
   const version = next?.version ?? '';
   const { nextAt } = automatic;
-  if (automatic.keptBack || nextAt === null) return keptBackText(automatic, now);
+  if (automatic.blockedBy || nextAt === null) return keptBackText(automatic, now);
   if (isSoon(nextAt, now)) return t.updatesItselfNow(version);
   return t.updatesItself(version, dayToCome(nextAt, now), timeOfDay(nextAt));
 }
@@ -24,17 +24,17 @@ export function automaticText(automatic: Automatic, now: number | null): string 
   const day = nextAt !== null && dayToCome(nextAt, now, timeZone);
   const next =
     day && (isSoon(nextAt, now) ? t.nextOneNow : t.nextOne(day, timeOfDay(nextAt, timeZone), timeZone));
-  return automatic.keptBack ? keptBackText(automatic, now) : next || '';
+  return automatic.blockedBy ? keptBackText(automatic, now) : next || '';
 }
 
 const isSoon = (at: string, now: number | null): boolean => now !== null && Date.parse(at) - now < soon;
 
 /** Empty where nothing is kept back. */
-export function keptBackText({ keptBack }: Automatic, now: number | null): string {
+export function keptBackText({ blockedBy }: Automatic, now: number | null): string {
   const t = texts();
-  if (!keptBack) return '';
-  const { code, message, since } = keptBack;
-  if (code !== 'paused') return sentence(t.notByItself(codeText(t.keptBack, code, message)));
+  if (!blockedBy) return '';
+  const { code, message, since } = blockedBy;
+  if (code !== 'paused') return sentence(t.notByItself(codeText(t.blockedBy, code, message)));
   const day = since === undefined || since === null ? '' : dayText(since, now) || t.thisDay;
   return sentences(day === '' ? sentence(t.notByItself(message)) : t.pausedSince(day), t.pausedUntil);
 }

@@ -34,7 +34,7 @@ const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogC
   rollback: renderRollback,
   'rollback-refused': renderRollbackRefused,
   'run-unknown': renderRunUnknown,
-  between: renderBetween,
+  pendingStep: renderBetween,
   nothing: renderNothing,
   'not-possible': renderNotPossible,
   'other-update': renderReason,

@@ -61,7 +61,7 @@ function headingOf({ kind, run, version }: EndView): string {
     case 'broken':
       if (run.outcome === 'crashed') return isRollback(run) ? t.rollbackCrashed : t.crashed;
       if (run.code === 'broken' && run.to !== null) return t.broken(run.to);
-      return run.code === 'not-well' && version !== null
+      return run.code === 'unhealthy' && version !== null
         ? t.notWell(version)
         : isRollback(run)
           ? t.rollbackUnknown
@@ -75,9 +75,9 @@ function aboutOf({ kind, run, version }: EndView, { now }: DialogContext): strin
   const t = texts();
   switch (kind) {
     case 'updated':
-      return run.away === null
+      return run.downtimeSeconds === null
         ? ''
-        : t.awayFor(seconds(run.away)).replace(/^./, (first) => first.toUpperCase());
+        : t.awayFor(seconds(run.downtimeSeconds)).replace(/^./, (first) => first.toUpperCase());
     case 'cancelled':
       return t.cancelledAbout(version ?? run.from ?? '');
     case 'other-end':

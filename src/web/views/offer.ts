@@ -34,7 +34,7 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   );
   const away =
     view.lastAway === null ? t.awayFew(t.product) : t.awayAsLast(t.product, seconds(view.lastAway));
-  const whole = status.next?.seconds ?? null;
+  const whole = status.next?.estimatedSeconds ?? null;
   const takes = status.restorePoint
     ? sentences(whole !== null && t.itTakes(seconds(whole)), unavailableText(status.restorePoint))
     : whole !== null && whole < 60 && view.lastAway !== null
@@ -85,9 +85,11 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
 }
 
 /** Whether the images are here. */
-function fetchedText({ next, ahead }: Status): string | false {
+function fetchedText({ next, prefetch }: Status): string | false {
   const t = texts();
-  return next?.ready ? t.downloaded : ahead?.state === 'fetching' && t.beingDownloaded(ahead.percent);
+  return next?.downloaded
+    ? t.downloaded
+    : prefetch?.state === 'downloading' && t.beingDownloaded(prefetch.percent);
 }
 
 /** That the update saves the data first. */
@@ -97,7 +99,7 @@ function savedText({ restorePoint, version }: Status, to: string): string | null
 }
 
 /** That the data services are stopped, too, and for how long the last time. */
-function unavailableText({ seconds: last }: NonNullable<Status['restorePoint']>): string {
+function unavailableText({ downtimeSeconds: last }: NonNullable<Status['restorePoint']>): string {
   const t = texts();
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, seconds(last));
 }

@@ -20,8 +20,8 @@ export function pastNode(state: PageState, context: DialogContext): Child {
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
   const behind = serversBehind(status);
-  const point = rollback || isUpdating || isPressed(state) ? null : pointOf(history ?? [])?.point;
-  const away = last && last.away !== null ? `, ${t.away(seconds(last.away))}` : '';
+  const point = rollback || isUpdating || isPressed(state) ? null : pointOf(history ?? [])?.restorePoint;
+  const away = last && last.downtimeSeconds !== null ? `, ${t.away(seconds(last.downtimeSeconds))}` : '';
   const summary = joined(
     t.pastChannel(channelName(status.channel)),
     last && t.pastLast(dateText(last.startedAt, context.now), `${fromTo(last.from, last.to)}${away}`),
@@ -58,7 +58,7 @@ function runTable(runs: readonly Run[], context: DialogContext): VNode {
 
 function runRow(run: Run, context: DialogContext): VNode {
   const t = texts();
-  const { id, startedAt, from, to, away, by } = run;
+  const { id, startedAt, from, to, downtimeSeconds: away, by } = run;
   return h(
     'tr',
     { key: id },

@@ -65,9 +65,9 @@ export function renderRollback(view: RollbackView, context: DialogContext): Cont
       warning,
       muted(
         sentences(
-          offer.seconds === null
+          offer.downtimeSeconds === null
             ? t.allUnavailable(t.product)
-            : t.allUnavailableAbout(t.product, seconds(offer.seconds)),
+            : t.allUnavailableAbout(t.product, seconds(offer.downtimeSeconds)),
           t.jobsWait,
         ),
       ),

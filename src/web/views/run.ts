@@ -48,7 +48,7 @@ export function renderRun(view: RunView, context: DialogContext): Content {
   const t = texts();
   const { kind, run, rows } = view;
   const now = currentRow(rows);
-  const askedToStop = kind === 'cancelling' ? t.askedToStop(run.cancelAskedBy ?? '') : null;
+  const askedToStop = kind === 'cancelling' ? t.askedToStop(run.cancelRequestedBy ?? '') : null;
   return {
     title: titleOf(run),
     key: 'run',
@@ -69,20 +69,20 @@ export function renderRun(view: RunView, context: DialogContext): Content {
 
 export function renderBetween(view: BetweenView, context: DialogContext): Content {
   const t = texts();
-  const { between, version, waited } = view;
-  const { to, says, until } = between;
+  const { pendingStep, version, waited } = view;
+  const { to, reason, until } = pendingStep;
   const clock = waited === null ? null : clockText(waited);
-  const heading = says === null ? t.versionRuns(version ?? '') : t.notReady(t.product, version ?? '');
+  const heading = reason === null ? t.versionRuns(version ?? '') : t.notReady(t.product, version ?? '');
   return {
     title: t.headingOn(t.product),
     key: 'run',
-    announcement: joined(heading, says),
+    announcement: joined(heading, reason),
     ticks: true,
     body: [
       lead(heading, joined(stepOf(view), clock, t.closingIsHarmless)),
       stationsOf(view, true),
-      h('p', says === null ? t.nextBegins(to) : sentence(says)),
-      says !== null && muted(t.readyUntil(to, timeOfDay(until))),
+      h('p', reason === null ? t.nextBegins(to) : sentence(reason)),
+      reason !== null && muted(t.readyUntil(to, timeOfDay(until))),
       cancelProblemBox(view),
     ],
     actions: [button('cancel', t.cancel, context.local.isCancelSent ? null : context.cancel)],

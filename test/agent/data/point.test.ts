@@ -53,7 +53,7 @@ const pointOf = (project: { name: string; directory: string }, changes: Partial<
     fileHashes: [],
     excluded: [],
     bytes: 3,
-    seconds: 4.2,
+    downtimeSeconds: 4.2,
     back: null,
   },
   ...changes,
@@ -87,7 +87,7 @@ describe('the record of a restore point', () => {
       const other = text[index] === '1' ? '2' : '1';
       await writeFile(record(place), text.slice(0, index) + other + text.slice(index + 1));
       await expect(readPoint(place), text.slice(0, index + 1)).rejects.toMatchObject({
-        code: 'point-damaged',
+        code: 'restore-point-damaged',
       });
     }
   });
@@ -97,7 +97,7 @@ describe('the record of a restore point', () => {
     async (text) => {
       const place = await makePlace(usual(), owner, at);
       await writeFile(record(place), text, { mode: 0o600 });
-      await expect(readPoint(place)).rejects.toMatchObject({ code: 'point-damaged' });
+      await expect(readPoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
     },
   );
 
@@ -123,14 +123,14 @@ describe('the record of a restore point', () => {
   ])('is not accepted with %s, whatever its checksum', async (_, changes) => {
     const place = await makePlace(usual(), owner, at);
     await writePoint(place, { ...pointOf(owner), ...changes } as Point);
-    await expect(readPoint(place)).rejects.toMatchObject({ code: 'point-damaged' });
+    await expect(readPoint(place)).rejects.toMatchObject({ code: 'restore-point-damaged' });
   });
 
   it('is unreadable, and not damaged, if the system cannot read it', async () => {
     const place = await makePlace(usual(), owner, at);
     await mkdir(record(place), { mode: 0o700 });
     await expect(readPoint(place)).rejects.toMatchObject({
-      code: 'point-unreadable',
+      code: 'restore-point-unreadable',
       message: expect.stringContaining('EISDIR'),
     });
   });
@@ -179,7 +179,7 @@ describe.runIf(isRoot)('in a directory of another user', () => {
       Object.entries(outcomes).map(([name, promise]) =>
         promise.then(
           () => [],
-          (error) => (error.code === 'foreign-state' ? [name] : [error]),
+          (error) => (error.code === 'unexpected-file' ? [name] : [error]),
         ),
       ),
     );
@@ -196,7 +196,7 @@ describe.runIf(isRoot)('in a directory of another user', () => {
     expect(await stat(points)).toMatchObject({ uid: 1000 });
     expect(await readPoint(place)).toEqual(pointOf(owner));
     await chown(place.directory, 1000, 1000);
-    await expect(readPoint(place)).rejects.toMatchObject({ code: 'foreign-state' });
+    await expect(readPoint(place)).rejects.toMatchObject({ code: 'unexpected-file' });
   });
 });
 

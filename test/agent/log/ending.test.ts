@@ -59,9 +59,9 @@ it.each([
   ],
   ['write-failed', known, 'failed (write-failed): nothing was changed, v1.4.2 runs on; '],
   [
-    'not-brought-back',
+    'containers-not-restored',
     touched,
-    'broken (not-brought-back): the other files are as they were, but v1.4.2 could not be brought back; nothing of the new version has started; ',
+    'broken (containers-not-restored): the other files are as they were, but v1.4.2 could not be brought back; nothing of the new version has started; ',
   ],
 ] as const)('names a file that was not put back: %s', (code, facts, begins) => {
   const saved = (paths: string[], next: string[] | null) =>
@@ -103,12 +103,15 @@ it('tells programs the same once more, from a journal as well', () => {
 it('gives the release that has to come first as a field and in the line, also where it is said once more', () => {
   const events: [string, unknown][] = [];
   const log = new Log(({ phase, message }, fields) => phase === 'done' && events.push([message, fields]));
-  const error = new UpdateError('upgrade-step', 'v2 needs it', { step: 'v1.5.0', advice: 'Go there.' });
+  const error = new UpdateError('upgrade-step', 'v2 needs it', {
+    requiredRelease: 'v1.5.0',
+    advice: 'Go there.',
+  });
   const ended = reportEnding(error, log, known);
   repeatEnding(ended, log);
   const line =
     'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 has to come first. Next: Go there.';
-  const fields = { outcome: 'refused', code: 'upgrade-step', advice: 'Go there.', step: 'v1.5.0' };
+  const fields = { outcome: 'refused', code: 'upgrade-step', advice: 'Go there.', requiredRelease: 'v1.5.0' };
   expect(events).toEqual([
     [line, fields],
     [line, fields],
@@ -135,9 +138,9 @@ it('says after a crash what state it left', () => {
 });
 
 it('says of what runs already and is not well that nothing was changed', () => {
-  const { last } = ending(new UpdateError('not-well', 'svc-app-1 is unhealthy'));
+  const { last } = ending(new UpdateError('unhealthy', 'svc-app-1 is unhealthy'));
   expect(last).toMatch(
-    /^broken \(not-well\): nothing was changed: v1\.4\.2 runs already and is not well\. Next: See docker compose -p svc ps .* up -d --no-deps app worker/,
+    /^broken \(unhealthy\): nothing was changed: v1\.4\.2 runs already and is not well\. Next: See docker compose -p svc ps .* up -d --no-deps app worker/,
   );
 });
 
@@ -151,7 +154,7 @@ it('does not say that all is well where an earlier run was interrupted and could
 it('names the rollback where that is to be repeated, and not the update with the bad release', () => {
   const rollback = { ...touched, isRollback: true };
   expect(ending(new Cancelled(), rollback).last).toMatch(/Next: Run rollback --yes again when it suits\.$/);
-  expect(ending(new UpdateError('not-brought-back', 'no'), rollback).last).toContain(
+  expect(ending(new UpdateError('containers-not-restored', 'no'), rollback).last).toContain(
     'then run rollback --yes again, or',
   );
 });

@@ -27,7 +27,7 @@ const judged = (registry: Registry, plan: UpdatePlan, images: ReadonlyMap<string
   );
 
 const lags = (message: string) =>
-  expect.objectContaining({ code: 'lags', message, advice: expect.stringContaining('without --target') });
+  expect.objectContaining({ code: 'tag-lags', message, advice: expect.stringContaining('without --target') });
 
 describe('a floating tag and a target', () => {
   it.each<[string, string, string, string[]]>([

@@ -73,7 +73,7 @@ it('gives machines where it goes, and people the warnings of the plan', () => {
 
 interface RecallParts {
   named?: boolean;
-  leave?: string[];
+  exclude?: string[];
   kind?: Installation['kind'];
 }
 
@@ -88,12 +88,12 @@ it.each<[string, string | null, string, RecallParts, boolean]>([
   'recalls the compose file of a release where it may have one: %s',
   (_, from, targetName, changes, isSaid) => {
     const { log, lines } = rememberingLog();
-    const { named: servicesNamed = true, leave = [], kind = 'user-written' } = changes;
+    const { named: servicesNamed = true, exclude = [], kind = 'user-written' } = changes;
     const install = installed(
       { 'compose.yaml': composeText({ app: 'acme/svc' }) },
       { runningVersion: from, kind },
     );
-    recallFiles(install, { targetName }, { servicesNamed, leave }, log);
+    recallFiles(install, { targetName }, { servicesNamed, exclude }, log);
     const said = `info: see whether ${targetName} comes with a new compose file: the update moves versions and takes none`;
     expect(lines).toEqual(isSaid ? [said] : []);
   },

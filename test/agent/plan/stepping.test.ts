@@ -97,7 +97,7 @@ describe('a release that another one has to come before', () => {
       expect.objectContaining({
         code: 'upgrade-step',
         outcome: 'refused',
-        step: 'v1.5.0',
+        requiredRelease: 'v1.5.0',
         message: expect.stringMatching(` can only be updated to from v1.5.0 on, and ${runs} runs$`),
         advice,
       }),
@@ -108,7 +108,7 @@ describe('a release that another one has to come before', () => {
     expect(() => check({ requires: 'v2.0.0', version: '2.0.0' })).toThrow(
       expect.objectContaining({
         code: 'upgrade-step',
-        step: null,
+        requiredRelease: null,
         advice: expect.stringContaining('publisher'),
       }),
     );

@@ -98,7 +98,7 @@ describe('what a release has to be', () => {
         ['release.json.sigstore.json', anna.sign(Buffer.from(file))],
       ]),
     );
-    const args = ['--from', archive, '--trust', join(folder, 'key.pem')];
+    const args = ['--archive', archive, '--trust', join(folder, 'key.pem')];
     expect(await asked([...args, '--target', '1.5.0'])).not.toBeNull();
     await expect(asked([...args, '--target', target])).rejects.toMatchObject({
       code: 'not-proven',

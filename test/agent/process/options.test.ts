@@ -21,13 +21,13 @@ describe('parseOptions', () => {
       project: null,
       stack: null,
       files: [],
-      stopApp: false,
+      stopFirst: false,
       dir: null,
       container: null,
       app: 'app',
       workers: ['worker'],
       servicesNamed: false,
-      leave: [],
+      exclude: [],
       versionVariable: 'SVC_VERSION',
       waitTimeoutMs: 300_000,
       pullTimeoutMs: 3_600_000,
@@ -39,7 +39,7 @@ describe('parseOptions', () => {
       expect: [],
       expectFiles: [],
       release: null,
-      from: null,
+      archive: null,
       trust: null,
       log: 'line',
     });
@@ -50,7 +50,7 @@ describe('parseOptions', () => {
     const env = {
       SVC_UPDATER_TARGET: 'canary',
       SVC_UPDATER_SERVICES: 'web, jobs',
-      SVC_UPDATER_LEAVE: 'metrics, cron',
+      SVC_UPDATER_EXCLUDE: 'metrics, cron',
       SVC_UPDATER_WAIT_TIMEOUT: '7',
       SVC_UPDATER_PULL_TIMEOUT: '8',
       SVC_UPDATER_LOG: 'json',
@@ -73,7 +73,7 @@ describe('parseOptions', () => {
       app: 'app',
       workers: [],
       servicesNamed: true,
-      leave: ['metrics', 'cron'],
+      exclude: ['metrics', 'cron'],
       waitTimeoutMs: 9_000,
       pullTimeoutMs: 8_000,
       log: 'json',
@@ -93,14 +93,18 @@ describe('parseOptions', () => {
   });
 
   it('reads what is of a stack, from the environment, too', () => {
-    const env = { SVC_UPDATER_STACK: 'svc', SVC_UPDATER_FILES: 'a.yaml, b.yaml', SVC_UPDATER_STOP_APP: '1' };
-    const expected = { stack: 'svc', files: ['a.yaml', 'b.yaml'], stopApp: true, project: null };
+    const env = {
+      SVC_UPDATER_STACK: 'svc',
+      SVC_UPDATER_FILES: 'a.yaml, b.yaml',
+      SVC_UPDATER_STOP_FIRST: '1',
+    };
+    const expected = { stack: 'svc', files: ['a.yaml', 'b.yaml'], stopFirst: true, project: null };
     expect(parseOptions(['plan'], env)).toMatchObject(expected);
     // It has no lock, and leaves databases alone whatever a server says of restore points.
     expect(parseOptions(['fetch'], { SVC_UPDATER_RESTORE_POINT: '1' })).toMatchObject({
       restorePoint: false,
     });
-    const argv = ['--stack', 'svc', '--file', 'a.yaml', '--file', 'b.yaml', '--stop-app'];
+    const argv = ['--stack', 'svc', '--file', 'a.yaml', '--file', 'b.yaml', '--stop-first'];
     expect(parseOptions(argv, { SVC_UPDATER_FILES: 'c.yaml' })).toMatchObject(expected);
   });
 
@@ -116,7 +120,7 @@ describe('parseOptions', () => {
     const argv = ['bump', '--to', 'v1.5.0', '--service', 'app'];
     expect(parseOptions(argv, env)).toMatchObject({ files: [] });
     expect(parseOptions([...argv, '--file', 'a.yaml'], env)).toMatchObject({ files: ['a.yaml'] });
-    expect(mistakes(['rollback', '--stop-app'])).toEqual(['unknown option --stop-app']);
+    expect(mistakes(['rollback', '--stop-first'])).toEqual(['unknown option --stop-first']);
   });
 
   it.each([
@@ -198,14 +202,14 @@ describe('parseOptions', () => {
     [['--target'], ['--target needs a value']],
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
     [['--release', '/release'], ['--release says nothing without --trust']],
-    [['--trust', '/key.pem'], ['--trust says nothing without --release or --from']],
+    [['--trust', '/key.pem'], ['--trust says nothing without --release or --archive']],
     [
-      ['--from', '/svc.tar', '--expect', `app=sha256:${'a'.repeat(64)}`],
-      ['--from needs --target, or --trust, which tells of its release'],
+      ['--archive', '/svc.tar', '--expect', `app=sha256:${'a'.repeat(64)}`],
+      ['--archive needs --target, or --trust, which tells of its release'],
     ],
     [
-      ['--from', '/svc.tar', '--release', '/release', '--trust', '/key.pem'],
-      ['--from has a release.json of its own: leave --release out'],
+      ['--archive', '/svc.tar', '--release', '/release', '--trust', '/key.pem'],
+      ['--archive has a release.json of its own: leave --release out'],
     ],
     [
       ['rollback', '--target', 'v1.0.0'],

@@ -35,7 +35,7 @@ describe('a settings file', () => {
   const text = [
     '# what runs here',
     'services: [server, "worker"]',
-    'leave:',
+    'exclude:',
     '  - no',
     'version-var: TAG',
     'wait-timeout: 600',
@@ -50,13 +50,13 @@ describe('a settings file', () => {
       app: 'server',
       workers: ['worker'],
       servicesNamed: true,
-      leave: ['no'],
+      exclude: ['no'],
       versionVariable: 'TAG',
       waitTimeoutMs: 600_000,
       pullTimeoutMs: 60_000,
     });
     expect(lines).toEqual([
-      'info: .svc-updater.yaml: services server, worker; leave no; version-var TAG; wait-timeout 600; pull-timeout 60',
+      'info: .svc-updater.yaml: services server, worker; exclude no; version-var TAG; wait-timeout 600; pull-timeout 60',
     ]);
   });
 
@@ -93,8 +93,8 @@ describe('a settings file', () => {
   });
 
   it('may say with an alias what it has said', async () => {
-    await writeFile(path(), 'services: [&app server, worker]\nleave: &left [cron]\n');
-    expect((await read()).options).toMatchObject({ app: 'server', workers: ['worker'], leave: ['cron'] });
+    await writeFile(path(), 'services: [&app server, worker]\nexclude: &left [cron]\n');
+    expect((await read()).options).toMatchObject({ app: 'server', workers: ['worker'], exclude: ['cron'] });
   });
 
   it('gives way to options and variables, one by one', async () => {
@@ -103,7 +103,7 @@ describe('a settings file', () => {
       SVC_UPDATER_WAIT_TIMEOUT: '7',
     });
     // What is named now is not left, whatever the file says.
-    expect(options).toMatchObject({ app: 'web', workers: ['no'], leave: [], waitTimeoutMs: 7_000 });
+    expect(options).toMatchObject({ app: 'web', workers: ['no'], exclude: [], waitTimeoutMs: 7_000 });
     expect(options).toMatchObject({ versionVariable: 'TAG', pullTimeoutMs: 60_000 });
   });
 

@@ -85,7 +85,7 @@ describe('checkProject', () => {
     ],
   ])('refuses %s', (_, changes, what) => {
     expect(() => check(changes)).toThrow(
-      expect.objectContaining({ code: 'foreign-state', message: `the journal ${what}`, advice }),
+      expect.objectContaining({ code: 'unexpected-file', message: `the journal ${what}`, advice }),
     );
   });
 
@@ -94,7 +94,7 @@ describe('checkProject', () => {
     const data = journalData({ project: { ...project, files: ['/tmp/evil.yaml'] } });
     await expect(
       gatherEarlierFacts(context as RunContext, foundInstance({ paths, composed }), data),
-    ).rejects.toMatchObject({ code: 'foreign-state' });
+    ).rejects.toMatchObject({ code: 'unexpected-file' });
   });
 });
 
@@ -111,7 +111,7 @@ describe('checkFiles', () => {
     const files = [file('/opt/svc/.env'), file('/etc/cron.d/x')];
     expect(() => checkFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
       expect.objectContaining({
-        code: 'foreign-state',
+        code: 'unexpected-file',
         message: 'the journal would put back /etc/cron.d/x, which is no file of the project',
         advice,
       }),
@@ -147,7 +147,7 @@ describe('checkPoints', () => {
   ])('refuses one %s', (_, ...given) =>
     expect(() => check(...given)).toThrow(
       expect.objectContaining({
-        code: 'foreign-state',
+        code: 'unexpected-file',
         message: expect.stringMatching(
           /^the journal would put back \/opt\/svc\/.*, which is no place of restore points/,
         ),

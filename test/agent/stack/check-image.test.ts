@@ -25,7 +25,7 @@ function check({ tag, to = 'v1.5.0', version, requires, runs }: Given): string {
   const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
   const plan = planMoves({ app, workers: [] }, { target: target(to), product, tasks });
   const planned: PlannedStack = {
-    ...{ plan, stopApp: false, moves: [], published: [], files: null, draft: null, warnings: [] },
+    ...{ plan, stopFirst: false, moves: [], published: [], files: null, draft: null, warnings: [] },
   };
   const labels = {
     ...(version !== undefined && { [versionLabel]: version }),
@@ -44,7 +44,11 @@ describe('checkImage', () => {
   it.each<[situation: string, given: Given, said: string]>([
     ['a release tag is believed', { tag: 'v1.4.2', version: 'v1.3.0' }, 'fit'],
     ['a tag that floats leads there', { tag: 'stable', version: 'v1.5.0' }, 'fit'],
-    ['it lags', { tag: 'stable', version: 'v1.4.2' }, 'lags: acme/svc:stable leads to 1.4.2, not to v1.5.0'],
+    [
+      'it lags',
+      { tag: 'stable', version: 'v1.4.2' },
+      'tag-lags: acme/svc:stable leads to 1.4.2, not to v1.5.0',
+    ],
     [
       'it tells less than the target and what runs',
       { tag: 'stable', to: '4.0.15.2941', version: '4.0.15', runs: '4.0.15.2940' },

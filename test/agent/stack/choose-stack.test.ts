@@ -57,7 +57,7 @@ describe('chooseStack', () => {
     [
       'what stays behind is named',
       [...usual, service('svc_mail')],
-      ['--leave', 'mail'],
+      ['--exclude', 'mail'],
       'svc: svc_app svc_worker',
     ],
     ['no stack', [database], [], 'no-app: no stack of this Swarm has a service app'],
@@ -72,7 +72,7 @@ describe('chooseStack', () => {
       'what would stay behind',
       [...usual, service('svc_mail')],
       [],
-      'left-behind: mail runs from the image of app and would stay behind',
+      'unlisted-services: mail runs from the image of app and would stay behind',
     ],
   ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
 
@@ -146,7 +146,7 @@ describe('checkServices', () => {
       checkServices({ name: 'svc', app: job, workers: [], services: [job] }, { tasks: [], nodes: [] });
       return 'fit';
     });
-    expect(said).toBe('stack-unfit: svc_app is a job, which ends: nothing of it is updated');
+    expect(said).toBe('stack-unsupported: svc_app is a job, which ends: nothing of it is updated');
   });
 });
 

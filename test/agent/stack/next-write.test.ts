@@ -62,17 +62,17 @@ interface Given {
   app: string;
   worker?: string;
   second?: string;
-  stopApp?: boolean;
+  stopFirst?: boolean;
   hasBeenWell?: boolean;
 }
 
-const stack = ({ app, worker, second, stopApp = false, hasBeenWell = false }: Given): StackView => ({
+const stack = ({ app, worker, second, stopFirst = false, hasBeenWell = false }: Given): StackView => ({
   app: view('app', app),
   workers: [
     ...(worker === undefined ? [] : [view('worker', worker)]),
     ...(second === undefined ? [] : [view('second', second)]),
   ],
-  stopApp,
+  stopFirst,
   hasBeenWell,
 });
 
@@ -122,17 +122,17 @@ describe('nextForward', () => {
   it.each<[situation: string, given: Given, step: string]>([
     [
       'the app is stopped after the worker',
-      { app: quiet, worker: quiet, stopApp: true },
+      { app: quiet, worker: quiet, stopFirst: true },
       'stop-worker svc_worker',
     ],
-    ['the app is stopped', { app: quiet, worker: stopped, stopApp: true }, 'stop-app svc_app'],
+    ['the app is stopped', { app: quiet, worker: stopped, stopFirst: true }, 'stop-first svc_app'],
     [
       'until none is alive',
-      { app: 'old stopped | ending', worker: stopped, stopApp: true },
+      { app: 'old stopped | ending', worker: stopped, stopFirst: true },
       'wait until svc_app ends',
     ],
-    ['then it moves', { app: stopped, worker: stopped, stopApp: true }, 'move-app svc_app'],
-  ])('with --stop-app: %s', (_, given, step) => expect(forward(given)).toBe(step));
+    ['then it moves', { app: stopped, worker: stopped, stopFirst: true }, 'move-app svc_app'],
+  ])('with --stop-first: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
     [
@@ -260,7 +260,7 @@ describe('every view there is', () => {
       'new after | well | isSettled',
       'null | none',
     ].flatMap((worker) =>
-      [false, true].map((hasBeenWell) => stack({ app, worker, hasBeenWell, stopApp: app.length % 2 > 0 })),
+      [false, true].map((hasBeenWell) => stack({ app, worker, hasBeenWell, stopFirst: app.length % 2 > 0 })),
     ),
   );
   /** Those for which what is said does not hold. */

@@ -47,7 +47,7 @@ function earlier({
     },
     data: {
       ...{ format: 1, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
-      ...{ stopApp: false, moves, tasks: [], files: [] },
+      ...{ stopFirst: false, moves, tasks: [], files: [] },
     },
   };
 }

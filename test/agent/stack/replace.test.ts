@@ -37,7 +37,7 @@ async function begin({
   const engine = await engineThat(double.answer);
   const data: RecordData = {
     ...{ format: 1, run: '20261125T100000Z', stack: 'svc', target: 'v1.5.0', from: 'v1.4.2', to: 'v1.5.0' },
-    ...{ stopApp: false, moves, tasks, files: [] },
+    ...{ stopFirst: false, moves, tasks, files: [] },
   };
   const record = await StackRecord.make(engine, data, { holder: 'h', container: 'c', node: 'n1' }, null);
   onTestFinished(() => record.release());
@@ -79,7 +79,7 @@ const withoutRoom = (double: SwarmDouble) => [
 
 /** It takes 5 s until tasks count as back: these runs end before, after all of their writes. */
 const tooShort = (error: unknown): void =>
-  expect(['not-brought-back', 'broken', 'containers-changed']).toContain(Object(error).code);
+  expect(['containers-not-restored', 'broken', 'containers-changed']).toContain(Object(error).code);
 
 describe('Replacing', () => {
   it('goes back by holding what runs, then as it was', async () => {

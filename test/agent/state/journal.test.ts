@@ -294,10 +294,10 @@ describe('readJournal', () => {
       await writeFile(join(own, 'journal.json'), JSON.stringify(data));
       expect(await readJournal(own)).toEqual(data);
       await chown(join(own, 'journal.json'), 1234, 1234);
-      await expect(readJournal(own)).rejects.toMatchObject({ code: 'foreign-state' });
+      await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
       await rename(join(own, 'journal.json'), join(state, 'elsewhere'));
       await symlink('../elsewhere', join(own, 'journal.json'));
-      await expect(readJournal(own)).rejects.toMatchObject({ code: 'foreign-state' });
+      await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
       expect(await pendingJournal(own)).toBeNull();
     },
   );

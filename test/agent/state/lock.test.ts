@@ -142,7 +142,7 @@ describe('takeLock', () => {
 
   it('does not take it while the engine does not tell', async () => {
     await put('lock', text);
-    await expect(take(() => ({ status: 403 }))).rejects.toMatchObject({ code: 'engine-away' });
+    await expect(take(() => ({ status: 403 }))).rejects.toMatchObject({ code: 'engine-unavailable' });
     expect(await readFile(at('lock'), 'utf8')).toBe(text);
     expect(await files()).toEqual(['lock']);
   });
@@ -228,7 +228,7 @@ describe('takeLock, beside what others left', () => {
 
   it('gives it back where the engine does not tell', async () => {
     await put('lock.bbbbbbbbbbbb', text);
-    await expect(take(() => ({ status: 403 }))).rejects.toMatchObject({ code: 'engine-away' });
+    await expect(take(() => ({ status: 403 }))).rejects.toMatchObject({ code: 'engine-unavailable' });
     expect(await files()).toEqual(['lock.bbbbbbbbbbbb']);
   });
 });

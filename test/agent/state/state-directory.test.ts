@@ -110,7 +110,7 @@ describe('openStateDirectory', () => {
         if (entry.length > 0) await mkdir(dirname(at(...entry)), { recursive: true });
         await symlink(elsewhere, at(...entry));
         await expect(openStateDirectory(directory), kind).rejects.toMatchObject({
-          code: 'foreign-state',
+          code: 'unexpected-file',
           message: `${at(...entry)} is a symbolic link, which the updater does not follow`,
           advice: `See who has put it there, remove it (rm ${at(...entry)}), then run the update again.`,
         });
@@ -132,7 +132,7 @@ describe('openStateDirectory', () => {
   describe.runIf(isRoot)('whose it may be', () => {
     const stranger = 1234;
     const foreign = (path: string, owner: number) => ({
-      code: 'foreign-state',
+      code: 'unexpected-file',
       message: `${path} belongs to user ${stranger}, neither to root nor to the owner of ${directory} (user ${owner})`,
       advice: `If it is the updater's, give it to root (chown -R 0:0 ${path}); else see who has put it there, and move it away. Then run the update again.`,
     });
@@ -181,7 +181,7 @@ describe('openStateDirectory', () => {
       const path = at('restore', ...entry);
       await chown(path, 1000, 1000);
       await expect(openStateDirectory(directory)).rejects.toMatchObject({
-        code: 'foreign-state',
+        code: 'unexpected-file',
         message: `${path} belongs to user 1000, not to root, and so is no restore point of the updater's`,
         advice: expect.stringContaining(`chown -R 0:0 ${path}; chmod -R go-w ${path}`),
       });
@@ -209,7 +209,7 @@ describe('openStateDirectory', () => {
       await asAnother(() => openStateDirectory(directory));
       expect(await stat(at())).toMatchObject({ uid: 65_534 });
       expect(await asAnother(() => openStateDirectory(directory))).toBe(at());
-      await expect(openStateDirectory(directory)).rejects.toMatchObject({ code: 'foreign-state' });
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({ code: 'unexpected-file' });
     });
   });
 });

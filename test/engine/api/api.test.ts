@@ -125,7 +125,7 @@ describe('askApi', () => {
     const engine = engineAt(await startEngine(() => {}));
     await expect(askApi(engine, { ...get, deadlineMs: 100 })).rejects.toThrow(
       expect.objectContaining({
-        code: 'engine-away',
+        code: 'engine-unavailable',
         message: 'the engine did not answer within 0.1 s (GET /x)',
       }),
     );
@@ -226,7 +226,7 @@ describe('apiTarget', () => {
     ['tcp://', "the engine's address tcp:// is of no kind"],
   ])('%s is refused', (host, message) => {
     expect(() => apiTarget({ host, tls: [], configDirectory: '' })).toThrow(
-      expect.objectContaining({ code: 'engine-away', message: expect.stringContaining(message) }),
+      expect.objectContaining({ code: 'engine-unavailable', message: expect.stringContaining(message) }),
     );
   });
 });

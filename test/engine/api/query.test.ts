@@ -20,7 +20,7 @@ const engineWith = (answers: Record<string, [status: number, body: unknown]>): P
     to.writeHead(status).end(JSON.stringify(body));
   });
 
-const away = (message: string) => expect.objectContaining({ code: 'engine-away', message });
+const away = (message: string) => expect.objectContaining({ code: 'engine-unavailable', message });
 
 describe('listContainers', () => {
   it('hands the filters over, stopped containers included', async () => {
@@ -141,7 +141,7 @@ it('a call that a proxy refuses is told with what to do', async () => {
   const engine = await engineThat((_, to) => to.writeHead(403).end('<h1>403 Forbidden</h1>'));
   await expect(listContainers(engine, {})).rejects.toThrow(
     expect.objectContaining({
-      code: 'engine-away',
+      code: 'engine-unavailable',
       message: 'what stands before the engine refuses GET /containers/json (403 Forbidden)',
       advice: expect.stringContaining('Let the proxy pass'),
     }),

@@ -66,7 +66,7 @@ describe('a Swarm without a leader', () => {
     ],
   ])('is not asked again after %s', async (_, answer) => {
     const { engine, asked } = await answering(answer);
-    await expect(listServices(engine, {})).rejects.toMatchObject({ code: 'engine-away' });
+    await expect(listServices(engine, {})).rejects.toMatchObject({ code: 'engine-unavailable' });
     expect(asked).toHaveLength(1);
   });
 

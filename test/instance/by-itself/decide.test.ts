@@ -25,8 +25,8 @@ const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run
 
 function decided({ now = '2026-11-25T03:00:00Z', next = minor, ...more }: Given = {}) {
   const facts = { settings, past: [], ...more, next, now: Date.parse(now) };
-  const { nextAt, keptBack } = decide(facts);
-  return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), keptBack?.code ?? null];
+  const { nextAt, blockedBy } = decide(facts);
+  return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), blockedBy?.code ?? null];
 }
 type Given = Partial<Omit<AutomaticFacts, 'now'>> & { now?: string };
 
@@ -50,7 +50,7 @@ describe('what is offered starts by itself', () => {
     ['not a major version', { next: { ...minor, major: true } }, [inWindow, 'major']],
     [
       'a major version where that is wanted',
-      { next: { ...minor, major: true }, settings: { ...settings, majors: true } },
+      { next: { ...minor, major: true }, settings: { ...settings, includeMajors: true } },
       [inWindow, null],
     ],
     ['not what is skipped', { next: { ...minor, isSkipped: true } }, [inWindow, 'skipped']],
@@ -82,9 +82,9 @@ describe('what is offered starts by itself', () => {
 
   it('says since when nothing does', () => {
     const past = [run('broken', { to: 'v1.4.9' })];
-    const { keptBack } = decide({ settings, next: null, past, now: 0 });
+    const { blockedBy } = decide({ settings, next: null, past, now: 0 });
     const message = 'the update to v1.4.9 ended badly';
-    expect(keptBack).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
+    expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
   });
 });
 

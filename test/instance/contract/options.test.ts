@@ -35,9 +35,9 @@ describe('readOptions', () => {
       containerName: 'svc-updater',
       engine: 'unix:///var/run/docker.sock',
       restorePoint: false,
-      ahead: false,
+      prefetch: false,
       automatic: {
-        ...{ enabled: false, from: '02:00', to: '05:00', days: [], age: 72, majors: false },
+        ...{ enabled: false, from: '02:00', to: '05:00', days: [], minAgeHours: 72, includeMajors: false },
         timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       },
       path: '/api/v1/instance/update',

@@ -56,9 +56,9 @@ describe('a run that is followed', () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
-    run.note({ cancelAskedBy: 'anna' });
+    run.note({ cancelRequestedBy: 'anna' });
     expect(await following.next()).toMatch(/^run run1:0 /);
-    expect(following.runs.at(-1)).toMatchObject({ cancelAskedBy: 'anna' });
+    expect(following.runs.at(-1)).toMatchObject({ cancelRequestedBy: 'anna' });
     await following.cancel();
   });
 

@@ -68,14 +68,14 @@ describe('the endpoints', () => {
     expect((await ask('DELETE', '/progress')).json.reason).toEqual(notRunning);
     service.run = record();
     const { status, json } = await ask('DELETE', '/progress', { as: { role: 'admin', name: 'anna' } });
-    expect([status, json.state, json.cancelAskedBy]).toEqual([202, 'launching', 'anna']);
+    expect([status, json.state, json.cancelRequestedBy]).toEqual([202, 'launching', 'anna']);
     expect(json.now).toEqual(expect.any(String));
     expect(service.calls).toEqual(['cancel for admin', 'cancel for anna']);
   });
 
   it.each(reasonCodes)('refuse an update and a rollback: %s', async (code) => {
     const { ask, service } = rig();
-    service.reason = { code, message: 'Not now.', refusal: 'not-as-left', advice: 'Look.' };
+    service.reason = { code, message: 'Not now.', refusal: 'modified-since', advice: 'Look.' };
     expect((await ask('HEAD', '/rollback')).status).toBe(409);
     const body = { confirm: 'v1.4.1' };
     for (const asked of [ask('POST'), ask('GET', '/rollback'), ask('POST', '/rollback', { body })]) {

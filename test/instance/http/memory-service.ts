@@ -48,8 +48,8 @@ export class MemoryService implements UpdateService {
     return this.run !== null && !this.run.hasEnded;
   }
 
-  async start({ target, when, force, through, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
-    const how = `${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''}${through ? ' all the way' : ''}`;
+  async start({ target, when, force, allSteps, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    const how = `${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''}${allSteps ? ' all the way' : ''}`;
     this.#note(`start ${target}${how} for ${by}`);
     if (this.reason) return { reason: this.reason };
     this.run = record();
@@ -59,7 +59,7 @@ export class MemoryService implements UpdateService {
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
     this.#note(`cancel for ${by}`);
     if (this.cancelReason || !this.run) return { reason: this.cancelReason ?? notRunning };
-    this.run.note({ cancelAskedBy: by });
+    this.run.note({ cancelRequestedBy: by });
     return { run: this.run.run };
   }
 
@@ -110,14 +110,14 @@ export class MemoryService implements UpdateService {
   #status(channel: Channel): Status {
     const told = {
       ...{ version: this.version, channel, latest, updateAvailable: true },
-      next: { version: latest.version, major: false, path: [latest.version] },
+      next: { version: latest.version, major: false, upgradePath: [latest.version] },
       automatic: automaticSettings({}),
       canUpdate: this.reason === null,
       reason: this.reason,
       checkedAt: '2026-11-21T10:40:00.000Z',
       feedError: { message: 'the releases cannot be read', nextCheckAt: '2026-11-21T10:50:00.000Z' },
-      restorePoint: { seconds: 12.5 },
-      buildServers: [{ name: 'build-1', version: 'v1.4.1', behind: true, command: 'svc update' }],
+      restorePoint: { downtimeSeconds: 12.5 },
+      buildServers: [{ name: 'build-1', version: 'v1.4.1', outdated: true, command: 'svc update' }],
       manual: ['docker compose pull', 'docker compose up -d'],
       run: this.run?.run ?? null,
       now: '2026-11-21T10:42:09.000Z',
@@ -130,7 +130,7 @@ const latest = { version: 'v1.5.0', url: 'https://example.org/v1.5.0', published
 
 export const rollbackOffer: RollbackOffer = {
   ...{ from: 'v1.4.2', to: 'v1.4.1', at: '2026-11-21T10:42:15.000Z', since: '2026-11-21T10:42:56.000Z' },
-  seconds: 40,
+  downtimeSeconds: 40,
 };
 
 export const notRunning: CancelReason = { code: 'not-running', message: 'No update is on.' };

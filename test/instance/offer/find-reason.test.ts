@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { findReason } from '../../../src/instance/offer/find-reason.ts';
 import { HomeNotFound } from '../../../src/instance/place/home-not-found.ts';
-import type { JobInTheWay } from '../../../src/wire/status.ts';
+import type { BlockingJob } from '../../../src/wire/status.ts';
 
 const free = { noHome: null, noStore: null, updater: null, foreign: null, jobs: [], upToDate: null };
 const since = '2026-11-21T10:00:00.000Z';
 const job = (
-  kind: JobInTheWay['kind'],
-  state: JobInTheWay['state'],
-  more: Partial<JobInTheWay> = {},
-): JobInTheWay => ({ kind, state, title: null, since: null, stuck: false, ...more });
+  kind: BlockingJob['kind'],
+  state: BlockingJob['state'],
+  more: Partial<BlockingJob> = {},
+): BlockingJob => ({ kind, state, title: null, since: null, stuck: false, ...more });
 
 describe('the reason against an update', () => {
-  it.each<[JobInTheWay, string | null]>([
+  it.each<[BlockingJob, string | null]>([
     [job('deployment', 'queued'), 'deployment-queued'],
     [job('deployment', 'running'), 'deployment-running'],
     [job('backup', 'running'), 'backup-running'],
@@ -47,7 +47,7 @@ describe('the reason against an update', () => {
       noStore,
       noHome: new HomeNotFound('no-engine', 'no socket'),
       updater: { message: 'one is on', since },
-      foreign: { code: 'foreign-container', message: 'whose is it' } as const,
+      foreign: { code: 'unrelated-container', message: 'whose is it' } as const,
       jobs: [job('job', 'running'), job('deployment', 'queued')],
       upToDate: 'the newest runs',
     };
@@ -55,7 +55,7 @@ describe('the reason against an update', () => {
     expect(findReason({ ...all, noHome: null })?.code).toBe('store-unavailable');
     const rest = { ...all, noHome: null, noStore: null };
     expect(findReason(rest)?.code).toBe('update-running');
-    expect(findReason({ ...rest, updater: null })?.code).toBe('foreign-container');
+    expect(findReason({ ...rest, updater: null })?.code).toBe('unrelated-container');
     const own = { ...rest, updater: null, foreign: null };
     expect(findReason(own)?.code).toBe('deployment-queued');
     expect(findReason({ ...own, jobs: [] })?.code).toBe('up-to-date');

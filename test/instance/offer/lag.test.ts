@@ -66,8 +66,8 @@ it.each<[what: string, images: Record<string, unknown>, remote: string, stays: b
 });
 
 it.each<[what: string, code: string, remote: string | [string, string], found: boolean, stays: boolean]>([
-  ['the tag is where it was', 'lags', 'sha256:first', true, true],
-  ['the tag has moved since', 'lags', ['sha256:older', 'sha256:next'], true, false],
+  ['the tag is where it was', 'tag-lags', 'sha256:first', true, true],
+  ['the tag has moved since', 'tag-lags', ['sha256:older', 'sha256:next'], true, false],
   ['it was for something else', 'drift', 'sha256:first', false, false],
 ])('an update that was refused, where %s', async (_, code, remote, found, stays) => {
   const images = { ...first, [imageReference]: first['sha256:first'] };

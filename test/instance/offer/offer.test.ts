@@ -65,7 +65,7 @@ describe('why nothing is offered', () => {
       /^v1\.6\.0-canary\.9 is ahead of v1\.5\.0/,
     ],
     [
-      'lags',
+      'tag-lags',
       'the tag lags behind',
       known('v1.4.2', 'stable', ['v1.5.0'], { lag: { version: 'v1.5.0', reference: 'acme/svc:latest' } }),
       /acme\/svc:latest does not lead to it yet/,
@@ -143,7 +143,7 @@ describe('stepping releases', () => {
     expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
     const told = offerFields(found, given);
     expect(told.updateAvailable).toBe(next !== null);
-    const unknown = { ready: null, seconds: null, path: path.split(' ') };
+    const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' ') };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
     const upToDate = expect.stringContaining('has to come first');
@@ -153,7 +153,7 @@ describe('stepping releases', () => {
   it('are no more than anybody would go through, however many a feed names', () => {
     const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
     const given = facts('v1.0.0', feed(...list));
-    const told = offerFields(offer(given), given).next?.path ?? [];
+    const told = offerFields(offer(given), given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
     expect(wayTo(null, given)).toEqual({ upToDate: 'no way to v1.3000.0 is known' });
   });

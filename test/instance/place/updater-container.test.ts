@@ -77,10 +77,10 @@ describe("the updater's container", () => {
     const { Cmd, Env } = updaterContainer(home, settings, { ...order, services });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
     // Else a third service of the same image would refuse the run.
-    expect(Env).toContain('SVC_UPDATER_LEAVE=*');
-    const given = { ...settings, updaterEnvironment: { SVC_UPDATER_LEAVE: 'cron' } };
+    expect(Env).toContain('SVC_UPDATER_EXCLUDE=*');
+    const given = { ...settings, updaterEnvironment: { SVC_UPDATER_EXCLUDE: 'cron' } };
     expect(updaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
-      'SVC_UPDATER_LEAVE=cron',
+      'SVC_UPDATER_EXCLUDE=cron',
       own,
     ]);
   });

@@ -21,7 +21,12 @@ describe('the state of a run', () => {
     expect(refusedStepOf(run.run)).toBeNull();
     const state = 'nothing was changed, v1.4.2 runs on; v1.4.9 has to come first';
     run.add(line('done', `refused (upgrade-step): ${state}. Next: Go there first.`));
-    expect(run.run).toMatchObject({ state: 'refused', code: 'upgrade-step', step: 'v1.4.9', to: 'v1.5.0' });
+    expect(run.run).toMatchObject({
+      state: 'refused',
+      code: 'upgrade-step',
+      requiredRelease: 'v1.4.9',
+      to: 'v1.5.0',
+    });
     expect(run.run.message).toBe(state);
     expect(refusedStepOf(run.run)).toEqual({ version: 'v1.5.0', first: 'v1.4.9' });
   });
@@ -100,13 +105,13 @@ describe('the state of a run', () => {
 
 it('a run that goes on after all keeps who started it, and what was done before its launch', () => {
   const run = record();
-  run.note({ away: 2 });
+  run.note({ downtimeSeconds: 2 });
   run.prepare('preparing', 'dumped');
   run.prepare('launching', 'pulling the updater');
   run.add(line('pull', 'fetching'));
   run.end('crashed', 'the container is gone');
   const again = runAgain({ ...run.run, by: 'anna' });
-  expect(again).toMatchObject({ id: 'run1', by: 'anna', outcome: null, away: null });
+  expect(again).toMatchObject({ id: 'run1', by: 'anna', outcome: null, downtimeSeconds: null });
   expect(again.steps.map(({ state, endedAt }) => [state, endedAt === null])).toEqual([
     ['launching', false],
     ['preparing', false],

@@ -50,7 +50,7 @@ describe('past runs', () => {
     (await ledger.pastRuns()).map(({ run, updaterStartedAt }) => [
       run.id,
       run.outcome,
-      run.away,
+      run.downtimeSeconds,
       updaterStartedAt,
     ]);
   const crashed = { state: 'crashed', outcome: 'crashed' } as const;
@@ -58,7 +58,7 @@ describe('past runs', () => {
   it.each<[string, Partial<Run>, string | null, unknown[]]>([
     ['of the same start stays as it is', crashed, 'a', ['1', 'updated', null, 'a']],
     ['that is only guessed changes nothing', crashed, null, ['1', 'updated', null, 'a']],
-    ['of the same start adds what it measured', { away: 2 }, 'a', ['1', 'updated', 2, 'a']],
+    ['of the same start adds what it measured', { downtimeSeconds: 2 }, 'a', ['1', 'updated', 2, 'a']],
     ['of another start takes its place', crashed, 'b', ['1', 'crashed', null, 'b']],
   ])('an end %s', async (_, more, startedAt, expected) => {
     await ledger.addPast(run('1'), 'a');

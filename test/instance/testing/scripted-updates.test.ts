@@ -35,7 +35,7 @@ describe('a script', () => {
     expect((await ask('GET')).json.latest.notes).toBeNull();
     expect((await ask('POST')).json).toMatchObject({ id: 'run1', state: 'launching', by: 'admin' });
     const run = await ended;
-    expect(run).toMatchObject({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0', away: 2 });
+    expect(run).toMatchObject({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0', downtimeSeconds: 2 });
     expect(run.steps.map(({ state }) => state)).toEqual(['launching', ...withoutSave]);
     const { json } = await ask('GET');
     expect(json).toMatchObject({

@@ -20,17 +20,17 @@ const failed = fetching(
 );
 
 async function booted(more: Partial<InstanceOptions> = {}): Promise<Server> {
-  return rig.booted({}, { ahead: true, feed: { url: forge.address('static') }, ...more });
+  return rig.booted({}, { prefetch: true, feed: { url: forge.address('static') }, ...more });
 }
-const all = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-ahead-'));
+const all = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-prefetch-'));
 const next = async ({ updates }: Server) => (await updates.status()).next;
-const ahead = async ({ updates }: Server) => (await updates.status()).ahead;
-const isReady = async (one: Server) => (await next(one))?.ready === true;
+const ahead = async ({ updates }: Server) => (await updates.status()).prefetch;
+const isReady = async (one: Server) => (await next(one))?.downloaded === true;
 /** Three more of each server. */
 async function someLooks(): Promise<void> {
   const looks = () =>
     Map.groupBy(
-      rig.engine.requests.filter(({ line }) => line.includes('/containers/svc-updater-ahead-')),
+      rig.engine.requests.filter(({ line }) => line.includes('/containers/svc-updater-prefetch-')),
       ({ door }) => door,
     );
   const before = looks();
@@ -62,10 +62,13 @@ describe('images ahead', () => {
     rig.engine.updaterDoes(fetching({ until: told }, ...fetched.slice(1)));
     const one = await booted();
     await until(async () => (await ahead(one))?.percent === 42);
-    expect([await ahead(one), (await next(one))?.ready]).toEqual([{ state: 'fetching', percent: 42 }, false]);
+    expect([await ahead(one), (await next(one))?.downloaded]).toEqual([
+      { state: 'downloading', percent: 42 },
+      false,
+    ]);
     end();
     await until(() => isReady(one));
-    expect(await ahead(one)).toEqual({ state: 'ready', percent: null });
+    expect(await ahead(one)).toEqual({ state: 'downloaded', percent: null });
   });
 
   it('are tried again an hour after they could not be had, and nobody is told', async () => {
@@ -115,13 +118,13 @@ describe('images ahead', () => {
 
   it('are fetched in their window alone, and not at all where nobody asks for it', async () => {
     const hours = (from: number) => `${String((new Date().getHours() + from) % 24).padStart(2, '0')}:00`;
-    const one = await booted({ ahead: { from: hours(2), to: hours(3) } });
+    const one = await booted({ prefetch: { from: hours(2), to: hours(3) } });
     await until(async () => (await next(one))?.version === 'v1.5.0');
     await someLooks();
-    expect([all(), (await next(one))?.ready]).toEqual([[], false]);
-    const other = await booted({ ahead: false });
+    expect([all(), (await next(one))?.downloaded]).toEqual([[], false]);
+    const other = await booted({ prefetch: false });
     await until(async () => (await next(other)) !== null);
-    expect([(await next(other))?.ready, await ahead(other)]).toEqual([null, null]);
+    expect([(await next(other))?.downloaded, await ahead(other)]).toEqual([null, null]);
   });
 });
 

@@ -42,7 +42,7 @@ describe('what is offered', () => {
     const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
     await someLooks();
     expect([past(), rig.open]).toEqual([[], null]);
-    expect(await set(one)).toMatchObject({ nextAt: '2026-11-25T02:00:00.000Z', keptBack: null });
+    expect(await set(one)).toMatchObject({ nextAt: '2026-11-25T02:00:00.000Z', blockedBy: null });
     at('2026-11-25T02:00:00Z');
     await until(() => rig.ends.length > 0);
     await someLooks();
@@ -77,10 +77,16 @@ describe('what is offered', () => {
 it('what is set is the same at all servers, and stays as the option says until somebody has set it', async () => {
   const [one, other] = [
     await booted({ automatic: {} }),
-    await booted({ automatic: { age: 24 } }, 'svc-app-2'),
+    await booted({ automatic: { minAgeHours: 24 } }, 'svc-app-2'),
   ];
-  expect(await set(one)).toMatchObject({ enabled: false, from: '02:00', to: '05:00', age: 72, days: [] });
-  expect(await set(other)).toMatchObject({ enabled: false, age: 24 });
+  expect(await set(one)).toMatchObject({
+    enabled: false,
+    from: '02:00',
+    to: '05:00',
+    minAgeHours: 72,
+    days: [],
+  });
+  expect(await set(other)).toMatchObject({ enabled: false, minAgeHours: 24 });
   const said = { enabled: true, days: ['sat', 'sun'], timeZone: 'Europe/Berlin' } as const;
   const { automatic: told } = await one.updates.setAutomatic({ ...said, days: [...said.days] });
   expect(told).toMatchObject({ ...said, nextAt: '2026-11-28T01:00:00.000Z' });

@@ -69,7 +69,7 @@ describe('a call from within', () => {
     rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 1));
     await one.ask();
     await quiet(rig);
-    expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelAskedBy: 'a listener' });
+    expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'a listener' });
     expect(one.host.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
       'a listener for start failed',
       'a listener for line failed',
@@ -118,11 +118,11 @@ describe('a cancel at another server', () => {
     await one.ask();
     await until(() => start.hits > 0);
     const open = JSON.parse(rig.state.store.get('run') ?? '');
-    const run = { ...open.run, cancelAskedBy: 'ben' };
+    const run = { ...open.run, cancelRequestedBy: 'ben' };
     rig.state.store.set('run', JSON.stringify({ ...open, run }));
     start.release();
     await quiet(rig);
-    expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelAskedBy: 'ben' });
+    expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'ben' });
     expect(messages(one, 'warn')).toContain('the updater cannot be stopped');
     expect(two.host.calls('onEnd').length + one.host.calls('onEnd').length).toBe(1);
   });

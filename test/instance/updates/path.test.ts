@@ -33,13 +33,13 @@ async function booted(
 async function firstStep(): Promise<Server> {
   const one = await booted('v1.0.0');
   rig.engine.updaterDoes(goodRun('v1.0.0', 'v1.5.0'));
-  await one.ask({ target: null, through: true });
+  await one.ask({ target: null, allSteps: true });
   await until(() => rig.past.length === 1 && rig.open === null && !rig.state.isHeld);
   await one.updates.close();
   return one;
 }
 const past = () => rig.past.map(({ run: { from, to, outcome, by } }) => `${from} ${to} ${outcome} ${by}`);
-const between = async ({ updates }: Server) => (await updates.status()).between;
+const between = async ({ updates }: Server) => (await updates.status()).pendingStep;
 
 /** Three more looks of each server that there is: each reads the past. */
 async function someLooks(): Promise<void> {
@@ -53,13 +53,13 @@ describe('all the way', () => {
   it('ends where the platform is not ready for an hour', async () => {
     const one = await firstStep();
     const two = await booted('v1.5.0', one, { afterStep: () => 'The index is being built.' });
-    await until(async () => (await between(two))?.says);
+    await until(async () => (await between(two))?.reason);
     vi.setSystemTime(Date.now() + 3_590_000);
     await someLooks();
     expect(await between(two)).not.toBeNull();
     vi.setSystemTime(Date.now() + 20_000);
     await until(async () => (await between(two)) === null);
-    expect([past().length, rig.past[0]?.run.path]).toEqual([1, []]);
+    expect([past().length, rig.past[0]?.run.upgradePath]).toEqual([1, []]);
     const logged = two.host.logged.map(({ message }) => message);
     expect(logged).toContain('the path to v2.1.0 ends before v2.0.0: The index is being built.');
   });
@@ -69,9 +69,9 @@ describe('all the way', () => {
     const afterStep = () => 'The index is being built.';
     const two = await booted('v1.5.0', one, { afterStep });
     const other = await booted('v1.5.0', 'svc-app-2', { afterStep });
-    await until(async () => (await between(two))?.says);
+    await until(async () => (await between(two))?.reason);
     const cancelled = await other.updates.cancel('ben');
-    expect(cancelled).toMatchObject({ run: { to: 'v1.5.0', outcome: 'updated', path: [] } });
+    expect(cancelled).toMatchObject({ run: { to: 'v1.5.0', outcome: 'updated', upgradePath: [] } });
     expect([await between(two), await between(other)]).toEqual([null, null]);
     expect(await two.updates.cancel('ben')).toMatchObject({ reason: { code: 'not-running' } });
     await someLooks();
@@ -94,7 +94,7 @@ describe('all the way', () => {
   it('ends where somebody updates otherwise between two', async () => {
     const one = await firstStep();
     const two = await booted('v1.5.0', one, { afterStep: () => 'Not yet.' });
-    await until(async () => (await between(two))?.says);
+    await until(async () => (await between(two))?.reason);
     rig.engine.updaterDoes(goodRun('v1.5.0', 'v1.5.1'));
     await two.ask({ target: 'v1.5.1', by: 'ben' });
     await until(() => rig.past.length === 2 && rig.open === null);

@@ -22,7 +22,7 @@ export const quick: Timing = {
   proof: 400,
   watch: 40,
   watchClosely: 20,
-  ahead: 20,
+  prefetch: 20,
   automatic: 20,
   path: 20,
   jobs: 20,

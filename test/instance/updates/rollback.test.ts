@@ -10,13 +10,13 @@ import { leaveOpen, updater } from './scene.ts';
 freshRigs();
 
 const at = '2026-11-21T10:42:15.000Z';
-const point = { at, version: 'v1.4.1', bytes: 325_000_000, seconds: 12.5 };
+const point = { at, version: 'v1.4.1', bytes: 325_000_000, downtimeSeconds: 12.5 };
 
 /** A line of `--log json`. */
 const json = (phase: string, msg: string, fields: object = {}, level = 30) => ({
   say: JSON.stringify({ level, time: new Date().toISOString(), ...fields, phase, msg }),
 });
-const found = { to: 'v1.4.1', at, seconds: 40 };
+const found = { to: 'v1.4.1', at, downtimeSeconds: 40 };
 const looked: Script = [
   json('inspect', 'the updater begins'),
   json('plan', 'a rollback is possible', { rollback: { ...found, bytes: 325_000_000 } }),
@@ -32,7 +32,7 @@ const wentWell: Script = [
 ];
 
 /** A server of v1.4.2, which an update from v1.4.1 has led to. */
-async function booted(past: Partial<Run>[] = [{ point }], more = {}): Promise<Server> {
+async function booted(past: Partial<Run>[] = [{ restorePoint: point }], more = {}): Promise<Server> {
   const runs = past.map((run, nth) => ({
     run: runOf({ id: `past${nth}`, state: 'updated', outcome: 'updated', to: 'v1.4.2', ...run }),
     ...{ updaterStartedAt: null, told: true, attempts: 1, teller: null },
@@ -46,8 +46,8 @@ const order = { confirm: 'v1.4.1', when: 'now', force: false, by: 'anna' } as co
 const asked = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-rollback'));
 
 it('a restore point is announced with the downtime of the last one', async () => {
-  expect((await (await booted()).updates.status()).restorePoint).toEqual({ seconds: 12.5 });
-  expect((await (await booted([])).updates.status()).restorePoint).toEqual({ seconds: null });
+  expect((await (await booted()).updates.status()).restorePoint).toEqual({ downtimeSeconds: 12.5 });
+  expect((await (await booted([])).updates.status()).restorePoint).toEqual({ downtimeSeconds: null });
   expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
 });
 
@@ -74,9 +74,9 @@ describe('a rollback offer', () => {
       badRun(
         [{ say: { phase: 'plan', level: 'error', message: 'compose.yaml was edited since' } }],
         'refused',
-        'not-as-left',
+        'modified-since',
       ),
-      { message: 'compose.yaml was edited since', refusal: 'not-as-left', advice: 'See the lines above.' },
+      { message: 'compose.yaml was edited since', refusal: 'modified-since', advice: 'See the lines above.' },
     ],
     ['the updater says nothing', [{ exit: 1 }], { refusal: 'updater-ended' }],
     ['the updater takes too long', [], { message: expect.stringContaining('too long') }],
@@ -92,9 +92,9 @@ describe('a rollback offer', () => {
   });
 
   it('needs a restore point, without which no updater is started', async () => {
-    const one = await booted([{ point: null }]);
-    expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'no-point' } });
-    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'no-point' } });
+    const one = await booted([{ restorePoint: null }]);
+    expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'no-restore-point' } });
+    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'no-restore-point' } });
     expect(rig.updaters).toEqual([]);
   });
 });
@@ -103,7 +103,7 @@ describe('a rollback', () => {
   it('is only to the version that was confirmed', async () => {
     const one = await booted();
     expect(await one.updates.rollback({ ...order, confirm: 'v1.4.0' })).toMatchObject({
-      reason: { code: 'no-point' },
+      reason: { code: 'no-restore-point' },
     });
     expect(rig.updaters).toEqual([]);
   });

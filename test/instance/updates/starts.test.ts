@@ -183,7 +183,7 @@ describe('cancel', () => {
     await one.ask();
     await until(() => fault.hits > 0);
     expect(await cancel(one)).toHaveProperty('run');
-    expect(await ended(one)).toMatchObject({ outcome: 'cancelled', cancelAskedBy: 'ben' });
+    expect(await ended(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'ben' });
     expect(rig.updaters.filter(({ status }) => status === 'created')).toEqual([]);
   });
 
@@ -192,10 +192,10 @@ describe('cancel', () => {
     const one = await booted();
     await one.ask();
     await until(async () => (await stateOf(one)) === 'write');
-    expect(await cancel(one)).toMatchObject({ run: { cancelAskedBy: 'ben' } });
+    expect(await cancel(one)).toMatchObject({ run: { cancelRequestedBy: 'ben' } });
     expect(await ended(one)).toMatchObject({
       outcome: 'cancelled',
-      cancelAskedBy: 'ben',
+      cancelRequestedBy: 'ben',
       message: 'nothing was changed, v1.4.2 runs on',
     });
   });
@@ -230,7 +230,7 @@ it('names build servers that stay behind', async () => {
     { name: 'build-3', version: 'unknown', command: 'apt upgrade' },
   ];
   const one = await booted({ buildServers });
-  const behind = (await one.updates.status()).buildServers.map((server) => server.behind);
+  const behind = (await one.updates.status()).buildServers.map((server) => server.outdated);
   expect(behind).toEqual([false, true, true]);
   await one.ask();
   expect((await ended(one))?.warnings).toEqual([

@@ -6,7 +6,7 @@ import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts
 
 const anna = publisher();
 const mallory = publisher();
-const always = { enabled: true, from: '00:00', to: '00:00', age: 0 };
+const always = { enabled: true, from: '00:00', to: '00:00', minAgeHours: 0 };
 
 freshForges();
 freshRigs();
@@ -36,16 +36,16 @@ describe('the updater', () => {
 
   it('is told the same where it fetches ahead', async () => {
     forge.publish(attach(forge, anna, releaseFile('v1.5.0')));
-    await booted({ ahead: true });
-    await until(() => commandOf('svc-updater-ahead'));
-    expect(commandOf('svc-updater-ahead')).toEqual(['fetch', '--target', 'v1.5.0', ...expected]);
+    await booted({ prefetch: true });
+    await until(() => commandOf('svc-updater-prefetch'));
+    expect(commandOf('svc-updater-prefetch')).toEqual(['fetch', '--target', 'v1.5.0', ...expected]);
   });
 });
 
 describe('a release that is not proven', () => {
   it('is not offered, not fetched ahead, and does not start by itself', async () => {
     forge.publish(attach(forge, mallory, releaseFile('v1.5.0')));
-    const one = await booted({ ahead: true, automatic: always });
+    const one = await booted({ prefetch: true, automatic: always });
     expect(await one.updates.status()).toMatchObject({
       latest: null,
       next: null,
@@ -65,9 +65,11 @@ describe('a release that is not proven', () => {
   ])('is refused where somebody asks for it: %s', async (target, message) => {
     forge.publish(attach(forge, mallory, releaseFile('v1.5.0')));
     const one = await booted();
-    for (const through of [false, true])
+    for (const allSteps of [false, true])
       for (const force of [false, true])
-        expect(await one.ask({ target, through, force })).toEqual({ reason: { code: 'unproven', message } });
+        expect(await one.ask({ target, allSteps, force })).toEqual({
+          reason: { code: 'unproven', message },
+        });
     expect(rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater'))).toEqual([]);
     expect(rig.state.isHeld).toBe(false);
   });

@@ -54,11 +54,11 @@ it.each(['waiting', 'preparing', 'launching'])('cancel at either, in %s', async 
   const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
   await three.ask({ when: 'idle' });
   await until(async () => (await runOf(two))?.state === state && (state !== 'launching' || pull.hits > 0));
-  expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelAskedBy: 'ben' } });
+  expect(await two.updates.cancel('ben')).toMatchObject({ run: { cancelRequestedBy: 'ben' } });
   await quiet(rig);
   for (const server of [one, two, three]) {
     await until(async () => (await runOf(server))?.outcome === 'cancelled');
-    expect(await runOf(server)).toMatchObject({ cancelAskedBy: 'ben' });
+    expect(await runOf(server)).toMatchObject({ cancelRequestedBy: 'ben' });
   }
   expect([rig.ends.length, rig.updaters]).toEqual([1, []]);
 });

@@ -89,7 +89,7 @@ async function story(): Promise<boolean> {
   if (planned !== 0) throw new Error(`plan ended with exit code ${planned}`);
 
   heading('3. Downloaded while nobody looks');
-  await until(platform, ({ next }) => next?.ready === true, `${to} is not downloaded`);
+  await until(platform, ({ next }) => next?.downloaded === true, `${to} is not downloaded`);
   await runClient(platform, ['status']);
 
   heading('4. The update');

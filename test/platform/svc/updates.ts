@@ -21,7 +21,7 @@ export function createUpdates(settings: Settings, db: Database): InstanceUpdates
     queue: new Jobs(db),
     store: keptTexts(db),
     restorePoint: true,
-    ahead: true,
+    prefetch: true,
     buildServers: async () => {
       const list = await buildServers.list();
       return list.map(({ name, version, command }) => ({ name, version, command }));

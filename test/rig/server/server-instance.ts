@@ -141,7 +141,7 @@ export class ServerInstance extends Instance {
   /** Starts an update; whatever the answer is. */
   startUpdateOverHttp(
     target?: string,
-    order: { when?: 'idle'; force?: boolean; through?: boolean } = {},
+    order: { when?: 'idle'; force?: boolean; allSteps?: boolean } = {},
   ): Promise<Response> {
     return this.ask(updatePath, { method: 'POST', ...json({ ...(target && { target }), ...order }) });
   }

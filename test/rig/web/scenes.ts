@@ -61,7 +61,7 @@ export const pastRun = (change: Partial<Run> = {}): Run =>
     endedAt: ago(41 * day - 20_000),
     outcome: 'updated',
     message: 'updated v1.4.1 → v1.4.2',
-    away: 2,
+    downtimeSeconds: 2,
     log: 'docker logs svc-updater',
     by: 'anna',
     ...change,
@@ -73,7 +73,7 @@ export const history = [
     id: 'past2',
     outcome: 'failed',
     state: 'failed',
-    away: null,
+    downtimeSeconds: null,
     by: 'ben',
     startedAt: ago(42 * day),
   }),
@@ -122,7 +122,7 @@ const ended = (change: Partial<Run>): Script =>
         from: 'v1.4.2',
         to: 'v1.5.0',
         startedAt: ago(5 * minute),
-        away: null,
+        downtimeSeconds: null,
         ...change,
       }),
       ...history,
@@ -140,11 +140,11 @@ const problem = (status: number, title: string, detail: string): Response =>
 const press = (name: string) => (page: Page) =>
   page.getByRole('dialog').getByRole('button', { name, exact: true }).click();
 const behind = [
-  { name: 'build-1', version: 'v1.5.0', behind: false, command: 'svc update' },
+  { name: 'build-1', version: 'v1.5.0', outdated: false, command: 'svc update' },
   {
     name: 'build-2',
     version: 'v1.4.0',
-    behind: true,
+    outdated: true,
     command: 'curl -fLO https://example.org/svc-worker && systemctl --user restart svc-worker',
   },
 ];
@@ -155,13 +155,13 @@ const quickEnd = (end: ScriptedRun['end'], step: Partial<ScriptedStep> = {}): Sc
 });
 
 const savedAt = ago(3 * day);
-const offer: RollbackOffer = { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, seconds: 9 };
-const point = { at: savedAt, version: 'v1.4.1', bytes: 325_000_000, seconds: 12 };
+const offer: RollbackOffer = { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, downtimeSeconds: 9 };
+const point = { at: savedAt, version: 'v1.4.1', bytes: 325_000_000, downtimeSeconds: 12 };
 /** After an update that has saved a restore point. */
 export const afterSaved = (script: Script = {}): Script =>
   scene({
     status: { latest: { ...latest, version: 'v1.4.2' }, next: null },
-    history: [pastRun({ point, startedAt: savedAt }), ...history.slice(1)],
+    history: [pastRun({ restorePoint: point, startedAt: savedAt }), ...history.slice(1)],
     rollback: offer,
     rollbacks: [typicalRollback({ outcome: 'updated', version: 'v1.4.1' })],
     ...script,
@@ -178,16 +178,16 @@ export const automatic: Automatic = {
   to: '05:00',
   timeZone: 'Europe/Berlin',
   days: ['mon', 'tue'],
-  age: 72,
-  majors: false,
+  minAgeHours: 72,
+  includeMajors: false,
   nextAt: ago(-30_000),
-  keptBack: null,
+  blockedBy: null,
 };
 const toV2 = { ...latest, version: 'v2.0.0' };
 /** Where it takes two updates to the newest release. */
 export const twoUpdates: Script = {
   ...standing,
-  status: { latest: toV2, next: { version: 'v1.5.0', major: false, path: ['v1.5.0', 'v2.0.0'] } },
+  status: { latest: toV2, next: { version: 'v1.5.0', major: false, upgradePath: ['v1.5.0', 'v2.0.0'] } },
   releases: [],
 };
 const quick: ScriptedRun = { steps: [{ state: 'pull', seconds: 0.2 }], end: { outcome: 'updated' } };
@@ -346,7 +346,7 @@ export const scenes: DialogScene[] = [
         status: {
           latest: { ...latest, version: 'v2.0.0' },
           next: { version: 'v2.0.0', major: true },
-          restorePoint: { seconds: 12 },
+          restorePoint: { downtimeSeconds: 12 },
         },
         releases: [],
       }),
@@ -374,7 +374,7 @@ export const scenes: DialogScene[] = [
         rollback: {
           code: 'rollback-refused',
           message: 'compose.yaml was edited after the update',
-          refusal: 'not-as-left',
+          refusal: 'modified-since',
           advice: 'Undo the edit, then run the rollback again.',
         },
       }),
@@ -388,7 +388,7 @@ export const scenes: DialogScene[] = [
   },
   {
     name: 'path-between',
-    script: () => ({ ...twoUpdates, betweens: [wordsBetween], runs: [quick] }),
+    script: () => ({ ...twoUpdates, pendingSteps: [wordsBetween], runs: [quick] }),
     act: press('Update to v2.0.0'),
     heading: 'svc v1.5.0 is not ready for the next one yet',
   },

@@ -7,8 +7,8 @@ import { and } from '../../log/wording.ts';
 import type { UpdateOptions } from '../../process/options.ts';
 import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
 
-/** In place of a name, `--leave` says it of all that belongs with the app. */
-export const leaveAll = '*';
+/** In place of a name, `--exclude` says it of all that belongs with the app. */
+export const excludeAll = '*';
 
 /** A project, and which of its services have containers. */
 interface NamedIn {
@@ -25,11 +25,11 @@ interface NamedIn {
 
 /**
  * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one
- * that is left behind because `--leave` says so, and for each name in `--leave` that no service has.
- * Refusals: foreign-service, left-behind.
+ * that is left behind because `--exclude` says so, and for each name in `--exclude` that no service has.
+ * Refusals: unrelated-service, unlisted-services.
  */
 export function checkNamed(
-  { app: first, workers, leave, servicesNamed }: UpdateOptions,
+  { app: first, workers, exclude, servicesNamed }: UpdateOptions,
   { files, model, kind, running, followers, migrations }: NamedIn,
 ): string[] {
   const images = imagesOf(files, model);
@@ -49,16 +49,16 @@ export function checkNamed(
     const bond = running.includes(each.name) && !moves(each.name) ? bondOf(app, each) : null;
     return bond === null ? [] : [{ each, bond }];
   });
-  const isLeft = (name: string) => leave.includes(name) || leave.includes(leaveAll);
+  const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
   if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
-  const unknown = leave.filter((name) => name !== leaveAll && !(name in model.services));
+  const unknown = exclude.filter((name) => name !== excludeAll && !(name in model.services));
   return [
     ...bound.map(
       ({ each, bond }) =>
-        `${each.name} is left behind at ${shown(each.reference)}, as --leave says; it belongs with ${app.name}: ${bond}`,
+        `${each.name} is left behind at ${shown(each.reference)}, as --exclude says; it belongs with ${app.name}: ${bond}`,
     ),
-    ...unknown.map((name) => `--leave names ${name}, but compose shows no such service here`),
+    ...unknown.map((name) => `--exclude names ${name}, but compose shows no such service here`),
   ];
 }
 
@@ -67,7 +67,7 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
     const message = `${app.name} runs ${shown(app.reference)}, the image of a database, and a database is never moved`;
     const advice =
       'Name the app first with --service. A database is updated by hand, as its makers say, after a dump.';
-    throw new UpdateError('foreign-service', message, { advice });
+    throw new UpdateError('unrelated-service', message, { advice });
   }
   const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
   const namesWhere = (isForeign: boolean) =>
@@ -77,7 +77,7 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   const sentences = judged.flatMap(({ why }) => why ?? []);
   const stay = foreign.length > 1 ? 'stay as they are' : 'stays as it is';
   const next = `Run it with ${flags('service', [app.name, ...namesWhere(false)])}; ${and(foreign)} ${stay}.`;
-  throw refusal('foreign-service', sentences, next);
+  throw refusal('unrelated-service', sentences, next);
 }
 
 function leftBehind(
@@ -90,8 +90,8 @@ function leftBehind(
   );
   const names = forgotten.map(({ each }) => each.name);
   const them = names.length > 1 ? 'them' : 'it';
-  const next = `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${them} at the old version, with ${flags('leave', names)} besides.`;
-  return refusal('left-behind', sentences, next);
+  const next = `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${them} at the old version, with ${flags('exclude', names)} besides.`;
+  return refusal('unlisted-services', sentences, next);
 }
 
 /** The log has all sentences; the last one is the message. */

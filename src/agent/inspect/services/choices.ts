@@ -39,9 +39,9 @@ export const choiceLines = (choices: readonly Choice[]): string[] =>
       `${settingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${shown(app.reference)}`,
   );
 
-/** For the settings file, with the app first: `services: [server, worker]`, `leave: [tools]`. */
-export const settingsLines = (services: readonly string[], leave: readonly string[] = []): string[] => [
+/** For the settings file, with the app first: `services: [server, worker]`, `exclude: [tools]`. */
+export const settingsLines = (services: readonly string[], exclude: readonly string[] = []): string[] => [
   `services: [${services.join(', ')}]`,
   // Without quotes, YAML takes the asterisk for an alias.
-  ...(leave.length > 0 ? [`leave: [${leave.join(', ').replace('*', '"*"')}]`] : []),
+  ...(exclude.length > 0 ? [`exclude: [${exclude.join(', ').replace('*', '"*"')}]`] : []),
 ];

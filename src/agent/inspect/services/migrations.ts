@@ -3,7 +3,7 @@ import { serviceOf } from '../../../engine/container.ts';
 import { awaitedEnds, type Installation, movedServices } from '../installation.ts';
 
 /** What decides which services are migrations of those that move. */
-interface MigrationFacts extends Pick<Installation, 'files' | 'leave' | 'containers' | 'model'> {
+interface MigrationFacts extends Pick<Installation, 'files' | 'exclude' | 'containers' | 'model'> {
   /** Names of the services that move. */
   moved: readonly string[];
   /** Names of those that are recreated with one of them. */
@@ -15,7 +15,7 @@ interface MigrationFacts extends Pick<Installation, 'files' | 'leave' | 'contain
  * (docs/contract.md 2.11): named with them, pinned by the same text, or, where no container tells of another, of the same image.
  */
 export function findMigrations(facts: MigrationFacts): string[] {
-  const { files, leave, containers, moved, followers } = facts;
+  const { files, exclude, containers, moved, followers } = facts;
   const { services } = facts.model;
   const pins = moved.flatMap((name) => pinOrNull(files, name) ?? []);
   const images = moved.flatMap((name) => services[name]?.image ?? []);
@@ -26,7 +26,7 @@ export function findMigrations(facts: MigrationFacts): string[] {
   // Grows while it is gone through: one may wait for another, also by one that does not move.
   for (const name of awaited) for (const next of awaitedEnds(services[name])) awaited.add(next);
   return [...awaited].filter(
-    (name) => name in services && isOwn(name) && !leave.includes(name) && !followers.includes(name),
+    (name) => name in services && isOwn(name) && !exclude.includes(name) && !followers.includes(name),
   );
 }
 

@@ -24,7 +24,7 @@ interface Known {
 /**
  * Whether a blueprint that was read from the disk gives a container no more power over its host than the files do, which
  * are the old ones again, by what compose would send for its service; or than another container of its service has.
- * @throws UpdateError not-brought-back
+ * @throws UpdateError containers-not-restored
  */
 export async function checkRights(
   engine: Engine,
@@ -53,7 +53,7 @@ export async function checkRights(
   if (gained.some((rights) => rights.length === 0)) return;
   const [rights] = gained;
   throw new UpdateError(
-    'not-brought-back',
+    'containers-not-restored',
     rights === undefined
       ? `${name} is not made again: compose cannot tell from the files what it may do`
       : `${name} is not made again: the journal would give it ${and(rights.map(nameOf))}, which neither the files nor the engine do`,

@@ -73,7 +73,7 @@ export async function undoBeforeRecreate(
 
 /** A data service did not start after its data was saved. The second try, on the way out, decides whether it is down. */
 const unlessStarted = (error: unknown): unknown =>
-  error instanceof UpdateError && error.code === 'not-brought-back'
+  error instanceof UpdateError && error.code === 'containers-not-restored'
     ? new UpdateError('save-failed', error.message, { detail: error.detail, cause: error })
     : error;
 
@@ -206,7 +206,7 @@ export async function markGoingBack(journal: Journal, log: Log, ending: Ending |
 /**
  * Restores everything to what the journal says it was: data first if it was touched, then files, tags and containers. What
  * is restored already stays, so that it can be repeated after a kill. No signal ends it.
- * @throws UpdateError data-not-restored, files-not-back, not-brought-back
+ * @throws UpdateError data-not-restored, files-not-restored, containers-not-restored
  */
 export async function restoreInstance(
   given: RunContext,
@@ -292,7 +292,7 @@ export async function startAgain(
     const state = phase === 'restore' && {
       state: `data and files are those of ${from}, which could not be started`,
     };
-    throw new UpdateError('not-brought-back', error.message, {
+    throw new UpdateError('containers-not-restored', error.message, {
       ...state,
       detail: error.detail,
       cause: error,

@@ -144,7 +144,7 @@ const executors: Executors = {
       return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
     });
     if (losses.length > 0) {
-      throw new UpdateError('not-brought-back', `not what it was before: ${losses.join(', ')}`);
+      throw new UpdateError('containers-not-restored', `not what it was before: ${losses.join(', ')}`);
     }
   },
 };
@@ -194,4 +194,4 @@ async function remake(record: ContainerRecord, work: RestoreWork): Promise<void>
 }
 
 const unknown = ({ name }: ContainerRecord): UpdateError =>
-  new UpdateError('not-brought-back', `nobody knows what ${name} was made of`);
+  new UpdateError('containers-not-restored', `nobody knows what ${name} was made of`);

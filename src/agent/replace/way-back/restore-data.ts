@@ -45,7 +45,7 @@ export async function completePoint(
 
 /**
  * Whether all of a restore point can be restored. Nothing is touched.
- * @throws UpdateError point-damaged, point-unreadable, no-space, data-not-restored
+ * @throws UpdateError restore-point-damaged, restore-point-unreadable, no-space, data-not-restored
  */
 export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
   await persistently(doors, async () => {
@@ -61,7 +61,8 @@ async function persistently({ log }: Pick<DataDoors, 'log'>, work: () => Promise
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof UpdateError) || error.code !== 'engine-away' || attempt >= tries) throw error;
+      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable' || attempt >= tries)
+        throw error;
       log.warn(`${error.message}; trying again`);
     }
   }
@@ -242,7 +243,7 @@ function policyOf(given: unknown): string {
 /**
  * Starts the data services, those first whose policies the rollback has changed, and restarts services that keep a queue
  * only in memory: what the failed version put there is not to be worked on.
- * @throws UpdateError not-brought-back
+ * @throws UpdateError containers-not-restored
  */
 export async function startDataAgain(
   context: RunContext,

@@ -51,7 +51,7 @@ describe('a service that is not of the app', () => {
   ])('is refused by name: %s beside %s', (image, tag, why) => {
     const images = { server: `ghcr.io/acme/server:${tag}`, db: image };
     const [said, ...rest] = check({ images, args: both });
-    expect(said).toContain(`foreign-service: db runs ${image}, `);
+    expect(said).toContain(`unrelated-service: db runs ${image}, `);
     expect(said).toContain(why);
     expect(rest).toEqual(['Next: Run it with --service server; db stays as it is.']);
   });
@@ -71,7 +71,7 @@ describe('a service that is not of the app', () => {
 
   it('is a database that was named first, too', () => {
     expect(check({ images: { db: 'postgres:16' }, args: '--service db' })[0]).toBe(
-      'foreign-service: db runs postgres:16, the image of a database, and a database is never moved',
+      'unrelated-service: db runs postgres:16, the image of a database, and a database is never moved',
     );
   });
 
@@ -108,25 +108,25 @@ describe('a service that belongs with the app, and is not named', () => {
     ],
   ])('is refused: %j', (images, env, bond) => {
     const [said, next] = check({ images, env, args: '--service server' });
-    expect(said).toMatch(/^left-behind: cron belongs with server \(.*\), and was not named$/);
+    expect(said).toMatch(/^unlisted-services: cron belongs with server \(.*\), and was not named$/);
     expect(said).toContain(bond);
     expect(next).toBe(
-      'Next: Run it with --service server --service cron; or, to leave it at the old version, with --leave cron besides.',
+      'Next: Run it with --service server --service cron; or, to leave it at the old version, with --exclude cron besides.',
     );
   });
 
   it('is told with all others', () => {
     const images = { a: 'acme/a:v1.0.0', b: 'acme/a:v1.0.0', c: 'acme/c:v1.0.0', d: 'acme/a:v1.0.0' };
-    expect(check({ images, args: '--service b --service a --leave c' })).toEqual([
-      'left-behind: d belongs with b (the same repository, acme/a), and was not named',
-      'Next: Run it with --service b --service a --service d; or, to leave it at the old version, with --leave d besides.',
+    expect(check({ images, args: '--service b --service a --exclude c' })).toEqual([
+      'unlisted-services: d belongs with b (the same repository, acme/a), and was not named',
+      'Next: Run it with --service b --service a --service d; or, to leave it at the old version, with --exclude d besides.',
     ]);
   });
 
-  it.each(['--leave cron', '--leave *'])('stays with %s, and is told', (leave) => {
+  it.each(['--exclude cron', '--exclude *'])('stays with %s, and is told', (exclude) => {
     const images = { server: 'acme/a:v1.0.0', cron: 'acme/a:v1.0.0', db: 'postgres:16' };
-    expect(check({ images, args: `--service server ${leave}` })).toEqual([
-      'cron is left behind at acme/a:v1.0.0, as --leave says; it belongs with server: the same repository, acme/a',
+    expect(check({ images, args: `--service server ${exclude}` })).toEqual([
+      'cron is left behind at acme/a:v1.0.0, as --exclude says; it belongs with server: the same repository, acme/a',
     ]);
   });
 
@@ -142,15 +142,15 @@ describe('a service that belongs with the app, and is not named', () => {
   it('is refused where nobody has named any, by one text or by its own', () => {
     const images = { app: 'nextcloud:31', cron: 'nextcloud:31', worker: 'nextcloud:31', db: 'mariadb:11' };
     const refused = (services: string) => [
-      'left-behind: cron belongs with app (the same repository, nextcloud), and was not named',
-      `Next: Run it with ${services}; or, to leave it at the old version, with --leave cron besides.`,
+      'unlisted-services: cron belongs with app (the same repository, nextcloud), and was not named',
+      `Next: Run it with ${services}; or, to leave it at the old version, with --exclude cron besides.`,
     ];
     expect(check({ images, args: '' })).toEqual(refused('--service app --service worker --service cron'));
     const { worker: _, ...without } = images;
     expect(check({ images: without, args: '' })).toEqual(refused('--service app --service cron'));
     const shared = { app: 'nextcloud:${V}', cron: 'nextcloud:${V}' };
     expect(check({ images: shared, env: 'V=31', args: '' })).toEqual(refused('--service app --service cron'));
-    expect(check({ images: shared, env: 'V=31', args: '--leave cron' })).toHaveLength(1);
+    expect(check({ images: shared, env: 'V=31', args: '--exclude cron' })).toHaveLength(1);
     expect(check({ images, args: '', kind: 'generated' })).toEqual([]);
   });
 

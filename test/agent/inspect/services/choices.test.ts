@@ -123,9 +123,9 @@ it('prints each as a line for the settings file', () => {
 
 it.each([[['on', 'b.c']], [['*']]])(
   'prints lines that the settings file is read by, with %j left behind',
-  (leave) => {
-    const text = settingsLines(['no', '1e3'], leave).join('\n');
+  (exclude) => {
+    const text = settingsLines(['no', '1e3'], exclude).join('\n');
     const read = parseOptions([], {}, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
-    expect(read).toMatchObject({ app: 'no', workers: ['1e3'], leave });
+    expect(read).toMatchObject({ app: 'no', workers: ['1e3'], exclude });
   },
 );

@@ -7,7 +7,7 @@ import { composeText, installed, modelOf, projectFiles } from '../../../build-pl
 /** What is found where `app` waits for each of these by the names, and they wait as `more` says. */
 function found(
   images: Record<string, string>,
-  { waits, more = {}, leave = [], has = [] }: Case,
+  { waits, more = {}, exclude = [], has = [] }: Case,
   follower?: string,
 ): string[] {
   const files = projectFiles({
@@ -24,13 +24,13 @@ function found(
   const followers = follower === undefined ? {} : { [follower]: [container(`${follower}-1`)] };
   const from = installed(files, { model, followers });
   const containers = [...from.containers, ...has.map((name) => container(`${name}-1`))];
-  return migrationsOf({ ...from, leave, containers });
+  return migrationsOf({ ...from, exclude, containers });
 }
 
 interface Case {
   waits: string[];
   more?: Record<string, string[]>;
-  leave?: string[];
+  exclude?: string[];
   /** Those that have a container. */
   has?: string[];
 }
@@ -43,7 +43,7 @@ it.each<[string, Record<string, string>, Case, string[]]>([
   ['of another image', { bucket: 'minio/mc:1' }, { waits: ['bucket'], has: ['bucket'] }, []],
   ['of the same image, cleared away', { migrate: 'acme/svc:v1.0.0' }, { waits: ['migrate'] }, ['migrate']],
   ['that is named', { worker: 'acme/svc:v1.0.0' }, { waits: ['worker'], has: ['worker'] }, ['worker']],
-  ['that is left behind', { migrate: own }, { waits: ['migrate'], leave: ['migrate'] }, []],
+  ['that is left behind', { migrate: own }, { waits: ['migrate'], exclude: ['migrate'] }, []],
   ['and what that waits for', { a: own, b: own }, { waits: ['a'], more: { a: ['b'] } }, ['a', 'b']],
   ['behind another', { a: 'mc:1', b: own }, { waits: ['a'], more: { a: ['b'] }, has: ['a'] }, ['b']],
 ])('finds what runs once, %s', (_, images, given, expected) => {

@@ -1,11 +1,11 @@
 /** From when to when, by the wall clock of the server: `{ from: '23:00', to: '05:00' }` is the night. */
-export interface AheadWindow {
+export interface TimeWindow {
   from: string;
   to: string;
 }
 
 /** Whether a moment is in the window; one that ends as it begins is the whole day. */
-export function isIn({ from, to }: AheadWindow, at: Date): boolean {
+export function isIn({ from, to }: TimeWindow, at: Date): boolean {
   const now = at.getHours() * 60 + at.getMinutes();
   const [begin, end] = [minutes(from), minutes(to)];
   if (begin === end) return true;

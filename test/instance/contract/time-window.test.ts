@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isIn } from '../../../src/instance/contract/ahead.ts';
+import { isIn } from '../../../src/instance/contract/time-window.ts';
 
 const at = (clock: string) => new Date(`2026-11-21T${clock}:00`);
 

@@ -1,7 +1,7 @@
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { ContainerDetails } from '../../engine/socket.ts';
-import type { Ahead } from '../../wire/status.ts';
-import { type AheadWindow, isIn } from '../contract/ahead.ts';
+import type { Prefetch } from '../../wire/status.ts';
+import { isIn, type TimeWindow } from '../contract/time-window.ts';
 import { keepLooking } from '../host/keep-looking.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
@@ -29,11 +29,11 @@ const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hour
  * Has the images of what is offered fetched before anybody presses. All that is known of it is the container that fetches, or
  * has fetched: whichever server of the instance looks sees the same, and its name is taken by one of them.
  */
-export class ImagesAhead {
+export class Prefetcher {
   readonly #context: ServerContext;
   readonly #offered: () => Promise<Destination | null>;
   readonly #isBusy: () => boolean;
-  #told: ({ version: string } & Ahead) | null = null;
+  #told: ({ version: string } & Prefetch) | null = null;
   #isLogged = false;
   /** Where not even a container could be made, nothing but this server remembers it. */
   #notBefore = 0;
@@ -49,7 +49,7 @@ export class ImagesAhead {
   }
 
   /** How far it is with a version; null where that is not known. */
-  of(version: string | undefined): Ahead | null {
+  of(version: string | undefined): Prefetch | null {
     if (this.#told === null || this.#told.version !== version) return null;
     return { state: this.#told.state, percent: this.#told.percent };
   }
@@ -57,8 +57,8 @@ export class ImagesAhead {
   /** Looks from here on, until the server closes. */
   async start(): Promise<void> {
     const { settings, timing } = this.#context;
-    if (settings.ahead === false) return;
-    const window = settings.ahead === true ? null : settings.ahead;
+    if (settings.prefetch === false) return;
+    const window = settings.prefetch === true ? null : settings.prefetch;
     const failed = (cause: Error) => {
       // Nobody has asked for it: it is tried again, and never shown as an error.
       const message = 'the images of the next release are not fetched ahead';
@@ -68,17 +68,17 @@ export class ImagesAhead {
     };
     await keepLooking(() => this.#look(window), failed, {
       ...this.#context,
-      pause: timing.ahead,
+      pause: timing.prefetch,
       wakenBy: 'offer',
     });
   }
 
-  async #look(window: AheadWindow | null): Promise<void> {
+  async #look(window: TimeWindow | null): Promise<void> {
     const { engine, place, settings } = this.#context;
     const offered = await this.#offered();
     const next = offered?.to ?? null;
     const home = await place.findHome();
-    const own = await engine.inspect(asideName('ahead', settings, home));
+    const own = await engine.inspect(asideName('prefetch', settings, home));
     if (own !== null && !isAbout(own, home)) {
       // Another instance's of the same name.
       this.#told = null;
@@ -88,7 +88,7 @@ export class ImagesAhead {
     if (same !== null && next !== null && isUnderWay(same)) return this.#follow(same, next);
     const isReady = same?.status === 'exited' && same.exitCode === 0;
     this.#told =
-      next === null ? null : { version: next, state: isReady ? 'ready' : 'waiting', percent: null };
+      next === null ? null : { version: next, state: isReady ? 'downloaded' : 'waiting', percent: null };
     if (same !== null && (isReady || Date.now() < endOf(same) + pauseMs(triesOf(same)))) return;
     if (own !== null && same === null) await engine.remove(own.id, { force: true });
     // An update that is on pulls for itself.
@@ -102,12 +102,12 @@ export class ImagesAhead {
   async #launch(home: Home, { target, to, proof }: Destination, tries: number): Promise<void> {
     const { engine, settings, closing } = this.#context;
     const startedAt = new Date().toISOString();
-    const origin = { id: `ahead-${home.project}`, from: settings.version, to, startedAt };
+    const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(freshRun(origin));
     await obtainImage(record, { ...this.#context, signal: closing });
     const services = await chooseServices(engine, home, settings);
     const command = ['fetch', '--target', target, ...(await expectOptions(proof, engine))] as const;
-    const spec = asideContainer('ahead', home, settings, { command, services, origin });
+    const spec = asideContainer('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
     try {
       await engine.start(await engine.create(container));
@@ -123,14 +123,14 @@ export class ImagesAhead {
   async #follow(container: ContainerDetails, to: string): Promise<void> {
     const record = new RunRecord(freshRun(originOf(container)));
     const tell = () => {
-      this.#told = { version: to, state: 'fetching', percent: record.run.percent };
+      this.#told = { version: to, state: 'downloading', percent: record.run.percent };
     };
     tell();
     await followRun(container.id, record, this.#context, tell);
     if (!record.hasEnded) return;
     this.#told = {
       version: to,
-      state: record.run.outcome === 'unchanged' ? 'ready' : 'waiting',
+      state: record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting',
       percent: null,
     };
   }
