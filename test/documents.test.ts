@@ -211,6 +211,14 @@ describe('docs/contract.md', () => {
     expect([...last.keys()]).toEqual(heads);
   });
 
+  it('has at most 60,000 bytes, and no sentence of more than 40 words', () => {
+    const text = read('docs/contract.md');
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(60_000);
+    const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/^\|.*$/gm, '');
+    const sentences = prose.split(/\n\n|\n(?=- |\d+\. )/).flatMap((block) => block.split(/(?<=[.!?])\s+/));
+    expect(sentences.filter((sentence) => sentence.trim().split(/\s+/).length > 40)).toEqual([]);
+  });
+
   it('has every promise that a comment points at, and is what comments point at', () => {
     const folders = ['src', 'test', 'scripts'];
     const files = folders.flatMap((folder) =>
