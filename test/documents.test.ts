@@ -194,6 +194,12 @@ it('the README can be read in one go', () => {
   expect(read('README.md').split('\n').length).toBeLessThan(350);
 });
 
+it('CHANGELOG.md lists at most 80 lines for a version', () => {
+  for (const version of read('CHANGELOG.md').split(/^## /m)) {
+    expect(version.split('\n').length, version.split('\n')[0]).toBeLessThanOrEqual(80);
+  }
+});
+
 describe('docs/contract.md', () => {
   const numbers = [...read('docs/contract.md').matchAll(/^\*\*(\d+\.\d+)\*\* /gm)].map(
     ([, number = '']) => number,
