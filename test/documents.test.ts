@@ -194,6 +194,12 @@ it('the README can be read in one go', () => {
   expect(read('README.md').split('\n').length).toBeLessThan(350);
 });
 
+it('CHANGELOG.md lists at most 80 lines for a version', () => {
+  for (const version of read('CHANGELOG.md').split(/^## /m)) {
+    expect(version.split('\n').length, version.split('\n')[0]).toBeLessThanOrEqual(80);
+  }
+});
+
 describe('docs/contract.md', () => {
   const numbers = [...read('docs/contract.md').matchAll(/^\*\*(\d+\.\d+)\*\* /gm)].map(
     ([, number = '']) => number,
@@ -209,6 +215,14 @@ describe('docs/contract.md', () => {
       last.set(head, place);
     }
     expect([...last.keys()]).toEqual(heads);
+  });
+
+  it('has at most 60,000 bytes, and no sentence of more than 40 words', () => {
+    const text = read('docs/contract.md');
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(60_000);
+    const prose = text.replace(/^```[\s\S]*?^```$/gm, '').replace(/^\|.*$/gm, '');
+    const sentences = prose.split(/\n\n|\n(?=- |\d+\. )/).flatMap((block) => block.split(/(?<=[.!?])\s+/));
+    expect(sentences.filter((sentence) => sentence.trim().split(/\s+/).length > 40)).toEqual([]);
   });
 
   it('has every promise that a comment points at, and is what comments point at', () => {
