@@ -106,9 +106,9 @@ export interface InstanceOptions {
   /** What `beforeUpdate` does, for people: "A dump of the database is made first." */
   preparation?: string;
   /** Seconds after which `beforeUpdate` is given up. Default 3600. */
-  preparationTimeout?: number;
+  preparationTimeoutSeconds?: number;
   /** Seconds that an update waits for running jobs where it was asked to. Default 3600. */
-  idleTimeout?: number;
+  idleTimeoutSeconds?: number;
   /**
    * Each update saves the data first, after the old version has stopped. If the new version fails, the updater rolls back
    * and restores the data; admins can roll back later. Default false (docs/server-library.md).
@@ -167,7 +167,7 @@ type Nullable =
   | 'registryCredentials'
   | 'updaterSocket'
   | 'workers';
-type Renamed = 'product' | 'preparationTimeout' | 'idleTimeout' | 'automatic';
+type Renamed = 'product' | 'preparationTimeoutSeconds' | 'idleTimeoutSeconds' | 'automatic';
 
 /** The options with their defaults. */
 export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
@@ -190,7 +190,7 @@ export function readOptions(given: InstanceOptions): Settings {
   const { error } = optionsSchema().safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(prettifyError(error));
   if (mistakes.length > 0) throw new TypeError(`${name}-updater: wrong options\n${mistakes.join('\n')}`);
-  const { preparationTimeout = 3600, idleTimeout = 3600, ...rest } = options;
+  const { preparationTimeoutSeconds = 3600, idleTimeoutSeconds = 3600, ...rest } = options;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
     afterStep: null,
@@ -216,8 +216,8 @@ export function readOptions(given: InstanceOptions): Settings {
     product,
     automatic: automaticSettings(options.automatic ?? {}),
     version: withV(options.version),
-    preparationMs: preparationTimeout * 1000,
-    idleMs: idleTimeout * 1000,
+    preparationMs: preparationTimeoutSeconds * 1000,
+    idleMs: idleTimeoutSeconds * 1000,
   };
 }
 

@@ -13,11 +13,11 @@ import type {
   Run,
   Status,
 } from '../../wire/status.ts';
-import { decide } from '../by-itself/decide.ts';
 import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
+import { decide } from '../schedule/decide.ts';
 import { playRun } from './play-run.ts';
 import {
   type Disturbance,

@@ -80,7 +80,7 @@ describe('a call from within', () => {
 
 it('a clock that is set a day forward waits as long as it was told to, by a clock that nobody sets', async () => {
   vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
-  const one = await rig.booted({}, { idleTimeout: 0.3 });
+  const one = await rig.booted({}, { idleTimeoutSeconds: 0.3 });
   rig.state.startJob('cron');
   const began = performance.now();
   await one.ask({ when: 'idle' });

@@ -166,7 +166,7 @@ describe('beforeUpdate', () => {
     ['gives a sentence', () => 'The dump is 2 days old.', 'The dump is 2 days old.'],
     ['hangs', () => new Promise(() => {}), 'beforeUpdate() did not answer within 0.1 s'],
   ])('that %s refuses the update', async (_, beforeUpdate, cause) => {
-    const one = await booted({ beforeUpdate, preparationTimeout: 0.1 });
+    const one = await booted({ beforeUpdate, preparationTimeoutSeconds: 0.1 });
     await one.ask();
     expect(await ended(one)).toMatchObject({ outcome: 'refused', code: 'not-prepared', cause });
     expect(rig.updaters).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type AutomaticFacts, decide, isOverdue } from '../../../src/instance/by-itself/decide.ts';
 import { automaticSettings } from '../../../src/instance/contract/automatic.ts';
 import type { Offered } from '../../../src/instance/offer/offer.ts';
+import { type AutomaticFacts, decide, isOverdue } from '../../../src/instance/schedule/decide.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
