@@ -13,7 +13,7 @@ FROM ${CLI_IMAGE} AS cli
 FROM ${NODE_IMAGE} AS node
 
 FROM --platform=$BUILDPLATFORM ${CLI_IMAGE} AS trim
-COPY --archive=cli / /image/
+COPY --from=cli / /image/
 # Through apk where it is there, because it knows which libraries nothing else needs, and keeps its list true for
 # scanners. It runs none of the packages' scripts: they would be the target's.
 RUN if command -v apk >/dev/null; then \
@@ -59,9 +59,9 @@ RUN cli=$(docker version --format '"cli":"{{.Client.Version}}","api":"{{.Client.
 # From scratch, because an ENV of the base (DOCKER_VERSION, DOCKER_TLS_CERTDIR, …) would win over the same key of an
 # instance's .env.
 FROM scratch
-COPY --archive=trim /image/ /
-COPY --archive=node /usr/local/bin/node /usr/local/bin/node
-COPY --archive=node /usr/lib/libstdc++.so.6 /usr/lib/libgcc_s.so.1 /usr/lib/
+COPY --from=trim /image/ /
+COPY --from=node /usr/local/bin/node /usr/local/bin/node
+COPY --from=node /usr/lib/libstdc++.so.6 /usr/lib/libgcc_s.so.1 /usr/lib/
 COPY dist/agent.mjs dist/tools.mjs dist/agent.licenses.txt /usr/local/lib/svc-updater/
 
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
