@@ -27,6 +27,6 @@ export function reasonOf(error: unknown): string {
     if (!(next instanceof Error)) break;
     inner = next;
   }
-  if (!(inner instanceof Error)) return 'it failed';
+  if (!(inner instanceof Error)) return 'unknown error';
   return (inner.message || inner.name).replace(/\s+/g, ' ').slice(0, 200);
 }

@@ -98,13 +98,13 @@ export function createFeed(
     if (closing.signal.aborted) return;
     answer = fresh;
     if (now.unproven !== null && now.unproven !== judged.unproven)
-      log({ level: 'warn', message: `Not offered: ${now.unproven}.` });
+      log({ level: 'warn', message: `not offered: ${now.unproven}` });
     judged = now;
     checkedAt = new Date();
-    const mended = failures > 0;
+    const hadFailed = failures > 0;
     failures = 0;
     failure = null;
-    if (mended) log({ level: 'info', message: `The releases at ${host} can be read again.` });
+    if (hadFailed) log({ level: 'info', message: `the releases at ${host} can be read again` });
     onCheck();
   }
 
@@ -115,8 +115,11 @@ export function createFeed(
     // Only the host of the address is told: a token may be in any other part of it.
     failure = `the releases at ${host} cannot be read: ${reasonOf(error)}`;
     if (failures > 1) return;
-    const until = wait ? `, and wants no request before ${new Date(Date.now() + wait).toISOString()}` : '';
-    log({ level: 'warn', message: `T${failure.slice(1)}${until}. What was read last stays.` });
+    const until = wait === null ? null : new Date(Date.now() + wait).toISOString();
+    const message = until
+      ? `${failure}; the server allows no request before ${until}. The releases read before remain available.`
+      : `${failure}. The releases read before remain available.`;
+    log({ level: 'warn', message });
   }
 
   const forbiddenFor = () => Math.max(forbiddenUntil - clock(), 0);
@@ -127,7 +130,7 @@ export function createFeed(
     underWay = read()
       // Only `onCheck` can throw here, which is the host's code.
       .catch((cause) =>
-        log({ level: 'error', message: 'What follows a check of the releases failed.', cause }),
+        log({ level: 'error', message: 'an error occurred after the release feed was read', cause }),
       )
       .catch(() => {})
       .finally(() => {

@@ -59,7 +59,7 @@ export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates
   const updates = new Updates(settings);
   const refuseBoth = (when: 'now' | 'idle', force: boolean) => {
     if (when === 'idle' && force)
-      throw new TypeError(`${name}-updater: either when: "idle" or force, not both`);
+      throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
   };
   return {
     handle: createHandler(updates, settings),

@@ -67,11 +67,11 @@ export function lostStore(home: Home | null, directory: string | undefined): Rea
   if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
   return {
     code: 'store-unavailable',
-    message: `the store ${directory} is on no mount of the server's container, and would be lost with it`,
+    message: `the store directory ${directory} is not on a mount of the server's container and would be lost when the container is replaced`,
   };
 }
 
 export const noStoreReason = ({ name }: Pick<Product, 'name'>): Reason => ({
   code: 'store-unavailable',
-  message: `the place where ${name} keeps its state does not answer`,
+  message: `the store that holds the state of ${name} does not respond`,
 });

@@ -241,7 +241,7 @@ export class Updates implements UpdateService {
       const past = pointOf(await this.history());
       if (past === null) return { reason: noPoint };
       const { version } = past.restorePoint;
-      const message = `the restore point is of ${version}, not of ${confirm}`;
+      const message = `the restore point is for ${version}, not for ${confirm}`;
       if (version !== confirm) return { reason: { code: 'no-restore-point', message } };
       this.#rollbacks.forget();
       return { target: version, to: version };
@@ -358,18 +358,18 @@ export class Updates implements UpdateService {
   }
 
   #refuseWhenClosing(): void {
-    if (this.closing.aborted) throw new Unavailable('the server is closing');
+    if (this.closing.aborted) throw new Unavailable('the server is shutting down');
   }
 }
 
 const overtaken: Reason = {
   code: 'up-to-date',
-  message: 'it has been started already, or is no longer wanted',
+  message: 'the update has already been started, or it is no longer due',
 };
-const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an update' };
-const noPoint: Reason = { code: 'no-restore-point', message: 'the last update has saved no restore point' };
+const noPlace: Reason = { code: 'up-to-date', message: 'the installation of this server was not found' };
+const noPoint: Reason = { code: 'no-restore-point', message: 'the last update did not save a restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
-const notKnown = 'it is not known yet whether an update is on';
+const notKnown = 'the server is still checking whether an update is in progress';
 
 /** Where the host or the engine does not answer, whoever asks may come back. */
 function unavailable(error: unknown): never {

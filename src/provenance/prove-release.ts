@@ -33,7 +33,7 @@ export async function proveRelease(
   if (product !== wanted.product)
     throw new Unproven(`it is a release of ${product}, not of ${wanted.product}`);
   if (wanted.version !== null && version !== wanted.version)
-    throw new Unproven(`what is signed is ${version}, not ${wanted.version}`);
+    throw new Unproven(`the signed version is ${version}, not ${wanted.version}`);
   return told;
 }
 
@@ -45,12 +45,17 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
       import('@sigstore/protobuf-specs'),
       import('@sigstore/verify'),
     ]);
-  const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the bundle cannot be read');
+  const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the signature bundle cannot be read');
   // An envelope is signed by itself, whatever file is beside it.
-  if (bundle.content.$case !== 'messageSignature') throw new Unproven('the bundle signs no file');
-  const signed = attempt(() => toSignedEntity(bundle, Buffer.from(file)), 'the bundle cannot be read');
+  if (bundle.content.$case !== 'messageSignature')
+    throw new Unproven('the signature bundle does not sign a file');
+  const signed = attempt(
+    () => toSignedEntity(bundle, Buffer.from(file)),
+    'the signature bundle cannot be read',
+  );
   if ('keys' in trust) {
-    if (signed.key.$case !== 'public-key') throw new Unproven('it is signed by no key, but by a certificate');
+    if (signed.key.$case !== 'public-key')
+      throw new Unproven('it is signed with a certificate, not with a key');
     // What a log of the public has seen is not asked for where a key is trusted.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
@@ -66,21 +71,23 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
         return false;
       }
     };
-    if (!trust.keys.some(isBy)) throw new Unproven('it is signed by none of the keys that are trusted');
+    if (!trust.keys.some(isBy)) throw new Unproven('it is not signed with a trusted key');
     return;
   }
   if (signed.key.$case !== 'certificate')
-    throw new Unproven('it is signed by a key, and not by a certificate');
+    throw new Unproven('it is signed with a key, not with a certificate');
   const { identity } = attempt(
     () => new Verifier(toTrustMaterial(TrustedRoot.fromJSON(trust.root))).verify(signed),
-    'its signature does not hold',
+    'its signature is not valid',
   );
   const { subjectAlternativeName: name = '', extensions } = identity ?? {};
   if (extensions?.issuer !== trust.issuer)
-    throw new Unproven(`who has signed it was seen by ${extensions?.issuer}, and not by ${trust.issuer}`);
+    throw new Unproven(
+      `the identity of its signer was issued by ${extensions?.issuer}, not by ${trust.issuer}`,
+    );
   const isWhole = !trust.identity.endsWith('*');
   if (isWhole ? name !== trust.identity : !name.startsWith(trust.identity.slice(0, -1)))
-    throw new Unproven(`it is signed by ${name}, and not by ${trust.identity}`);
+    throw new Unproven(`it is signed by ${name}, not by ${trust.identity}`);
 }
 
 const keyMaterial = (pem: string): TrustMaterial => ({

@@ -22,7 +22,9 @@ export type Trust =
 export function readTrust(given: string | object): Trust {
   const { data, error } = trustSchema.safeParse(typeof given === 'string' ? readText(given) : given);
   if (error)
-    throw new Error('it has neither public keys in PEM, EC or RSA, nor { "identity", "issuer", "root" }');
+    throw new Error(
+      'it contains neither EC or RSA public keys in PEM format nor { "identity", "issuer", "root" }',
+    );
   return data;
 }
 

@@ -15,7 +15,7 @@ export class EndlessEvent extends Error {
   override readonly name = 'EndlessEvent';
 
   constructor() {
-    super('an event of the stream has no end');
+    super('an event of the stream is too large');
   }
 }
 

@@ -160,15 +160,15 @@ describe('why a check failed', () => {
     expect(feed.failure).toBeNull();
     forge.next(json(500, {}), json(404, {}));
     await nextCheck();
-    expect(feed.failure).toEqual(failure('it answers 500', 10));
+    expect(feed.failure).toEqual(failure('the response has status 500', 10));
     await vi.advanceTimersByTimeAsync(3 * minute);
-    expect(feed.failure).toEqual(failure('it answers 500', 7));
+    expect(feed.failure).toEqual(failure('the response has status 500', 7));
     // Whoever reckons from what the server's clock says now comes to the same moment.
     vi.setSystemTime(now - 24 * 60 * minute);
-    expect(feed.failure).toEqual(failure('it answers 500', 7));
+    expect(feed.failure).toEqual(failure('the response has status 500', 7));
     await vi.advanceTimersByTimeAsync(7 * minute);
     await ended(3);
-    expect(feed.failure).toEqual(failure('it answers 404', 20));
+    expect(feed.failure).toEqual(failure('the response has status 404', 20));
     await nextCheck();
     expect(feed.failure).toBeNull();
   });

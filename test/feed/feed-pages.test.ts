@@ -138,7 +138,7 @@ describe('the newest stable release', () => {
   });
 
   it.each([
-    ['its forge fails', json(502, {}), 'it answers 502'],
+    ['its forge fails', json(502, {}), 'the response has status 502'],
     ['it is too large', text(200, ' '.repeat(8 * mebibyte + 1)), 'its latest release is larger than 8 MiB'],
   ])('that cannot be read fails the check: %s', async (_, reply, why) => {
     forge.next(json(200, []), reply);

@@ -52,7 +52,7 @@ describe('a feed out in the world', () => {
 
   it('names none for a file, either', async () => {
     const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/`);
-    await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it leads to 127.0.0.1:9, which');
+    await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it refers to 127.0.0.1:9, which');
     const asset = { name: 'file', url: 'http://169.254.169.254/latest/meta-data' };
     const { signal } = new AbortController();
     const wanted = { asset, feed: 'http://93.184.215.14/releases.json', limits: proofLimits, signal };

@@ -77,7 +77,7 @@ describe('releasesOf', () => {
     ['an error of a forge', { message: 'Not Found', documentation_url: 'https://docs.example' }],
     ['releases that are no list', { releases: { 'v1.5.0': {} } }],
   ])('refuses what is no list of releases: %s', (_, page) => {
-    expect(() => releasesOf(page)).toThrow('the answer is no list of releases');
+    expect(() => releasesOf(page)).toThrow('the response is not a list of releases');
   });
 
   it('refuses a list without end', () => {

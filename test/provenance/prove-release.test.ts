@@ -66,8 +66,8 @@ describe('a release', () => {
   });
 
   it.each<[string, Parameters<typeof proven>[0], string]>([
-    ['by nobody', { bundle: '' }, 'the bundle cannot be read'],
-    ['by another', { bundle: publisher().sign(file) }, 'signed by none of the keys'],
+    ['by nobody', { bundle: '' }, 'the signature bundle cannot be read'],
+    ['by another', { bundle: publisher().sign(file) }, 'not signed with a trusted key'],
     ['as another version', { wanted: { product: 'svc', version: 'v1.6.0' } }, 'is v1.5.0, not v1.6.0'],
     [
       'of another product',
@@ -86,12 +86,12 @@ describe('a release', () => {
           };
         }),
       },
-      'signs no file',
+      'does not sign a file',
     ],
     [
       'by a key where a workflow is trusted',
       { trust: { identity: 'x', issuer: 'y', root: {} } },
-      'by a key, and not by a certificate',
+      'with a key, not with a certificate',
     ],
     [
       'that is too large',
@@ -136,13 +136,13 @@ describe('a release that a workflow has signed, without a key of its own', () =>
     [
       'as another issuer says',
       () => at('other-issuer.json'),
-      'was seen by https://issuer.example.org, and not',
+      'was issued by https://issuer.example.org, not by',
     ],
-    ['by an authority that nobody trusts', () => at('other-authority.json'), 'its signature does not hold'],
+    ['by an authority that nobody trusts', () => at('other-authority.json'), 'its signature is not valid'],
     [
       'for another tag',
       () => at('good.json', { identity: believed.identity.replace('*', 'v1.4.0') }),
-      'and not by',
+      ', not by',
     ],
     [
       'where a dot stands for anything',
@@ -153,14 +153,18 @@ describe('a release that a workflow has signed, without a key of its own', () =>
             .replace('_', '.')
             .replace('acme', 'a..e'),
         }),
-      'and not by',
+      ', not by',
     ],
     [
       'with a byte changed',
       () => at('good.json', {}, Buffer.concat([keyless, Buffer.from(' ')])),
-      'does not hold',
+      'is not valid',
     ],
-    ['where keys are trusted', () => proveRelease(keyless, text('good.json'), trust, wanted), 'by no key'],
+    [
+      'where keys are trusted',
+      () => proveRelease(keyless, text('good.json'), trust, wanted),
+      'not with a key',
+    ],
   ])('is refused %s', async (_, attempt, why) => {
     await expect(attempt()).rejects.toThrow(Unproven);
     await expect(attempt()).rejects.toThrow(why);
@@ -177,8 +181,10 @@ describe('a release that cosign 3.1.3 has signed by a key', () => {
     const by = { keys: [String(bytesAt(`cosign/${kind}.pem`))] };
     expect((await proveRelease(signed, bundle, by, wanted)).version).toBe('v1.5.0');
     const other = Buffer.concat([signed, Buffer.from(' ')]);
-    await expect(proveRelease(other, bundle, by, wanted)).rejects.toThrow('signed by none of the keys');
-    await expect(proveRelease(signed, bundle, trust, wanted)).rejects.toThrow('signed by none of the keys');
+    await expect(proveRelease(other, bundle, by, wanted)).rejects.toThrow('not signed with a trusted key');
+    await expect(proveRelease(signed, bundle, trust, wanted)).rejects.toThrow(
+      'not signed with a trusted key',
+    );
   });
 });
 
@@ -200,6 +206,6 @@ describe('who is trusted', () => {
     ['a star in the midst', '{"identity":"https://x.test/*/svc@*","issuer":"https://i.test","root":{}}'],
     ['no issuer', '{"identity":"https://x.test/acme","root":{}}'],
   ])('is not read of %s', (_, text) => {
-    expect(() => readTrust(text)).toThrow('it has neither');
+    expect(() => readTrust(text)).toThrow('it contains neither');
   });
 });

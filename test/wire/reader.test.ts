@@ -112,7 +112,7 @@ describe('a run is followed', () => {
         if (!isStream(request)) return updates.handle(request);
         streams++;
         if (held === 'events') return streamOf(request.signal);
-        if (held === 'all') return typed('{"detail":"100 event streams are open already."}', problem, 503);
+        if (held === 'all') return typed('{"detail":"100 event streams are already open."}', problem, 503);
         return new Promise((_, reject) =>
           request.signal.addEventListener('abort', () => reject(request.signal.reason)),
         );

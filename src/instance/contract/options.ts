@@ -189,7 +189,7 @@ export function readOptions(given: InstanceOptions): Settings {
   // Given with the question, and not set for the process, where the host may use zod as well.
   const { error } = optionsSchema().safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(prettifyError(error));
-  if (mistakes.length > 0) throw new TypeError(`${name}-updater: wrong options\n${mistakes.join('\n')}`);
+  if (mistakes.length > 0) throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
   const { preparationTimeoutSeconds = 3600, idleTimeoutSeconds = 3600, ...rest } = options;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {

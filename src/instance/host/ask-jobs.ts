@@ -9,7 +9,7 @@ const longestTitle = 200;
 /** All that is queued or runs right now; what the host does not say plainly counts as running. @throws HostFailure */
 export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<BlockingJob[]> {
   const answer: unknown = await askHost('queue.jobs', () => queue.jobs(), host);
-  if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'gave no list');
+  if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'did not return a list');
   return answer.map((job: unknown) => {
     const { kind, state, title, since, stuck } = Object(job) as Record<string, unknown>;
     return {

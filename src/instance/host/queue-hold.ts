@@ -50,8 +50,10 @@ export class QueueHold {
     const failed = (cause: unknown) => {
       reject(cause);
       if (turn !== this.#turn) return false;
-      const message = held ? 'the queue cannot be held' : 'the queue is still held';
-      this.#settings.log({ level: 'error', message: `${message}: it is tried again`, cause });
+      const message = held
+        ? 'failed to hold the job queue; retrying'
+        : 'failed to resume the job queue; retrying';
+      this.#settings.log({ level: 'error', message, cause });
       return true;
     };
     retry(attempt, failed, this.#timing, this.#closing).catch(() => {});
@@ -59,7 +61,7 @@ export class QueueHold {
   }
 
   async #try(held: boolean, turn: number): Promise<void> {
-    if (turn !== this.#turn) throw new HostFailure('queue.hold', 'was overtaken by what came after it');
+    if (turn !== this.#turn) throw new HostFailure('queue.hold', 'was superseded by a later call');
     const late = () => {
       if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
     };

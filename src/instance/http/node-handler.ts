@@ -23,9 +23,9 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
       address = addressOf(request);
       isOurs = updates.matches(new Request(address));
     } catch {
-      return plain(response, 400, 'The address cannot be read.');
+      return plain(response, 400, 'The request URL is not valid.');
     }
-    if (!isOurs) return next ? next() : plain(response, 404, 'There is nothing here.');
+    if (!isOurs) return next ? next() : plain(response, 404, 'Not found.');
     // A socket that breaks while it is written to is nobody's error.
     response.on('error', () => {});
     // The rest of a body that was too large is let pass, so that its sender reads the answer and the connection goes on.

@@ -17,7 +17,7 @@ export async function askBuildServers(
     return answer.flatMap((one) => readBuildServer(one, version));
   } catch (cause) {
     if (!(cause instanceof HostFailure)) throw cause;
-    settings.log({ level: 'warn', message: 'the build servers cannot be told', cause });
+    settings.log({ level: 'warn', message: 'cannot list the build servers', cause });
     return [];
   }
 }

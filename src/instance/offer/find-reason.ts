@@ -52,7 +52,7 @@ export function jobsReason(jobs: readonly BlockingJob[]): Reason | null {
     message:
       others === 0
         ? sentence
-        : `${sentence}, and ${others} more ${others === 1 ? 'job is' : 'jobs are'} in the way`,
+        : `${sentence}; ${others} more ${others === 1 ? 'job is' : 'jobs are'} blocking the update`,
     ...(since === undefined ? {} : { since }),
     jobs: inTheWay,
   };
@@ -67,7 +67,7 @@ export function stuckReason(jobs: readonly BlockingJob[]): Reason | null {
   const running = runningJobs(jobs);
   const stuck = running.filter((job) => job.stuck);
   const reason = stuck.length === 0 ? null : jobsReason(stuck);
-  return reason && { ...reason, message: `${reason.message}: it is stuck`, jobs: running };
+  return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
 }
 
 const isSuch = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>

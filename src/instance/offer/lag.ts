@@ -56,7 +56,7 @@ export class LagWatch {
     try {
       if (!lag.digests.includes(await this.#remoteDigest(lag))) left.lag = Promise.resolve(null);
     } catch (cause) {
-      const message = `cannot tell whether ${lag.reference} has moved`;
+      const message = `cannot check where ${lag.reference} points to`;
       this.#settings.log({ level: 'warn', message, cause });
     }
   }
@@ -85,7 +85,7 @@ export class LagWatch {
         .map((digest) => digest.slice(digest.indexOf('@') + 1));
       return { version: to, reference, repository, digests: refused ? [...digests, refused] : digests };
     } catch (cause) {
-      const message = 'cannot tell what the last update left unreached';
+      const message = 'cannot check whether the last update reached its target version';
       this.#settings.log({ level: 'warn', message, cause });
       return null;
     }

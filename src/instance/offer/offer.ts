@@ -62,28 +62,29 @@ export function offer(known: OfferFacts): Offer {
     next: null,
     upToDate: { code, message },
   });
-  if (releases === null) return none('off', 'no release is known: the feed is switched off');
-  if (checkedAt === null) return none('unread', 'no release is known: the feed has not been read yet');
-  if (latest === null) return none('none', `no release is published on the channel ${channel}`);
+  if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
+  if (checkedAt === null)
+    return none('unread', 'no releases are known because the release feed has not been read yet');
+  if (latest === null) return none('none', `no release has been published on the ${channel} channel`);
   if (channelOf(version) === null)
-    return none('unknown-version', `what is newer than ${version} cannot be told: it is no release`);
+    return none('unknown-version', `${version} is not a release, so no newer release can be determined`);
   if (latest.version === version)
-    return none('newest', `${version} is the newest release of the channel ${channel}`);
+    return none('newest', `${version} is the newest release on the ${channel} channel`);
   if (!isAhead(latest.version, version))
     return none(
       'ahead',
-      `${version} is ahead of ${latest.version}, the newest release of the channel ${channel}`,
+      `${version} is newer than ${latest.version}, the newest release on the ${channel} channel`,
     );
   const next = nextRelease(latest, { version, releases, step });
   if (next === null) {
     const first = step?.first ?? latest.requires ?? 'another release';
     return none(
       'upgrade-step',
-      `${latest.version} is published, but ${first} has to come first, and no way there is known`,
+      `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
     );
   }
   if (lag?.version === next.version)
-    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not lead to it yet`);
+    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not point to it yet`);
   return { latest, next, upToDate: null };
 }
 
@@ -173,9 +174,11 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
   }
   // Nobody knows whether the release runs after a broken run: the updater looks, and ends the trouble.
   if (named === known.again) return { target: named, to: named };
-  if (named === known.version) return { upToDate: `${named} runs already` };
+  if (named === known.version) return { upToDate: `${named} is already running` };
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
-    return { upToDate: `${named} is older than ${known.version}, which runs: there is no downgrade` };
+    return {
+      upToDate: `${named} is older than the running version ${known.version}; downgrades are not supported`,
+    };
   }
   return { target: named, to: named };
 }
@@ -188,7 +191,7 @@ export function wayTo(named: string | null, known: OfferFacts): Destination | { 
   if (first === undefined || path.at(-1) !== goal) {
     const direct = destinationOf(named, known);
     // What the releases do not tell, the updater may know.
-    return path.length === 0 ? direct : { upToDate: `no way to ${goal} is known` };
+    return path.length === 0 ? direct : { upToDate: `no upgrade path to ${goal} is known` };
   }
   return { target: targetFor(first), to: first, ...(path.length > 1 && { path }) };
 }
@@ -200,8 +203,8 @@ export function provenWay(
 ): Destination | { reason: Reason } {
   if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
   if (proofs === null) return found;
-  const proof = proofs.get(found.to) ?? 'it is none of the releases that were read last';
+  const proof = proofs.get(found.to) ?? 'it is not in the release feed';
   return typeof proof === 'object'
     ? { ...found, proof }
-    : { reason: { code: 'unproven', message: `${found.to} is not proven: ${proof}` } };
+    : { reason: { code: 'unproven', message: `${found.to} is not verified: ${proof}` } };
 }

@@ -50,7 +50,7 @@ export class EndNotifier {
       if (!isDone) throw new EndRefused();
     };
     const failed = (cause: unknown) => {
-      const message = 'the end of an update cannot be told yet';
+      const message = 'cannot report the end of an update yet; retrying';
       if (!(cause instanceof EndRefused)) settings.log({ level: 'warn', message, cause });
       return true;
     };
@@ -76,8 +76,10 @@ export class EndNotifier {
         await askHost('onEnd', call, timing.onEnd);
       } catch (cause) {
         const isOver = claimed.attempts >= mostAttempts;
-        const then = isOver ? 'it is not tried again' : 'it is tried again';
-        settings.log({ level: 'error', message: `the end of an update could not be told: ${then}`, cause });
+        const message = isOver
+          ? 'onEnd failed too often and is not called again for this update'
+          : 'onEnd failed and will be called again';
+        settings.log({ level: 'error', message, cause });
         return isOver;
       }
       this.#taken.add(end);

@@ -38,7 +38,7 @@ export class EndWriter {
     };
     const failed = (cause: unknown) => {
       resolve();
-      const message = 'the end of an update could not be written to the store: it is tried again';
+      const message = 'failed to write the end of an update to the store; retrying';
       settings.log({ level: 'error', message, cause });
       return true;
     };

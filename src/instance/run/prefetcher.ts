@@ -61,7 +61,7 @@ export class Prefetcher {
     const window = settings.prefetch === true ? null : settings.prefetch;
     const failed = (cause: Error) => {
       // Nobody has asked for it: it is tried again, and never shown as an error.
-      const message = 'the images of the next release are not fetched ahead';
+      const message = 'failed to prefetch the images of the next release';
       if (!this.#isLogged && !(cause instanceof HomeNotFound))
         settings.log({ level: 'info', message, cause });
       this.#isLogged = true;

@@ -71,26 +71,26 @@ async function waitForJobs(
       if (stuck) throw refusedFor(stuck.code, stuck.message);
       const reason = jobsReason(running);
       if (performance.now() > giveUpAt)
-        throw refusedFor(reason?.code ?? 'job-running', `${reason?.message} still`);
-      const message = `waiting for ${running.length} ${running.length === 1 ? 'job' : 'jobs'} to end`;
+        throw refusedFor(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
+      const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
       record.prepare('waiting', message, { jobs: running, until });
       await sync();
       isLogged = false;
     } catch (cause) {
       if (!(cause instanceof HostFailure)) throw cause;
-      const message = 'the jobs that an update waits for cannot be read';
+      const message = 'cannot list the jobs that the update is waiting for';
       if (!isLogged) settings.log({ level: 'warn', message, cause });
       isLogged = true;
-      if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the jobs cannot be read');
+      if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the running jobs cannot be listed');
     }
     await sleep(timing.jobs, undefined, { signal, ref: false }).catch(() => {});
   }
 }
 
 const refusedFor = (code: string, message: string): RunStop =>
-  new RunStop('refused', `${message}: nothing was changed`, {
+  new RunStop('refused', `${message}; nothing was changed`, {
     code,
-    advice: 'End the job or wait for its end, then run the update again.',
+    advice: 'Stop the job or wait until it has finished, then run the update again.',
   });
 
 async function askToPrepare(
@@ -130,10 +130,10 @@ async function askToPrepare(
 }
 
 const notPrepared = (cause: string, error?: unknown): RunStop =>
-  new RunStop('refused', 'the preparation of the update failed: nothing was changed', {
+  new RunStop('refused', 'the preparation of the update failed; nothing was changed', {
     cause,
     code: 'not-prepared',
-    advice: 'See to what the preparation says, then run the update again.',
+    advice: 'Fix the problem that the preparation reported, then run the update again.',
     error,
   });
 
@@ -154,9 +154,9 @@ async function mayLaunch({ when, force }: RunPlan['order'], context: LaunchConte
     reason = jobsReason(when === 'idle' ? runningJobs(jobs) : jobs);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    throw new RunStop('failed', 'the queue does not answer: nothing was changed', {
+    throw new RunStop('failed', 'the job queue does not respond; nothing was changed', {
       code: 'queue-unavailable',
-      advice: `See that ${settings.product.name} itself works, then run the update again.`,
+      advice: `Check that ${settings.product.name} is working, then run the update again.`,
       error,
     });
   }

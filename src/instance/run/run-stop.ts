@@ -17,9 +17,9 @@ export class RunStop extends Error {
 /** How whatever was thrown before the updater was started ends the run. */
 export function stopOf(error: unknown): RunStop {
   if (error instanceof RunStop) return error;
-  return new RunStop('failed', 'the updater could not be started: nothing was changed', {
+  return new RunStop('failed', 'the updater could not be started; nothing was changed', {
     code: 'launch-failed',
-    advice: "See the server's log, then run the update again.",
+    advice: "Check the server's log, then run the update again.",
     error,
   });
 }

@@ -55,7 +55,7 @@ export class AutomaticUpdates {
       // Nobody has asked for it.
       const isNews = this.#failure !== cause.message;
       this.#failure = cause.message;
-      if (isNews) settings.log({ level: 'info', message: 'no update starts by itself', cause });
+      if (isNews) settings.log({ level: 'info', message: 'the automatic update was not started', cause });
     };
     await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.automatic });
   }

@@ -34,7 +34,7 @@ export function decide({ settings, next, past, now }: AutomaticFacts): Decision 
   const earliest = isWaitedFor ? Math.max(now, published + settings.minAgeHours * hourMs) : now;
   for (const window of windowsAfter(settings, earliest))
     if (!isUsed(window, past)) return { nextAt: Math.max(window.begin, earliest), blockedBy };
-  throw new Error('there is always one more window');
+  throw new Error('no further time window was found');
 }
 
 /** Whether a run that started by itself is in no window any more: it was to begin in that, or in another one. */
@@ -52,7 +52,7 @@ export function isOverdue(
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isGoodEnd(outcome) || isBad(outcome));
   if (last === undefined || isGoodEnd(last.outcome)) return null;
-  const message = `the update to ${last.to ?? 'the newest release'} ended badly`;
+  const message = `the update to ${last.to ?? 'the newest release'} failed and needs attention`;
   return { code: 'paused', message, ...(last.endedAt === null ? {} : { since: last.endedAt }) };
 }
 
@@ -67,11 +67,11 @@ function whyKeptBack(
     ({ kind, to, outcome }) =>
       kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
   );
-  if (hasFailed) return { code: 'failed', message: `an update to ${version} has failed` };
+  if (hasFailed) return { code: 'failed', message: `an earlier update to ${version} failed` };
   if (isSkipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
   if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
-    return { code: 'age-unknown', message: `nobody knows when ${version} was published` };
+    return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
   return null;
 }
 

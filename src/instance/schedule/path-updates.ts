@@ -52,7 +52,7 @@ export class PathUpdates {
   async start(): Promise<void> {
     const { settings, timing } = this.#context;
     const failed = (cause: Error) =>
-      settings.log({ level: 'warn', message: 'a path of updates waits', cause });
+      settings.log({ level: 'warn', message: 'the next step of the upgrade path was not started', cause });
     await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.path, wakenBy: 'end' });
   }
 
@@ -64,9 +64,12 @@ export class PathUpdates {
     const { to } = between;
     if (Date.now() > Date.parse(between.until)) {
       const goal = last.upgradePath.at(-1);
-      const why = this.#said?.reason ?? 'it was not asked in time';
+      const why = this.#said?.reason ?? 'the next update was not started in time';
       await this.leave(last);
-      return settings.log({ level: 'warn', message: `the path to ${goal} ends before ${to}: ${why}` });
+      return settings.log({
+        level: 'warn',
+        message: `stopped the upgrade path to ${goal} before ${to}: ${why}`,
+      });
     }
     // What has ended is another server's: one that is still there, or not yet.
     if (last.to !== settings.version) return;

@@ -43,7 +43,7 @@ export function fileStore(directory: string): FileStore {
         if (now.number === null) await begin(folder);
         else if (await isReplaced(folder, now.number, text)) return true;
       }
-      throw new Error(`${folder} is changed all the time, or cannot be changed`);
+      throw new Error(`could not write to ${folder} in ${attempts} attempts`);
     },
   };
 }
@@ -69,7 +69,7 @@ async function current(folder: string): Promise<{ number: number | null; text: s
     // There is none; or the text is gone since the number was seen, as there are newer ones.
     if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
-  throw new Error(`${folder} is changed all the time`);
+  throw new Error(`could not read ${folder} in ${attempts} attempts`);
 }
 
 /** Ascending; null where there is no such folder. */

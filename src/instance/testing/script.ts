@@ -144,11 +144,11 @@ const pulled = [10, 40, 70, 100].map((percent) => ({
 }));
 const copied = (percent: number) => ({ message: `copying data, ${percent * 3.2} of 320 MB`, percent });
 const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
-  inspect: { seconds: 1, says: ['the updater begins', 'the instance is found'] },
-  plan: { seconds: 1, says: ['app and worker go to the release'] },
+  inspect: { seconds: 1, says: ['updater started', 'found the instance'] },
+  plan: { seconds: 1, says: ['app and worker will be updated'] },
   pull: { seconds: 5, says: pulled },
   save: { seconds: 1, says: [copied(30), copied(60)] },
-  write: { seconds: 1, says: ['.env is written'] },
+  write: { seconds: 1, says: ['wrote .env'] },
   recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
   verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
 };

@@ -18,7 +18,7 @@ function mistakes(options: unknown): string {
   } catch (error) {
     expect(error).toBeInstanceOf(TypeError);
     const [first, ...rest] = String((error as Error).message).split('\n');
-    expect(first).toBe('svc-updater: wrong options');
+    expect(first).toBe('svc-updater: invalid options');
     return rest.join('\n');
   }
   return '';
@@ -81,7 +81,7 @@ describe('readOptions', () => {
     expect(readOptions({ ...required, product }).feed).toBeNull();
     expect(readOptions({ ...required, product, containerName: 'other' }).containerName).toBe('other');
     expect(() => readOptions({ ...required, product, path: 'x' })).toThrow(
-      /^larder-updater: wrong options\n/,
+      /^larder-updater: invalid options\n/,
     );
   });
 

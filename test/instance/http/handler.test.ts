@@ -334,7 +334,7 @@ describe('what goes wrong inside', () => {
     },
   );
 
-  it('503 where authorize does not answer for 10 s', async () => {
+  it('503 where authorize() did not answer in time for 10 s', async () => {
     vi.useFakeTimers();
     const late = Promise.withResolvers<Caller>();
     const { ask, service } = rig({ authorize: () => late.promise });

@@ -116,7 +116,7 @@ describe('a stream', () => {
     for (let number = 1; number < 100; number++) streams.push(await ask());
     const refused = await ask();
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
-    expect(await refused.json()).toMatchObject({ detail: '100 event streams are open already.' });
+    expect(await refused.json()).toMatchObject({ detail: '100 event streams are already open.' });
     expect((await fetch(rig.url('/progress'))).status).toBe(200);
     leave.abort();
     await expect.poll(() => rig.asked[0]?.signal.aborted).toBe(true);
@@ -203,7 +203,7 @@ describe('a body that a framework has read', () => {
   it('is missed where it was not kept, and not taken for none', async () => {
     const { service, logged } = await startWith(() => undefined);
     expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(500);
-    expect(String(logged[0])).toContain('the body of the request was read before');
+    expect(String(logged[0])).toContain('the request body was already read');
     expect(service.calls).toEqual([]);
   });
 });

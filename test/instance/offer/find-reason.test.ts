@@ -35,7 +35,7 @@ describe('the reason against an update', () => {
     const inTheWay = jobs.filter(({ state }) => state === 'running');
     expect(findReason({ ...free, jobs })).toEqual({
       code: 'backup-running',
-      message: 'a backup is running, and 2 more jobs are in the way',
+      message: 'a backup is running; 2 more jobs are blocking the update',
       since,
       jobs: inTheWay,
     });

@@ -62,23 +62,23 @@ describe('why nothing is offered', () => {
       'ahead',
       'a canary is ahead',
       known('v1.6.0-canary.9', 'stable', ['v1.5.0']),
-      /^v1\.6\.0-canary\.9 is ahead of v1\.5\.0/,
+      /^v1\.6\.0-canary\.9 is newer than v1\.5\.0/,
     ],
     [
       'tag-lags',
       'the tag lags behind',
       known('v1.4.2', 'stable', ['v1.5.0'], { lag: { version: 'v1.5.0', reference: 'acme/svc:latest' } }),
-      /acme\/svc:latest does not lead to it yet/,
+      /acme\/svc:latest does not point to it yet/,
     ],
-    ['off', 'no feed', known('v1.4.2', 'stable', [], { releases: null }), /switched off/],
+    ['off', 'no feed', known('v1.4.2', 'stable', [], { releases: null }), /feed is disabled/],
     ['unread', 'not read yet', known('v1.4.2', 'stable', [], { checkedAt: null }), /not been read yet/],
     [
       'none',
       'nothing there',
       known('v1.4.2', 'canary', ['v1.5.0']),
-      /no release is published on the channel canary/,
+      /no release has been published on the canary channel/,
     ],
-    ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /cannot be told/],
+    ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
@@ -93,8 +93,8 @@ describe('where a named target leads', () => {
     ['v1.9.9', given, { target: 'v1.9.9', to: 'v1.9.9' }],
     ['canary', given, { target: 'canary', to: 'v1.7.0-canary.3' }],
     ['canary', known('v1.5.0', 'stable', []), { target: 'canary', to: 'canary' }],
-    ['v1.5.0', given, { upToDate: 'v1.5.0 runs already' }],
-    ['v1.4.0', given, { upToDate: expect.stringContaining('no downgrade') }],
+    ['v1.5.0', given, { upToDate: 'v1.5.0 is already running' }],
+    ['v1.4.0', given, { upToDate: expect.stringContaining('downgrades are not supported') }],
     ['v1.4.0', known('main', 'stable', []), { target: 'v1.4.0', to: 'v1.4.0' }],
   ])('%s', (named, from, goal) => {
     expect(destinationOf(named, from)).toEqual(goal);
@@ -146,7 +146,7 @@ describe('stepping releases', () => {
     const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' ') };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
-    const upToDate = expect.stringContaining('has to come first');
+    const upToDate = expect.stringContaining('must be installed before');
     expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
   });
 
@@ -155,7 +155,7 @@ describe('stepping releases', () => {
     const given = facts('v1.0.0', feed(...list));
     const told = offerFields(offer(given), given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
-    expect(wayTo(null, given)).toEqual({ upToDate: 'no way to v1.3000.0 is known' });
+    expect(wayTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
   });
 
   it('are stable ones on the channel canary, as a canary build cannot be gone to by its name', () => {
@@ -185,7 +185,7 @@ describe('stepping releases', () => {
     if (next === null)
       expect(found.upToDate).toEqual({
         code: 'upgrade-step',
-        message: expect.stringContaining(`${first} has to`),
+        message: expect.stringContaining(`${first} must be installed before`),
       });
   });
 });

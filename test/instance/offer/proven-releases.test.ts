@@ -95,7 +95,7 @@ describe('a release that proves itself', () => {
 });
 
 const told = releaseFile('v1.5.0');
-const one = (what: string) => `v1.5.0 is not proven: ${what}`;
+const one = (what: string) => `v1.5.0 is not verified: ${what}`;
 /** Goes on, slowly, for as long as anybody listens. */
 const trickle: Tampering['replies'] = {
   'release.json': (_, response) => {
@@ -107,21 +107,17 @@ const trickle: Tampering['replies'] = {
 
 describe('an attack', () => {
   it.each<[name: string, publish: () => ReturnType<typeof attach>, message: string]>([
-    ['unsigned', () => ({ tag: 'v1.5.0' }), 'it has no release.json'],
-    [
-      'by another key',
-      () => attach(forge, mallory, told),
-      'it is signed by none of the keys that are trusted',
-    ],
+    ['unsigned', () => ({ tag: 'v1.5.0' }), 'release.json is missing'],
+    ['by another key', () => attach(forge, mallory, told), 'it is not signed with a trusted key'],
     [
       'an old release as a new tag',
       () => attach(forge, anna, releaseFile('v1.4.0'), {}, 'v1.5.0'),
-      'what is signed is v1.4.0, not v1.5.0',
+      'the signed version is v1.4.0, not v1.5.0',
     ],
     [
       'without an image',
       () => attach(forge, anna, releaseFile('v1.5.0', { images: {} })),
-      'it names no image',
+      'its release.json lists no images',
     ],
     [
       '1 GB of a file',
@@ -134,7 +130,7 @@ describe('an attack', () => {
     [
       'a file that never ends, slowly',
       () => attach(forge, anna, told, { replies: trickle }),
-      'what proves it cannot be read: no whole answer within 0.4 s',
+      'its signature cannot be downloaded: no complete response within 0.4 s',
     ],
   ])('is not offered: %s', async (_, publish, message) => {
     forge.publish(publish(), attach(forge, anna, releaseFile('v1.4.3')));
@@ -160,10 +156,10 @@ describe('an attack', () => {
     forge.publish(old, step);
     const after = feedOf();
     await after.check();
-    const dates = `it is of ${older}, and what was offered last of ${newer}`;
+    const dates = `it was published at ${older}, before the release that was offered last (${newer})`;
     expect([versions(after), why(after)]).toEqual([
       [],
-      `v1.5.0 is not proven: ${dates}; v1.4.9 is not proven: ${dates}`,
+      `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
     ]);
     // Of the other channel nothing was offered.
     forge.publish({
@@ -186,7 +182,7 @@ describe('an attack', () => {
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([
       [],
-      expect.stringContaining('the store does not tell what was offered last'),
+      expect.stringContaining('the store did not return the release that was offered last'),
     ]);
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
@@ -199,7 +195,10 @@ describe('what is not proven', () => {
     forge.publish(attach(forge, anna, told, { replies: missing }));
     const feed = feedOf();
     await feed.check();
-    expect([versions(feed), why(feed)]).toEqual([[], one('what proves it cannot be read: it answers 404')]);
+    expect([versions(feed), why(feed)]).toEqual([
+      [],
+      one('its signature cannot be downloaded: the response has status 404'),
+    ]);
     attach(forge, anna, told);
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);

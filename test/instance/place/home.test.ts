@@ -96,7 +96,7 @@ it('the engine that a server asks is not podman', async () => {
   const Components = [{ Name: 'Podman Engine', Version: '4.3.1' }, { Name: 'Conmon' }];
   const { engine } = await startAsked(() => ({ body: { ApiVersion: '1.41', Components } }));
   await expect(findHome(engine, readOptions(plainOptions))).rejects.toMatchObject({
-    reason: { code: 'no-engine', message: expect.stringMatching(/^podman answers at /) },
+    reason: { code: 'no-engine', message: expect.stringMatching(/^Podman answers at /) },
   });
 });
 
@@ -109,25 +109,25 @@ describe('an engine that does not answer as one', () => {
     [
       'who may not',
       new EngineFault('away', 'connect EACCES', { cause: denied }),
-      "the server may not use the engine's socket tcp://x:1",
+      "the server has no permission to use the engine's socket tcp://x:1",
       false,
     ],
     [
       'a proxy that refuses',
       page(403, '<html><body><h1>403 Forbidden</h1>\nRequest forbidden.\n</body></html>'),
-      'tcp://x:1 answers, and does not let through what is asked: what stands before the engine refuses GET /containers/json (403 Forbidden)',
+      'the proxy at tcp://x:1 rejects a request to the engine: what stands before the engine refuses GET /containers/json (403 Forbidden)',
       false,
     ],
     [
       'a proxy without its engine',
       page(503, '<html><body><h1>503 Service Unavailable</h1></body></html>'),
-      'no engine that can be used answers at tcp://x:1: what stands before the engine refuses GET /containers/json (503 Service Unavailable)',
+      'no usable engine answers at tcp://x:1: what stands before the engine refuses GET /containers/json (503 Service Unavailable)',
       true,
     ],
     [
       'another server',
       new EngineFault('away', 'this is no answer of an engine: <html>', { isForeign: true }),
-      'no engine that can be used answers at tcp://x:1: this is no answer of an engine: <html>',
+      'no usable engine answers at tcp://x:1: this is no answer of an engine: <html>',
       true,
     ],
   ])('is told apart: %s', (_, fault, message, mayPass) => {

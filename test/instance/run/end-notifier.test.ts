@@ -67,13 +67,13 @@ it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
   expect(told()).toEqual(expected);
 });
 
-it('tries an end that is refused three times, and then says that it leaves it at that', async () => {
+it('calls a failing onEnd three times, then logs that it gives up', async () => {
   host.fail('onEnd', { how: 'reject', times: 10 });
   await notifier().notifyAll();
   expect([told().length, await first()]).toMatchObject([3, { told: false, attempts: 3 }]);
-  expect(host.logged.map(({ message }) => message.split(': ')[1])).toEqual([
-    'it is tried again',
-    'it is tried again',
-    'it is not tried again',
+  expect(host.logged.map(({ message }) => message)).toEqual([
+    'onEnd failed and will be called again',
+    'onEnd failed and will be called again',
+    'onEnd failed too often and is not called again for this update',
   ]);
 });

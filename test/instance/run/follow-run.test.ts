@@ -86,7 +86,7 @@ describe('an updater that has ended', () => {
     expect(record.run).toMatchObject({
       outcome: 'crashed',
       code: 'updater-ended',
-      message: `the updater ended with code ${code}, without an outcome`,
+      message: `the updater exited with code ${code} without reporting an outcome`,
       endedAt: new Date(container.finishedAt).toISOString(),
     });
     expect(ms).toBeGreaterThanOrEqual(least);
@@ -147,7 +147,7 @@ it('a log that cannot be read at all is said to be so in the end', async () => {
   const { ms } = await follow();
   expect(record.run).toMatchObject({
     outcome: 'crashed',
-    message: 'the updater ended with code 1, its log cannot be read',
+    message: 'the updater exited with code 1, and its log cannot be read',
   });
   expect(ms).toBeGreaterThanOrEqual(295);
 });

@@ -63,7 +63,9 @@ describe('what is offered', () => {
     await until(() => past().length > 0);
     await until(() => !rig.state.isHeld);
     expect(past()).toEqual(['cancelled automatic']);
-    expect(rig.past[0]?.run.message).toBe('it was not idle by the end of its window: nothing was changed');
+    expect(rig.past[0]?.run.message).toBe(
+      'running jobs did not finish before the end of the time window; nothing was changed',
+    );
     await someLooks();
     expect([rig.ends, one.host.calls('onEnd')]).toEqual([[], []]);
     // The night after, it is idle.

@@ -71,9 +71,9 @@ describe('a call from within', () => {
     await quiet(rig);
     expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'a listener' });
     expect(one.host.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
-      'a listener for start failed',
-      'a listener for line failed',
-      'a listener for line failed',
+      'a listener of the event start failed',
+      'a listener of the event line failed',
+      'a listener of the event line failed',
     ]);
   });
 });
@@ -123,7 +123,7 @@ describe('a cancel at another server', () => {
     start.release();
     await quiet(rig);
     expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'ben' });
-    expect(messages(one, 'warn')).toContain('the updater cannot be stopped');
+    expect(messages(one, 'warn')).toContain('failed to stop the updater; retrying');
     expect(two.host.calls('onEnd').length + one.host.calls('onEnd').length).toBe(1);
   });
 });

@@ -61,7 +61,7 @@ describe('all the way', () => {
     await until(async () => (await between(two)) === null);
     expect([past().length, rig.past[0]?.run.upgradePath]).toEqual([1, []]);
     const logged = two.host.logged.map(({ message }) => message);
-    expect(logged).toContain('the path to v2.1.0 ends before v2.0.0: The index is being built.');
+    expect(logged).toContain('stopped the upgrade path to v2.1.0 before v2.0.0: The index is being built.');
   });
 
   it('ends where another server is asked to cancel it between two', async () => {

@@ -157,7 +157,7 @@ describe('a store that was restored with the data', () => {
     });
     expect(rig.past.map(({ run }) => [run.id, run.outcome, run.message])).toEqual([
       ['back1', 'updated', 'updated v1.4.2 → v1.4.1 in 40 s'],
-      [expect.any(String), 'updated', 'v1.4.2 → v1.5.0, which was rolled back'],
+      [expect.any(String), 'updated', 'v1.4.2 → v1.5.0, later rolled back'],
     ]);
     expect([rig.open, rig.state.isHeld]).toEqual([null, false]);
   });

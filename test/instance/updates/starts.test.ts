@@ -212,7 +212,7 @@ describe('the end of the server', () => {
     await one.ask({ when: 'idle' });
     await until(async () => (await stateOf(one)) === state && (state !== 'launching' || pull.hits > 0));
     await one.updates.close();
-    await expect(one.ask()).rejects.toThrow('closing');
+    await expect(one.ask()).rejects.toThrow('shutting down');
     expect([rig.open, rig.past[0]?.run.outcome, rig.state.isHeld, rig.updaters]).toEqual([
       null,
       'cancelled',
@@ -234,7 +234,7 @@ it('names build servers that stay behind', async () => {
   expect(behind).toEqual([false, true, true]);
   await one.ask();
   expect((await ended(one))?.warnings).toEqual([
-    'build server build-2 stays behind with v1.4.0: svc-worker update',
-    'build server build-3 stays behind with unknown: apt upgrade',
+    'build server build-2 still runs v1.4.0; update it with: svc-worker update',
+    'build server build-3 still runs unknown; update it with: apt upgrade',
   ]);
 });
