@@ -66,7 +66,7 @@ export const percent = (): Field<number> => ({
 export const word = <W extends string>(words: readonly W[]): Field<W> => ({
   schema: {
     type: 'string',
-    description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; more may come`,
+    description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; later versions may add values`,
     'x-extensible-enum': words,
   },
   read: readText as Field<W>['read'],

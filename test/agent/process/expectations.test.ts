@@ -70,7 +70,7 @@ describe('what a release has to be', () => {
       'is signed by another',
       { bundle: publisher().sign(Buffer.from(JSON.stringify(release))) },
       [],
-      'none of the keys',
+      'not signed with a trusted key',
     ],
     ['is another release', {}, ['--target', 'v1.6.0'], 'the signed version is v1.5.0, not v1.6.0'],
     [

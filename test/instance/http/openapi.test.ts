@@ -28,7 +28,7 @@ describe('openApi', () => {
     }
     expect(schemas.Reason.properties.code).toMatchObject({
       type: 'string',
-      description: expect.stringMatching(/^One of `not-compose`, .*; more may come$/),
+      description: expect.stringMatching(/^One of `not-compose`, .*; later versions may add values$/),
       'x-extensible-enum': reasonCodes,
     });
   });
