@@ -35,11 +35,11 @@ export interface FeedFailure {
   nextCheckAt: string;
 }
 
-/** A sentence for the operator, and what it speaks of. */
+/** A log entry. */
 export interface LogEntry {
   level: 'info' | 'warn' | 'error';
   message: string;
-  /** What was thrown, where something was. */
+  /** The error, if any. */
   cause?: unknown;
 }
 

@@ -1,11 +1,11 @@
 import { FeedError } from './feed-error.ts';
 import { isInner, type Lookup } from './inner-host.ts';
 
-/** Where a feed is. */
+/** The address of a release feed. */
 export interface FeedOptions {
-  /** GitHub's, Gitea's, Forgejo's or GitLab's list of releases, or a static JSON file. */
+  /** The list of releases of GitHub, Gitea, Forgejo or GitLab, or a static JSON file. */
   url: string;
-  /** Sent along, for a feed that wants a token. */
+  /** Request headers, for example a token. Default: none. */
   headers?: Record<string, string>;
 }
 

@@ -52,7 +52,7 @@ export { openApi } from './http/openapi.ts';
 export { type FileStore, fileStore } from './store/file-store.ts';
 export type { Product, ProductOptions };
 
-/** @throws TypeError that names every mistake in the options at once */
+/** Creates the library object (docs/server-library.md). @throws TypeError that lists all invalid options */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
   const settings = readOptions(options);
   const { name } = settings.product;

@@ -3,7 +3,7 @@ import { channels, isTarget } from '../../release/channel.ts';
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import { isTimeZone } from './automatic.ts';
 
-/** What OpenAPI says of what may be sent. A registry of our own, as the host may use zod as well. */
+/** Descriptions for OpenAPI. The registry is our own because the host application may use zod as well. */
 export const abouts = z.registry<{ description: string; examples?: readonly string[] }>();
 
 const about = <T extends z.ZodMiniType>(schema: T, description: string, examples?: readonly string[]): T => {
@@ -46,7 +46,7 @@ export const skipSchema = z.strictObject({
   version: about(z.nullable(z.string()), '`latest` of the status. null offers it again.', ['v1.5.0']),
 });
 
-/** Of a wall clock. */
+/** A time of day. */
 export const clock = z.string().check(z.regex(clockForm, 'must be a time such as 02:00'));
 const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
 
@@ -65,7 +65,7 @@ export const automaticFields = {
   includeMajors: about(z.optional(z.boolean()), 'Whether major versions are also installed automatically'),
 };
 
-/** What is left out stays. */
+/** Omitted settings remain unchanged. */
 export const automaticSchema = z.strictObject(automaticFields);
 
 export const channelSchema = z.strictObject({ channel: z.enum(channels) });

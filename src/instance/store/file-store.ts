@@ -2,9 +2,9 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'nod
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Store } from '../contract/options.ts';
 
-/** A store whose texts lie in a directory. */
+/** A store in a directory. */
 export interface FileStore extends Store {
-  /** Absolute. It has to outlive the server's container. */
+  /** Absolute path. It must be on a mount of the server's container. */
   readonly directory: string;
   get(key: string): Promise<string | null>;
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
