@@ -7,7 +7,10 @@ import type { AutomaticChoice } from './automatic.ts';
 export interface UpdateOrder {
   /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` of the status. */
   target?: string;
-  /** `idle` waits until running jobs have finished. Default: `now`. */
+  /**
+   * With `idle`, the update waits until running jobs have finished.
+   * Default: `now`.
+   */
   when?: 'now' | 'idle';
   /** Starts even if jobs are running; they are interrupted. Default: false. */
   force?: boolean;
@@ -56,7 +59,10 @@ export interface InstanceUpdates {
   start(): Promise<void>;
   /** Stops event streams and timers. The hold of a running update remains for the next server. Await it at shutdown. */
   close(): Promise<void>;
-  /** The status. `refresh` reads the feed again, at most every 10 seconds; `notes` adds `releases`. */
+  /**
+   * The status. With `refresh`, the feed is read again, at most every 10 seconds.
+   * With `notes`, the status has the release notes.
+   */
   status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
   /** Starts an update. */
   update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;

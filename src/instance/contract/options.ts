@@ -85,13 +85,16 @@ export interface InstanceOptions {
   version: string;
   /** Image of the updater, preferably with a digest. */
   updaterImage: string;
-  /** `missing` uses a local image of the updater without pulling it. Default: `always`. */
+  /**
+   * With `missing`, a local image of the updater is used without pulling it.
+   * Default: `always`.
+   */
   updaterPull?: 'always' | 'missing';
   /** Environment variables of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
   updaterEnvironment?: Readonly<Record<string, string>>;
   /**
    * Name of the updater's container. Instances on the same engine can update at the same time if their names differ.
-   * Default: `svc-updater`, or the name from `product`.
+   * Default: `svc-updater`, or the container name of the product.
    */
   containerName?: string;
   /**
@@ -110,7 +113,7 @@ export interface InstanceOptions {
    * error or return a message. Default: none.
    */
   beforeUpdate?(preparation: Preparation): Awaitable<unknown>;
-  /** Description of `beforeUpdate` for people: "The database is dumped first." Default: none. */
+  /** Description of `beforeUpdate` for people, such as: The database is dumped first. Default: none. */
   preparation?: string;
   /** Time limit for `beforeUpdate` in seconds. Default: 3600. */
   preparationTimeoutSeconds?: number;

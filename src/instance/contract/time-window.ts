@@ -1,4 +1,4 @@
-/** A daily time window in the server's time zone, such as `{ from: '23:00', to: '05:00' }`. */
+/** A daily time window in the time zone of the server. */
 export interface TimeWindow {
   from: string;
   to: string;

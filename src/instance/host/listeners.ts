@@ -4,7 +4,7 @@ import type { Settings } from '../contract/options.ts';
 type EventName = keyof UpdateEvents;
 type Listener<E extends EventName> = (payload: UpdateEvents[E]) => unknown;
 
-/** The host's listeners for events; what goes wrong in them is the log's alone. */
+/** Event listeners of the host application. Their errors are only logged. */
 export class Listeners {
   readonly #log: Settings['log'];
   readonly #all: { [E in EventName]: Set<Listener<E>> } = {

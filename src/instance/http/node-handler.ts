@@ -11,7 +11,7 @@ export interface NodeRequest extends IncomingMessage {
   body?: unknown;
 }
 
-/** Calls `next` for requests outside the base path, or responds with 404 if there is no `next`. Never throws. */
+/** Requests outside the base path are passed to `next`. Without it they get 404. Never throws. */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: () => void) => void;
 
 /** Mounts the endpoints on `node:http` and frameworks that use it: Express, Fastify, Nest. */

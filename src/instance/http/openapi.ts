@@ -2,8 +2,10 @@ import { componentSchemas } from './openapi-schemas.ts';
 import { bodyLimit } from './read-body.ts';
 
 /**
- * The endpoints as an OpenAPI 3.1 document; what they take and give comes from the schemas that the server itself goes
- * by. `path` is where they are, `version` that of this package, `product` the name of what is updated.
+ * The endpoints as an OpenAPI 3.1 document, generated from the schemas that the server uses.
+ * @param path base path of the endpoints
+ * @param version version of this package
+ * @param product name of the product that is updated
  */
 export function openApi(path: string, version: string, product = 'svc'): object {
   return {
@@ -12,12 +14,15 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       title: `Updates of ${/^[aeiou]|^svc$/.test(product) ? 'an' : 'a'} ${product} instance`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
-      description:
-        'Lists new releases and updates the instance. Most endpoints require an admin. Other users can only read the ' +
-        'version and whether an update is in progress. Errors have the type application/problem+json (RFC 9457). ' +
-        'Requests are authenticated first. An unknown path then gets 404 (`#/components/responses/NotFound`), and an ' +
-        'unsupported method gets 405 (`#/components/responses/MethodNotAllowed`).\n\nLater versions may add members to ' +
-        'responses, and values to the lists that allow it. Requests with unknown members get 400.',
+      description: sentences([
+        'Lists new releases and updates the instance.',
+        'Most endpoints require an admin. Other users can only read the version and whether an update is in progress.',
+        'Errors have the type application/problem+json (RFC 9457).',
+        'Requests are authenticated first. Then an unknown path gets 404 (`#/components/responses/NotFound`).',
+        'An unsupported method gets 405 (`#/components/responses/MethodNotAllowed`).',
+        'Later versions may add members to responses, and values to the lists that allow it.',
+        'Requests with unknown members get 400.',
+      ]),
     },
     security: [{ host: [] }],
     paths: {
@@ -41,14 +46,17 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           type: 'apiKey',
           in: 'cookie',
           name: 'session',
-          description:
-            'The host application authenticates requests, for example by a session cookie or a token. This scheme is ' +
-            'a placeholder for its method.',
+          description: sentences([
+            'The host application authenticates requests, for example with a session cookie or a token.',
+            'This scheme is a placeholder for its method.',
+          ]),
         },
       },
     },
   };
 }
+
+const sentences = (list: readonly string[]): string => list.join(' ');
 
 interface Operation {
   operationId: string;
@@ -72,9 +80,11 @@ const responses = {
   Unauthorized: problem('The host application does not recognize the sender.'),
   Forbidden: problem('The user is not an admin.'),
   ForbiddenChange: problem(
-    'The user is not an admin, or the request may come from another site. The second case applies if ' +
-      '`Sec-Fetch-Site` or `Origin` does not match the instance. It also applies if the request has neither header but ' +
-      'has a cookie or browser login.',
+    sentences([
+      'The user is not an admin, or the request may come from another site.',
+      'A request may come from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
+      'The same applies to a request without these headers that has a cookie or a browser login.',
+    ]),
   ),
   NotFound: problem('There is no such endpoint.'),
   MethodNotAllowed: problem('The endpoint does not support this method.', {
@@ -228,13 +238,17 @@ const getProgress = {
         'text/event-stream': {
           schema: {
             type: 'string',
-            description:
-              'The first event is `run` with the current state (`data` is a ToldRun). Each new log line is an event ' +
-              '`line` (`data` is a Line), and each change of the run is another event `run`. Ids have the form ' +
-              '`<run id>:<line number>`. A client that reconnects with Last-Event-ID gets every line that it missed. ' +
-              'The last event is a `run` with an outcome and the id `<run id>:end`. If a stream closes earlier, ' +
-              'reconnect: the next server continues it. The server sends a comment after 15 seconds without an event. ' +
+            description: sentences([
+              'The first event is `run` with the current state (`data` is a ToldRun).',
+              'Each new log line is an event `line` (`data` is a Line).',
+              'Each change of the run is another event `run`.',
+              'Ids have the form `<run id>:<line number>`.',
+              'A client that reconnects with Last-Event-ID gets every line that it missed.',
+              'The last event is a `run` with an outcome and the id `<run id>:end`.',
+              'If a stream closes earlier, reconnect. The next server continues it.',
+              'The server sends a comment after 15 seconds without an event.',
               'Later versions may add event names.',
+            ]),
             examples: [
               'retry: 1000\n\nevent: run\nid: 7d865e959b24:0\ndata: {"id":"7d865e959b24","state":"launching",…}\n\n',
             ],

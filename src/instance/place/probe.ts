@@ -52,7 +52,7 @@ async function discard(engine: EngineSocket, id: string): Promise<void> {
   });
 }
 
-/** In the engine's words: `invalid mount config for type "bind": bind source path does not exist: /data/compose/7`. */
+/** Reads the missing path from an error of the engine, which ends with the path. */
 const missingPath = (message: string): string | null => {
   const [, source, mounted] =
     /bind source path does not exist: (.+)$|: stat (.+): not a directory$/.exec(message) ?? [];

@@ -14,12 +14,12 @@ import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
 
-/** Longer than any updater's image takes, on a line that moves at all. */
+/** More than any pull of the updater image needs on a working connection. */
 const pullLimitMs = 30 * 60_000;
 
 /**
- * Pulls the updater's image, clears its name and starts it. Gives the container's id; null where `mayLaunch`, asked right
- * before the container is made, says no.
+ * Pulls the updater image, frees the container name and starts the updater. Returns the container id. Before the container
+ * is created, `mayLaunch` is called; null if it returns false.
  * @throws RunStop, as `mayLaunch` may, and as is the reason of the signal
  */
 export async function launch(

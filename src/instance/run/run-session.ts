@@ -52,8 +52,8 @@ export class RunSession {
   }
 
   /**
-   * Gives when the updater's container was started the last time, in the engine's words. Returns without an end of the
-   * run where the server closes.
+   * Returns when the updater container was last started, as reported by the engine. If the server closes, it returns before
+   * the end of the run.
    */
   async follow(containerId: string): Promise<string | null> {
     const { timing, settings, listeners, closing } = this.#context;

@@ -14,8 +14,13 @@ import type {
 import type { Awaitable, Caller } from '../contract/options.ts';
 
 /**
- * What requests get during a step: `closed`: the connection breaks; `bad-gateway`: an error page of a proxy; `html`: a page
- * with status 200; `silence`: no response during the step; `logged-out`: 401; `unknown`: a server without a run.
+ * What requests get during a step.
+ * - closed: the connection breaks
+ * - bad-gateway: an error page of a proxy
+ * - html: a page with status 200
+ * - silence: no response during the step
+ * - logged-out: status 401
+ * - unknown: a server without a run
  */
 export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logged-out' | 'unknown';
 
