@@ -46,7 +46,7 @@ async function until(done: () => boolean): Promise<void> {
 const cut = '[{"tag_name":"v9.0.0","draft":false,"prere';
 const bomb = gzipSync(Buffer.alloc(32 * mebibyte, ' '));
 
-describe('a bad answer', () => {
+describe('an invalid response', () => {
   it.each<[string, Reply, string]>([
     [
       'HTML',
@@ -104,7 +104,7 @@ describe('a bad answer', () => {
     expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(20 * mebibyte);
   });
 
-  it('never tells a token, wherever it is', async () => {
+  it('never logs a token', async () => {
     await feedOf(`${forge.origin}/${secret}?access_token=${secret}`).check();
     await feedOf(forge.origin.replace('//', `//robot:${secret}@`)).check();
     await feedOf(forge.origin, { authorization: `Bearer ${secret}\nx` }).check();
@@ -119,7 +119,7 @@ describe('a bad answer', () => {
 });
 
 describe('a failed page', () => {
-  it('fails the check, and nothing of it is kept', async () => {
+  it('fails the check and is discarded completely', async () => {
     forge.publish({ tag: 'v1.6.0-canary.1', prerelease: true }, 'v1.4.0');
     const reading = feedOf(`${forge.address('gitHub')}?per_page=1`);
     await reading.check();
@@ -145,7 +145,7 @@ describe('a failed page', () => {
   });
 });
 
-it('the log hears of the first failure in a row, and of its end', async () => {
+it('logs the first failure of a series and the recovery', async () => {
   forge.publish('v1.5.0');
   const reading = feedOf(forge.address('static'));
   forge.next(json(500, {}), json(404, {}));
@@ -183,7 +183,7 @@ describe('the time-out', () => {
     await until(() => forge.seen.at(-1)?.dropped === true);
   });
 
-  it('leaves nothing behind when a check under way is closed', async () => {
+  it('leaves no connection when closed during a check', async () => {
     forge.next(silence);
     const reading = feedOf(forge.origin);
     const checking = reading.check();
@@ -207,7 +207,7 @@ describe('a redirect', () => {
     expect(forge.seen[1]?.headers).toMatchObject(tokens);
   });
 
-  it('is followed to another origin, and no token goes there', async () => {
+  it('is followed to another origin without the token', async () => {
     const other = await startForge();
     try {
       other.publish({ tag: 'v1.6.0-canary.1', prerelease: true }, 'v1.4.0');

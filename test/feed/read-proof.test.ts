@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { readProof } from '../../src/feed/read-proof.ts';
 import { names } from './proofs.ts';
 
-it('reads no file over http where the feed is at https, none of the disk, and none in a private network', async () => {
+it('reads no file over http if the feed uses https, none from disk and none from a private network', async () => {
   const from = (url: string) =>
     readProof(
       {

@@ -52,11 +52,11 @@ describe('a release', () => {
     expect(told).toEqual(release);
   });
 
-  it('is proven though nobody has asked for a version', async () => {
+  it('is verified without an expected version', async () => {
     expect((await proven({ wanted: { product: 'svc', version: null } })).version).toBe('v1.5.0');
   });
 
-  it('is refused with one byte changed, wherever that is', async () => {
+  it('is refused with any byte changed', async () => {
     const bundle = anna.sign(file);
     for (let at = 0; at < file.length; at++) {
       const other = Buffer.from(file);
@@ -105,7 +105,7 @@ describe('a release', () => {
       { file: bytesOf({ ...release, files: { a: 'sha256:00' } }) },
       'files.a must be sha256',
     ],
-  ])('is refused that is signed %s', async (_, given, why) => {
+  ])('is refused if signed %s', async (_, given, why) => {
     await expect(proven(given)).rejects.toThrow(Unproven);
     await expect(proven(given)).rejects.toThrow(why);
   });
@@ -123,7 +123,7 @@ describe('a release that a workflow has signed, without a key of its own', () =>
   const at = (name: string, more: Partial<typeof believed> = {}, bytes: Uint8Array = keyless) =>
     proveRelease(bytes, text(name), { ...believed, ...more }, wanted);
 
-  it('is proven by any tag of it', async () => {
+  it('is verified for any tag of the workflow', async () => {
     expect((await at('good.json')).version).toBe('v1.5.0');
   });
 
@@ -188,8 +188,8 @@ describe('a release that cosign 3.1.3 has signed by a key', () => {
   });
 });
 
-describe('who is trusted', () => {
-  it('is read of keys one after the other, and of JSON', () => {
+describe('readTrust', () => {
+  it('reads several keys, and JSON', () => {
     const ben = publisher('rsa');
     expect(readTrust(`# ours\n${anna.key}${ben.key}`)).toEqual({ keys: [anna.key.trim(), ben.key.trim()] });
     const workflow = { identity: 'https://x.test/a@*', issuer: 'https://i.test', root: { tlogs: [] } };
@@ -205,7 +205,7 @@ describe('who is trusted', () => {
     ['a star behind a name', '{"identity":"https://x.test/acme*","issuer":"https://i.test","root":{}}'],
     ['a star in the midst', '{"identity":"https://x.test/*/svc@*","issuer":"https://i.test","root":{}}'],
     ['no issuer', '{"identity":"https://x.test/acme","root":{}}'],
-  ])('is not read of %s', (_, text) => {
+  ])('rejects %s', (_, text) => {
     expect(() => readTrust(text)).toThrow('it contains neither');
   });
 });

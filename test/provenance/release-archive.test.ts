@@ -34,7 +34,7 @@ async function opened(bytes: Buffer) {
   return archive;
 }
 
-test('an archive tells what is in it, and every tar does', async () => {
+test('lists the same entries as tar', async () => {
   const bytes = archiveOf(whole);
   const archive = await opened(bytes);
   expect([...archive.entries].map(([name, { size }]) => [name, size])).toEqual(
@@ -129,7 +129,7 @@ test.for([
   await expect(openArchive(await fileOf(bytes))).rejects.toThrow(why);
 });
 
-test('what would be larger than 8 GiB is none, nor is a directory', async () => {
+test('refuses archives over 8 GiB and directories', async () => {
   const path = await fileOf(archiveOf(whole));
   await truncate(path, 8 * 1024 ** 3);
   await expect(openArchive(path)).rejects.toThrow('larger than 8 GiB');

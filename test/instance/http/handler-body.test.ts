@@ -25,7 +25,7 @@ describe('the size of a body', () => {
     expect(service.calls).toEqual(expected === 202 ? ['start v1.5.0 for admin'] : []);
   });
 
-  it('of a body without an end is found at once, and no more is taken of it', async () => {
+  it('stops reading an endless body at the limit', async () => {
     const { ask } = rig();
     let sent = 0;
     let isCancelled = false;
@@ -47,7 +47,7 @@ describe('the size of a body', () => {
     expect(isCancelled).toBe(true);
   });
 
-  it('is not to be known where the connection breaks', async () => {
+  it('is unknown if the connection breaks', async () => {
     const { ask, service, logged } = rig();
     const broken = new ReadableStream({
       pull: (controller) => {
@@ -85,7 +85,7 @@ describe('the type of a body', () => {
   });
 });
 
-describe('what a body says', () => {
+describe('the content of a body', () => {
   it.each([
     ['{}', null],
     ['{"target":"v1.5.0"}', 'v1.5.0'],

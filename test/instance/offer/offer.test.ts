@@ -32,7 +32,7 @@ function known(
   };
 }
 
-describe('what is offered, by channel and what runs', () => {
+describe('the offer by channel and running version', () => {
   const published = ['v1.5.0', 'v1.6.0-canary.9', 'v1.4.2', 'v1.6.0-canary.10', 'v1.6.0-canary.2'];
   it.each<[string, Channel, string[], string | null, string | null]>([
     // running, channel, published, latest, what is offered
@@ -55,7 +55,7 @@ describe('what is offered, by channel and what runs', () => {
   });
 });
 
-describe('why nothing is offered', () => {
+describe('why no update is available', () => {
   it.each<[UpToDateCode, string, OfferFacts, RegExp]>([
     ['newest', 'the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
     [
@@ -86,7 +86,7 @@ describe('why nothing is offered', () => {
   });
 });
 
-describe('where a named target leads', () => {
+describe('an explicit target', () => {
   const given = known('v1.5.0', 'stable', ['v1.6.0', 'v1.7.0-canary.3']);
   it.each<[string, OfferFacts, object]>([
     ['v1.6.0', given, { target: 'v1.6.0', to: 'v1.6.0' }],
@@ -101,7 +101,7 @@ describe('where a named target leads', () => {
   });
 });
 
-describe('stepping releases', () => {
+describe('required intermediate releases', () => {
   /** `v3.0.0<v2.8.0`: v3.0.0, which can be updated to from v2.8.0 on. */
   const feed = (...words: string[]): Release[] =>
     words.map((word) => {
@@ -150,7 +150,7 @@ describe('stepping releases', () => {
     expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
   });
 
-  it('are no more than anybody would go through, however many a feed names', () => {
+  it('are limited in number', () => {
     const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
     const given = facts('v1.0.0', feed(...list));
     const told = offerFields(offer(given), given).next?.upgradePath ?? [];
@@ -158,7 +158,7 @@ describe('stepping releases', () => {
     expect(wayTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
   });
 
-  it('are stable ones on the channel canary, as a canary build cannot be gone to by its name', () => {
+  it('are stable releases even on the canary channel', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
     expect(offer(given).next?.version).toBe('v2.8.0');
@@ -179,7 +179,7 @@ describe('stepping releases', () => {
       ['v2.8.0', 'v2.8.0'],
       null,
     ],
-  ])('after an update that was refused for one: %s', (_, running, published, [version, first], next) => {
+  ])('after a refused update: %s', (_, running, published, [version, first], next) => {
     const found = offer(facts(running, feed(...published), { step: { version, first } }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)

@@ -58,8 +58,8 @@ const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
 const why = ({ failure }: Feed) => failure?.message ?? null;
 const asked = (of = forge) => of.seen.filter(({ path }) => path.includes('/download/'));
 
-describe('a release that proves itself', () => {
-  it('counts, by what is signed', async () => {
+describe('a signed release', () => {
+  it('is offered with the signed values', async () => {
     forge.publish(attach(forge, anna, releaseFile('v1.5.0', { requires: 'v1.4.0' })), 'v1.4.2', 'v1.4.1');
     const feed = feedOf();
     await feed.check();
@@ -71,7 +71,7 @@ describe('a release that proves itself', () => {
     expect(feed.releases[0]).toMatchObject({ requires: 'v1.4.0', publishedAt: '2026-11-20T08:00:00Z' });
   });
 
-  it('is asked for newest first, twenty of them, where it is not behind what runs', async () => {
+  it('is checked newest first, up to twenty newer releases', async () => {
     const all = Array.from({ length: 25 }, (_, at) => `v1.5.${24 - at}`);
     forge.publish(...all.map((tag) => attach(forge, anna, releaseFile(tag))), 'v1.4.1');
     const feed = feedOf();
@@ -82,7 +82,7 @@ describe('a release that proves itself', () => {
     );
   });
 
-  it('is asked with the headers of the feed at its own origin alone', async () => {
+  it('gets the headers of the feed only at its own origin', async () => {
     elsewhere.host('/file', text(200, JSON.stringify(releaseFile('v1.5.0'))));
     const redirect = text(302, '', { location: `${elsewhere.origin}/file` });
     forge.publish(attach(forge, anna, releaseFile('v1.5.0'), { replies: { 'release.json': redirect } }));
@@ -142,7 +142,7 @@ describe('an attack', () => {
     expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(16_000_000);
   });
 
-  it('with an old release that is signed is seen by what was offered last', async () => {
+  it('with an old signed release is detected by the last offered release', async () => {
     const [older, newer] = ['2026-11-19T08:00:00Z', '2026-11-20T08:00:00Z'];
     const old = attach(forge, anna, releaseFile('v1.5.0', { publishedAt: older }));
     const step = attach(forge, anna, releaseFile('v1.4.9', { publishedAt: older }));
@@ -175,7 +175,7 @@ describe('an attack', () => {
     expect([versions(after), why(after)]).toEqual([['v1.6.0'], null]);
   });
 
-  it('is not made easier by a store that does not answer', async () => {
+  it('fails if the store does not respond', async () => {
     forge.publish(attach(forge, anna, told));
     host.fail('get', { how: 'reject' });
     const feed = feedOf();
@@ -189,8 +189,8 @@ describe('an attack', () => {
   });
 });
 
-describe('what is not proven', () => {
-  it('for want of an answer is asked for again', async () => {
+describe('an unverified release', () => {
+  it('is checked again if there was no response', async () => {
     const missing = { 'release.json.sigstore.json': json(404, {}) };
     forge.publish(attach(forge, anna, told, { replies: missing }));
     const feed = feedOf();
@@ -204,7 +204,7 @@ describe('what is not proven', () => {
     expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
   });
 
-  it('as it is wrong stays so until it is somewhere else', async () => {
+  it('is not checked again until its files move', async () => {
     forge.publish(attach(forge, mallory, told));
     const feed = feedOf({}, { api: 'static' });
     await feed.check();

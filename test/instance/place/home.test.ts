@@ -31,8 +31,8 @@ function home(
   return readHome(own, readOptions({ ...plainOptions, ...options }), '/run/docker.sock');
 }
 
-describe('the home of a server, by the labels and mounts of its container', () => {
-  it('is all that an updater needs to know', () => {
+describe('readHome', () => {
+  it('reads everything that the updater needs from labels and mounts', () => {
     expect(home({})).toEqual({
       containerId: expect.any(String),
       project: 'svc',
@@ -50,12 +50,12 @@ describe('the home of a server, by the labels and mounts of its container', () =
     });
   });
 
-  it('has the socket of the host, mounted behind a symbolic link', () => {
+  it('finds the socket on the host behind a symbolic link', () => {
     const mounts = [bind('/srv/run/docker.sock', '/run/docker.sock')];
     expect(home({ mounts }).socket).toBe('/srv/run/docker.sock');
   });
 
-  it('has the socket that an option names, and needs it with a proxy', () => {
+  it('uses the option updaterSocket, and requires it with a proxy', () => {
     const engine = 'tcp://socket-proxy:2375';
     const updaterSocket = '/run/user/1000/docker.sock';
     expect(home({ mounts: [] }, { engine, updaterSocket }).socket).toBe(updaterSocket);
@@ -69,7 +69,7 @@ describe('the home of a server, by the labels and mounts of its container', () =
     );
   });
 
-  it('has the directories of files that lie elsewhere, none within another', () => {
+  it('includes the directories of other files, without nested ones', () => {
     const found = home(
       {
         labels: {
@@ -86,12 +86,12 @@ describe('the home of a server, by the labels and mounts of its container', () =
   it.each<[string, Parameters<typeof home>[0], string]>([
     ['no labels', { labels: {} }, 'not-compose'],
     ['a socket that is not mounted from the host', { mounts: [] }, 'no-engine'],
-  ])('is none with %s', (_, changes, code) => {
+  ])('throws with %s', (_, changes, code) => {
     expect(() => home(changes)).toThrow(expect.objectContaining({ name: 'Homeless', code, mayPass: false }));
   });
 });
 
-it('the engine that a server asks is not podman', async () => {
+it('refuses Podman', async () => {
   // As podman 4.3.1 says it.
   const Components = [{ Name: 'Podman Engine', Version: '4.3.1' }, { Name: 'Conmon' }];
   const { engine } = await startAsked(() => ({ body: { ApiVersion: '1.41', Components } }));
@@ -100,7 +100,7 @@ it('the engine that a server asks is not podman', async () => {
   });
 });
 
-describe('an engine that does not answer as one', () => {
+describe('unreachable', () => {
   const page = (status: number, text: string) =>
     refusalFault('GET /containers/json', { status, body: Buffer.from(text) });
   const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
@@ -130,7 +130,7 @@ describe('an engine that does not answer as one', () => {
       'no usable engine answers at tcp://x:1: this is no answer of an engine: <html>',
       true,
     ],
-  ])('is told apart: %s', (_, fault, message, mayPass) => {
+  ])('distinguishes %s', (_, fault, message, mayPass) => {
     expect(unreachable({ path: 'tcp://x:1' }, fault)).toMatchObject({ code: 'no-engine', message, mayPass });
   });
 });

@@ -39,7 +39,7 @@ const told = () => host.calls('onEnd').map(({ args }) => (args[0] as Run).id);
 const first = async () => (await ledger.pastRuns())[0];
 const mark = (more: Partial<PastRun>) => ledger.changePast('1', (now) => ({ ...now, ...more }));
 
-it('tells the oldest end first, each once, with the attempt noted before', async () => {
+it('reports the oldest end first, each once, after recording the attempt', async () => {
   await ledger.addPast(ended('2'), 'a');
   host.fail('onEnd', { how: 'hang' });
   const all = notifier();
