@@ -206,7 +206,7 @@ describe('an update that left svc broken', () => {
 
 describe.concurrent('svc instance cancel', () => {
   it.each<[string, Script, string]>([
-    ['there is none', {}, 'No update is running.\n'],
+    ['there is none', {}, 'No update is on.\n'],
     [
       'it is too late',
       { open: { steps: [{ state: 'verify', seconds: 600 }], end: { outcome: 'updated' } } },
