@@ -18,9 +18,9 @@ export class Listeners {
     this.#log = log;
   }
 
-  /** Gives what removes the listener. */
+  /** Returns a function that removes the listener. */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void {
-    // A function of its own each time, so that a listener that is added twice is called twice, and removed once.
+    // A new function for each call, so that a listener can be added twice and removed once.
     const own: Listener<E> = (payload) => listener(payload);
     this.#all[event].add(own);
     return () => void this.#all[event].delete(own);

@@ -2,7 +2,7 @@ import { formatEnd } from '../../progress/end-line.ts';
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
-import { buildServersLeftBehind } from '../offer/build-servers.ts';
+import { outdatedBuildServers } from '../offer/build-servers.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
@@ -273,7 +273,7 @@ export class RunController {
     // Without an end, the next server of the instance goes on with the run, and needs the hold.
     if (!record.hasEnded) return;
     const { ledger, listeners, settings, timing } = this.#context;
-    const warnings = await buildServersLeftBehind(record.run, settings, timing);
+    const warnings = await outdatedBuildServers(record.run, settings, timing);
     for (const warning of warnings) record.warn(warning);
     const isGood = isGoodEnd(record.run.outcome);
     const message = `update finished: ${sentenceOf(record.run)}`;

@@ -6,29 +6,29 @@ import { type Window, windowsAfter } from './window.ts';
 
 export interface AutomaticFacts {
   settings: AutomaticSettings;
-  /** What is offered; null where nothing is. */
+  /** The available release; null if there is none. */
   next: Offered | null;
-  /** The newest first, one that is on among them. */
+  /** All runs including the current one, newest first. */
   past: readonly Run[];
   /** Milliseconds since 1970. */
   now: number;
 }
 
 export interface Decision {
-  /** When the next update would start by itself, milliseconds since 1970; null where none does. */
+  /** When the next automatic update can start, in milliseconds since 1970; null if never. */
   nextAt: number | null;
-  /** Why what is offered does not. */
+  /** Why the available release is not installed automatically. */
   blockedBy: BlockedBy | null;
 }
 
 const hourMs = 3_600_000;
 
-/** When an update starts by itself (docs/contract.md 8.37). */
+/** Decides when an automatic update starts (docs/contract.md 8.37). */
 export function decide({ settings, next, past, now }: AutomaticFacts): Decision {
   if (!settings.enabled) return { nextAt: null, blockedBy: null };
   const paused = pauseOf(past);
   if (paused) return { nextAt: null, blockedBy: paused };
-  const blockedBy = next && whyKeptBack(next, settings, past);
+  const blockedBy = next && whyBlocked(next, settings, past);
   const published = Date.parse(next?.publishedAt ?? '');
   const isWaitedFor = next !== null && blockedBy === null && settings.minAgeHours > 0;
   const earliest = isWaitedFor ? Math.max(now, published + settings.minAgeHours * hourMs) : now;
@@ -37,7 +37,7 @@ export function decide({ settings, next, past, now }: AutomaticFacts): Decision 
   throw new Error('no further time window was found');
 }
 
-/** Whether a run that started by itself is in no window any more: it was to begin in that, or in another one. */
+/** Whether the time window of an automatically started run is over. */
 export function isOverdue(
   { startedAt }: Pick<Run, 'startedAt'>,
   settings: AutomaticSettings,
@@ -48,7 +48,7 @@ export function isOverdue(
   return !settings.enabled || value.begin > begun || value.end <= now;
 }
 
-/** Nobody knows what an update has left that ended badly, until somebody has seen to it. */
+/** After a broken or crashed run the state is unknown, so automatic updates are paused until an update succeeds. */
 function pauseOf(past: readonly Run[]): BlockedBy | null {
   const last = past.find(({ outcome }) => isGoodEnd(outcome) || isBad(outcome));
   if (last === undefined || isGoodEnd(last.outcome)) return null;
@@ -58,7 +58,7 @@ function pauseOf(past: readonly Run[]): BlockedBy | null {
 
 const isBad = (outcome: Run['outcome']): boolean => outcome === 'broken' || outcome === 'crashed';
 
-function whyKeptBack(
+function whyBlocked(
   { version, major, publishedAt, isSkipped }: Offered,
   { minAgeHours, includeMajors }: AutomaticSettings,
   past: readonly Run[],

@@ -115,14 +115,14 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     throw error;
   }
   await sync(folder);
-  // What cannot be removed now is removed by whoever sets the next one.
+  // Leftovers are removed by the next write.
   await tidy(folder, number).catch(() => {});
   return true;
 }
 
 /**
- * Takes away what is far behind that number. The lowest go first and each in one go, by another name: while a number is
- * there, so is each one after it, and there is something in it, so that nothing can be moved over it.
+ * Removes numbers far below the given one, lowest first. Each is renamed before it is removed. While a number exists, every
+ * later one exists and is not empty, so nothing can be moved over it.
  */
 async function tidy(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {

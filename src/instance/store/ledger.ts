@@ -20,10 +20,10 @@ import {
 
 const keptRuns = 50;
 const keptServers = 50;
-/** How often a text is written that another server changes at the same moment. */
+/** Attempts to write a text that another server changes at the same time. */
 const tries = 20;
 
-/** What outlives a server, in the store of the host. All methods throw HostFailure where the store does not answer. */
+/** Persistent state in the store of the host application. All methods throw HostFailure if the store fails. */
 export class Ledger {
   readonly #settings: Pick<Settings, 'store' | 'log'>;
   readonly #timing: Timing;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   destinationOf,
+  firstStepTo,
   type OfferFacts,
   offer,
   offerFields,
-  wayTo,
 } from '../../../src/instance/offer/offer.ts';
 import type { Channel, Release } from '../../../src/release/channel.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
@@ -155,7 +155,7 @@ describe('required intermediate releases', () => {
     const given = facts('v1.0.0', feed(...list));
     const told = offerFields(offer(given), given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
-    expect(wayTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
+    expect(firstStepTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
   });
 
   it('are stable releases even on the canary channel', () => {
