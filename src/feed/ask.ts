@@ -8,8 +8,7 @@ const second = 1000;
 const usualDeadline = 10 * second;
 
 /**
- * Reads one answer within its deadline, redirects and body included. What is not read of it is dropped with its
- * connection.
+ * Reads one response within its deadline, including redirects and body. The connection is closed afterwards.
  * @throws FeedError, or whatever fetch and `read` throw
  */
 export async function ask<T>(

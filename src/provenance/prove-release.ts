@@ -3,21 +3,20 @@ import type { TrustMaterial } from '@sigstore/verify';
 import { type ReleaseFile, readReleaseFile } from './release-file.ts';
 import type { Trust } from './trust.ts';
 
-/** A release that nobody can prove to be what it says it is. */
+/** The release is not verified. */
 export class Unproven extends Error {
   override readonly name = 'Unproven';
 }
 
-/** What is asked of a release besides that it is signed. */
+/** The expected product and version. */
 export interface Wanted {
   product: string;
-  /** Null where any will do. */
+  /** Null accepts any version. */
   version: string | null;
 }
 
 /**
- * What a release says of itself, where a bundle proves that it comes from whom the trust names. Nothing is asked of the
- * network.
+ * Verifies the signature of `release.json` by a trusted publisher and returns its content. Makes no network requests.
  * @param file the bytes of `release.json` @param bundle the text of `release.json.sigstore.json`
  * @throws Unproven
  */
@@ -38,7 +37,7 @@ export async function proveRelease(
 }
 
 async function verify(file: Uint8Array, text: string, trust: Trust): Promise<void> {
-  // They are large: what has nothing to prove does not wait for them.
+  // Loaded on demand, because these packages are large.
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
     await Promise.all([
       import('@sigstore/bundle'),
@@ -46,7 +45,7 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
       import('@sigstore/verify'),
     ]);
   const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the signature bundle cannot be read');
-  // An envelope is signed by itself, whatever file is beside it.
+  // The signature of an envelope does not cover the file.
   if (bundle.content.$case !== 'messageSignature')
     throw new Unproven('the signature bundle does not sign a file');
   const signed = attempt(
@@ -56,7 +55,7 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
   if ('keys' in trust) {
     if (signed.key.$case !== 'public-key')
       throw new Unproven('it is signed with a certificate, not with a key');
-    // What a log of the public has seen is not asked for where a key is trusted.
+    // Transparency log entries are not required for a trusted key.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
       const verifier = new Verifier(keyMaterial(key), {

@@ -7,14 +7,14 @@ export interface ArchiveEntry {
   size: number;
 }
 
-/** What an archive begins with. */
+/** The first entries of an archive. */
 export interface ArchiveHead {
   /** `release.json`, and the text of its bundle. */
   file: Buffer;
   bundle: string;
 }
 
-/** A release in one file (docs/contract.md 3.22), of which nothing has been proven. */
+/** A release archive (docs/contract.md 3.22) that has not been verified. */
 export interface ReleaseArchive extends ArchiveHead {
   /** By name, in their order: `files/compose.yaml`, `blobs/sha256/…` */
   entries: ReadonlyMap<string, ArchiveEntry>;
@@ -33,7 +33,7 @@ const mostOfHead = 256 * 1024;
 const mostEntries = 2_000;
 const chunkBytes = 1024 * 1024;
 
-/** What stands in it in which order; by name where several fit one. */
+/** The allowed entries in their order. Several entries of the same kind are sorted by name. */
 const order = [
   /^release\.json$/,
   /^release\.json\.sigstore\.json$/,
@@ -51,7 +51,7 @@ const kinds: Readonly<Record<string, string>> = {
   '5': 'a directory',
 };
 
-/** Reads the headers of all that is in it. @throws Error that says what is wrong with it */
+/** Reads the headers of all entries. @throws Error if the archive is not valid */
 export async function openArchive(path: string): Promise<ReleaseArchive> {
   const handle = await open(path, 'r');
   try {
@@ -112,7 +112,7 @@ interface Place {
   name: string;
 }
 
-/** Each stands behind the one before it, so that none is there twice. */
+/** Entries must be in ascending order, so none can be duplicated. */
 function placeAfter(last: Place, name: string): Place {
   const section = order.findIndex((form) => form.test(name));
   const shown = JSON.stringify(name);

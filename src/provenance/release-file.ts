@@ -38,13 +38,13 @@ const releaseFileSchema = z.object({
   files: z.record(fileName, digest),
 });
 
-/** What a release says of itself: `release.json`. */
+/** The content of `release.json`. */
 export type ReleaseFile = z.infer<typeof releaseFileSchema>;
 
-/** Larger than any that is meant. */
+/** More than any valid file needs. */
 const mostBytes = 256 * 1024;
 
-/** @throws Error that says what is wrong with it */
+/** @throws Error if the file is not valid */
 export function readReleaseFile(bytes: Uint8Array): ReleaseFile {
   if (bytes.length > mostBytes) throw new Error(`it is larger than ${mostBytes / 1024} KiB`);
   let value: unknown;
