@@ -47,9 +47,9 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     place: ['contract'],
     offer: ['contract', 'host', 'place', 'store'],
     run: ['contract', 'host', 'offer', 'place', 'store'],
-    'by-itself': ['contract', 'host', 'offer', 'run'],
+    schedule: ['contract', 'host', 'offer', 'run'],
     http: ['contract', 'host', 'run'],
-    testing: ['by-itself', 'contract', 'host', 'http'],
+    testing: ['contract', 'host', 'http', 'schedule'],
   },
 };
 
@@ -68,7 +68,7 @@ const deciders = [
   /^agent\/drift\/(?!dry-run|recorder|facts|index)/,
   /^agent\/inspect\/services\//,
   /^instance\/run\/plan-resume\.ts$/,
-  /^instance\/by-itself\/(?:window|decide)\.ts$/,
+  /^instance\/schedule\/(?:window|decide)\.ts$/,
   /^web\/model\//,
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
   /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,

@@ -8,8 +8,7 @@ const second = 1000;
 const usualDeadline = 10 * second;
 
 /**
- * Reads one answer within its deadline, redirects and body included. What is not read of it is dropped with its
- * connection.
+ * Reads one response within its deadline, including redirects and body. The connection is closed afterwards.
  * @throws FeedError, or whatever fetch and `read` throw
  */
 export async function ask<T>(
@@ -19,7 +18,7 @@ export async function ask<T>(
   deadline = usualDeadline,
 ): Promise<T> {
   const ending = new AbortController();
-  const late = new FeedError(`no whole answer within ${deadline / second} s`);
+  const late = new FeedError(`no complete response within ${deadline / second} s`);
   const timer = setTimeout(() => ending.abort(late), deadline);
   timer.unref();
   try {
@@ -35,5 +34,6 @@ export async function ask<T>(
 /** @throws FeedError where it is no 200 */
 export function expectFound(response: Response): void {
   const { status } = response;
-  if (status !== 200) throw new FeedError(`it answers ${status}`, { status, wait: waitAfter(response) });
+  if (status !== 200)
+    throw new FeedError(`the response has status ${status}`, { status, wait: waitAfter(response) });
 }

@@ -1,9 +1,9 @@
-/** Why a check failed, in words for the log: nothing of the request, which may hold a token, is in them. */
+/** Why a check failed. The message contains nothing of the request, which may include a token. */
 export class FeedError extends Error {
   override readonly name: string = 'FeedError';
-  /** Milliseconds for which the feed wants no request; null where it did not say. */
+  /** Milliseconds during which the server allows no requests; null if not specified. */
   readonly wait: number | null;
-  /** Of an answer that was none of the expected. */
+  /** Status of an unexpected response. */
   readonly status: number | null;
 
   constructor(message: string, facts: { wait?: number | null; status?: number } = {}) {
@@ -13,12 +13,12 @@ export class FeedError extends Error {
   }
 }
 
-/** A page that is not read to its end. With fewer releases in it, it may be. */
+/** A page that is too large. A smaller page size may help. */
 export class PageTooLarge extends FeedError {
   override readonly name = 'PageTooLarge';
 }
 
-/** What was thrown, as half a sentence: fetch says "fetch failed", and its innermost cause says why. */
+/** The message of an error. For errors of fetch, the innermost cause has the useful message. */
 export function reasonOf(error: unknown): string {
   let inner = error;
   for (let depth = 0; depth < 8 && inner instanceof Error; depth++) {
@@ -27,6 +27,6 @@ export function reasonOf(error: unknown): string {
     if (!(next instanceof Error)) break;
     inner = next;
   }
-  if (!(inner instanceof Error)) return 'it failed';
+  if (!(inner instanceof Error)) return 'unknown error';
   return (inner.message || inner.name).replace(/\s+/g, ' ').slice(0, 200);
 }

@@ -9,60 +9,60 @@ const minute = 60_000;
 const interval = 10 * minute;
 const longestPause = 240 * minute;
 
-/** What is published, read every ten minutes and kept in memory (docs/contract.md 8.9). */
+/** The published releases, read every ten minutes and cached (docs/contract.md 8.9). */
 export interface Feed {
-  /** What was read last; empty before that. */
+  /** The releases that were read last; empty at first. */
   readonly releases: readonly Release[];
-  /** When a check last succeeded; that nothing had changed is a success, too. */
+  /** When a check last succeeded, even if nothing had changed. */
   readonly checkedAt: Date | null;
   /** First check at once, then every ten minutes, with jitter. */
   start(): void;
-  /** Why the last check failed, or what does not count, and when the next one is; null where all is well. */
+  /** Why the last check failed or which releases are not verified, and the time of the next check; null without problems. */
   readonly failure: FeedFailure | null;
-  /** Checks now; joins a check under way; does nothing while a rate limit forbids it. Never rejects. */
+  /** Checks now, or joins a running check. Does nothing during a rate limit. Never rejects. */
   check(): Promise<void>;
-  /** Checks now where no release of that channel is known: the pages that have them may not have been asked for. */
+  /** Checks now if no release of the channel is known, because further pages may not have been read. */
   lookFor(channel: Channel): void;
-  /** Ends the timer and a check under way. */
+  /** Stops the timer and a running check. */
   close(): void;
 }
 
-/** As people are told of it. */
+/** A problem with the feed, as shown to users. */
 export interface FeedFailure {
-  /** Half a sentence. */
+  /** Without a final period. */
   message: string;
   /** ISO 8601. */
   nextCheckAt: string;
 }
 
-/** A sentence for the operator, and what it speaks of. */
+/** A log entry. */
 export interface LogEntry {
   level: 'info' | 'warn' | 'error';
   message: string;
-  /** What was thrown, where something was. */
+  /** The error, if any. */
   cause?: unknown;
 }
 
-/** What counts as published. */
+/** The releases that may be offered. */
 export interface Judgement {
   releases: readonly Release[];
-  /** What else the feed has, and why it does not count: a sentence without its end; null where all counts. */
+  /** The other releases and why they are not offered; null if there are none. */
   unproven: string | null;
 }
 
-/** What a feed asks of its owner. */
+/** Callbacks of a feed. */
 export interface FeedHost {
   /** Called after each check that succeeded. */
   onCheck?: () => void;
   /** The channel that releases are offered from. Default `stable`. */
   channel?: () => Channel;
-  /** Says what counts as published of what the feed has. Default all of it. */
+  /** Selects the releases that may be offered. Default: all. */
   judge?: ((releases: readonly Release[], signal: AbortSignal) => Promise<Judgement>) | undefined;
   /** Milliseconds of a monotonic clock, by which all waiting goes. */
   clock?: () => number;
 }
 
-/** The log hears of the first failure in a row, and of its end. */
+/** Logs the first failure of a series and the recovery. */
 export function createFeed(
   options: FeedOptions,
   log: (entry: LogEntry) => void,
@@ -98,13 +98,13 @@ export function createFeed(
     if (closing.signal.aborted) return;
     answer = fresh;
     if (now.unproven !== null && now.unproven !== judged.unproven)
-      log({ level: 'warn', message: `Not offered: ${now.unproven}.` });
+      log({ level: 'warn', message: `not offered: ${now.unproven}` });
     judged = now;
     checkedAt = new Date();
-    const mended = failures > 0;
+    const hadFailed = failures > 0;
     failures = 0;
     failure = null;
-    if (mended) log({ level: 'info', message: `The releases at ${host} can be read again.` });
+    if (hadFailed) log({ level: 'info', message: `the releases at ${host} can be read again` });
     onCheck();
   }
 
@@ -112,11 +112,14 @@ export function createFeed(
     failures++;
     const wait = error instanceof FeedError ? error.wait : null;
     if (wait) forbiddenUntil = clock() + wait;
-    // Only the host of the address is told: a token may be in any other part of it.
+    // Only the host is reported, because other parts of the address may contain a token.
     failure = `the releases at ${host} cannot be read: ${reasonOf(error)}`;
     if (failures > 1) return;
-    const until = wait ? `, and wants no request before ${new Date(Date.now() + wait).toISOString()}` : '';
-    log({ level: 'warn', message: `T${failure.slice(1)}${until}. What was read last stays.` });
+    const until = wait === null ? null : new Date(Date.now() + wait).toISOString();
+    const message = until
+      ? `${failure}; the server allows no request before ${until}. The releases read before remain available.`
+      : `${failure}. The releases read before remain available.`;
+    log({ level: 'warn', message });
   }
 
   const forbiddenFor = () => Math.max(forbiddenUntil - clock(), 0);
@@ -125,9 +128,9 @@ export function createFeed(
     if (underWay) return underWay;
     if (closing.signal.aborted || forbiddenFor() > 0) return Promise.resolve();
     underWay = read()
-      // Only `onCheck` can throw here, which is the host's code.
+      // Only `onCheck` can throw here.
       .catch((cause) =>
-        log({ level: 'error', message: 'What follows a check of the releases failed.', cause }),
+        log({ level: 'error', message: 'an error occurred after the release feed was read', cause }),
       )
       .catch(() => {})
       .finally(() => {
@@ -152,7 +155,7 @@ export function createFeed(
 
   function tick(): void {
     void check();
-    // No check began: it is still forbidden.
+    // No check was started, because of the rate limit.
     if (!underWay) schedule();
   }
 
@@ -177,7 +180,7 @@ export function createFeed(
     check,
     lookFor(wanted) {
       const isKnown = newestOn(wanted, judged.releases) !== null;
-      // Of a channel that nobody has followed nothing was judged.
+      // Releases of a channel that was not followed have not been verified.
       if (checkedAt !== null && (judge !== undefined || !isKnown)) void check();
     },
     close() {

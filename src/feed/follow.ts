@@ -1,11 +1,11 @@
 import { FeedError } from './feed-error.ts';
 import { isInner, type Lookup } from './inner-host.ts';
 
-/** Where a feed is. */
+/** The address of a release feed. */
 export interface FeedOptions {
-  /** GitHub's, Gitea's, Forgejo's or GitLab's list of releases, or a static JSON file. */
+  /** The list of releases of GitHub, Gitea, Forgejo or GitLab, or a static JSON file. */
   url: string;
-  /** Sent along, for a feed that wants a token. */
+  /** Request headers, for example a token. Default: none. */
   headers?: Record<string, string>;
 }
 
@@ -43,7 +43,7 @@ export async function follow(url: URL, following: Following): Promise<{ response
     await response.body?.cancel();
     const target = URL.parse(location, address.href);
     if (!target || !/^https?:$/.test(target.protocol))
-      throw new FeedError('it redirects to what is no web address');
+      throw new FeedError('it redirects to an address that is neither http nor https');
     if (address.protocol === 'https:' && target.protocol === 'http:')
       throw new FeedError('it redirects from https to http');
     address = withoutLogin(target);
@@ -65,7 +65,7 @@ async function expectOutside(address: URL, { feed, signal, lookup }: Following):
   });
   const leadsIn = isInner(address, lookup).then(async (isIn) => isIn && !(await isInner(home, lookup)));
   if (await Promise.race([leadsIn, ended]))
-    throw new FeedError(`it leads to ${address.host}, which is in a private network`);
+    throw new FeedError(`it refers to ${address.host}, which is in a private network`);
 }
 
 /** Its own origin alone gets the login that the feed's address or its options hold. */
@@ -78,7 +78,7 @@ function headersFor(address: URL, { feed, headers: given }: Following): Headers 
     for (const [name, value] of Object.entries(feed.headers ?? {})) headers.set(name, value);
   } catch {
     // The thrown error quotes the value, which may be a token: it is not passed on.
-    throw new FeedError('its headers or its login cannot be sent as they are written');
+    throw new FeedError('the configured headers or login contain invalid characters');
   }
   return headers;
 }

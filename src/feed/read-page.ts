@@ -48,6 +48,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new FeedError('the answer is no JSON');
+    throw new FeedError('the response is not valid JSON');
   }
 }

@@ -17,7 +17,7 @@ export class BadAsset extends Error {
 export const proofAssets = ({ assets = [] }: Release): Asset[] =>
   proofFiles.map((name) => {
     const asset = assets.find((one) => one.name === name);
-    if (asset === undefined) throw new BadAsset(`it has no ${name}`);
+    if (asset === undefined) throw new BadAsset(`${name} is missing`);
     return asset;
   });
 
@@ -45,9 +45,10 @@ function readAsset(
 ): Promise<Uint8Array> {
   // A static file may name what lies beside it.
   const url = URL.parse(address, feed.url);
-  if (!url || !/^https?:$/.test(url.protocol)) throw new BadAsset(`${name} is at no web address`);
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new BadAsset(`the address of ${name} is neither http nor https`);
   if (url.protocol === 'http:' && new URL(feed.url).protocol === 'https:')
-    throw new BadAsset(`its feed is at https:, and ${name} at http://${url.host}`);
+    throw new BadAsset(`the release feed uses https, but ${name} is at http://${url.host}`);
   const following = { feed, headers: {}, signal };
   return ask(
     url,

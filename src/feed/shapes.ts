@@ -109,7 +109,7 @@ export function releasesOf(page: unknown, { withAssets = false } = {}): Release[
 }
 
 export const tooMany = () => new FeedError(`it lists more than ${mostEntries} releases`);
-const noList = () => new FeedError('the answer is no list of releases');
+const noList = () => new FeedError('the response is not a list of releases');
 
 /** The files that an entry of a feed says are attached to its release; what does not parse is left out. */
 export function assetsOf(value: unknown): Asset[] {

@@ -52,14 +52,14 @@ export { openApi } from './http/openapi.ts';
 export { type FileStore, fileStore } from './store/file-store.ts';
 export type { Product, ProductOptions };
 
-/** @throws TypeError that names every mistake in the options at once */
+/** Creates the library object (docs/server-library.md). @throws TypeError that lists all invalid options */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
   const settings = readOptions(options);
   const { name } = settings.product;
   const updates = new Updates(settings);
   const refuseBoth = (when: 'now' | 'idle', force: boolean) => {
     if (when === 'idle' && force)
-      throw new TypeError(`${name}-updater: either when: "idle" or force, not both`);
+      throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
   };
   return {
     handle: createHandler(updates, settings),

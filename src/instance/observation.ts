@@ -8,16 +8,16 @@ import { HomeNotFound } from './place/home-not-found.ts';
 import type { Surroundings } from './place/surroundings.ts';
 import type { RunController } from './run/run-controller.ts';
 
-/** What store and engine tell, as far as they do. */
+/** The state of store and engine, as far as known. */
 export interface Observation extends Surroundings {
-  /** Null where the store answers, and outlives the server's container. */
+  /** Null if the store responds and is persistent. */
   noStore: Reason | null;
 }
 
 const freshMs = 1_000;
 const staleMs = 10_000;
 
-/** Reconciles for whoever asks, not more often than once a second, and keeps what was seen. */
+/** Caches the observed state. It is refreshed at most once a second. */
 export class ObservationCache {
   readonly #runs: RunController;
   readonly #settings: Settings;
@@ -29,14 +29,14 @@ export class ObservationCache {
     this.#settings = settings;
   }
 
-  /** Looks now, and keeps nothing from before. */
+  /** Refreshes the state now. */
   async refresh(): Promise<Observation> {
     const observation = await this.#observe();
     this.#last = { at: performance.now(), observation };
     return observation;
   }
 
-  /** From memory for a second; up to ten seconds nobody waits for the look that is due. */
+  /** Cached for one second. For up to ten seconds, the old state is returned during a refresh. */
   async recent(): Promise<Observation> {
     const last = this.#last;
     const age = last === null ? Number.POSITIVE_INFINITY : performance.now() - last.at;
@@ -61,17 +61,17 @@ export class ObservationCache {
   }
 }
 
-/** Why the store would be lost with the server's container; null where it is not. */
+/** Why the store would be lost with the server's container; null if it is persistent. */
 export function lostStore(home: Home | null, directory: string | undefined): Reason | null {
   if (home === null || directory === undefined) return null;
   if (home.mounted.some((destination) => isWithin(directory, destination))) return null;
   return {
     code: 'store-unavailable',
-    message: `the store ${directory} is on no mount of the server's container, and would be lost with it`,
+    message: `the store directory ${directory} is not on a mount of the server's container and would be lost when the container is replaced`,
   };
 }
 
 export const noStoreReason = ({ name }: Pick<Product, 'name'>): Reason => ({
   code: 'store-unavailable',
-  message: `the place where ${name} keeps its state does not answer`,
+  message: `the store that holds the state of ${name} does not respond`,
 });

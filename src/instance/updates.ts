@@ -5,9 +5,6 @@ import { type Channel, targetFor } from '../release/channel.ts';
 import { byItself } from '../wire/codes.ts';
 import { pointOf, secondsToSave } from '../wire/rollback-point.ts';
 import type { BlockingJob, CancelReason, Reason, RollbackOffer, Run, Status } from '../wire/status.ts';
-import { AutomaticUpdates } from './by-itself/automatic-updates.ts';
-import { decide } from './by-itself/decide.ts';
-import { PathUpdates } from './by-itself/path-updates.ts';
 import type { AutomaticChoice } from './contract/automatic.ts';
 import type { RollbackStart, StartOrder } from './contract/instance-updates.ts';
 import type { Settings } from './contract/options.ts';
@@ -23,12 +20,12 @@ import { findReason } from './offer/find-reason.ts';
 import {
   type Destination,
   destinationOf,
+  firstStepTo,
   offer,
   offeredOf,
   offerFields,
-  provenWay,
   releasesBetween,
-  wayTo,
+  verifiedDestination,
 } from './offer/offer.ts';
 import { OfferCatalog } from './offer/offer-catalog.ts';
 import { secondsToUpdate } from './offer/seconds-to-update.ts';
@@ -42,11 +39,14 @@ import { RunHistory } from './run/run-history.ts';
 import type { RunRecord } from './run/run-record.ts';
 import type { ServerContext } from './run/server-context.ts';
 import { RunWatch } from './run/watch-runs.ts';
+import { AutomaticUpdates } from './schedule/automatic-updates.ts';
+import { decide } from './schedule/decide.ts';
+import { PathUpdates } from './schedule/path-updates.ts';
 import { Ledger } from './store/ledger.ts';
 
 const refreshPauseMs = 10_000;
 
-/** The server's half of an update: it knows what may be updated to, launches the updater, and follows it. */
+/** The server side of updates: finds releases, launches the updater and follows it. */
 export class Updates implements UpdateService {
   readonly #closing = new AbortController();
   readonly closing = this.#closing.signal;
@@ -65,7 +65,7 @@ export class Updates implements UpdateService {
   #isBooted = false;
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
-  /** `waits`: how long is waited for what; tests wait less. */
+  /** @param waits timeouts and intervals for tests */
   constructor(settings: Settings, waits: { timing?: Partial<Timing>; patience?: Partial<Patience> } = {}) {
     const timing = { ...usualTiming, ...waits.timing };
     const engine = new EngineSocket(settings.engine, { patience: waits.patience ?? {} });
@@ -88,7 +88,7 @@ export class Updates implements UpdateService {
         const known = await this.#catalog.facts(await this.#lastRun());
         const { next, updateAvailable } = offerFields(offer(known), known);
         if (next === null || !updateAvailable) return null;
-        const way = provenWay({ target: targetFor(next.version), to: next.version }, known);
+        const way = verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
         return 'reason' in way ? null : way;
       },
       isBusy: () => this.#runs.isUnderWay,
@@ -116,8 +116,8 @@ export class Updates implements UpdateService {
   }
 
   /**
-   * Looks for a run that is on: the one that has just replaced the server, mostly. The queue is held until that has
-   * ended; where there is none, a hold that was left ends. The feed is read from here on.
+   * Looks for a run in progress, usually the one that has just replaced the server. The queue is held until the run has
+   * finished. Without a run, an earlier hold is released. Then the feed is read regularly.
    */
   async boot(): Promise<void> {
     this.#runs.bootedAt = Date.now();
@@ -131,12 +131,12 @@ export class Updates implements UpdateService {
     void this.#paths.start();
   }
 
-  /** Lets go of everything but the hold of a run that goes on: the next server takes that over. */
+  /** Stops everything except the hold of a running update, which the next server takes over. */
   async close(): Promise<void> {
     const noted = this.#runs.noteStop();
     this.#closing.abort();
     this.#catalog.close();
-    // A host that does not answer must not keep the server from ending.
+    // A host application that does not respond must not delay the shutdown.
     const over = sleep(this.#context.timing.host, undefined, { ref: false });
     await Promise.race([Promise.allSettled([noted, this.#runs.settled()]), over]);
   }
@@ -205,11 +205,11 @@ export class Updates implements UpdateService {
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
     return this.#begin('update', order, async () => {
       const known = await this.#catalog.facts(await this.#lastRun());
-      return provenWay((order.allSteps ? wayTo : destinationOf)(order.target, known), known);
+      return verifiedDestination((order.allSteps ? firstStepTo : destinationOf)(order.target, known), known);
     });
   }
 
-  /** Once it is idle, where `isStill` says yes after all else is known. */
+  /** Starts an update when no job is running, if `isStill` returns true after all other checks. */
   #startItself(
     { to, path, by }: { to: string; path?: readonly string[]; by: string },
     isStill: () => Promise<boolean>,
@@ -218,7 +218,10 @@ export class Updates implements UpdateService {
       const known = await this.#catalog.facts(await this.#lastRun());
       const destination = destinationOf(targetFor(to), known);
       if (!(await isStill())) return { reason: overtaken };
-      return provenWay('upToDate' in destination ? destination : { ...destination, to, path }, known);
+      return verifiedDestination(
+        'upToDate' in destination ? destination : { ...destination, to, path },
+        known,
+      );
     });
   }
 
@@ -241,14 +244,14 @@ export class Updates implements UpdateService {
       const past = pointOf(await this.history());
       if (past === null) return { reason: noPoint };
       const { version } = past.restorePoint;
-      const message = `the restore point is of ${version}, not of ${confirm}`;
+      const message = `the restore point is for ${version}, not for ${confirm}`;
       if (version !== confirm) return { reason: { code: 'no-restore-point', message } };
       this.#rollbacks.forget();
       return { target: version, to: version };
     });
   }
 
-  /** `find` says where to. */
+  /** @param find returns the target */
   async #begin(
     kind: RunPlan['kind'],
     order: RunPlan['order'],
@@ -257,7 +260,7 @@ export class Updates implements UpdateService {
     this.#refuseWhenClosing();
     const unknown = await this.#untilKnown();
     if (unknown) return { reason: unknown };
-    // Of a run that has just ended the end is still being written.
+    // The end of a run that has just finished may still be being written.
     if (!this.#runs.isUnderWay) await this.#runs.freed;
     const observation = await this.#observations.refresh();
     const elsewhere = this.#reason(observation, [], null);
@@ -308,7 +311,7 @@ export class Updates implements UpdateService {
   }
 
   async record(): Promise<RunRecord | null> {
-    // A client that comes back for a run must not be told that there is none.
+    // A client that reconnects for a run must not get 404.
     if ((await this.#untilKnown()) && !this.#runs.isUnderWay) throw new Unavailable(notKnown);
     if (!this.#runs.hasSession) await this.#observations.recent();
     return this.#history.last();
@@ -322,7 +325,7 @@ export class Updates implements UpdateService {
     return (await this.#history.last())?.run ?? null;
   }
 
-  /** Why it is not known whether a run was on as this server began; null where it is. */
+  /** Why the server could not find out yet whether a run is in progress; null if it could. */
   async #untilKnown(): Promise<Reason | null> {
     const { known, watchClosely } = this.#context.timing;
     const late = sleep(known, true, { ref: false });
@@ -358,20 +361,20 @@ export class Updates implements UpdateService {
   }
 
   #refuseWhenClosing(): void {
-    if (this.closing.aborted) throw new Unavailable('the server is closing');
+    if (this.closing.aborted) throw new Unavailable('the server is shutting down');
   }
 }
 
 const overtaken: Reason = {
   code: 'up-to-date',
-  message: 'it has been started already, or is no longer wanted',
+  message: 'the update has already been started, or it is no longer due',
 };
-const noPlace: Reason = { code: 'up-to-date', message: 'there is no place for an update' };
-const noPoint: Reason = { code: 'no-restore-point', message: 'the last update has saved no restore point' };
+const noPlace: Reason = { code: 'up-to-date', message: 'the installation of this server was not found' };
+const noPoint: Reason = { code: 'no-restore-point', message: 'the last update did not save a restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
-const notKnown = 'it is not known yet whether an update is on';
+const notKnown = 'the server is still checking whether an update is in progress';
 
-/** Where the host or the engine does not answer, whoever asks may come back. */
+/** Converts failures of the host application or engine to Unavailable, so that clients try again. */
 function unavailable(error: unknown): never {
   if (!(error instanceof HostFailure) && !(error instanceof EngineFault)) throw error;
   throw new Unavailable('The server cannot do this right now.', { cause: error });

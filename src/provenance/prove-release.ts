@@ -3,21 +3,20 @@ import type { TrustMaterial } from '@sigstore/verify';
 import { type ReleaseFile, readReleaseFile } from './release-file.ts';
 import type { Trust } from './trust.ts';
 
-/** A release that nobody can prove to be what it says it is. */
+/** The release is not verified. */
 export class Unproven extends Error {
   override readonly name = 'Unproven';
 }
 
-/** What is asked of a release besides that it is signed. */
+/** The expected product and version. */
 export interface Wanted {
   product: string;
-  /** Null where any will do. */
+  /** Null accepts any version. */
   version: string | null;
 }
 
 /**
- * What a release says of itself, where a bundle proves that it comes from whom the trust names. Nothing is asked of the
- * network.
+ * Verifies the signature of `release.json` by a trusted publisher and returns its content. Makes no network requests.
  * @param file the bytes of `release.json` @param bundle the text of `release.json.sigstore.json`
  * @throws Unproven
  */
@@ -33,25 +32,30 @@ export async function proveRelease(
   if (product !== wanted.product)
     throw new Unproven(`it is a release of ${product}, not of ${wanted.product}`);
   if (wanted.version !== null && version !== wanted.version)
-    throw new Unproven(`what is signed is ${version}, not ${wanted.version}`);
+    throw new Unproven(`the signed version is ${version}, not ${wanted.version}`);
   return told;
 }
 
 async function verify(file: Uint8Array, text: string, trust: Trust): Promise<void> {
-  // They are large: what has nothing to prove does not wait for them.
+  // Loaded on demand, because these packages are large.
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
     await Promise.all([
       import('@sigstore/bundle'),
       import('@sigstore/protobuf-specs'),
       import('@sigstore/verify'),
     ]);
-  const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the bundle cannot be read');
-  // An envelope is signed by itself, whatever file is beside it.
-  if (bundle.content.$case !== 'messageSignature') throw new Unproven('the bundle signs no file');
-  const signed = attempt(() => toSignedEntity(bundle, Buffer.from(file)), 'the bundle cannot be read');
+  const bundle = attempt(() => bundleFromJSON(JSON.parse(text)), 'the signature bundle cannot be read');
+  // The signature of an envelope does not cover the file.
+  if (bundle.content.$case !== 'messageSignature')
+    throw new Unproven('the signature bundle does not sign a file');
+  const signed = attempt(
+    () => toSignedEntity(bundle, Buffer.from(file)),
+    'the signature bundle cannot be read',
+  );
   if ('keys' in trust) {
-    if (signed.key.$case !== 'public-key') throw new Unproven('it is signed by no key, but by a certificate');
-    // What a log of the public has seen is not asked for where a key is trusted.
+    if (signed.key.$case !== 'public-key')
+      throw new Unproven('it is signed with a certificate, not with a key');
+    // Transparency log entries are not required for a trusted key.
     const alone = { ...signed, tlogEntries: [], timestamps: [] };
     const isBy = (key: string) => {
       const verifier = new Verifier(keyMaterial(key), {
@@ -66,21 +70,23 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
         return false;
       }
     };
-    if (!trust.keys.some(isBy)) throw new Unproven('it is signed by none of the keys that are trusted');
+    if (!trust.keys.some(isBy)) throw new Unproven('it is not signed with a trusted key');
     return;
   }
   if (signed.key.$case !== 'certificate')
-    throw new Unproven('it is signed by a key, and not by a certificate');
+    throw new Unproven('it is signed with a key, not with a certificate');
   const { identity } = attempt(
     () => new Verifier(toTrustMaterial(TrustedRoot.fromJSON(trust.root))).verify(signed),
-    'its signature does not hold',
+    'its signature is not valid',
   );
   const { subjectAlternativeName: name = '', extensions } = identity ?? {};
   if (extensions?.issuer !== trust.issuer)
-    throw new Unproven(`who has signed it was seen by ${extensions?.issuer}, and not by ${trust.issuer}`);
+    throw new Unproven(
+      `the identity of its signer was issued by ${extensions?.issuer}, not by ${trust.issuer}`,
+    );
   const isWhole = !trust.identity.endsWith('*');
   if (isWhole ? name !== trust.identity : !name.startsWith(trust.identity.slice(0, -1)))
-    throw new Unproven(`it is signed by ${name}, and not by ${trust.identity}`);
+    throw new Unproven(`it is signed by ${name}, not by ${trust.identity}`);
 }
 
 const keyMaterial = (pem: string): TrustMaterial => ({

@@ -7,14 +7,14 @@ export interface ArchiveEntry {
   size: number;
 }
 
-/** What an archive begins with. */
+/** The first entries of an archive. */
 export interface ArchiveHead {
   /** `release.json`, and the text of its bundle. */
   file: Buffer;
   bundle: string;
 }
 
-/** A release in one file (docs/contract.md 3.22), of which nothing has been proven. */
+/** A release archive (docs/contract.md 3.22) that has not been verified. */
 export interface ReleaseArchive extends ArchiveHead {
   /** By name, in their order: `files/compose.yaml`, `blobs/sha256/…` */
   entries: ReadonlyMap<string, ArchiveEntry>;
@@ -31,9 +31,9 @@ export const blobOf = (digest: string): string => `blobs/${digest.replace(':', '
 /** Larger than any that is meant. */
 const mostOfHead = 256 * 1024;
 const mostEntries = 2_000;
-const pieceBytes = 1024 * 1024;
+const chunkBytes = 1024 * 1024;
 
-/** What stands in it in which order; by name where several fit one. */
+/** The allowed entries in their order. Several entries of the same kind are sorted by name. */
 const order = [
   /^release\.json$/,
   /^release\.json\.sigstore\.json$/,
@@ -51,12 +51,12 @@ const kinds: Readonly<Record<string, string>> = {
   '5': 'a directory',
 };
 
-/** Reads the headers of all that is in it. @throws Error that says what is wrong with it */
+/** Reads the headers of all entries. @throws Error if the archive is not valid */
 export async function openArchive(path: string): Promise<ReleaseArchive> {
   const handle = await open(path, 'r');
   try {
     const status = await handle.stat();
-    if (!status.isFile()) throw new Error('it is no file');
+    if (!status.isFile()) throw new Error('it is not a regular file');
     const { size } = status;
     if (size >= mostArchiveBytes) throw new Error('it is larger than 8 GiB');
     const entries = new Map<string, ArchiveEntry>();
@@ -64,7 +64,7 @@ export async function openArchive(path: string): Promise<ReleaseArchive> {
     for (let at = 0; ; ) {
       const header = await headerAt(handle, at, size);
       if (header === null) {
-        if (at + 2 * blockSize !== size) throw new Error('there is something behind its end');
+        if (at + 2 * blockSize !== size) throw new Error('it has data after the end of the archive');
         break;
       }
       last = placeAfter(last, header.name);
@@ -74,7 +74,7 @@ export async function openArchive(path: string): Promise<ReleaseArchive> {
       at = await endOf(handle, entry, size);
     }
     const found = await headIn(handle, entries);
-    if (found === null) throw new Error('it has no release.json with its bundle');
+    if (found === null) throw new Error('release.json or its signature bundle is missing');
     return { ...found, entries, ...doorsTo(handle, entries), close: () => handle.close() };
   } catch (error) {
     await handle.close();
@@ -88,21 +88,22 @@ async function headerAt(
   at: number,
   end: number,
 ): Promise<{ name: string; size: number } | null> {
-  if (at + blockSize > end) throw new Error('it was cut off: its end is missing');
+  if (at + blockSize > end) throw new Error('it is truncated');
   const block = await bytesAt(handle, at, blockSize);
   if (isZero(block)) {
     if (at + 2 * blockSize > end || !isZero(await bytesAt(handle, at + blockSize, blockSize)))
-      throw new Error('it was cut off: its end is missing');
+      throw new Error('it is truncated');
     return null;
   }
   const name = block.toString('latin1', 0, 100).replace(/\0.*$/s, '');
   const shown = JSON.stringify(name);
   const kind = kinds[String.fromCharCode(block[156] ?? 0)];
-  if (kind !== undefined) throw new Error(`${shown} in it is ${kind}`);
+  if (kind !== undefined) throw new Error(`entry ${shown} is ${kind}`);
   const digits = block.toString('latin1', 124, 135);
-  if (!/^[0-7]{11}$/.test(digits)) throw new Error(`${shown} in it has no size`);
+  if (!/^[0-7]{11}$/.test(digits)) throw new Error(`entry ${shown} has no valid size`);
   const size = Number.parseInt(digits, 8);
-  if (!block.equals(archiveHeader(name, size))) throw new Error(`${shown} in it is in no release's archive`);
+  if (!block.equals(archiveHeader(name, size)))
+    throw new Error(`entry ${shown} is not allowed in a release archive`);
   return { name, size };
 }
 
@@ -111,22 +112,22 @@ interface Place {
   name: string;
 }
 
-/** Each stands behind the one before it, so that none is there twice. */
+/** Entries must be in ascending order, so none can be duplicated. */
 function placeAfter(last: Place, name: string): Place {
   const section = order.findIndex((form) => form.test(name));
   const shown = JSON.stringify(name);
-  if (section < 0) throw new Error(`${shown} in it is in no release's archive`);
+  if (section < 0) throw new Error(`entry ${shown} is not allowed in a release archive`);
   if (section < last.section || (section === last.section && name <= last.name))
-    throw new Error(`${shown} in it is there twice, or at a wrong place`);
+    throw new Error(`entry ${shown} is duplicated or out of order`);
   return { section, name };
 }
 
 /** Where the next header is. What is between is zeros. */
 async function endOf(handle: FileHandle, { offset, size }: ArchiveEntry, end: number): Promise<number> {
   const padding = paddingOf(size);
-  if (offset + size + padding > end) throw new Error('it was cut off: its end is missing');
+  if (offset + size + padding > end) throw new Error('it is truncated');
   if (padding > 0 && !isZero(await bytesAt(handle, offset + size, padding)))
-    throw new Error('there is something between two of its entries');
+    throw new Error('it has data between two entries');
   return offset + size + padding;
 }
 
@@ -148,14 +149,14 @@ function doorsTo(
   return {
     async read(name, most) {
       const entry = entries.get(name);
-      if (entry === undefined) throw new Error(`it has no ${name}`);
-      if (entry.size > most) throw new Error(`${name} in it is larger than ${most / 1024} KiB`);
+      if (entry === undefined) throw new Error(`${name} is missing`);
+      if (entry.size > most) throw new Error(`${name} is larger than ${most / 1024} KiB`);
       return bytesAt(handle, entry.offset, entry.size);
     },
     async *stream(name) {
       const { offset = 0, size = 0 } = entries.get(name) ?? {};
-      for (let at = 0; at < size; at += pieceBytes)
-        yield await bytesAt(handle, offset + at, Math.min(pieceBytes, size - at));
+      for (let at = 0; at < size; at += chunkBytes)
+        yield await bytesAt(handle, offset + at, Math.min(chunkBytes, size - at));
     },
   };
 }
@@ -165,7 +166,7 @@ async function bytesAt(handle: FileHandle, position: number, length: number): Pr
   let filled = 0;
   while (filled < length) {
     const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
-    if (bytesRead === 0) throw new Error('it was cut off: its end is missing');
+    if (bytesRead === 0) throw new Error('it is truncated');
     filled += bytesRead;
   }
   return buffer;

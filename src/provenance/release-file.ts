@@ -1,10 +1,16 @@
 import * as z from 'zod/mini';
 
-const digest = z.string().check(z.regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 digits'));
-const nameOfImage = z.string().check(z.regex(/^[\w./:-]{1,256}$/, 'must name a service or a repository'));
-const word = z.string().check(z.regex(/^[\w.-]{1,128}$/, 'must be a word'));
+const digest = z
+  .string()
+  .check(z.regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: followed by 64 hexadecimal digits'));
+const nameOfImage = z
+  .string()
+  .check(z.regex(/^[\w./:-]{1,256}$/, 'must be the name of a service or repository'));
+const word = z
+  .string()
+  .check(z.regex(/^[\w.-]{1,128}$/, 'may contain only letters, digits, dots, hyphens and underscores'));
 /** No path: it names a file beside it, and never one elsewhere. */
-const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be the name of a file'));
+const fileName = z.string().check(z.regex(/^(?!\.)[\w.-]{1,128}$/, 'must be a file name'));
 
 const releaseFileSchema = z.object({
   format: z.literal(1),
@@ -32,20 +38,20 @@ const releaseFileSchema = z.object({
   files: z.record(fileName, digest),
 });
 
-/** What a release says of itself: `release.json`. */
+/** The content of `release.json`. */
 export type ReleaseFile = z.infer<typeof releaseFileSchema>;
 
-/** Larger than any that is meant. */
+/** More than any valid file needs. */
 const mostBytes = 256 * 1024;
 
-/** @throws Error that says what is wrong with it */
+/** @throws Error if the file is not valid */
 export function readReleaseFile(bytes: Uint8Array): ReleaseFile {
   if (bytes.length > mostBytes) throw new Error(`it is larger than ${mostBytes / 1024} KiB`);
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    throw new Error('it is no JSON in UTF-8');
+    throw new Error('it is not valid JSON in UTF-8');
   }
   const { data, error } = releaseFileSchema.safeParse(value);
   if (error) {

@@ -11,12 +11,12 @@ const isKey = (pem: string): boolean => {
 };
 
 const keys = z
-  .array(z.string().check(z.refine(isKey, 'must be a public key in PEM, EC or RSA')))
+  .array(z.string().check(z.refine(isKey, 'must be an EC or RSA public key in PEM format')))
   .check(z.minLength(1));
 // A `*` behind a name would stand for other names, too.
 const identity = z
   .string()
-  .check(z.regex(/^[^*]+(?:(?<=[/@])\*)?$/, 'may have a * behind its last / or @ alone'));
+  .check(z.regex(/^[^*]+(?:(?<=[/@])\*)?$/, 'may contain * only at the end, directly after / or @'));
 
 export const trustSchema = z.union([
   z.strictObject({ keys }),

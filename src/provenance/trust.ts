@@ -1,28 +1,30 @@
 import { trustSchema } from './trust-schema.ts';
 
-/** Who may sign: somebody with one of the keys, or a workflow that a certificate authority has seen. */
+/** The trusted publisher: the owner of one of the keys, or a workflow with a sigstore certificate. */
 export type Trust =
   | { keys: readonly string[] }
   | {
       /**
-       * As the certificate names it: `https://github.com/acme/svc/.github/workflows/release.yml@refs/tags/*`, where the `*`
-       * stands for any end.
+       * Identity in the certificate: `https://github.com/acme/svc/.github/workflows/release.yml@refs/tags/*`. The `*`
+       * matches any ending.
        */
       identity: string;
-      /** `https://token.actions.githubusercontent.com` */
+      /** Issuer in the certificate: `https://token.actions.githubusercontent.com` */
       issuer: string;
-      /** What sigstore publishes as `trusted_root.json`. */
+      /** Content of sigstore's `trusted_root.json`. */
       root: object;
     };
 
 /**
- * What a file says: public keys in PEM, one after the other, or the JSON of `{ identity, issuer, root }`. Or what is such an object
- * already. @throws Error
+ * Reads a trust file: public keys in PEM format, or JSON with `{ identity, issuer, root }`. Also accepts the parsed object.
+ * @throws Error
  */
 export function readTrust(given: string | object): Trust {
   const { data, error } = trustSchema.safeParse(typeof given === 'string' ? readText(given) : given);
   if (error)
-    throw new Error('it has neither public keys in PEM, EC or RSA, nor { "identity", "issuer", "root" }');
+    throw new Error(
+      'it contains neither EC or RSA public keys in PEM format nor { "identity", "issuer", "root" }',
+    );
   return data;
 }
 

@@ -1,4 +1,4 @@
-/** Why an update may not start now, in the order in which the reasons are looked for. */
+/** Why an update cannot start now, in the order in which the reasons are checked. */
 export const reasonCodes = [
   'not-compose',
   'swarm',
@@ -14,9 +14,9 @@ export const reasonCodes = [
   'cleanup-running',
   'job-running',
   'up-to-date',
-  /** Nothing proves by whom it was published. */
+  /** The release is not signed by a trusted publisher. */
   'unproven',
-  /** Only of a rollback: there is no restore point, or the updater refuses. */
+  /** Only for a rollback: there is no restore point, or the updater refuses. */
   'no-restore-point',
   'rollback-refused',
 ] as const;
@@ -26,33 +26,33 @@ export type ReasonCode = (typeof reasonCodes)[number];
 export const cancelCodes = ['not-running', 'too-late'] as const;
 export type CancelCode = (typeof cancelCodes)[number];
 
-/** Work of a platform that an update must not meet. */
+/** Jobs that block an update. */
 export const jobKinds = ['deployment', 'backup', 'cron', 'cleanup', 'job'] as const;
 export type JobKind = (typeof jobKinds)[number];
 export const jobStates = ['queued', 'running'] as const;
 
-/** How far it is that images are fetched ahead of an update. */
+/** States of a prefetch. */
 export const prefetchStates = ['waiting', 'downloading', 'downloaded'] as const;
 
-/** Who has started what starts by itself. */
+/** The value of `by` for automatic updates. */
 export const byItself = 'automatic';
 
-/** A time of a wall clock: `02:00`. */
+/** A time of day: `02:00`. */
 export const clockForm = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
 
 /** The days of a week, in the order of ISO 8601. */
 export const dayWords = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 export type DayWord = (typeof dayWords)[number];
 
-/** Why what is offered does not start by itself, in the order in which it is looked for. */
+/** Why an available release is not installed automatically, in the order in which the causes are checked. */
 export const blockedByCodes = [
-  /** An update has ended badly, and no person has brought one to a good end since. */
+  /** The last update was broken or crashed, and none has succeeded since. */
   'paused',
-  /** A run to it has failed. */
+  /** An earlier update to this release failed. */
   'failed',
   'skipped',
   'major',
-  /** Nobody knows how old it is. */
+  /** The publication date is unknown. */
   'age-unknown',
 ] as const;
 export type BlockedByCode = (typeof blockedByCodes)[number];
@@ -61,7 +61,7 @@ export type BlockedByCode = (typeof blockedByCodes)[number];
 export const runKinds = ['update', 'rollback'] as const;
 export type RunKind = (typeof runKinds)[number];
 
-/** How a run ends, in words. */
+/** The outcomes of a run. */
 export const endStates = [
   'updated',
   'unchanged',
@@ -73,38 +73,38 @@ export const endStates = [
 ] as const;
 export type EndState = (typeof endStates)[number];
 
-/** The release runs, and nothing is left to be done. */
+/** Whether the target version is running and nothing remains to be done. */
 export const isGoodEnd = (outcome: EndState | null): boolean =>
   outcome === 'updated' || outcome === 'unchanged';
 
-/** The words of the updater's log for what it is doing. */
+/** The phases in the updater's log. */
 export const phaseWords = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify'] as const;
 export type PhaseWord = (typeof phaseWords)[number];
 
-/** What a run is in before there is an updater. */
+/** The states of a run before the updater is started. */
 export const launchStates = ['waiting', 'preparing', 'launching'] as const;
 
-/** The states of a run, in order: it moves forward only, but for work that it meets, which it waits for again. */
+/** The states of a run in order. A run only moves forward, except that it may return to `waiting` for new jobs. */
 export const runStates = [...launchStates, ...phaseWords, ...endStates] as const;
 export type RunState = (typeof runStates)[number];
 
-/** Why nothing is offered. */
+/** Why no update is available. */
 export const upToDateCodes = [
-  /** The newest release of the channel runs. */
+  /** The newest release on the channel is running. */
   'newest',
-  /** What runs is ahead of the channel. */
+  /** The running version is newer than the channel. */
   'ahead',
   /** The releases have not been read yet. */
   'unread',
-  /** Nobody asks for releases. */
+  /** The feed is disabled. */
   'off',
-  /** Nothing is published on the channel. */
+  /** The channel has no releases. */
   'none',
-  /** The tag that the instance follows has not moved to it yet. */
+  /** The tag of the instance does not point to the release yet. */
   'tag-lags',
-  /** What runs is no release. */
+  /** The running version is not a release. */
   'unknown-version',
-  /** Another release has to come first, and is not known. */
+  /** A required intermediate release is not known. */
   'upgrade-step',
 ] as const;
 export type UpToDateCode = (typeof upToDateCodes)[number];

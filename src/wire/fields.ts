@@ -1,18 +1,18 @@
 /**
- * A field of an answer: its type, how a reader takes what a server says, and what OpenAPI says of it. Answers grow: a
- * reader takes words that it does not know, and OpenAPI closes nothing.
+ * A field of a response: its type, how it is read, and its OpenAPI schema. Later versions may add fields and values, so
+ * readers accept unknown values and the schemas are open.
  */
 export interface Field<T> {
   /** JSON Schema. */
   readonly schema: object;
-  /** The value where it is of this kind, else undefined. */
+  /** The value if it has the right type, otherwise undefined. */
   readonly read: (value: unknown) => T | undefined;
-  /** What is filled in, by what stands beside it. Without it, what lacks the field cannot be read. */
+  /** Default value, derived from the other fields. Without it, an object that lacks the field cannot be read. */
   readonly missing?: ((beside: Given) => T) | undefined;
   readonly isOptional?: boolean;
 }
 
-/** An object of named fields: a component of OpenAPI's. */
+/** An object with named fields: an OpenAPI component. */
 export interface Shape<F extends Fields> extends Field<ShapeOf<F>> {
   readonly name: string;
   readonly component: object;
@@ -27,7 +27,7 @@ type Optional<F extends Fields> = { [K in keyof F]: undefined extends TypeOf<F[K
 type ShapeOf<F extends Fields> = Plain<
   { [K in Exclude<keyof F, Optional<F>>]: TypeOf<F[K]> } & { [K in Optional<F>]?: TypeOf<F[K]> }
 >;
-/** As it reads best in an editor. */
+/** Shows the resolved type in editors. */
 type Plain<T> = { [K in keyof T]: T[K] };
 
 const about = (schema: object, description: string | null | undefined): object =>
@@ -62,17 +62,17 @@ export const percent = (): Field<number> => ({
   read: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? Math.round(value) : undefined),
 });
 
-/** Who shows it has an answer for the words that a newer server may have. */
+/** A newer server may send other values, which the user interface must handle. */
 export const word = <W extends string>(words: readonly W[]): Field<W> => ({
   schema: {
     type: 'string',
-    description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; more may come`,
+    description: `One of ${words.map((one) => `\`${one}\``).join(', ')}; later versions may add values`,
     'x-extensible-enum': words,
   },
   read: readText as Field<W>['read'],
 });
 
-/** What cannot be read of it is left out. */
+/** Unreadable items are left out. */
 export const list = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
   schema: about({ type: 'array', items: schema }, description),
   read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
@@ -92,22 +92,22 @@ export const optional = <T>({ schema, read }: Field<T>, description?: string): F
   isOptional: true,
 });
 
-/** A reader takes both for the first, as all members of the second are in it. */
+/** Readers treat both as the first type, which includes all members of the second. */
 export const either = <T>({ schema, read }: Field<T>, second: Field<unknown>): Field<T> => ({
   schema: { anyOf: [schema, second.schema] },
   read,
 });
 
-/** The same, by which a reader knows what has it. */
+/** The same without a default value: objects without the field cannot be read. */
 export const needed = <T>(field: Field<T>): Field<T> => ({ ...field, missing: undefined });
 
-/** The same with something else to be filled in. */
+/** The same with another default value. */
 export const or = <T, M extends string | undefined>(
   field: Field<T>,
   missing: (beside: Given) => M,
 ): Field<Exclude<T, undefined> | M> => ({ ...(field as Field<Exclude<T, undefined>>), missing });
 
-/** Members that are in no shape yet are a newer server's, and are kept. */
+/** Unknown members come from newer servers and are kept. */
 export function shape<F extends Fields>(name: string, description: string | null, fields: F): Shape<F> {
   const all = Object.entries(fields);
   const properties = Object.fromEntries(all.map(([key, { schema }]) => [key, schema]));

@@ -1,9 +1,9 @@
-/** Bytes of an answer that are read. */
+/** Maximum size of a response in bytes. */
 const limit = 8 * 1024 * 1024;
 
 /**
- * The text of an answer; null where it is larger than 8 MiB, and then no more of it is read. What counts are bytes after
- * decompression, as they arrive: neither a length nor a short gzip is believed. @throws whatever the stream throws
+ * The text of a response; null if it is larger than 8 MiB. Bytes are counted after decompression, because Content-Length
+ * and the compressed size cannot be trusted. @throws the errors of the stream
  */
 export async function readText({ body }: Pick<Response, 'body'>): Promise<string | null> {
   if (body === null) return '';
@@ -16,7 +16,7 @@ export async function readText({ body }: Pick<Response, 'body'>): Promise<string
     if (done) return text + decoder.decode();
     size += value.byteLength;
     if (size > limit) {
-      // Not awaited: its sender may take its time.
+      // Not awaited, because it may take long.
       reader.cancel().catch(() => {});
       return null;
     }

@@ -1,25 +1,25 @@
 import { readText } from './read-text.ts';
 import { type Problem, readProblem } from './reader-shapes.ts';
 
-/** Why something is no answer of svc's. */
+/** Why a response does not come from svc. */
 export type NoAnswer =
-  /** Nothing came: no connection, or it broke. `cause` is what `fetch` threw. */
+  /** No response: no connection, or it broke. `cause` is the error of `fetch`. */
   | { what: 'nothing'; cause: unknown }
-  /** Nothing came in time. */
+  /** No response in time. */
   | { what: 'late' }
-  /** It is larger than whatever svc says: 8 MiB. */
+  /** The response is larger than 8 MiB. */
   | { what: 'large' }
-  /** Something else answers: a proxy's error, a page. */
+  /** Another program responded, for example with a proxy error or a page. */
   | { what: 'other'; status: number; type: string };
 
-/** What came of a request. */
+/** The result of a request. */
 export type Answer<T> =
   | { kind: 'ok'; value: T }
-  /** svc's own error. */
+  /** An error of svc. */
   | { kind: 'problem'; problem: Problem }
   /**
-   * 401, or a redirect: to where, where that can be told (a browser does not). `inFront` is the login that something in
-   * front of svc wants, as its name in `WWW-Authenticate`; null where it is svc's own 401, or nobody knows whose it is.
+   * 401, or a redirect. `location` is its target, which browsers do not reveal. `inFront` is the login scheme of a proxy in
+   * front of svc, from `WWW-Authenticate`; null for a 401 of svc or of unknown origin.
    */
   | { kind: 'logged-out'; status: number; location: string | null; inFront: string | null }
   | { kind: 'none'; why: NoAnswer };
@@ -32,9 +32,8 @@ const mediaType = (response: Response): string =>
   (response.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
 /**
- * What a response says that is no success of the type that was asked for; null where it is one. Only svc's own types
- * count: whatever else there is in front of svc or in its place answers with a page, or with an error that is no
- * problem+json. The body of what does not count is let go.
+ * Why a response is not a success of the expected type; null if it is. Other programs respond with a page, or with an error
+ * that is not problem+json. The bodies of their responses are discarded.
  */
 export async function refusalIn(response: Response, expected: readonly string[]): Promise<Refused | null> {
   const { status } = response;
@@ -53,11 +52,11 @@ export async function refusalIn(response: Response, expected: readonly string[])
   return noAnswer({ what: 'other', status, type });
 }
 
-/** The login that a proxy in front of svc asks for, such as `Basic`: svc's own 401 names none. */
+/** The login scheme of a proxy in front of svc, such as `Basic`. A 401 of svc has none. */
 const loginOf = ({ headers }: Response): string | null =>
   /^\s*(basic|digest|negotiate|ntlm)\b/i.exec(headers.get('www-authenticate') ?? '')?.[1] ?? null;
 
-/** The body of a response, as far as it came. */
+/** The parsed body of a response, or why it could not be read. */
 export async function readJson(response: Response): Promise<{ value: unknown } | { why: NoAnswer }> {
   let body: string | null;
   try {
@@ -73,7 +72,7 @@ export async function readJson(response: Response): Promise<{ value: unknown } |
   }
 }
 
-/** Half an answer that nobody reads would keep its connection. */
+/** An unread body would keep the connection open. */
 export const drop = async (response: Response): Promise<void> => {
   await response.body?.cancel().catch(() => {});
 };

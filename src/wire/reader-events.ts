@@ -1,27 +1,27 @@
 /** One event of a stream. */
 export interface StreamEvent {
-  /** `message` where the stream names none. */
+  /** Default: `message`. */
   event: string;
   data: string;
-  /** The last id that the stream has given so far. */
+  /** The last id of the stream so far. */
   id: string | null;
 }
 
-/** Characters of one event: far more than any of svc's has. */
+/** Maximum characters of an event, far more than svc sends. */
 const eventLimit = 4 * 1024 * 1024;
 
-/** To open the stream again would bring the same event again. */
+/** Reconnecting does not help, because the stream would send the same event again. */
 export class EndlessEvent extends Error {
   override readonly name = 'EndlessEvent';
 
   constructor() {
-    super('an event of the stream has no end');
+    super('an event of the stream is too large');
   }
 }
 
 /**
- * Reads an event stream as the HTML standard has it, as far as svc uses it; gives null for a comment, so that who waits
- * sees that somebody is there. @throws what the stream throws, and EndlessEvent
+ * Reads an event stream (HTML standard), as far as svc uses it. Yields null for a comment, which shows that the server is
+ * alive. @throws the errors of the stream, and EndlessEvent
  */
 export async function* readEvents(
   stream: ReadableStream<Uint8Array>,
@@ -29,22 +29,22 @@ export async function* readEvents(
   const decoder = new TextDecoder();
   const reader = stream.getReader();
   let rest = '';
-  /** It ends with a `\r`, which may be half a line break. */
+  /** The rest ends with a `\r`, which may be half a line break. */
   let isHalf = false;
-  /** Of the whole lines of an event that is not whole itself. */
+  /** Size of the complete lines of an incomplete event. */
   let size = 0;
   let pending: { event: string; data: string[] } = { event: '', data: [] };
   let id: string | null = null;
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      // What is not ended by an empty line when the stream ends is half an event, and does not count.
+      // An event without a final empty line is incomplete and ignored.
       if (done) return;
-      const piece = decoder.decode(value, { stream: true });
-      // A long line is looked through once, however many pieces it comes in.
-      const lines = isHalf || /[\r\n]/.test(piece) ? (rest + piece).split(/\r\n|\n|\r(?!$)/) : [rest + piece];
+      const chunk = decoder.decode(value, { stream: true });
+      // A long line is scanned once, however many chunks it comes in.
+      const lines = isHalf || /[\r\n]/.test(chunk) ? (rest + chunk).split(/\r\n|\n|\r(?!$)/) : [rest + chunk];
       rest = lines.pop() ?? '';
-      isHalf = piece === '' ? isHalf : piece.endsWith('\r');
+      isHalf = chunk === '' ? isHalf : chunk.endsWith('\r');
       for (const line of lines) {
         size += line.length;
         if (size > eventLimit) throw new EndlessEvent();

@@ -4,29 +4,29 @@ import { EndlessEvent, readEvents, type StreamEvent } from './reader-events.ts';
 import { readToldRun } from './reader-shapes.ts';
 import type { ToldRun } from './status.ts';
 
-/** What somebody who follows a run learns. */
+/** News for a client that follows a run. */
 export type News =
-  /** The run as it is now; the last news where it has an outcome. */
+  /** The current state of the run; the last news if it has an outcome. */
   | { kind: 'run'; run: ToldRun }
-  /** A line of the updater's log, as the stream has it. */
+  /** A line of the updater log, as sent by the stream. */
   | { kind: 'line'; line: unknown }
-  /** svc is there: it has said something, if only that it still is. */
+  /** svc is reachable: it sent an event or a comment. */
   | { kind: 'heard' }
-  /** A try came to nothing; the next one follows by itself. */
+  /** An attempt failed and is repeated automatically. */
   | { kind: 'unheard'; refused: Refused }
-  /** svc answers, and says again and again that it knows nothing of the run: the last news. */
+  /** svc responds but does not know the run. This is the last news. */
   | { kind: 'unknown' };
 
 /** All in milliseconds. */
 export interface FollowTiming {
-  /** Before the next try; half as long again each time, up to the longest. */
+  /** Pause before the next attempt. It grows by half each time, up to the longest. */
   firstPause: number;
   longestPause: number;
-  /** A stream that says nothing for so long, not even a comment, is dead. svc sends one every 15 s. */
+  /** A stream without events or comments for this time is dead. svc sends a comment every 15 s. */
   silence: number;
-  /** For so long svc may say that it knows nothing of the run: a new server may still be looking for it. */
+  /** How long svc may report an unknown run, because a new server may still be looking for it. */
   unknown: number;
-  /** Between two looks where something in front of svc holds streams back. */
+  /** Polling interval if a proxy buffers streams. */
   poll: number;
 }
 
@@ -41,14 +41,14 @@ const usualTiming: FollowTiming = {
 export interface Following {
   /** The id of the run. */
   run: string;
-  /** Ends it, without further news. */
+  /** Stops following without further news. */
   signal: AbortSignal;
   timing?: Partial<FollowTiming>;
 }
 
 /**
- * Follows a run to its end, through any number of servers and through their absence: by the event stream, which goes on
- * where the last one broke off, and by asking where a stream is held back.
+ * Follows a run to its end across servers and downtime. Reconnects to the event stream, and polls if a proxy buffers the
+ * stream.
  */
 export async function* followRun(
   reader: Reader,

@@ -19,17 +19,16 @@ export const isForAdmins = (status: Status | UserStatus): status is Status =>
   typeof (status as Status).channel === 'string';
 
 /**
- * What a server says, as far as it has the shape of today's: it may be an older one or a newer one than who reads, so
- * whatever is missing is filled in, what nobody knows is kept, and words of closed lists may be others.
- * Null where it is no such thing at all.
+ * Reads a status. The server may be older or newer than the reader, so missing fields get defaults and unknown fields and
+ * values are kept. Null if the value is not a status.
  */
 export const readStatus = (value: unknown): Status | UserStatus | null =>
   statusShape.read(value) ?? versionShape.read(value) ?? null;
 
-/** Null where it is no run. */
+/** Null if the value is not a run. */
 export const readToldRun = (value: unknown): ToldRun | null => toldRunShape.read(value) ?? null;
 
-/** Null where it is no run. */
+/** Null if the value is not a run. */
 export const readRun = (value: unknown): Run | null => runShape.read(value) ?? null;
 
 /** Null if it lacks the version to roll back to. */
@@ -42,5 +41,5 @@ export const readHistory = (value: unknown): Run[] | null =>
 export const readProblem = (value: unknown, status: number): Problem =>
   problemShape.read({ ...(typeof value === 'object' ? value : null), status }) as Problem;
 
-/** A run of these fields; whatever is missing is filled in. */
+/** A run with these fields and defaults for the others. */
 export const runOf = (given: Partial<Run> & Pick<Run, 'id' | 'state'>): Run => runShape.read(given) as Run;

@@ -2,12 +2,12 @@ import { type Answer, noAnswer, type Refused, readJson, refusalIn } from './read
 import { readHistory, readRollbackOffer, readStatus, readToldRun, type UserStatus } from './reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run, Status, ToldRun } from './status.ts';
 
-/** Milliseconds that an answer may take. */
+/** Timeouts in milliseconds. */
 const usualDeadlines = {
   read: 15_000,
-  /** The releases are read before it. */
+  /** The server reads the feed first. */
   refresh: 30_000,
-  /** The host holds its queue and looks at its jobs before it. */
+  /** The server holds its queue and checks its jobs first. */
   change: 60_000,
   /** An updater checks the restore point first. */
   check: 330_000,
@@ -17,7 +17,7 @@ const json = ['application/json'];
 const stream = 'text/event-stream';
 
 export interface ReaderOptions {
-  /** Where the endpoints are: `https://svc.example.org/api/v1/instance/update`, without a slash at the end. */
+  /** Address of the endpoints: `https://svc.example.org/api/v1/instance/update`, without a final slash. */
   address: string;
   /** Sent with each request. */
   headers?: Readonly<Record<string, string>>;
@@ -25,32 +25,32 @@ export interface ReaderOptions {
   deadlines?: Partial<typeof usualDeadlines>;
 }
 
-/** What an update is asked to be. */
+/** The request for an update. */
 export interface Order {
   target: string;
   when?: 'idle';
   force?: true;
-  /** The target is where a path ends, whose releases come before it. */
+  /** Installs all steps of the upgrade path to the target. */
   allSteps?: true;
 }
 
-/** What is set of updates by themselves; what is left out stays. */
+/** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticChoice = Partial<Omit<Automatic, 'nextAt' | 'blockedBy'>>;
 
-/** A rollback that the person has confirmed. */
+/** The request for a rollback that the user has confirmed. */
 export interface RollbackOrder extends Omit<Order, 'target' | 'allSteps'> {
   /** The version to roll back to, `to` of the offer. */
   confirm: string;
 }
 
-/** An event stream that has begun. */
+/** An open event stream. */
 export interface OpenStream {
   body: ReadableStream<Uint8Array>;
 }
 
 /**
- * The one reader of the server's answers, for pages and programs. It never rejects: whatever is no answer of svc's is
- * said in the answer's `kind`. No redirect is followed, as it leads to a log-in, or a token to a stranger.
+ * Reads the responses of the server, for pages and programs. It never rejects: `kind` distinguishes all failures. Redirects
+ * are not followed, because they point to a login page or would send the token to another server.
  */
 export class Reader {
   readonly #options: ReaderOptions;
@@ -75,7 +75,7 @@ export class Reader {
     return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
   }
 
-  /** The current run or the last one; a problem of 404 where there has been none. */
+  /** The current run or the last one; a 404 problem if there is none. */
   progress({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     return this.#ask(readToldRun, { path: '/progress', signal });
   }
@@ -84,7 +84,7 @@ export class Reader {
     return this.#ask(readHistory, { path: '/history', signal });
   }
 
-  /** Not to be repeated where its answer is lost: `progress` tells what became of it. */
+  /** Do not repeat it if the response is lost. Use `progress` to find out the result. */
   start(order: Order, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
     return this.#ask(readToldRun, { method: 'POST', body: order, deadline: this.#deadlines.change, signal });
   }
@@ -98,7 +98,7 @@ export class Reader {
     });
   }
 
-  /** The effects of a rollback to the last restore point; a problem of 409 if there is no restore point. */
+  /** The effects of a rollback to the last restore point; a 409 problem if there is none. */
   rollbackOffer({ signal }: Waiting = {}): Promise<Answer<RollbackOffer>> {
     return this.#ask(readRollbackOffer, { path: '/rollback', deadline: this.#deadlines.check, signal });
   }
@@ -120,7 +120,7 @@ export class Reader {
     });
   }
 
-  /** Gives a problem of 400 for what cannot be, such as a time zone that the server does not know. */
+  /** A 400 problem if a setting is not valid, for example an unknown time zone. */
   async setAutomatic(
     choice: AutomaticChoice,
     { signal }: Waiting = {},
@@ -129,18 +129,17 @@ export class Reader {
     return this.#ask(readStatus, { method: 'PUT', path: '/automatic', body: choice, deadline, signal });
   }
 
-  /** What is the newest is not spoken of until there is a newer one; null: it is again. */
+  /** Skips the newest release until a newer one is published; null offers it again. */
   async skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
     const { change: deadline } = this.#deadlines;
     return this.#ask(readStatus, { method: 'PUT', path: '/skip', body: { version }, deadline, signal });
   }
 
   /**
-   * Opens the event stream behind an event; null where the server says that it has no more. It lasts until the signal
-   * is given.
+   * Opens the event stream after an event; null if there are no more events. It stays open until the signal is aborted.
    */
   async events(lastEventId: string | null, signal: AbortSignal): Promise<Answer<OpenStream | null>> {
-    // Also in the address: a request with a header of its own makes a browser ask first whether it may.
+    // As a query parameter, because a custom header would cause a CORS preflight request in browsers.
     const path = `/progress${lastEventId === null ? '' : `?lastEventId=${encodeURIComponent(lastEventId)}`}`;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), this.#deadlines.read);

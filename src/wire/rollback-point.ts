@@ -19,7 +19,7 @@ export function pointOf(past: readonly Run[]): PastPoint | null {
 const changing: readonly Run['outcome'][] = ['updated', 'broken', 'crashed'];
 
 /**
- * Seconds for which the product and its data services were stopped for the last restore point; null if no run tells.
+ * Seconds for which the product and its data services were stopped for the last restore point; null if unknown.
  * @param past newest first
  */
 export const secondsToSave = (past: readonly Run[]): number | null =>

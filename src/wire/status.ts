@@ -16,29 +16,32 @@ import {
   word,
 } from './fields.ts';
 
-// What crosses HTTP as an answer. Types, the reader of client and web, what a run begins with, and OpenAPI come from here.
+// The responses of the endpoints. Types, readers of client and web, new runs and OpenAPI are derived from this file.
 
 const channels = ['stable', 'canary'] as const;
-const sentence = () => text('One sentence for people');
-const clock = () => time("The server's clock, from which ages are reckoned");
+const sentence = () => text('Message for people');
+const clock = () => time("The server's current time, for calculating ages");
 
 export interface BlockingJob extends TypeOf<typeof jobShape> {}
-export const jobShape = shape('Job', 'Work of the platform that an update would meet', {
+export const jobShape = shape('Job', 'A job of the host application', {
   kind: or(word(codes.jobKinds), () => 'job' as const),
   state: or(word(codes.jobStates), () => 'running' as const),
-  title: nullable(text(), 'What people call it'),
+  title: nullable(text(), 'Display name'),
   since: nullable(time()),
-  stuck: flag('It will not end by itself'),
+  stuck: flag('The job will not finish on its own'),
 });
 
 export interface Reason extends TypeOf<typeof reasonShape> {}
-export const reasonShape = shape('Reason', 'Why an update may not start now', {
+export const reasonShape = shape('Reason', 'Why an update cannot start now', {
   code: word(codes.reasonCodes),
   message: or(sentence(), ({ code }) => String(code)),
-  since: optional(time(), 'Since when, where that is known'),
-  jobs: optional(list(jobShape), 'Every job that is in the way'),
-  refusal: optional(text(), 'With `rollback-refused`: the code of the updater, such as `modified-since`'),
-  advice: optional(text(), 'What a person does next, where that is said'),
+  since: optional(time(), 'Since when, if known'),
+  jobs: optional(list(jobShape), 'All jobs that are blocking the update'),
+  refusal: optional(
+    text(),
+    'With `rollback-refused`: the refusal code of the updater, such as `modified-since`',
+  ),
+  advice: optional(text(), 'Recommended next step, if any'),
 });
 
 export interface CancelReason extends TypeOf<typeof cancelReasonShape> {}
@@ -49,110 +52,109 @@ export const cancelReasonShape = shape('CancelReason', 'Why a run cannot be canc
 
 export interface PublishedRelease extends TypeOf<typeof releaseShape> {}
 export const releaseShape = shape('Release', null, {
-  version: needed(text('The tag: vX.Y.Z or vX.Y.Z-canary.N')),
+  version: needed(text('Tag of the release: vX.Y.Z or vX.Y.Z-canary.N')),
   url: nullable(text()),
-  notes: nullable(text(), 'Markdown of the publisher, in `releases` alone: not to be trusted as HTML'),
+  notes: nullable(text(), 'Release notes in Markdown, only in `releases`. Sanitize them before rendering.'),
   publishedAt: nullable(time()),
 });
 
 export interface NextRelease extends TypeOf<typeof nextShape> {}
 export const nextShape = shape(
   'Next',
-  'What an update goes to now: `latest`, or the stepping release that has to come before it',
+  'The release that an update installs now: `latest` or a required intermediate release',
   {
     version: needed(text()),
-    major: flag('The first number is another than that of what runs'),
-    downloaded: nullable(flag(), 'Whether its images are here; null where that is not known'),
-    estimatedSeconds: nullable(number({ minimum: 0 }), 'How long an update to it takes, about'),
+    major: flag('Whether the major version differs from the running version'),
+    downloaded: nullable(flag(), 'Whether its images are downloaded. Null if unknown'),
+    estimatedSeconds: nullable(number({ minimum: 0 }), 'Estimated duration of the update in seconds'),
     upgradePath: list(
       text(),
-      'The releases up to `latest`, one update each, as far as the feed tells; the first is `version`',
+      'All steps up to `latest`, as far as known from the feed. The first is `version`.',
     ),
   },
 );
 
 export interface Prefetch extends TypeOf<typeof prefetchShape> {}
-export const prefetchShape = shape('Prefetch', 'How far it is that the images of `next` are fetched ahead', {
-  state: or(word(codes.prefetchStates), () => 'waiting' as const),
-  percent: nullable(percent()),
-});
+export const prefetchShape = shape(
+  'Prefetch',
+  'Progress of downloading the images of `next` before an update',
+  {
+    state: or(word(codes.prefetchStates), () => 'waiting' as const),
+    percent: nullable(percent()),
+  },
+);
 
 export interface Skipped extends TypeOf<typeof skippedShape> {}
-export const skippedShape = shape('Skipped', 'The newest release, as an admin wants to hear nothing of it', {
+export const skippedShape = shape('Skipped', 'The newest release if an admin has skipped it', {
   version: needed(text()),
   since: nullable(time()),
 });
 
 export interface BlockedBy extends TypeOf<typeof blockedByShape> {}
-export const blockedByShape = shape('BlockedBy', 'Why what is offered does not start by itself', {
+export const blockedByShape = shape('BlockedBy', 'Why the available release is not installed automatically', {
   code: word(codes.blockedByCodes),
   message: or(sentence(), ({ code }) => String(code)),
-  since: optional(time(), 'With `paused`: when the update ended that ended badly'),
+  since: optional(time(), 'With `paused`: when the last update failed'),
 });
 
 export interface Automatic extends TypeOf<typeof automaticShape> {}
-export const automaticShape = shape('Automatic', 'Whether what is offered starts by itself, and when', {
+export const automaticShape = shape('Automatic', 'Settings and state of automatic updates', {
   enabled: flag(),
-  from: text('When its window begins, by the wall clock of `timeZone`: `02:00`'),
-  to: text('When its window ends'),
-  timeZone: text('`Europe/Berlin`'),
-  days: list(word(codes.dayWords), 'On which a window begins; none: on every day'),
-  minAgeHours: number({ minimum: 0 }),
-  includeMajors: flag('Whether major versions start by themselves, too'),
-  nextAt: nullable(time(), 'When the next update would start by itself'),
-  blockedBy: nullable(blockedByShape, 'Null where what is offered starts by itself, or nothing is offered'),
+  from: text('Start of the time window in `timeZone`: `02:00`'),
+  to: text('End of the time window'),
+  timeZone: text('IANA time zone: `Europe/Berlin`'),
+  days: list(word(codes.dayWords), 'Weekdays on which a window starts. Empty: every day'),
+  minAgeHours: number({ minimum: 0, description: 'Minimum age of a release in hours' }),
+  includeMajors: flag('Whether major versions are also installed automatically'),
+  nextAt: nullable(time(), 'When the next automatic update can start'),
+  blockedBy: nullable(
+    blockedByShape,
+    'Null if no release is available or it will be installed automatically',
+  ),
 });
 
 export interface PendingStep extends TypeOf<typeof pendingStepShape> {}
-export const pendingStepShape = shape(
-  'PendingStep',
-  'Two updates of a path: one has ended, the next is to begin',
-  {
-    to: needed(text('The release of the next one')),
-    reason: nullable(text(), 'Why the platform is not ready for it yet, in its words'),
-    since: time('UTC, ISO 8601: when the last one ended'),
-    until: time('UTC, ISO 8601: when the path ends where it is not ready by then'),
-  },
-);
+export const pendingStepShape = shape('PendingStep', 'The next step of an upgrade path, before it starts', {
+  to: needed(text('The release that the next step installs')),
+  reason: nullable(text(), 'Why the host application is not ready yet, in its own words'),
+  since: time('UTC, ISO 8601: when the previous step finished'),
+  until: time('UTC, ISO 8601: when the upgrade path is abandoned'),
+});
 
 export interface UpToDate extends TypeOf<typeof upToDateShape> {}
-export const upToDateShape = shape('UpToDate', 'Why nothing is offered', {
+export const upToDateShape = shape('UpToDate', 'Why no update is available', {
   code: word(codes.upToDateCodes),
-  message: or(sentence(), ({ code }) => `Nothing is offered: ${code}.`),
+  message: or(sentence(), ({ code }) => `No update is available: ${code}.`),
 });
 
 export interface FeedProblem extends TypeOf<typeof feedErrorShape> {}
 export const feedErrorShape = shape(
   'FeedError',
-  'Why the releases could not be read the last time; what was read before stays',
-  { message: needed(text()), nextCheckAt: time('UTC, ISO 8601: when the releases are read again') },
+  'Why the last check for releases failed. The releases read before remain available.',
+  { message: needed(text()), nextCheckAt: time('UTC, ISO 8601: time of the next check') },
 );
 
 export interface BuildServer extends TypeOf<typeof buildServerShape> {}
-export const buildServerShape = shape('BuildServer', 'A server elsewhere that an update does not reach', {
+export const buildServerShape = shape('BuildServer', 'A build server that must be updated separately', {
   name: needed(text()),
   version: needed(text()),
-  outdated: flag('It is older than what runs'),
-  command: text('What updates it, typed there'),
+  outdated: flag('Whether it is older than the running version'),
+  command: text('Command that updates it, run on that server'),
 });
 
 export interface RestorePoint extends TypeOf<typeof pointShape> {}
-export const pointShape = shape(
-  'RestorePoint',
-  'The data that a run has saved, and that a rollback restores',
-  {
-    at: needed(time('UTC, ISO 8601: the time of the data')),
-    version: needed(text('The version that ran then')),
-    bytes: nullable(number({ minimum: 0 }), 'The size of the saved data'),
-    downtimeSeconds: nullable(
-      number({ minimum: 0 }),
-      'How long the product and its data services were stopped for it, in seconds',
-    ),
-  },
-);
+export const pointShape = shape('RestorePoint', 'Data saved by a run. A rollback restores it.', {
+  at: needed(time('UTC, ISO 8601: the time of the data')),
+  version: needed(text('The version that was running then')),
+  bytes: nullable(number({ minimum: 0 }), 'Size of the saved data in bytes'),
+  downtimeSeconds: nullable(
+    number({ minimum: 0 }),
+    'Downtime of the product and its data services in seconds',
+  ),
+});
 
 export interface RolledBack extends TypeOf<typeof rolledBackShape> {}
-export const rolledBackShape = shape('RolledBack', 'The state that an automatic rollback has restored', {
+export const rolledBackShape = shape('RolledBack', 'The result of an automatic rollback', {
   version: needed(text()),
   at: needed(time('UTC, ISO 8601: the time of the restored data')),
 });
@@ -166,106 +168,103 @@ export const rollbackOfferShape = shape(
     from: nullable(text(), 'The running version'),
     to: needed(text('The version that the rollback restores')),
     at: needed(time('UTC, ISO 8601: the time of the data that the rollback restores')),
-    since: optional(time(), 'The time from which on all changes are replaced, if it is not `at`'),
-    downtimeSeconds: nullable(number({ minimum: 0 }), 'The expected downtime in seconds'),
+    since: optional(time(), 'Changes after this time are lost. Absent if it equals `at`.'),
+    downtimeSeconds: nullable(number({ minimum: 0 }), 'Expected downtime in seconds'),
   },
 );
 
 export interface RunStep extends TypeOf<typeof stepShape> {}
-export const stepShape = shape('Step', 'A state that a run was in', {
+export const stepShape = shape('Step', 'A state of a run', {
   state: word(codes.runStates),
   startedAt: needed(time()),
-  endedAt: nullable(time(), 'Null while it lasts'),
-  message: text("The state's last sentence"),
+  endedAt: nullable(time(), 'Null during the step'),
+  message: text('The last message of this step'),
 });
 
 export interface Run extends TypeOf<typeof runShape> {}
-export const runShape = shape('Run', 'The current update, or the last one', {
+export const runShape = shape('Run', 'The current run or the last one', {
   id: needed(text()),
   kind: or(word(codes.runKinds), () => 'update' as const),
   state: word(codes.runStates),
-  phase: nullable(word(codes.phaseWords), 'The last phase that the updater was in'),
-  percent: nullable(percent(), 'Of the phase, where known'),
-  from: nullable(text(), 'The version that ran before, where known'),
-  to: nullable(text(), 'The release to reach, where known'),
+  phase: nullable(word(codes.phaseWords), 'The last phase of the updater'),
+  percent: nullable(percent(), 'Progress of the phase, if known'),
+  from: nullable(text(), 'The version before the run, if known'),
+  to: nullable(text(), 'The target version, if known'),
   startedAt: time(),
   endedAt: nullable(time()),
   outcome: nullable(word(codes.endStates)),
-  message: text("How the instance stands, by the last line of the updater's log or what stands in its place"),
-  cause: nullable(text(), 'What went wrong: the last error before a bad end'),
-  code: nullable(text(), 'Why a run ended that did not succeed, such as pull-unknown'),
-  advice: nullable(text(), 'What a person does next, where a run did not succeed'),
-  requiredRelease: nullable(text(), 'The release that has to come first, where a run was refused for it'),
-  warnings: list(text(), 'What the updater warned of'),
-  steps: list(stepShape, 'The states that it was in so far'),
-  jobs: list(jobShape, 'What `waiting` waits for'),
-  until: nullable(time(), 'When `waiting` gives up'),
-  cancelRequestedBy: nullable(text(), 'Who has asked that it stop'),
-  downtimeSeconds: nullable(
-    number({ minimum: 0 }),
-    'Seconds without an app, where the server that came back could tell',
+  message: text("State of the instance, usually from the last line of the updater's log"),
+  cause: nullable(text(), 'The last error before a run failed'),
+  code: nullable(text(), 'Error code of a run that did not succeed, such as pull-unknown'),
+  advice: nullable(text(), 'Recommended next step if a run did not succeed'),
+  requiredRelease: nullable(
+    text(),
+    'The release that must be installed first, if a run was refused for this reason',
   ),
-  log: nullable(text(), 'The command that shows its log on the machine'),
-  by: nullable(text(), 'Who started it; null where it was started by hand, `automatic` where by itself'),
+  warnings: list(text(), 'Warnings of the updater'),
+  steps: list(stepShape, 'All states so far'),
+  jobs: list(jobShape, 'The running jobs that `waiting` waits for'),
+  until: nullable(time(), 'When `waiting` times out'),
+  cancelRequestedBy: nullable(text(), 'Who requested the cancellation'),
+  downtimeSeconds: nullable(number({ minimum: 0 }), 'Downtime of the app in seconds, if known'),
+  log: nullable(text(), 'Command that shows the log on the host'),
+  by: nullable(
+    text(),
+    'Who started the run. Null if it was started manually on the host, `automatic` for automatic updates',
+  ),
   upgradePath: list(
     text(),
-    'The releases of the path that it is a part of, `to` among them; none where it is of none',
+    'All steps of the upgrade path that includes this run. Empty for a single update',
   ),
-  restorePoint: nullable(pointShape, 'The restore point that it saved before it replaced anything'),
-  rolledBack: nullable(
-    rolledBackShape,
-    'If the new version failed: the version and the data that were restored',
-  ),
+  restorePoint: nullable(pointShape, 'The restore point that the run saved before it replaced containers'),
+  rolledBack: nullable(rolledBackShape, 'If the new version failed: the restored version and data'),
 });
 
 export interface ToldRun extends TypeOf<typeof toldRunShape> {}
-export const toldRunShape = shape('ToldRun', 'A run by itself, outside of a status', {
+export const toldRunShape = shape('ToldRun', 'A run with the current time of the server', {
   ...runShape.fields,
   now: clock(),
 });
 
-export const savingShape = shape('Saving', 'Each update saves a restore point first', {
-  downtimeSeconds: nullable(
-    number({ minimum: 0 }),
-    'How long the product and its data services were stopped for the last restore point, in seconds',
-  ),
+export const savingShape = shape('Saving', 'Set if each update saves a restore point first', {
+  downtimeSeconds: nullable(number({ minimum: 0 }), 'Downtime in seconds that the last restore point caused'),
 });
 
-/** What runs, what is newer, and whether an update may start. */
+/** The running version, newer releases and whether an update can start. */
 export interface Status extends TypeOf<typeof statusShape> {}
 export const statusShape = shape('Status', null, {
-  version: needed(text('What runs')),
+  version: needed(text('The running version')),
   channel: word(channels),
-  latest: nullable(releaseShape, 'The newest release of the channel, where one is known'),
+  latest: nullable(releaseShape, 'The newest release on the channel, if known'),
   next: nullable(nextShape),
-  prefetch: nullable(prefetchShape, 'Null where nothing is fetched ahead'),
-  skipped: nullable(skippedShape, 'Null as soon as there is a newer one'),
+  prefetch: nullable(prefetchShape, 'Null if nothing is downloaded before an update'),
+  skipped: nullable(skippedShape, 'Null as soon as a newer release is published'),
   automatic: nullable(automaticShape),
-  pendingStep: nullable(pendingStepShape, 'Null where no path waits for its next update'),
-  upToDate: nullable(upToDateShape, 'Null where there is a `next`'),
-  updateAvailable: flag('Whether there is a `next`, and nobody skips it'),
-  canUpdate: flag('Whether an update may start now'),
-  reason: nullable(reasonShape, 'Why it may not'),
+  pendingStep: nullable(pendingStepShape, 'Null if no upgrade path is waiting for its next step'),
+  upToDate: nullable(upToDateShape, 'Null if `next` is set'),
+  updateAvailable: flag('Whether `next` is set and not skipped'),
+  canUpdate: flag('Whether an update can start now'),
+  reason: nullable(reasonShape, 'Why no update can start. Null if it can'),
   checkedAt: nullable(time(), 'When the releases were last read'),
   feedError: nullable(feedErrorShape),
-  preparation: nullable(text(), 'What the platform does before an update, in its words'),
+  preparation: nullable(text(), 'What the host application does before an update'),
   restorePoint: nullable(savingShape, 'Null if updates save no restore point'),
   buildServers: list(buildServerShape),
-  manual: list(text(), 'The commands that update this instance by hand'),
+  manual: list(text(), 'Commands for updating this instance manually'),
   run: nullable(runShape),
   now: clock(),
   releases: optional(
     list(releaseShape),
-    'With `notes=1`: those after `version` up to `next`, newest first, with their notes',
+    'With `notes=1`: the releases after `version` up to `next`, newest first, with their notes',
   ),
 });
 
-/** What somebody who is no admin learns. */
+/** The status for users who are not admins. */
 export interface UserStatus extends TypeOf<typeof versionShape> {}
 export const versionShape = shape('Version', null, {
   version: needed(text()),
-  // Many a program has a version; only svc says whether it is being updated.
-  updating: needed(flag('Whether an update is on')),
+  // Required: other programs also report a version, but only svc reports whether it is being updated.
+  updating: needed(flag('Whether an update is in progress')),
 });
 
 /** An error, RFC 9457. */

@@ -29,7 +29,7 @@ const buildServers = [
 const newest = {
   next: null,
   latest: { ...plainStatus.latest, version: 'v1.4.2', url: null, notes: null, publishedAt: null },
-  upToDate: { code: 'newest', message: 'v1.4.2 is the newest release of the channel stable' },
+  upToDate: { code: 'newest', message: 'v1.4.2 is the newest release on the stable channel' },
 } as const;
 const major = { next: { version: 'v2.0.0', major: true } };
 
@@ -54,7 +54,7 @@ describe.concurrent('svc instance status', () => {
     [
       'nothing newer',
       { status: newest },
-      [/^svc v1\.4\.2, stable\nv1\.4\.2 is the newest release of the channel stable\. Checked .* ago\.\n$/],
+      [/^svc v1\.4\.2, stable\nv1\.4\.2 is the newest release on the stable channel\. Checked .* ago\.\n$/],
     ],
     [
       'no way here',
@@ -136,7 +136,7 @@ describe.concurrent('svc instance update', () => {
     const { url, asked } = await play({ status: newest });
     const { out, exitCode } = await svc(url, 'instance update');
     expect([exitCode, asked]).toEqual([0, ['GET', 'GET']]);
-    expect(out).toMatch(/^v1\.4\.2 is the newest release of the channel stable\. Checked 0 s ago\.\n$/);
+    expect(out).toMatch(/^v1\.4\.2 is the newest release on the stable channel\. Checked 0 s ago\.\n$/);
     expect((await svc(url, 'instance update --target v1.4.2')).exitCode).toBe(0);
   });
 
@@ -210,7 +210,7 @@ describe.concurrent('svc instance cancel', () => {
     [
       'it is too late',
       { open: { steps: [{ state: 'verify', seconds: 600 }], end: { outcome: 'updated' } } },
-      'The containers are being replaced: it goes on to its end.\n',
+      'The containers are being replaced, so the update can no longer be cancelled.\n',
     ],
   ])('does nothing where %s', async (_, script, said) => {
     const { url } = await play(script);

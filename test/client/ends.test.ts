@@ -72,7 +72,7 @@ describe('the end of an update', () => {
       ...{ name, outdated, version: 'v1.4.2', command: `update ${name}` },
     });
     // The server warns of each, too, as it was at the end; what the status has is told once, as it is by now.
-    const stays = (name: string) => `build server ${name} stays behind with v1.4.1: update ${name}`;
+    const stays = (name: string) => `build server ${name} still runs v1.4.1; update it with: update ${name}`;
     const warnings = ['the label says v1.4.9', stays('build-1'), stays('build-2')];
     const buildServers = [server('build-1', true), server('build-2', false), server('build-30', true)];
     expect(endOf({ outcome: 'updated', warnings }, { buildServers }).lines.slice(1)).toEqual([

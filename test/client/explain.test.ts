@@ -73,8 +73,8 @@ describe.concurrent('what to change is said where the answer is', () => {
     ],
     [
       '403',
-      problem(403, 'Only an admin may do this.'),
-      'URL does not allow this (403): Only an admin may do this. See SVC_TOKEN.',
+      problem(403, 'Only admins can do this.'),
+      'URL does not allow this (403): Only admins can do this. See SVC_TOKEN.',
     ],
     ["a proxy's 404", page(404), 'Something else than svc answers at URL (404, text/html). See SVC_URL.'],
     [

@@ -172,7 +172,7 @@ describe.concurrent('between two updates of a path', () => {
     const { out, exitCode } = await svc(url, 'instance cancel');
     expect([exitCode, out]).toEqual([
       3,
-      'The containers are being replaced: it goes on to its end.\nv2.0.0 comes next. Stop it: svc instance cancel\n',
+      'The containers are being replaced, so the update can no longer be cancelled.\nv2.0.0 comes next. Stop it: svc instance cancel\n',
     ]);
   });
 

@@ -92,6 +92,8 @@ describe("another product's client", () => {
   it('is of a product that makes sense, and of a trust', () => {
     expect(() => createClient({ name: 'Larder' })).toThrow('wrong product: name should be');
     for (const trust of ['', 'nobody', { keys: [] }])
-      expect(() => createClient({ name: 'larder' }, { trust })).toThrow('wrong trust: it has neither public');
+      expect(() => createClient({ name: 'larder' }, { trust })).toThrow(
+        'wrong trust: it contains neither EC or RSA public',
+      );
   });
 });

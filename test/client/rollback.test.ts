@@ -84,7 +84,7 @@ describe.concurrent('svc instance rollback', () => {
       'there is no restore point',
       { ...after, rollback: undefined as never },
       '',
-      'svc cannot be rolled back now: The last update has saved no restore point.\n',
+      'svc cannot be rolled back now: The last update did not save a restore point.\n',
     ],
     [
       'the updater refuses',

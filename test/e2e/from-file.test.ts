@@ -37,7 +37,7 @@ test('an archive is updated to, and one that is not the whole, unchanged release
   const instance = await createInstance({ publish: [] });
   // test/provenance/release-archive.test.ts has the other ways.
   const rows: [ArchiveOptions, string][] = [
-    [{ signer: publisher() }, 'signed by none of the keys'],
+    [{ signer: publisher() }, 'not signed with a trusted key'],
     [{ platform: 'linux/s390x' }, 'has no image of'],
     [{ change: (entries) => withFlipped(entries, /^blobs/) }, '/release/carried.tar: '],
   ];

@@ -153,7 +153,7 @@ it('offers nothing that nobody has signed, nor what somebody else has', async ()
   const { next, feedError } = await ask<Status>(update);
   expect([next, feedError?.message]).toEqual([
     null,
-    'v1.1.2 is not proven: it is signed by none of the keys that are trusted; v1.1.1 is not proven: it has no release.json',
+    'v1.1.2 is not verified: it is not signed with a trusted key; v1.1.1 is not verified: release.json is missing',
   ]);
   for (const target of ['v1.1.1', 'v1.1.2']) {
     const answer = await post(update, { target });

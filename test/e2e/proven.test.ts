@@ -62,7 +62,7 @@ test('a release that somebody has signed is updated to, and no other in its plac
     ['update', ...target, ...forged.args],
     {
       exitCode: 3,
-      says: ['/release/release.json: it is signed by none of the keys that are trusted'],
+      says: ['/release/release.json: it is not signed with a trusted key'],
       ends: [refused],
     },
     forged.options,

@@ -52,8 +52,8 @@ function misfits(lines: readonly AllowedCall[]): { calls: string[]; lines: strin
   };
 }
 
-describe('the list of calls that a socket proxy has to let through', () => {
-  it('has a line for each call of the server library, and no other', () => {
+describe('the calls that a socket proxy must allow', () => {
+  it('has a line for each call of the server library', () => {
     const paths = libraryRows.map(({ call }) => {
       const [method = '', path = ''] = call.split(' ');
       return { method, path: path.replace('{reference}', 'a/b:1').replace('{id}', 'x'), status: 200 };
@@ -62,7 +62,7 @@ describe('the list of calls that a socket proxy has to let through', () => {
     expect(servers.filter((line) => !paths.some((call) => lets(line, call)))).toEqual([]);
   });
 
-  it('is enough for a server that is updated, and for an updater by hand', async () => {
+  it('is sufficient for an update by the server and a manual one', async () => {
     const instance = await createServerInstance({
       compose: { volumes: [], extra: { app: `extra_hosts: ['${proxyName}:host-gateway']` } },
       settings: { ENGINE: proxy.address, UPDATER_SOCKET: engineSocket },
@@ -87,7 +87,7 @@ describe('the list of calls that a socket proxy has to let through', () => {
     const refused = await instance.status({ refresh: true });
     expect(refused.reason).toEqual({
       code: 'no-engine',
-      message: `${proxy.address} answers, and does not let through what is asked: what stands before the engine refuses POST /containers/create (status 403)`,
+      message: `the proxy at ${proxy.address} rejects a request to the engine: what stands before the engine refuses POST /containers/create (status 403)`,
     });
 
     await proxy.restart(all);
@@ -102,7 +102,7 @@ describe('the list of calls that a socket proxy has to let through', () => {
   });
 });
 
-it('two servers that are asked at once make one run, are both replaced, and tell its end once', async () => {
+it('two servers asked at the same time start one run, are both replaced and report its end once', async () => {
   const instance = await createServerInstance({
     ...alone,
     compose: { port: null, extra: { app: 'deploy: { replicas: 2 }' } },

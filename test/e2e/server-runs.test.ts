@@ -104,7 +104,7 @@ async function killServer(): Promise<void> {
   await execa('docker', ['start', app()]);
 }
 
-it('waits for what runs, keeps back what is queued, and is cancelled while the updater pulls', async () => {
+it('waits for running jobs, holds queued ones and is cancelled during the pull', async () => {
   const before = await state();
   const goOn = stallPulls();
   const backup = await instance.addJob({ kind: 'backup', milliseconds: 600_000, title: 'Nightly backup' });
@@ -141,7 +141,7 @@ it('waits for what runs, keeps back what is queued, and is cancelled while the u
   expect(judgeUntouched(before, await state())).toEqual([]);
 });
 
-it('is cancelled where its server is killed before the launch, and told by the next', async () => {
+it('is cancelled if its server is killed before the launch, and reported by the next server', async () => {
   const job = await instance.addJob({ kind: 'cron', milliseconds: 600_000 });
   const { id } = await start({ when: 'idle' });
   // It says so a moment before the store has it, which alone tells the next server.
@@ -159,7 +159,7 @@ it('is cancelled where its server is killed before the launch, and told by the n
   expect(await instance.status()).toMatchObject({ canUpdate: true });
 });
 
-it('is followed without an engine, by a server after one that was killed, and once more where its updater is', async () => {
+it('is followed without an engine, after its server is killed, and after its updater is killed', async () => {
   const before = await state();
   const goOn = stallPulls();
   const { id } = await start();

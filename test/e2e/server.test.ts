@@ -17,7 +17,7 @@ import {
   waitForEnd,
 } from './support/server.ts';
 
-describe('a server that is asked to update itself', () => {
+describe('a server that updates itself', () => {
   it('is replaced while a client follows, and the new one reports the run', async () => {
     const instance = await createServerInstance({ settings: { REGISTRY_CREDENTIALS: '/data/config.json' } });
     await instance.write('data/config.json', '{}');

@@ -1,4 +1,4 @@
-// A page with the elements. The endpoints are played from a script: instead of them, those of a server as above.
+// A page with the elements. Its endpoints are simulated; use createInstanceUpdates() for real ones.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { toNodeHandler } from 'svc-updater/instance';

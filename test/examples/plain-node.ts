@@ -1,4 +1,4 @@
-// A server on plain Node that updates itself. VERSION and ADMIN_TOKEN come from the environment; DATA is on a mount.
+// A self-updating server on plain Node. VERSION and ADMIN_TOKEN are set in the environment; DATA is on a mount.
 import { hash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ const { VERSION = 'v1.4.2', ADMIN_TOKEN, DATA = '/data', PORT = '8080', FEED } =
 if (!ADMIN_TOKEN) throw new Error('ADMIN_TOKEN is not set');
 const secret = hash('sha256', `Bearer ${ADMIN_TOKEN}`);
 
-// One job at a time, the first. A real server keeps them, and that they are held, in its database.
+// Runs one job at a time. A real server stores its jobs and the hold in a database.
 const jobs: Job[] = [];
 const holds = new Set<string>();
 
@@ -31,10 +31,10 @@ const server = createServer((request, response) =>
 server.listen(Number(PORT), () => console.log('listening', server.address()));
 process.on('SIGTERM', () => updates.close().finally(() => process.exit()));
 
-// First this: after a restart in the middle of an update, no job may start before the update has ended.
+// Before any job starts: after a restart during an update, the queue stays held until the update has finished.
 await updates.start();
 for (;;) {
   if (holds.size === 0 && jobs[0]) jobs[0].state = 'running';
-  await sleep(1000); // The work itself, or a pause.
+  await sleep(1000); // Do the work, or wait.
   if (jobs[0]?.state === 'running') jobs.shift();
 }

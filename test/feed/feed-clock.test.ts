@@ -58,7 +58,7 @@ async function nextCheck(): Promise<number> {
 const limited = (seconds: number) => json(429, {}, { 'retry-after': String(seconds) });
 
 describe('ten minutes', () => {
-  it('lie between two checks, more or less', async () => {
+  it('pass between two checks, with jitter', async () => {
     feed.start();
     await ended(1);
     expect(feed.checkedAt).toEqual(new Date(now));
@@ -74,7 +74,7 @@ describe('ten minutes', () => {
     expect(log).toEqual([]);
   });
 
-  it('end when it is closed, and do not begin without a start', async () => {
+  it('stop at close and do not begin without start', async () => {
     await feed.check();
     await vi.advanceTimersByTimeAsync(60 * minute);
     expect(forge.seen).toHaveLength(1);
@@ -110,7 +110,7 @@ describe('a rate limit', () => {
     ['Retry-After in seconds', 429, { 'retry-after': '1800' }, 30],
     ['GitHub', 403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(now / 1000 + 3600) }, 60],
     ['a year', 429, { 'retry-after': String(365 * 86_400) }, 24 * 60],
-  ])('allows no request before it is over: %s', async (_, status, headers, minutes) => {
+  ])('allows no request before it expires: %s', async (_, status, headers, minutes) => {
     forge.next(json(status, {}, headers));
     feed.start();
     await ended(1);
@@ -131,7 +131,7 @@ describe('a rate limit', () => {
     expect(feed.releases).toHaveLength(1);
   });
 
-  it('lasts as long with a clock that is set forward meanwhile', async () => {
+  it('is not affected by changes of the clock', async () => {
     forge.next(limited(3600));
     feed.start();
     await ended(1);
@@ -153,22 +153,22 @@ describe('why a check failed', () => {
     nextCheckAt: new Date(Date.now() + inMinutes * minute).toISOString(),
   });
 
-  it('is told with the time of the next check, until one succeeds', async () => {
+  it('is reported with the time of the next check until one succeeds', async () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.5);
     feed.start();
     await ended(1);
     expect(feed.failure).toBeNull();
     forge.next(json(500, {}), json(404, {}));
     await nextCheck();
-    expect(feed.failure).toEqual(failure('it answers 500', 10));
+    expect(feed.failure).toEqual(failure('the response has status 500', 10));
     await vi.advanceTimersByTimeAsync(3 * minute);
-    expect(feed.failure).toEqual(failure('it answers 500', 7));
+    expect(feed.failure).toEqual(failure('the response has status 500', 7));
     // Whoever reckons from what the server's clock says now comes to the same moment.
     vi.setSystemTime(now - 24 * 60 * minute);
-    expect(feed.failure).toEqual(failure('it answers 500', 7));
+    expect(feed.failure).toEqual(failure('the response has status 500', 7));
     await vi.advanceTimersByTimeAsync(7 * minute);
     await ended(3);
-    expect(feed.failure).toEqual(failure('it answers 404', 20));
+    expect(feed.failure).toEqual(failure('the response has status 404', 20));
     await nextCheck();
     expect(feed.failure).toBeNull();
   });

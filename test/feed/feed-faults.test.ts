@@ -31,8 +31,8 @@ const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
 const messages = () =>
   log.map(({ level, message }) => `${level}: ${message.replace(/127\.0\.0\.1:\d+/, 'HOST')}`);
 const warning = (why: string) =>
-  `warn: The releases at HOST cannot be read: ${why}. What was read last stays.`;
-const good = 'info: The releases at HOST can be read again.';
+  `warn: the releases at HOST cannot be read: ${why}. The releases read before remain available.`;
+const good = 'info: the releases at HOST can be read again';
 
 /** What happens on another event loop's turn, with fake timers too. */
 async function until(done: () => boolean): Promise<void> {
@@ -46,14 +46,14 @@ async function until(done: () => boolean): Promise<void> {
 const cut = '[{"tag_name":"v9.0.0","draft":false,"prere';
 const bomb = gzipSync(Buffer.alloc(32 * mebibyte, ' '));
 
-describe('a bad answer', () => {
+describe('an invalid response', () => {
   it.each<[string, Reply, string]>([
     [
       'HTML',
       text(200, '<!doctype html><title>Sign in</title>', { 'content-type': 'text/html' }),
-      'the answer is no JSON',
+      'the response is not valid JSON',
     ],
-    ['another shape', json(200, { message: secret }), 'the answer is no list of releases'],
+    ['another shape', json(200, { message: secret }), 'the response is not a list of releases'],
     [
       'a connection cut in the body',
       (_, response) => {
@@ -74,7 +74,7 @@ describe('a bad answer', () => {
         response.writeHead(500);
         response.write('x'.repeat(100));
       },
-      'it answers 500',
+      'the response has status 500',
     ],
     [
       'a redirect to itself',
@@ -87,13 +87,13 @@ describe('a bad answer', () => {
     [
       'a redirect to a file',
       text(302, '', { location: 'file:///etc/passwd' }),
-      'it redirects to what is no web address',
+      'it redirects to an address that is neither http nor https',
     ],
   ])('%s', async (_, reply, why) => {
     forge.publish('v1.5.0');
     // A file is one page: of a forge's, smaller ones are asked for.
     const reading = feedOf(forge.address(why.includes('8 MiB') ? 'static' : 'gitea'));
-    if (why !== 'it answers 304') await reading.check();
+    if (why !== 'the response has status 304') await reading.check();
     const { releases, checkedAt } = reading;
     forge.next(reply);
     await reading.check();
@@ -104,22 +104,22 @@ describe('a bad answer', () => {
     expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(20 * mebibyte);
   });
 
-  it('never tells a token, wherever it is', async () => {
+  it('never logs a token', async () => {
     await feedOf(`${forge.origin}/${secret}?access_token=${secret}`).check();
     await feedOf(forge.origin.replace('//', `//robot:${secret}@`)).check();
     await feedOf(forge.origin, { authorization: `Bearer ${secret}\nx` }).check();
     await feedOf(forge.origin.replace('//', `//robot:%zz${secret}@`)).check();
     expect(messages()).toEqual([
-      warning('it answers 404'),
-      warning('it answers 404'),
-      warning('its headers or its login cannot be sent as they are written'),
-      warning('its headers or its login cannot be sent as they are written'),
+      warning('the response has status 404'),
+      warning('the response has status 404'),
+      warning('the configured headers or login contain invalid characters'),
+      warning('the configured headers or login contain invalid characters'),
     ]);
   });
 });
 
 describe('a failed page', () => {
-  it('fails the check, and nothing of it is kept', async () => {
+  it('fails the check and is discarded completely', async () => {
     forge.publish({ tag: 'v1.6.0-canary.1', prerelease: true }, 'v1.4.0');
     const reading = feedOf(`${forge.address('gitHub')}?per_page=1`);
     await reading.check();
@@ -136,7 +136,7 @@ describe('a failed page', () => {
     );
     await reading.check();
     expect(versions(reading)).toEqual(['v1.4.0', 'v1.6.0-canary.1']);
-    expect(messages()).toEqual([warning('it answers 502')]);
+    expect(messages()).toEqual([warning('the response has status 502')]);
     // Of an answer that was not taken, the ETag is not either: it would hide what is new for good.
     const before = forge.seen.length;
     await reading.check();
@@ -145,14 +145,18 @@ describe('a failed page', () => {
   });
 });
 
-it('the log hears of the first failure in a row, and of its end', async () => {
+it('logs the first failure of a series and the recovery', async () => {
   forge.publish('v1.5.0');
   const reading = feedOf(forge.address('static'));
   forge.next(json(500, {}), json(404, {}));
   for (let check = 0; check < 4; check++) await reading.check();
   forge.next(json(403, {}));
   await reading.check();
-  expect(messages()).toEqual([warning('it answers 500'), good, warning('it answers 403')]);
+  expect(messages()).toEqual([
+    warning('the response has status 500'),
+    good,
+    warning('the response has status 403'),
+  ]);
 });
 
 describe('the time-out', () => {
@@ -175,11 +179,11 @@ describe('the time-out', () => {
     expect(ended).toBe(false);
     await vi.advanceTimersByTimeAsync(100);
     await checking;
-    expect(messages()).toEqual([warning('no whole answer within 10 s')]);
+    expect(messages()).toEqual([warning('no complete response within 10 s')]);
     await until(() => forge.seen.at(-1)?.dropped === true);
   });
 
-  it('leaves nothing behind when a check under way is closed', async () => {
+  it('leaves no connection when closed during a check', async () => {
     forge.next(silence);
     const reading = feedOf(forge.origin);
     const checking = reading.check();
@@ -203,7 +207,7 @@ describe('a redirect', () => {
     expect(forge.seen[1]?.headers).toMatchObject(tokens);
   });
 
-  it('is followed to another origin, and no token goes there', async () => {
+  it('is followed to another origin without the token', async () => {
     const other = await startForge();
     try {
       other.publish({ tag: 'v1.6.0-canary.1', prerelease: true }, 'v1.4.0');

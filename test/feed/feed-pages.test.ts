@@ -69,7 +69,7 @@ describe('a page', () => {
     expect(log).toEqual([]);
   });
 
-  it('that is over 8 MiB is asked for again at half the size', async () => {
+  it('over 8 MiB is requested again at half the size', async () => {
     // 30 of them are 9 MiB.
     const assets = 0.3 * mebibyte;
     forge.publish(...Array.from({ length: 60 }, (_, i) => ({ tag: `v1.${60 - i}.0`, assets })));
@@ -84,7 +84,7 @@ describe('a page', () => {
     expect(pages()).toEqual([{ per_page: '25' }]);
   });
 
-  it('that is too large with one release alone fails the check', async () => {
+  it('that is too large with a single release fails the check', async () => {
     forge.publish({ tag: 'v1.5.0', assets: 9 * mebibyte }, 'v1.4.0');
     const reading = feedOf(`${forge.address('gitHub')}?per_page=4`);
     await reading.check();
@@ -102,7 +102,7 @@ describe('the newest stable release', () => {
     expect(forge.seen).toHaveLength(2);
   });
 
-  it('of GitLab, which knows no pre-releases, is found on the first five further pages', async () => {
+  it('of GitLab, which has no pre-releases, is found on the first five further pages', async () => {
     forge.publish(...canaries(550), 'v1.5.0');
     const reading = feedOf(forge.address('gitLab'));
     await reading.check();
@@ -110,7 +110,7 @@ describe('the newest stable release', () => {
     expect(pages()).toHaveLength(6);
   });
 
-  it('may be greater than the one that is the latest by date', async () => {
+  it('may be higher than the latest by date', async () => {
     forge.publish('v1.4.9', 'v1.5.0');
     const reading = feedOf(forge.address('gitea'));
     await reading.check();
@@ -128,7 +128,7 @@ describe('the newest stable release', () => {
   it.each([
     ['there is none', json(404, { message: 'Not Found' })],
     ['GitLab shows a guest the list alone', json(403, { message: '403 Forbidden' })],
-  ])('is not asked for in vain: %s', async (_, reply) => {
+  ])('is not requested unnecessarily: %s', async (_, reply) => {
     forge.publish('v1.5.0');
     const list = json(200, [{ tag_name: 'v1.5.0', draft: false, prerelease: false }]);
     forge.next(list, reply);
@@ -138,7 +138,7 @@ describe('the newest stable release', () => {
   });
 
   it.each([
-    ['its forge fails', json(502, {}), 'it answers 502'],
+    ['its forge fails', json(502, {}), 'the response has status 502'],
     ['it is too large', text(200, ' '.repeat(8 * mebibyte + 1)), 'its latest release is larger than 8 MiB'],
   ])('that cannot be read fails the check: %s', async (_, reply, why) => {
     forge.next(json(200, []), reply);
@@ -175,7 +175,7 @@ describe('further pages', () => {
     expect(newest(reading)).toBeUndefined();
   });
 
-  it('end where a page leads back to one that was read', async () => {
+  it('end if a page links to an earlier one', async () => {
     channel = 'canary';
     const link = '</repos/acme/svc/releases?per_page=100>; rel="next"';
     forge.next(json(200, [], { link }), json(404, {}));
@@ -196,7 +196,7 @@ describe('further pages', () => {
     },
   );
 
-  it('are looked for when the channel is another one, where none of its releases is known', async () => {
+  it('are read after a change of the channel without known releases', async () => {
     forge.configure({ most: 1 });
     forge.publish('v1.5.0', 'v2.0.0-canary.1');
     const reading = feedOf(forge.address('gitHub'));

@@ -52,7 +52,7 @@ describe('what a feed reads', () => {
     expect(forge.seen).toHaveLength({ gitHub: 2, gitea: 2, gitLab: 3, static: 1 }[api]);
   });
 
-  it('sends a login of the address as one', async () => {
+  it('sends the login in the address as a header', async () => {
     forge.publish('v1.5.0');
     const url = new URL(forge.address('static'));
     url.username = 'robot';
@@ -63,7 +63,7 @@ describe('what a feed reads', () => {
     );
   });
 
-  it('keeps all releases, as one of them may be a step on the way, and the notes of a few of each channel', async () => {
+  it('keeps all releases and the notes of a few per channel', async () => {
     const notes = 'x'.repeat(50);
     const canaries = Array.from({ length: 500 }, (_, i) => ({ tag: `v2.0.0-canary.${i}`, notes }));
     const stable = Array.from({ length: 150 }, (_, i) => ({ tag: `v1.${i}.0`, notes }));
@@ -89,7 +89,7 @@ describe('pages', () => {
     expect(forge.seen.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/one', '/two']);
   });
 
-  it('none of another origin: the list ends there', async () => {
+  it('ignores pages of another origin', async () => {
     const other = await startForge();
     try {
       other.publish('v9.0.0');

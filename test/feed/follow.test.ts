@@ -40,19 +40,19 @@ async function rig(location: (port: number) => string) {
   return { asked, go, feed: `http://localhost:${feedPort}/releases` };
 }
 
-describe('a feed out in the world', () => {
+describe('a public feed', () => {
   it.each<(port: number) => string>([
     (port) => `http://127.0.0.1:${port}/latest/meta-data`,
     (port) => `http://inner.test:${port}/`,
-  ])('leads to no host of the network around: %#', async (location) => {
+  ])('cannot refer to a host in a private network: %#', async (location) => {
     const { asked, go, feed } = await rig(location);
     await expect(go(feed)).rejects.toThrow('which is in a private network');
     expect(asked).toEqual([]);
   });
 
-  it('names none for a file, either', async () => {
+  it('cannot name a file in a private network either', async () => {
     const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/`);
-    await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it leads to 127.0.0.1:9, which');
+    await expect(go('http://127.0.0.1:9/', feed)).rejects.toThrow('it refers to 127.0.0.1:9, which');
     const asset = { name: 'file', url: 'http://169.254.169.254/latest/meta-data' };
     const { signal } = new AbortController();
     const wanted = { asset, feed: 'http://93.184.215.14/releases.json', limits: proofLimits, signal };
@@ -60,7 +60,7 @@ describe('a feed out in the world', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is not waited for where a name is resolved for too long', async () => {
+  it('times out if resolving a name takes too long', async () => {
     const ending = new AbortController();
     const { signal } = ending;
     const hanging = () => new Promise<never>(() => {});
@@ -76,7 +76,7 @@ describe('a feed out in the world', () => {
   });
 });
 
-it('a feed at https leads to nothing at http, neither by a redirect nor by an address', async () => {
+it('a feed with https cannot refer to http', async () => {
   const answer = new Response(null, { status: 302, headers: { location: 'http://93.184.215.14/x' } });
   vi.stubGlobal('fetch', async () => answer);
   const { signal } = new AbortController();
@@ -91,7 +91,7 @@ it('a feed at https leads to nothing at http, neither by a redirect nor by an ad
   );
 });
 
-it('a feed of the network leads wherever it wants to', async () => {
+it('a feed in a private network can refer to any address', async () => {
   const { asked, go, feed } = await rig((port) => `http://127.0.0.1:${port}/file`);
   const { response } = await go(feed, feed, async () => [{ address: '192.168.1.7' }]);
   expect([await response.text(), asked]).toEqual(['secret', ['/file']]);
@@ -114,7 +114,7 @@ it.each([
   for (const host of hosts) expect(await isInner(new URL(`http://${host}/`)), host).toBe(expected);
 });
 
-it('a name is inner where one of its addresses is, and not where it has none', async () => {
+it('a name is private if one of its addresses is', async () => {
   const of = (...all: string[]) =>
     isInner(new URL('http://x.test/'), async () => all.map((address) => ({ address })));
   expect(await of('93.184.215.14', '192.168.0.7')).toBe(true);

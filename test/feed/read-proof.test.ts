@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { readProof } from '../../src/feed/read-proof.ts';
 import { names } from './proofs.ts';
 
-it('reads no file over http where the feed is at https, none of the disk, and none in a private network', async () => {
+it('reads no file over http if the feed uses https, none from disk and none from a private network', async () => {
   const from = (url: string) =>
     readProof(
       {
@@ -15,8 +15,10 @@ it('reads no file over http where the feed is at https, none of the disk, and no
       { feed: { url: 'https://192.0.2.1/releases.json' }, signal: AbortSignal.timeout(5_000) },
     );
   await expect(from('http://192.0.2.1/x')).rejects.toThrow(
-    'its feed is at https:, and release.json at http://192.0.2.1',
+    'the release feed uses https, but release.json is at http://192.0.2.1',
   );
-  await expect(from('file:///etc/passwd')).rejects.toThrow('release.json is at no web address');
+  await expect(from('file:///etc/passwd')).rejects.toThrow(
+    'the address of release.json is neither http nor https',
+  );
   await expect(from('https://127.0.0.1:1/x')).rejects.toThrow('127.0.0.1:1, which is in a private network');
 });

@@ -76,11 +76,11 @@ describe('releasesOf', () => {
   it.each<[string, unknown]>([
     ['an error of a forge', { message: 'Not Found', documentation_url: 'https://docs.example' }],
     ['releases that are no list', { releases: { 'v1.5.0': {} } }],
-  ])('refuses what is no list of releases: %s', (_, page) => {
-    expect(() => releasesOf(page)).toThrow('the answer is no list of releases');
+  ])('refuses anything but a list of releases: %s', (_, page) => {
+    expect(() => releasesOf(page)).toThrow('the response is not a list of releases');
   });
 
-  it('refuses a list without end', () => {
+  it('refuses an endless list', () => {
     const many = (count: number) => ({
       releases: Array.from({ length: count }, () => ({ version: 'v1.5.0' })),
     });
@@ -88,7 +88,7 @@ describe('releasesOf', () => {
     expect(() => releasesOf(many(5001))).toThrow('it lists more than 5000 releases');
   });
 
-  it('takes each tag once, the first that is offered', () => {
+  it('uses the first entry of each tag', () => {
     const page = [
       gitHub('v1.5.0', { draft: true, body: 'a draft' }),
       gitHub('v1.5.0', { body: 'first' }),
@@ -121,15 +121,15 @@ describe('releasesOf', () => {
     ['v1.5.0', 'v1.5.0'],
     ['v1.6.0-canary.3', 'v1.6.0-canary.3'],
     [null, undefined],
-  ])('takes what a static file says of the oldest version, %j, as %j', (requires, expected) => {
+  ])('reads requires %j of a static file as %j', (requires, expected) => {
     expect(releasesOf({ releases: [{ version: 'v2.0.0', requires }] })[0]?.requires).toBe(expected);
   });
 
-  it('takes no such word from a forge', () => {
+  it('ignores requires from a forge', () => {
     expect(releasesOf([gitHub('v2.0.0', { requires: 'v1.5.0' })])[0]).not.toHaveProperty('requires');
   });
 
-  it('cuts notes that are too long, and never a character in two', () => {
+  it('truncates long notes without splitting a character', () => {
     const notesOf = (body: string | null) => releasesOf([gitHub('v1.5.0', { body })])[0]?.notes;
     expect(notesOf('x'.repeat(65_537))).toBe('x'.repeat(65_536));
     expect(notesOf(`${'x'.repeat(65_535)}😀`)).toBe('x'.repeat(65_535));

@@ -96,7 +96,7 @@ describe('the package', () => {
       return rig.run([], { SVC_UPDATER_BUILD_TRUST: mallory.key });
     };
     try {
-      expect((await publish(mallory)).stderr).toContain('signed by none of the keys that are trusted');
+      expect((await publish(mallory)).stderr).toContain('not signed with a trusted key');
       expect(await publish(anna)).toMatchObject({ exitCode: 0, stderr: '' });
       expect(await rig.read(rig.svc)).toBe(files['svc.mjs']);
     } finally {
@@ -106,7 +106,7 @@ describe('the package', () => {
 
   it.each([
     ['FEED', 'https://robot:Zq7secret@example.org/releases', 'a web address without a login'],
-    ['TRUST', '-----BEGIN PRIVATE KEY-----\nZq7secret', 'the text of a trust file: it has neither'],
+    ['TRUST', '-----BEGIN PRIVATE KEY-----\nZq7secret', 'the text of a trust file: it contains neither'],
   ])('is not built with a wrong %s: %j', async (variable, value, should) => {
     const { stderr, exitCode } = await execa('node', ['scripts/build.mjs', join(directory, 'bad')], {
       cwd: root,

@@ -52,11 +52,11 @@ describe('a release', () => {
     expect(told).toEqual(release);
   });
 
-  it('is proven though nobody has asked for a version', async () => {
+  it('is verified without an expected version', async () => {
     expect((await proven({ wanted: { product: 'svc', version: null } })).version).toBe('v1.5.0');
   });
 
-  it('is refused with one byte changed, wherever that is', async () => {
+  it('is refused with any byte changed', async () => {
     const bundle = anna.sign(file);
     for (let at = 0; at < file.length; at++) {
       const other = Buffer.from(file);
@@ -66,8 +66,8 @@ describe('a release', () => {
   });
 
   it.each<[string, Parameters<typeof proven>[0], string]>([
-    ['by nobody', { bundle: '' }, 'the bundle cannot be read'],
-    ['by another', { bundle: publisher().sign(file) }, 'signed by none of the keys'],
+    ['by nobody', { bundle: '' }, 'the signature bundle cannot be read'],
+    ['by another', { bundle: publisher().sign(file) }, 'not signed with a trusted key'],
     ['as another version', { wanted: { product: 'svc', version: 'v1.6.0' } }, 'is v1.5.0, not v1.6.0'],
     [
       'of another product',
@@ -86,12 +86,12 @@ describe('a release', () => {
           };
         }),
       },
-      'signs no file',
+      'does not sign a file',
     ],
     [
       'by a key where a workflow is trusted',
       { trust: { identity: 'x', issuer: 'y', root: {} } },
-      'by a key, and not by a certificate',
+      'with a key, not with a certificate',
     ],
     [
       'that is too large',
@@ -105,7 +105,7 @@ describe('a release', () => {
       { file: bytesOf({ ...release, files: { a: 'sha256:00' } }) },
       'files.a must be sha256',
     ],
-  ])('is refused that is signed %s', async (_, given, why) => {
+  ])('is refused if signed %s', async (_, given, why) => {
     await expect(proven(given)).rejects.toThrow(Unproven);
     await expect(proven(given)).rejects.toThrow(why);
   });
@@ -123,7 +123,7 @@ describe('a release that a workflow has signed, without a key of its own', () =>
   const at = (name: string, more: Partial<typeof believed> = {}, bytes: Uint8Array = keyless) =>
     proveRelease(bytes, text(name), { ...believed, ...more }, wanted);
 
-  it('is proven by any tag of it', async () => {
+  it('is verified for any tag of the workflow', async () => {
     expect((await at('good.json')).version).toBe('v1.5.0');
   });
 
@@ -136,13 +136,13 @@ describe('a release that a workflow has signed, without a key of its own', () =>
     [
       'as another issuer says',
       () => at('other-issuer.json'),
-      'was seen by https://issuer.example.org, and not',
+      'was issued by https://issuer.example.org, not by',
     ],
-    ['by an authority that nobody trusts', () => at('other-authority.json'), 'its signature does not hold'],
+    ['by an authority that nobody trusts', () => at('other-authority.json'), 'its signature is not valid'],
     [
       'for another tag',
       () => at('good.json', { identity: believed.identity.replace('*', 'v1.4.0') }),
-      'and not by',
+      ', not by',
     ],
     [
       'where a dot stands for anything',
@@ -153,14 +153,18 @@ describe('a release that a workflow has signed, without a key of its own', () =>
             .replace('_', '.')
             .replace('acme', 'a..e'),
         }),
-      'and not by',
+      ', not by',
     ],
     [
       'with a byte changed',
       () => at('good.json', {}, Buffer.concat([keyless, Buffer.from(' ')])),
-      'does not hold',
+      'is not valid',
     ],
-    ['where keys are trusted', () => proveRelease(keyless, text('good.json'), trust, wanted), 'by no key'],
+    [
+      'where keys are trusted',
+      () => proveRelease(keyless, text('good.json'), trust, wanted),
+      'not with a key',
+    ],
   ])('is refused %s', async (_, attempt, why) => {
     await expect(attempt()).rejects.toThrow(Unproven);
     await expect(attempt()).rejects.toThrow(why);
@@ -177,13 +181,15 @@ describe('a release that cosign 3.1.3 has signed by a key', () => {
     const by = { keys: [String(bytesAt(`cosign/${kind}.pem`))] };
     expect((await proveRelease(signed, bundle, by, wanted)).version).toBe('v1.5.0');
     const other = Buffer.concat([signed, Buffer.from(' ')]);
-    await expect(proveRelease(other, bundle, by, wanted)).rejects.toThrow('signed by none of the keys');
-    await expect(proveRelease(signed, bundle, trust, wanted)).rejects.toThrow('signed by none of the keys');
+    await expect(proveRelease(other, bundle, by, wanted)).rejects.toThrow('not signed with a trusted key');
+    await expect(proveRelease(signed, bundle, trust, wanted)).rejects.toThrow(
+      'not signed with a trusted key',
+    );
   });
 });
 
-describe('who is trusted', () => {
-  it('is read of keys one after the other, and of JSON', () => {
+describe('readTrust', () => {
+  it('reads several keys, and JSON', () => {
     const ben = publisher('rsa');
     expect(readTrust(`# ours\n${anna.key}${ben.key}`)).toEqual({ keys: [anna.key.trim(), ben.key.trim()] });
     const workflow = { identity: 'https://x.test/a@*', issuer: 'https://i.test', root: { tlogs: [] } };
@@ -199,7 +205,7 @@ describe('who is trusted', () => {
     ['a star behind a name', '{"identity":"https://x.test/acme*","issuer":"https://i.test","root":{}}'],
     ['a star in the midst', '{"identity":"https://x.test/*/svc@*","issuer":"https://i.test","root":{}}'],
     ['no issuer', '{"identity":"https://x.test/acme","root":{}}'],
-  ])('is not read of %s', (_, text) => {
-    expect(() => readTrust(text)).toThrow('it has neither');
+  ])('rejects %s', (_, text) => {
+    expect(() => readTrust(text)).toThrow('it contains neither');
   });
 });

@@ -52,7 +52,7 @@ test('a key that is thrown away does for a try, and what is not trusted fails', 
   const refused = await make(['--trust', join(folder, 'other.pem')]);
   expect([refused.exitCode, refused.stderr]).toEqual([
     1,
-    expect.stringContaining('signed by none of the keys'),
+    expect.stringContaining('not signed with a trusted key'),
   ]);
 });
 

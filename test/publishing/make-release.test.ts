@@ -152,7 +152,9 @@ test('nothing is made of what nobody could use', async () => {
     ),
   ).rejects.toThrow('has several images: say which');
   await expect(making({ reference: name })).rejects.toThrow('ghcr.io/acme/svc has no tag');
-  await expect(making({}, { version: 'a version' })).rejects.toThrow('version must be a word');
+  await expect(making({}, { version: 'a version' })).rejects.toThrow(
+    'version may contain only letters, digits, dots, hyphens and underscores',
+  );
   const { platforms, path } = await readLayout(made.layout, 'v1.5.0');
   await writeFile(path(platforms['linux/amd64']?.layers[0]?.digest ?? ''), 'cut');
   await expect(making({})).rejects.toThrow('is not what its name says');

@@ -6,7 +6,7 @@ import { automaticOf, statusOf } from './state.ts';
 // A Friday. The texts are by the reader's clock, which is that of the tests.
 const now = Date.parse('2026-11-20T10:00:00.000Z');
 const kept = (blockedBy: object) => automaticOf({ nextAt: null, blockedBy: blockedBy as never });
-const paused = { code: 'paused', message: 'the update to v1.5.0 ended badly' };
+const paused = { code: 'paused', message: 'the update to v1.5.0 failed and needs attention' };
 
 describe('what starts by itself', () => {
   const local = (day: number, hour: number): string => new Date(2026, 10, day, hour).toISOString();

@@ -15,7 +15,7 @@ async function read(chunks: readonly Uint8Array[]) {
   return events;
 }
 
-it('reads events of any line end, cut anywhere, and passes over what is none', async () => {
+it('reads events with any line ending and chunking', async () => {
   const text = ': comment\r\nevent: run\r\ndata: {"a":"é"}\r\ndata\r\n\r\nretry: 10\nnonsense\n\ndata:x\n\n';
   const bytes = [...new TextEncoder().encode(text)].map((byte) => Uint8Array.of(byte));
   expect((await read(bytes)).map(({ event, data }) => [event, data])).toEqual([
@@ -24,7 +24,7 @@ it('reads events of any line end, cut anywhere, and passes over what is none', a
   ]);
 });
 
-it('keeps the last id, and gives half an event to nobody', async () => {
+it('keeps the last id and drops incomplete events', async () => {
   const bytes = new TextEncoder().encode('id: 1\ndata: a\n\ndata: b\n\nid: 2\ndata: c\n');
   expect(await read([bytes])).toEqual([
     { event: 'message', data: 'a', id: '1' },
@@ -32,11 +32,11 @@ it('keeps the last id, and gives half an event to nobody', async () => {
   ]);
 });
 
-it('takes a long event that comes in many pieces, and another one behind it', async () => {
+it('reads a long event in many chunks, and the next one', async () => {
   const piece = new TextEncoder().encode('x'.repeat(16 * 1024));
   const [begin, end] = ['data: ', '\n\n'].map((text) => new TextEncoder().encode(text));
   if (!begin || !end) throw new Error('no bytes');
   const one = [begin, ...Array.from({ length: 150 }, () => piece), end];
   expect((await read([...one, ...one])).map(({ data }) => data.length)).toEqual([2_457_600, 2_457_600]);
-  await expect(read([begin, ...Array.from({ length: 300 }, () => piece)])).rejects.toThrow('no end');
+  await expect(read([begin, ...Array.from({ length: 300 }, () => piece)])).rejects.toThrow('too large');
 });

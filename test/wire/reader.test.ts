@@ -45,7 +45,7 @@ describe('an answer', () => {
     expect(await withAnswer(answer).status()).toMatchObject(expected);
   });
 
-  it('that does not come in time, neither its head nor its body', async () => {
+  it('that does not arrive in time', async () => {
     const hanging: typeof fetch = (_, init) =>
       new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));
     const reader = new Reader({ address, fetch: hanging, deadlines: { read: 50 } });
@@ -56,7 +56,7 @@ describe('an answer', () => {
     });
   });
 
-  it('is asked for without following a redirect, and never from a cache', async () => {
+  it('is requested without redirects and without a cache', async () => {
     const asked: [unknown, RequestInit | undefined][] = [];
     const reader = new Reader({
       address,
@@ -87,7 +87,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a run is followed', () => {
+describe('following a run', () => {
   const timing = { firstPause: 10, longestPause: 40, silence: 100, unknown: 60, poll: 20 };
   async function follow(fetch: (request: Request) => Promise<Response> | Response, run = 'run1') {
     const reader = new Reader({
@@ -102,7 +102,7 @@ describe('a run is followed', () => {
   }
   const isStream = ({ headers }: Request) => headers.get('accept') === 'text/event-stream';
 
-  it('by asking, where the stream is held back, its head or its events, or none is left to give', async () => {
+  it('falls back to polling if the stream is buffered or unavailable', async () => {
     for (const held of ['head', 'events', 'all']) {
       const updates = createScriptedUpdates({ speed: 30 });
       await updates.start();
@@ -112,7 +112,7 @@ describe('a run is followed', () => {
         if (!isStream(request)) return updates.handle(request);
         streams++;
         if (held === 'events') return streamOf(request.signal);
-        if (held === 'all') return typed('{"detail":"100 event streams are open already."}', problem, 503);
+        if (held === 'all') return typed('{"detail":"100 event streams are already open."}', problem, 503);
         return new Promise((_, reject) =>
           request.signal.addEventListener('abort', () => reject(request.signal.reason)),
         );
@@ -126,7 +126,7 @@ describe('a run is followed', () => {
     }
   });
 
-  it('where the last event was, and gets each line once', async () => {
+  it('resumes after the last event and gets each line once', async () => {
     let streams = 0;
     const updates = createScriptedUpdates({ speed: 30, runs: [lasting('verify', () => streams < 3)] });
     await updates.start();
@@ -150,7 +150,7 @@ describe('a run is followed', () => {
     await updates.close();
   });
 
-  it('to its end in the history, where another run is the last one by now', async () => {
+  it('finds its end in the history if another run has started', async () => {
     const updates = createScriptedUpdates({ speed: 200, runs: [] });
     await updates.start();
     for (const _ of [1, 2]) {

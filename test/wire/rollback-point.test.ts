@@ -43,7 +43,7 @@ describe('the update that can be rolled back', () => {
   });
 });
 
-describe('the seconds that a restore point takes', () => {
+describe('the downtime of a restore point', () => {
   it.each<[string, Run[], number | null]>([
     [
       'are those of the last one',

@@ -144,7 +144,7 @@ describe('an answer', () => {
   );
 });
 
-describe('of what is no such thing', () => {
+describe('of something else', () => {
   it.each([null, 1, 'x', true, [], [run], undefined])('%j, there is none', (value) => {
     for (const { read } of answers) expect(read(value)).toBeUndefined();
   });

@@ -1,14 +1,14 @@
 import type { Automatic } from '../../wire/status.ts';
 
-/** What a person may set of it; what is left out stays. */
+/** Changes to the settings of automatic updates. Omitted settings remain unchanged. */
 export type AutomaticChoice = {
   [Name in keyof AutomaticSettings]?: AutomaticSettings[Name] | undefined;
 };
 
-/** What is set of updates that start by themselves (docs/contract.md 8.37). */
+/** Settings of automatic updates (docs/contract.md 8.37). */
 export type AutomaticSettings = Omit<Automatic, 'nextAt' | 'blockedBy'>;
 
-/** As usual, but for what is said. */
+/** The given settings and the defaults of the others. */
 export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => ({
   enabled: false,
   from: '02:00',

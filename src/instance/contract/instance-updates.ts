@@ -3,30 +3,33 @@ import type { Channel } from '../../release/channel.ts';
 import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
 import type { AutomaticChoice } from './automatic.ts';
 
-/** What the platform asks of an update that it starts itself. */
+/** An update that the host application starts. */
 export interface UpdateOrder {
-  /** `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` of the status. */
+  /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` of the status. */
   target?: string;
-  /** `idle`: once running jobs have ended. Default `now`. */
+  /**
+   * With `idle`, the update waits until running jobs have finished.
+   * Default: `now`.
+   */
   when?: 'now' | 'idle';
-  /** Running jobs are cut short. */
+  /** Starts even if jobs are running; they are interrupted. Default: false. */
   force?: boolean;
   /**
-   * All the way to the target, or to `latest`, by the releases that have to come before it, each with an update of its
-   * own.
+   * Installs all required intermediate releases, then the target. Without a target, `latest` is the target. Default:
+   * false.
    */
   allSteps?: boolean;
-  /** Who starts it, as the run tells. */
+  /** Name of the person or program that starts the run. Default: name of the product. */
   by?: string;
 }
 
-/** A rollback that the platform orders. */
+/** A rollback that the host application starts. */
 export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps'> {
-  /** The version to roll back to, `to` of the offer: it confirms that the caller has read the offer. */
+  /** Version to roll back to. It must equal `to` of the offer, to confirm that the caller has read it. */
   confirm: string;
 }
 
-/** An order as a server takes it: a target of null is what is offered. */
+/** The same with defaults; a target of null means `next` of the status. */
 export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps'>> & {
   target: string | null;
   allSteps?: boolean;
@@ -34,45 +37,49 @@ export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps'>> & {
 
 export type RollbackStart = Required<RollbackOrder>;
 
-/** The events, each with what its listeners are given. */
+/** The events and the argument of their listeners. */
 export interface UpdateEvents {
-  /** There is something new to update to. */
+  /** A new release is available. */
   offer: NextRelease;
-  /** A run has begun, here or at another server of the instance. */
+  /** A run has started, on this server or another server of the instance. */
   start: Run;
-  /** One more line of the updater's log. */
+  /** A new line of the updater's log. */
   line: { run: Run; line: ProgressEvent };
-  /** A run has ended. */
+  /** A run has finished. */
   end: Run;
 }
 
 /** The self-update of the instance that this server belongs to. */
 export interface InstanceUpdates {
-  /** Answers every request under its path; never rejects. */
+  /** Responds to a request below `path`. Never rejects. */
   handle(request: Request): Promise<Response>;
-  /** Whether a request is for it: its path is that of the options or below. */
+  /** Whether the path of a request is `path` or below. */
   matches(request: Request): boolean;
-  /** To be awaited before the queue starts jobs: where an update is on, the queue is held until its end. */
+  /** Starts the library. Await it before the queue starts jobs. During an update, the queue is held. */
   start(): Promise<void>;
-  /** For the server's own end: event streams and timers stop; a hold stays, for the next server to go on with. */
+  /** Stops event streams and timers. The hold of a running update remains for the next server. Await it at shutdown. */
   close(): Promise<void>;
-  /** `refresh` looks again, at most once every 10 s; `notes` adds `releases`. */
+  /**
+   * The status. With `refresh`, the feed is read again, at most every 10 seconds.
+   * With `notes`, the status has the release notes.
+   */
   status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
-  /** Starts an update, as a POST does. */
+  /** Starts an update. */
   update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
-  /** Asks that the open run stop; `by` is who asks. */
+  /** Cancels the current run. `by` is the name of the person or program that cancels it. */
   cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
   /** The effects of a rollback to the last restore point. An updater checks it, which may take minutes. */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
-  /** Starts a rollback, as a POST to `/rollback` does. */
+  /** Starts a rollback. */
   rollback(order: RollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
+  /** Sets the release channel. */
   setChannel(channel: Channel): Promise<Status>;
-  /** The newest release is not spoken of until there is a newer one; null: it is again. Null for another version. */
+  /** Skips the newest release until a newer one is published; null offers it again. Returns null for another version. */
   skip(version: string | null): Promise<Status | null>;
-  /** Sets what starts by itself, and when; what is left out stays. */
+  /** Changes the settings of automatic updates. Omitted settings remain unchanged. */
   setAutomatic(choice: AutomaticChoice): Promise<Status>;
-  /** The last 50 runs, newest first, the open one among them. */
+  /** The last 50 runs including the current one, newest first. */
   history(): Promise<Run[]>;
-  /** Calls the listener for each event, until the function that this gives is called. What it throws goes to the log. */
+  /** Adds a listener and returns a function that removes it. Errors of listeners are logged. */
   on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;
 }

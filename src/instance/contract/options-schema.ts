@@ -19,7 +19,7 @@ export function optionsSchema() {
   const absolute = text(/^\/(?:.*[^/])?$/, 'must be an absolute path');
   const callable = z.custom<never>((value) => typeof value === 'function', 'must be a function');
   const seconds = z.number().check(z.gt(0), z.lte(7 * 24 * 3600));
-  const service = text(/^[a-zA-Z0-9._-]+$/, 'must be the name of a service');
+  const service = text(/^[a-zA-Z0-9._-]+$/, 'must be a service name');
 
   return z.strictObject({
     product: z.optional(z.custom<ProductOptions>(() => true)),
@@ -27,9 +27,9 @@ export function optionsSchema() {
     updaterImage: text(/^[^\s-]\S*$/, 'must be an image reference'),
     updaterPull: z.optional(z.enum(['always', 'missing'])),
     updaterEnvironment: z.optional(
-      z.record(text(/^SVC_UPDATER_[A-Z_]+$/, 'must be a setting of the updater'), z.string()),
+      z.record(text(/^SVC_UPDATER_[A-Z_]+$/, 'must be the name of an updater setting'), z.string()),
     ),
-    containerName: z.optional(text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, "must be a container's name")),
+    containerName: z.optional(text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'must be a container name')),
     feed: z.nullable(
       z.strictObject({
         url: z.url({ protocol: /^https?$/, message: 'must be an http or https address' }),
@@ -42,8 +42,8 @@ export function optionsSchema() {
     store: z.object({ get: callable, set: callable }),
     beforeUpdate: z.optional(callable),
     preparation: z.optional(z.string()),
-    preparationTimeout: z.optional(seconds),
-    idleTimeout: z.optional(seconds),
+    preparationTimeoutSeconds: z.optional(seconds),
+    idleTimeoutSeconds: z.optional(seconds),
     restorePoint: z.optional(z.boolean()),
     prefetch: z.optional(z.union([z.boolean(), z.strictObject({ from: clock, to: clock })])),
     automatic: z.optional(automaticSchema),

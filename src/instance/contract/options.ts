@@ -12,152 +12,165 @@ import type { TimeWindow } from './time-window.ts';
 export type Awaitable<T> = T | Promise<T>;
 
 type Role = 'admin' | 'user';
-/** Who sends a request: an admin, another user of the instance, either with a name, or nobody that it knows. */
+/** The sender of a request: an admin or another user, optionally with a name. Null if the sender is not logged in. */
 export type Caller = Role | { role: Role; name: string } | null;
 
-/** What must have ended before an update may start. */
+/** A job of the host application. */
 export interface Job {
   kind: JobKind;
-  /** What waits is no hindrance but for a deployment: it runs after the update. */
+  /** Running jobs and queued deployments block an update. Other queued jobs run after the update. */
   state: 'queued' | 'running';
-  /** What people call it. */
+  /** Display name. */
   title?: string;
+  /** When the job was queued or started. */
   since?: Date;
-  /** It will not end by itself: nobody should wait for it. */
+  /** The job will not finish on its own, so an update does not wait for it. Default false. */
   stuck?: boolean;
 }
 
-/** The host's job queue. An update holds it with a hold of its own, which nobody else's depends on. */
+/** The job queue of the host application. Keep the hold of updates separate from any other hold of the queue. */
 export interface JobQueue {
-  /** From here on no job starts; those that run go on. Called again while it is held, it changes nothing. */
+  /** Keeps new jobs from starting; running jobs continue. Must be idempotent. */
   hold(): Awaitable<void>;
-  /** Lets jobs start again. Called without a hold, also at every boot after which no update is on, it changes nothing. */
+  /** Lets jobs start again. Must be idempotent: it is also called at each start without an update in progress. */
   resume(): Awaitable<void>;
-  /** Everything that is queued or running right now. */
+  /** All jobs that are queued or running. */
   jobs(): Awaitable<readonly Job[]>;
 }
 
-/** Texts by key that outlive the server, and that all servers of the instance share. */
+/** A persistent key-value store that all servers of the instance share. */
 export interface Store {
-  /** What was set last; null before that. */
+  /** The current text; null if the key is not set. */
   get(key: string): Awaitable<string | null>;
-  /** Compare and set: sets the text, or removes it, if what is there is `was`; says whether it was. */
+  /** Compare and set: if the current text is `was`, sets the new text (null removes the key) and returns true. */
   set(key: string, text: string | null, condition: { was: string | null }): Awaitable<boolean>;
-  /** The directory that it keeps them in, where it is one: it has to be on a mount of the server's container. */
+  /** Directory of the store, if it has one. It must be on a mount of the server's container. */
   readonly directory?: string;
 }
 
-/** A server elsewhere that builds for the platform. */
+/** A build server that must be updated separately. */
 export interface KnownBuildServer {
+  /** Display name. */
   name: string;
+  /** Its version, with or without `v`. */
   version: string;
-  /** The command that updates it, to be typed there. */
+  /** Command that updates it, run on that server. */
   command: string;
 }
 
-/** What the platform does between the hold and the launch. */
+/** The argument of `beforeUpdate`. */
 export interface Preparation {
-  /** The run's id. */
+  /** Id of the run. */
   run: string;
+  /** Running version. */
   from: string;
-  /** The release, where it is known; else `canary`. */
+  /** Target version, or `canary` if the release is unknown. */
   target: string;
+  /** Whether the major version changes. */
   major: boolean;
-  /** Tells people what is being done. */
+  /** Reports progress to people who follow the run. */
   say(message: string): void;
-  /** Given when the run is cancelled or the time is over. */
+  /** Aborted when the run is cancelled or the time limit is reached. */
   signal: AbortSignal;
 }
 
-/** What only the host knows. */
+/** Options of `createInstanceUpdates`. */
 export interface InstanceOptions {
   /**
-   * What it is that is updated: its name, and where its parts are called otherwise than by it. Logs, sentences and the
-   * updater go by it. Default svc (docs/your-product.md).
+   * The product that is updated: its name, and other names that do not follow from it. Default: svc
+   * (docs/your-product.md).
    */
   product?: ProductOptions;
-  /** The server's own version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With anything else, nothing is offered. */
+  /** Running version: `v1.4.2` or `v1.6.0-canary.3`, with or without `v`. With any other value, no update is offered. */
   version: string;
-  /** The updater's image, best by digest. */
+  /** Image of the updater, preferably with a digest. */
   updaterImage: string;
-  /** `missing`: an image that the engine has is not pulled again. Default `always`. */
+  /**
+   * With `missing`, a local image of the updater is used without pulling it.
+   * Default: `always`.
+   */
   updaterPull?: 'always' | 'missing';
-  /** Settings of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. */
+  /** Environment variables of the updater: `{ SVC_UPDATER_WAIT_TIMEOUT: '600' }`. Default: none. */
   updaterEnvironment?: Readonly<Record<string, string>>;
   /**
-   * The name of the updater's container, by which operators read its log. Default that of
-   * the product, `svc-updater`. An engine runs one
-   * update at a time under one name: instances that share an engine update side by side under names of their own.
+   * Name of the updater's container. Instances on the same engine can update at the same time if their names differ.
+   * Default: `svc-updater`, or the container name of the product.
    */
   containerName?: string;
   /**
-   * Where releases are published; null: never asked for, nothing is offered. Left out: the feed of `product`, where that
-   * has one. With `trust` only those count that prove by whom they were published (docs/server-library.md).
+   * The release feed. With `trust`, only signed releases are offered (docs/server-library.md). Null disables the feed.
+   * Default: the feed of `product`; required if there is none.
    */
   feed?: (FeedOptions & { trust?: Trust }) | null;
+  /** Authenticates a request. It must respond within 10 seconds. */
   authorize(request: Request): Awaitable<Caller>;
+  /** The job queue, which is held during an update. */
   queue: JobQueue;
+  /** Persistent state, for example `fileStore(directory)`. */
   store: Store;
   /**
-   * Runs once before the updater is launched, the place for a database dump; never retried. The update is refused by
-   * what it throws, and by a sentence that it gives.
+   * Called once before each update, for example for a database dump. It is never retried. To refuse the update, throw an
+   * error or return a message. Default: none.
    */
   beforeUpdate?(preparation: Preparation): Awaitable<unknown>;
-  /** What `beforeUpdate` does, for people: "A dump of the database is made first." */
+  /** Description of `beforeUpdate` for people, such as: The database is dumped first. Default: none. */
   preparation?: string;
-  /** Seconds after which `beforeUpdate` is given up. Default 3600. */
-  preparationTimeout?: number;
-  /** Seconds that an update waits for running jobs where it was asked to. Default 3600. */
-  idleTimeout?: number;
+  /** Time limit for `beforeUpdate` in seconds. Default: 3600. */
+  preparationTimeoutSeconds?: number;
+  /** How long an update with `when: "idle"` waits for running jobs, in seconds. Default: 3600. */
+  idleTimeoutSeconds?: number;
   /**
-   * Each update saves the data first, after the old version has stopped. If the new version fails, the updater rolls back
-   * and restores the data; admins can roll back later. Default false (docs/server-library.md).
+   * Saves the data before each update. If the new version fails, the updater rolls back and restores the data. Admins can
+   * also roll back later. Default: false (docs/server-library.md).
    */
   restorePoint?: boolean;
   /**
-   * The images of what is offered are fetched before anybody asks for it: at any time, or from one time to another by the
-   * server's clock. Default false (docs/server-library.md).
+   * Downloads the images of an available release before the update: at any time, or in a time window in the server's time
+   * zone. Default: false (docs/server-library.md).
    */
   prefetch?: boolean | TimeWindow;
   /**
-   * What is offered starts by itself, in a window of the night: what holds until an admin has set it. Default off
-   * (docs/server-library.md).
+   * Initial settings of automatic updates, until an admin changes them. Default: disabled; 02:00 to 05:00 in the server's
+   * time zone, every day, minimum age 72 hours, no major versions (docs/server-library.md).
    */
   automatic?: AutomaticChoice;
   /**
-   * Asked between two updates of a path whether the platform is ready for the next one: a sentence that it gives says why
-   * not yet. It is asked again every ten seconds, for an hour.
+   * Called between two steps of an upgrade path. Return a message to delay the next step. It is called again every ten
+   * seconds for up to one hour. Default: no delay.
    */
   afterStep?(step: { version: string }): Awaitable<unknown>;
-  /** The servers elsewhere that an update does not reach. */
+  /** Lists the build servers, which must be updated separately. Default: none. */
   buildServers?(): Awaitable<readonly KnownBuildServer[]>;
-  /** Services that are updated beside the app. Default those labelled `svc.role: worker`, else those of the product that there are: `worker`. */
+  /**
+   * Services that are updated with the app. Default: services labelled `svc.role: worker`, otherwise the existing services
+   * of the product, such as `worker`.
+   */
   workers?: readonly string[];
-  /** The app's service, where the library lives in another one. Default the server's own. */
+  /** Service of the app, if the library runs in another service. Default: the server's own service. */
   app?: string;
   /**
-   * Where the engine answers: a socket that is mounted in the server's container, or a proxy before one
-   * (`tcp://socket-proxy:2375`). Default `unix:///var/run/docker.sock`.
+   * Address of the engine: a socket mounted in the server's container, or a socket proxy (`tcp://socket-proxy:2375`).
+   * Default: `unix:///var/run/docker.sock`.
    */
   engine?: string;
-  /** The engine's socket on the machine, for the updater. Default the one that is mounted; with `tcp://` it has to be said. */
+  /** Path of the engine's socket on the host, for the updater. Required with `tcp://`. Default: the mounted socket. */
   updaterSocket?: string;
-  /** A config.json with logins of registries, as it is mounted in the server's container. */
+  /** Docker config.json with registry logins, as a path inside the server's container. Default: none. */
   registryCredentials?: string;
-  /** Further directories of the host that compose reads files from, beside those that the labels name. */
+  /** Additional host directories that compose reads files from. Default: only those in the compose labels. */
   directories?: readonly string[];
-  /** Where the endpoints are. Default `/api/v1/instance/update`. */
+  /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
   /**
-   * Told of each run's end at least once, by one of the servers that saw it, up to three times where it fails or the
-   * server dies of it: the run's id tells repeats.
+   * Called with each finished run, at least once and at most three times. Use the run's id to detect repeats. Default:
+   * none.
    */
   onEnd?(run: Run): Awaitable<void>;
-  /** Default: warnings and errors go to the console. */
+  /** Receives log entries. Default: warnings and errors go to the console. */
   log?(entry: LogEntry): void;
 }
 
-/** Options that are null where they are left out. */
+/** Options whose default is null. */
 type Nullable =
   | 'afterStep'
   | 'app'
@@ -167,9 +180,9 @@ type Nullable =
   | 'registryCredentials'
   | 'updaterSocket'
   | 'workers';
-type Renamed = 'product' | 'preparationTimeout' | 'idleTimeout' | 'automatic';
+type Renamed = 'product' | 'preparationTimeoutSeconds' | 'idleTimeoutSeconds' | 'automatic';
 
-/** The options with their defaults. */
+/** The validated options with their defaults. */
 export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
   [Name in Nullable]: NonNullable<InstanceOptions[Name]> | null;
 } & {
@@ -179,18 +192,18 @@ export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
   idleMs: number;
 };
 
-/** @throws TypeError that names every mistake at once */
+/** @throws TypeError that lists all errors */
 export function readOptions(given: InstanceOptions): Settings {
   const { product, mistakes } = readProduct(given);
   const { name, containerName } = product;
-  // The product may say where its releases are published.
+  // The product may have a default feed.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };
-  // Given with the question, and not set for the process, where the host may use zod as well.
+  // The locale is passed here and not set globally, because the host application may use zod as well.
   const { error } = optionsSchema().safeParse(options, { error: english().localeError });
   if (error) mistakes.unshift(prettifyError(error));
-  if (mistakes.length > 0) throw new TypeError(`${name}-updater: wrong options\n${mistakes.join('\n')}`);
-  const { preparationTimeout = 3600, idleTimeout = 3600, ...rest } = options;
+  if (mistakes.length > 0) throw new TypeError(`${name}-updater: invalid options\n${mistakes.join('\n')}`);
+  const { preparationTimeoutSeconds = 3600, idleTimeoutSeconds = 3600, ...rest } = options;
   const said = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return {
     afterStep: null,
@@ -216,8 +229,8 @@ export function readOptions(given: InstanceOptions): Settings {
     product,
     automatic: automaticSettings(options.automatic ?? {}),
     version: withV(options.version),
-    preparationMs: preparationTimeout * 1000,
-    idleMs: idleTimeout * 1000,
+    preparationMs: preparationTimeoutSeconds * 1000,
+    idleMs: idleTimeoutSeconds * 1000,
   };
 }
 
@@ -228,7 +241,7 @@ const toConsole =
       console[level](`${name}-updater: ${message}`, ...(cause === undefined ? [] : [cause]));
   };
 
-/** The product svc where none is given, and where the given one is wrong, which the mistakes say. */
+/** The given product, otherwise svc. If the given product is not valid, returns svc and the errors. */
 function readProduct(given: InstanceOptions): { product: Product; mistakes: string[] } {
   try {
     return { product: given?.product === undefined ? svc : productOf(given.product), mistakes: [] };
@@ -237,5 +250,5 @@ function readProduct(given: InstanceOptions): { product: Product; mistakes: stri
   }
 }
 
-/** Build tools tell versions without the `v` of their tags. */
+/** Build tools often report versions without `v`. */
 const withV = (version: string): string => (/^\d+\.\d+\.\d+/.test(version) ? `v${version}` : version);

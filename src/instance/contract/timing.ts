@@ -1,37 +1,37 @@
-/** How long is waited for what, in milliseconds; tests wait less. */
+/** Timeouts and intervals in milliseconds. Tests use shorter ones. */
 export const usualTiming = {
-  /** For an answer of the host. */
+  /** Timeout for functions of the host application. */
   host: 10_000,
-  /** For `onEnd`, which may send a mail. */
+  /** Timeout for `onEnd`, which may send an email. */
   onEnd: 60_000,
-  /** For each file that proves a release. */
+  /** Timeout for each file of a release's signature. */
   proof: 10_000,
-  /** Between two looks at the store and the engine. */
+  /** Interval for checking the store and the engine. */
   watch: 10_000,
-  /** The same while another server prepares a run, or it is not known whether a run is on. */
+  /** The same while another server prepares a run, or while the state is unknown. */
   watchClosely: 1_000,
-  /** Between two looks at what is fetched ahead. */
+  /** Interval for checking the prefetch. */
   prefetch: 30_000,
-  /** Between two looks at whether an update starts by itself. */
+  /** Interval for checking whether an automatic update is due. */
   automatic: 15_000,
-  /** Between two questions whether a path may go on. */
+  /** Interval for calling `afterStep`. */
   path: 10_000,
-  /** Between two looks at the jobs that are waited for. */
+  /** Interval for checking running jobs that an update waits for. */
   jobs: 2_000,
-  /** How long a request waits until it is known whether a run was on as the server began. */
+  /** How long a request waits until the server has found out whether a run is in progress. */
   known: 10_000,
-  /** The silence of store and engine after which the queue goes on. An updater gives up after 60 s. */
+  /** If store and engine do not respond for this time, the queue resumes. An updater gives up after 60 s. */
   silence: 180_000,
-  /** Before a second try; each further one waits twice as long, up to `longestRetry`. */
+  /** Pause before the second attempt. Each further pause is twice as long, up to `longestRetry`. */
   retry: 1_000,
   longestRetry: 60_000,
-  /** An updater checks a restore point against its hashes. */
+  /** Timeout for checking a restore point, whose hashes the updater verifies. */
   check: 300_000,
-  /** Between two looks at an updater's container. */
+  /** Interval for checking the updater's container. */
   follow: 250,
-  /** The engine starts a container again within this time where it does at all. */
+  /** If the engine restarts a container, it does so within this time. */
   restart: 10_000,
-  /** What an updater does after its last line takes a moment. */
+  /** How long the updater may continue after its last log line. */
   lastMoments: 15_000,
 };
 export type Timing = typeof usualTiming;

@@ -1,6 +1,6 @@
 import type { Awaitable } from '../contract/options.ts';
 
-/** A function of the host failed, or did not answer in time. */
+/** A function of the host application failed or did not respond in time. */
 export class HostFailure extends Error {
   override readonly name = 'HostFailure';
   /** `queue.hold`, `store.get` and the like. */
@@ -13,7 +13,8 @@ export class HostFailure extends Error {
 }
 
 /**
- * Calls a function of the host, which may throw, reject or hang. What it does after the deadline, `onLate` is told.
+ * Calls a function of the host application, which may throw, reject or hang. If it settles after the deadline, `onLate` is
+ * called.
  * @throws HostFailure
  */
 export async function askHost<T>(
@@ -26,9 +27,9 @@ export async function askHost<T>(
   const settled = () => {
     if (isLate) onLate();
   };
-  // An async function makes a rejection of what is thrown at once, too.
+  // The async function also turns synchronous errors into rejections.
   const answer = (async () => call())();
-  // Nobody waits for an answer after the deadline, so its rejection is taken here.
+  // After the deadline nothing awaits the answer, so its rejection is handled here.
   answer.then(settled, settled);
   try {
     const late = () => new HostFailure(name, `did not answer within ${deadlineMs / 1000} s`);
@@ -39,7 +40,7 @@ export async function askHost<T>(
   }
 }
 
-/** Settles with the work, or rejects with what `late` makes at the deadline, whichever is first. */
+/** Settles with the work, or rejects with the result of `late` at the deadline. */
 export async function inTime<T>(work: Promise<T>, deadlineMs: number, late: () => Error): Promise<T> {
   const { promise: over, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), deadlineMs);

@@ -6,10 +6,10 @@ import { askHost, HostFailure } from './ask-host.ts';
 
 const longestTitle = 200;
 
-/** All that is queued or runs right now; what the host does not say plainly counts as running. @throws HostFailure */
+/** All queued and running jobs. Unknown kinds and states count as a running job. @throws HostFailure */
 export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<BlockingJob[]> {
   const answer: unknown = await askHost('queue.jobs', () => queue.jobs(), host);
-  if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'gave no list');
+  if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'did not return a list');
   return answer.map((job: unknown) => {
     const { kind, state, title, since, stuck } = Object(job) as Record<string, unknown>;
     return {
@@ -22,7 +22,7 @@ export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timi
   });
 }
 
-/** ISO 8601; null for what is no time, such as the date of an unset column. */
+/** ISO 8601; null if the value is not a valid time. */
 function isoTime(value: unknown): string | null {
   if (!(value instanceof Date) && typeof value !== 'string' && typeof value !== 'number') return null;
   const date = new Date(value);

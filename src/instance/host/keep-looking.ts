@@ -3,15 +3,15 @@ import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Listeners } from './listeners.ts';
 
 interface Pace {
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two checks. */
   pause: number;
-  /** What has the next look come at once. */
+  /** The event that triggers the next check at once. */
   wakenBy?: keyof UpdateEvents;
   listeners: Listeners;
   closing: AbortSignal;
 }
 
-/** Looks again and again until the server closes. `onFailure` is told of a look that failed before that. */
+/** Repeats a check until the server closes. `onFailure` is called with its errors. */
 export async function keepLooking(
   look: () => Promise<void>,
   onFailure: (cause: Error) => void,

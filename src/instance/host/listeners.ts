@@ -4,7 +4,7 @@ import type { Settings } from '../contract/options.ts';
 type EventName = keyof UpdateEvents;
 type Listener<E extends EventName> = (payload: UpdateEvents[E]) => unknown;
 
-/** The host's listeners for events; what goes wrong in them is the log's alone. */
+/** Event listeners of the host application. Their errors are only logged. */
 export class Listeners {
   readonly #log: Settings['log'];
   readonly #all: { [E in EventName]: Set<Listener<E>> } = {
@@ -18,9 +18,9 @@ export class Listeners {
     this.#log = log;
   }
 
-  /** Gives what removes the listener. */
+  /** Returns a function that removes the listener. */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void {
-    // A function of its own each time, so that a listener that is added twice is called twice, and removed once.
+    // A new function for each call, so that a listener can be added twice and removed once.
     const own: Listener<E> = (payload) => listener(payload);
     this.#all[event].add(own);
     return () => void this.#all[event].delete(own);
@@ -34,7 +34,7 @@ export class Listeners {
     try {
       await call();
     } catch (cause) {
-      this.#log({ level: 'error', message: `a listener for ${event} failed`, cause });
+      this.#log({ level: 'error', message: `a listener of the event ${event} failed`, cause });
     }
   }
 }

@@ -4,19 +4,19 @@ import { askHost, HostFailure } from './ask-host.ts';
 import { retry } from './retry.ts';
 
 /**
- * Has the queue held or going on, as it is wanted: one call at a time, and again until one succeeds. A call that
- * answers after its deadline may have undone a later one, so what is wanted is called for once more.
+ * Holds or resumes the queue: one call at a time, retried until it succeeds. A call that settles after its deadline may have
+ * undone a later one, so the wanted state is requested again.
  */
 export class QueueHold {
   readonly #settings: Pick<Settings, 'queue' | 'log'>;
   readonly #timing: Timing;
   readonly #closing: AbortSignal;
   #wanted: boolean | null = null;
-  /** Counts the calls: what an older one wanted is over. */
+  /** Number of calls. Older calls are obsolete. */
   #turn = 0;
   #last: Promise<void> = Promise.resolve();
 
-  /** `closing`: nothing is tried again after it. */
+  /** @param closing ends all retries */
   constructor(settings: Pick<Settings, 'queue' | 'log'>, timing: Timing, closing: AbortSignal) {
     this.#settings = settings;
     this.#timing = timing;
@@ -28,15 +28,15 @@ export class QueueHold {
     return this.#wanted;
   }
 
-  /** Calls, unless the last call wanted the same. Never rejects: what fails is tried again. */
+  /** Calls the host application unless the last call had the same purpose. Never rejects; failures are retried. */
   async ensure(held: boolean): Promise<void> {
     if (this.#wanted === held) return this.#last;
     await this.call(held).catch(() => {});
   }
 
   /**
-   * Calls in any case. What fails is tried again in the background.
-   * @throws HostFailure where the first try failed
+   * Always calls the host application. Failures are retried in the background.
+   * @throws HostFailure if the first attempt failed
    */
   call(held: boolean): Promise<void> {
     this.#wanted = held;
@@ -50,8 +50,10 @@ export class QueueHold {
     const failed = (cause: unknown) => {
       reject(cause);
       if (turn !== this.#turn) return false;
-      const message = held ? 'the queue cannot be held' : 'the queue is still held';
-      this.#settings.log({ level: 'error', message: `${message}: it is tried again`, cause });
+      const message = held
+        ? 'failed to hold the job queue; retrying'
+        : 'failed to resume the job queue; retrying';
+      this.#settings.log({ level: 'error', message, cause });
       return true;
     };
     retry(attempt, failed, this.#timing, this.#closing).catch(() => {});
@@ -59,7 +61,7 @@ export class QueueHold {
   }
 
   async #try(held: boolean, turn: number): Promise<void> {
-    if (turn !== this.#turn) throw new HostFailure('queue.hold', 'was overtaken by what came after it');
+    if (turn !== this.#turn) throw new HostFailure('queue.hold', 'was superseded by a later call');
     const late = () => {
       if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
     };

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timing } from '../contract/timing.ts';
 
 /**
- * Tries until it succeeds, with growing pauses; `onFailure` is told each time and says whether to go on. Gives null
- * where it was given up, or the signal was given between two tries.
+ * Retries until it succeeds, with growing pauses. `onFailure` returns whether to continue. The result is null after giving up
+ * or if the signal is aborted between two attempts.
  */
 export async function retry<T>(
   attempt: () => Promise<T>,

@@ -55,7 +55,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const rollback: Endpoint = {
     answer: async (request, by) => {
       const order = await readBody(request, rollbackSchema);
-      if (!order) throw new Refusal(400, 'The body must confirm the version to roll back to.');
+      if (!order) throw new Refusal(400, 'The body must contain the version to roll back to as `confirm`.');
       const { confirm, when = 'now', force = false } = order;
       refuseBoth(when, force);
       return begun(await service.rollback({ confirm, when, force, by }));
@@ -79,7 +79,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
       // EventSource comes back for ever unless it is told that there is no more.
       if (hasSeenTheEnd(record, lastEventId))
         return new Response(null, { status: 204, headers: commonHeaders });
-      if (streams.size >= mostStreams) throw comeBack(`${mostStreams} event streams are open already.`);
+      if (streams.size >= mostStreams) throw comeBack(`${mostStreams} event streams are already open.`);
       const stream = Symbol();
       streams.add(stream);
       const onEnd = () => void streams.delete(stream);
@@ -107,7 +107,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const channel: Endpoint = {
     answer: async (request) => {
       const choice = await readBody(request, channelSchema);
-      if (!choice) throw new Refusal(400, 'The body must name the channel.');
+      if (!choice) throw new Refusal(400, 'The body must contain `channel`.');
       return jsonResponse(200, await service.setChannel(choice.channel));
     },
   };
@@ -115,10 +115,10 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const skip: Endpoint = {
     answer: async (request) => {
       const choice = await readBody(request, skipSchema);
-      if (!choice) throw new Refusal(400, 'The body must name the version, or null.');
+      if (!choice) throw new Refusal(400, 'The body must contain `version`: a version or null.');
       const status = await service.skip(choice.version);
       if (status === null)
-        throw new Refusal(409, `${choice.version} is not the newest release of the channel.`);
+        throw new Refusal(409, `${choice.version} is not the newest release on the channel.`);
       return jsonResponse(200, status);
     },
   };
@@ -126,7 +126,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const automatic: Endpoint = {
     answer: async (request) => {
       const choice = await readBody(request, automaticSchema);
-      if (!choice) throw new Refusal(400, 'The body must say what to set.');
+      if (!choice) throw new Refusal(400, 'The body must contain the settings to change.');
       return jsonResponse(200, await service.setAutomatic(choice));
     },
   };
@@ -157,5 +157,5 @@ export const destinationOf = ({
 
 function refuseBoth(when: 'now' | 'idle', force: boolean): void {
   if (when !== 'idle' || !force) return;
-  throw new Refusal(400, 'An update waits for jobs or cuts them short: `when: "idle"` or `force`.');
+  throw new Refusal(400, '`when: "idle"` and `force: true` cannot be combined.');
 }

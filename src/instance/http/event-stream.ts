@@ -1,33 +1,31 @@
 import type { Run, ToldRun } from '../../wire/status.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
-/** A run as it crosses HTTP by itself. */
+/** A run with the current time, as sent in responses. */
 export const toldRun = (run: Run): ToldRun => ({ ...run, now: new Date().toISOString() });
 
-/** Milliseconds of silence after which a comment keeps proxies from hanging up. */
+/** Milliseconds without an event after which a comment keeps proxies from closing the connection. */
 export const silence = 15_000;
-/** Milliseconds after which a client comes back. */
+/** Milliseconds after which a client reconnects. */
 const retry = 1_000;
-/** Characters after which a piece is sent off; a longer line is sent whole. */
-const pieceSize = 16 * 1024;
+/** Characters after which a chunk is sent. A longer line is not split. */
+const chunkSize = 16 * 1024;
 
-/** Whether an Accept header names text/event-stream, as `EventSource` does; who asks for anything gets JSON. */
+/** Whether an Accept header contains text/event-stream. Any type (*) means JSON. */
 export const wantsEventStream = (accept: string | null): boolean =>
   /(?:^|,)\s*text\/event-stream\s*(?:[,;]|$)/i.test(accept ?? '');
 
-/** Whether a client comes back for a run whose end it was told. */
+/** Whether a reconnecting client has already received the last event. */
 export function hasSeenTheEnd(record: RunRecord, lastEventId: string | null): boolean {
   return record.hasEnded && lastEventId === `${record.run.id}:end`;
 }
 
 /**
- * The run as a stream of events (docs/contract.md 8.3): `run` with its state, then `line` for each further line of its
- * log and `run` after whatever changed, up to the outcome; ids are `<run id>:<number of the last line>`, that of the last event
- * `<run id>:end`. Who comes back with an id of this run gets every line since. It stops without an outcome when
- * `closing` is given: the client comes back to the next server.
+ * The run as an event stream (docs/contract.md 8.3). A client that reconnects with an id of this run gets every line that
+ * it missed. When the server closes, the stream ends without an outcome and the client reconnects to the next server.
  *
- * Nothing is made before somebody reads: a client that does not read costs a cursor, and gets what is kept once it reads.
- * `onEnd` is called when it has ended or its client has left, perhaps more than once.
+ * Events are created on demand, so a client that does not read only costs a cursor.
+ * When the stream ends or the client disconnects, `onEnd` is called, possibly more than once.
  */
 export function eventStream(
   record: RunRecord,
@@ -74,12 +72,12 @@ export function eventStream(
   );
 }
 
-/** What one client has not been told yet. */
+/** The events that one client has not received yet. */
 class UnseenEvents {
-  /** The client has been told how the run ended. */
+  /** The client has received the last event. */
   isOver = false;
   readonly #record: RunRecord;
-  /** The last line that the client has, or does without. */
+  /** The number of the last line that the client has. */
   #cursor: number;
   #told: Run | null = null;
   #hasBegun = false;
@@ -89,7 +87,7 @@ class UnseenEvents {
     this.#cursor = lineNumber(record.run.id, lastEventId) ?? record.lineCount;
   }
 
-  /** The next events, as soon as there are any; empty if the signal is given before. */
+  /** Waits for the next events. Empty if the signal is aborted first. */
   async next(signal: AbortSignal): Promise<string> {
     for (;;) {
       const { changes } = this.#record;
@@ -99,7 +97,7 @@ class UnseenEvents {
     }
   }
 
-  /** Waits no longer for lines that the client says it has. */
+  /** Stops waiting for lines that the client already has. */
   catchUp(): void {
     this.#cursor = Math.min(this.#cursor, this.#record.lineCount);
   }
@@ -111,12 +109,12 @@ class UnseenEvents {
       text += `retry: ${retry}\n\n`;
     }
     const { run, hasEnded, lineCount } = this.#record;
-    // A new server may still be reading lines that the client has read already: its state is an older one.
+    // A new server may still be reading lines that the client already has; until then its state is older.
     if (this.#cursor > lineCount && !hasEnded) return text;
     const lines = this.#record.linesAfter(this.#cursor);
     if (this.#told === null && lines.length > 0) text += this.#tell(run);
     for (const { number, event } of lines) {
-      if (text.length > pieceSize) return text;
+      if (text.length > chunkSize) return text;
       this.#cursor = number;
       text += message('line', this.#id(), event);
     }
@@ -141,7 +139,7 @@ function lineNumber(runId: string, eventId: string | null): number | null {
   return /^\d{1,9}$/.test(number) ? Number(number) : null;
 }
 
-/** A run is never changed in place, but a run that was made anew may say the same. */
+/** A run is never changed in place, but a new object may have the same content. */
 const isSame = (run: Run, told: Run | null): boolean =>
   run === told || (told !== null && JSON.stringify(run) === JSON.stringify(told));
 

@@ -25,12 +25,12 @@ export function createHandler(
     // First of all: who is nobody does not even learn which paths there are.
     const asker = await whoAsks(request);
     const endpoint = find(request);
-    if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only an admin may do this.');
+    if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only admins can do this.');
     if (!isReading(request) && !isSameOrigin(request)) {
       throw new Refusal(403, whyForeign(request));
     }
     // A stream ends at once, and its client comes back to the next server; a refused client stays away for good.
-    if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is closing');
+    if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
     const answerFor = asker.isAdmin ? endpoint.answer : (endpoint.forUser ?? endpoint.answer);
     return answerFor(request, asker.by);
   }
@@ -43,21 +43,21 @@ export function createHandler(
 
   function find({ url, method }: Request): Endpoint {
     const route = routes.get(new URL(url).pathname);
-    if (!route) throw new Refusal(404, 'There is nothing here.');
+    if (!route) throw new Refusal(404, 'There is no such endpoint.');
     const endpoint = route.get(method === 'HEAD' ? 'GET' : method);
     if (endpoint) return endpoint;
     const allowed = [...route.keys()].flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : one)).join(', ');
-    throw new Refusal(405, `Only ${allowed}.`, { headers: { Allow: allowed } });
+    throw new Refusal(405, `Allowed methods: ${allowed}.`, { headers: { Allow: allowed } });
   }
 
   function refusalOf(error: unknown): Refusal {
     if (error instanceof Refusal) return error;
     if (error instanceof Unavailable) {
       if (!service.closing.aborted) tell(log, 'warn', error);
-      return comeBack('Not now: come back in a moment.');
+      return comeBack('The server is temporarily unavailable. Try again in a moment.');
     }
     tell(log, 'error', error);
-    return new Refusal(500, "Something went wrong; the server's log says what.");
+    return new Refusal(500, "An unexpected error occurred. See the server's log.");
   }
 
   return async (request) => {
@@ -89,7 +89,7 @@ function askerOf(caller: Caller | undefined): Asker | null {
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
 
-const late = () => new Unavailable('authorize does not answer');
+const late = () => new Unavailable('authorize() did not answer in time');
 
 const isStream = ({ method, headers }: Request): boolean =>
   method === 'GET' && wantsEventStream(headers.get('accept'));

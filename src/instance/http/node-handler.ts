@@ -3,18 +3,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 
-/** A request of `node:http`, with what frameworks add to it. */
+/** A request of `node:http` with the properties that frameworks add. */
 export interface NodeRequest extends IncomingMessage {
-  /** The whole address, where a router has taken off what it has gone by. */
+  /** The complete path, if a router has removed a prefix from `url`. */
   originalUrl?: string;
-  /** What a framework has read already. */
+  /** The body, if a framework has already read it. */
   body?: unknown;
 }
 
-/** `next` is called for a request that is for somebody else; without it that gets 404. Never throws. */
+/** Requests outside the base path are passed to `next`. Without it they get 404. Never throws. */
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: () => void) => void;
 
-/** The endpoints for `node:http` and whatever stands on it: Express, Fastify, Nest. */
+/** Mounts the endpoints on `node:http` and frameworks that use it: Express, Fastify, Nest. */
 export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches'>): NodeHandler {
   return (request, response, next) => {
     let address: URL;
@@ -23,9 +23,9 @@ export function toNodeHandler(updates: Pick<InstanceUpdates, 'handle' | 'matches
       address = addressOf(request);
       isOurs = updates.matches(new Request(address));
     } catch {
-      return plain(response, 400, 'The address cannot be read.');
+      return plain(response, 400, 'The request URL is not valid.');
     }
-    if (!isOurs) return next ? next() : plain(response, 404, 'There is nothing here.');
+    if (!isOurs) return next ? next() : plain(response, 404, 'Not found.');
     // A socket that breaks while it is written to is nobody's error.
     response.on('error', () => {});
     // The rest of a body that was too large is let pass, so that its sender reads the answer and the connection goes on.

@@ -11,7 +11,7 @@ import {
   startSchema,
 } from '../contract/schemas.ts';
 
-const lineShape = shape('Line', "One line of the updater's log", {
+const lineShape = shape('Line', 'A line of the updater log', {
   time: text(),
   level: word(levels),
   phase: word(phases),
@@ -19,7 +19,7 @@ const lineShape = shape('Line', "One line of the updater's log", {
   message: text(),
 });
 
-/** The schemas of the document: requests closed, answers open, as later versions say more. */
+/** The schemas of the document. Requests allow no unknown members; responses do. */
 export const componentSchemas = (): object => ({
   ...Object.fromEntries([...answers, lineShape].map(({ name, component }) => [name, component])),
   Start: requestSchema(startSchema),

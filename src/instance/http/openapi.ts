@@ -2,8 +2,10 @@ import { componentSchemas } from './openapi-schemas.ts';
 import { bodyLimit } from './read-body.ts';
 
 /**
- * The endpoints as an OpenAPI 3.1 document; what they take and give comes from the schemas that the server itself goes
- * by. `path` is where they are, `version` that of this package, `product` the name of what is updated.
+ * The endpoints as an OpenAPI 3.1 document, generated from the schemas that the server uses.
+ * @param path base path of the endpoints
+ * @param version version of this package
+ * @param product name of the product that is updated
  */
 export function openApi(path: string, version: string, product = 'svc'): object {
   return {
@@ -12,12 +14,15 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       title: `Updates of ${/^[aeiou]|^svc$/.test(product) ? 'an' : 'a'} ${product} instance`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
-      description:
-        'How an instance is told of releases and replaces itself by one. For admins; other users are told the version ' +
-        'and whether an update is on. Every mistake is answered with application/problem+json (RFC 9457). Who asks is ' +
-        'looked at first; then another path below these gets 404 (`#/components/responses/NotFound`), another method ' +
-        '405 (`#/components/responses/MethodNotAllowed`).\n\nAnswers grow: there may be more members than these, and ' +
-        'other words where it says that more may come. Requests do not: an unknown member is 400.',
+      description: sentences([
+        'Lists new releases and updates the instance.',
+        'Most endpoints require an admin. Other users can only read the version and whether an update is in progress.',
+        'Errors have the type application/problem+json (RFC 9457).',
+        'Requests are authenticated first. Then an unknown path gets 404 (`#/components/responses/NotFound`).',
+        'An unsupported method gets 405 (`#/components/responses/MethodNotAllowed`).',
+        'Later versions may add members to responses, and values to the lists that allow it.',
+        'Requests with unknown members get 400.',
+      ]),
     },
     security: [{ host: [] }],
     paths: {
@@ -41,14 +46,17 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           type: 'apiKey',
           in: 'cookie',
           name: 'session',
-          description:
-            "Authentication is the host's: whatever it takes (a session's cookie, a token) says who is an admin, who " +
-            'is a user, and who is nobody. This stands in for it.',
+          description: sentences([
+            'The host application authenticates requests, for example with a session cookie or a token.',
+            'This scheme is a placeholder for its method.',
+          ]),
         },
       },
     },
   };
 }
+
+const sentences = (list: readonly string[]): string => list.join(' ');
 
 interface Operation {
   operationId: string;
@@ -69,24 +77,32 @@ const problem = (description: string, more: object = {}) => ({
 });
 
 const responses = {
-  Unauthorized: problem('The host knows nobody who sends this.'),
-  Forbidden: problem('Not an admin.'),
+  Unauthorized: problem('The host application does not recognize the sender.'),
+  Forbidden: problem('The user is not an admin.'),
   ForbiddenChange: problem(
-    'Not an admin; or a request that a page of another site may have sent: `Sec-Fetch-Site`, else `Origin`, is not ' +
-      "the instance's own, or there is neither, and a cookie or a login of the browser's.",
+    sentences([
+      'The user is not an admin, or the request may come from another site.',
+      'A request may come from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
+      'The same applies to a request without these headers that has a cookie or a browser login.',
+    ]),
   ),
-  NotFound: problem('There is nothing here.'),
-  MethodNotAllowed: problem('Another method.', {
-    Allow: { required: true, schema: { type: 'string' }, description: 'Those that there are' },
+  NotFound: problem('There is no such endpoint.'),
+  MethodNotAllowed: problem('The endpoint does not support this method.', {
+    Allow: { required: true, schema: { type: 'string' }, description: 'The supported methods' },
   }),
-  BadBody: problem('The body is not JSON in UTF-8, or not of its schema; `detail` says what is wrong.'),
+  BadBody: problem(
+    'The body is not JSON in UTF-8 or does not match the schema. `detail` describes the error.',
+  ),
   LateBody: problem('The body was not complete within 10 s.'),
   LargeBody: problem(`The body is larger than ${bodyLimit} bytes.`),
   OtherBody: problem('The body is not application/json.'),
-  InternalError: problem("Something went wrong, which only the server's log tells."),
-  Unavailable: problem('The host does not answer, the server is closing, or it has 100 event streams open.', {
-    'Retry-After': { required: true, schema: { type: 'string' }, description: 'In seconds' },
-  }),
+  InternalError: problem("An unexpected error occurred. The server's log has the details."),
+  Unavailable: problem(
+    'The host application does not respond, the server is shutting down, or 100 event streams are open.',
+    {
+      'Retry-After': { required: true, schema: { type: 'string' }, description: 'Seconds' },
+    },
+  ),
 };
 
 /** The same without its contents; a problem says no more than its status. */
@@ -124,17 +140,18 @@ const flag = (name: string, description: string) => ({
 
 const getStatus = {
   operationId: 'getStatus',
-  summary: 'What runs, what is offered, and whether an update may start',
+  summary: 'Get the running version, the available release and whether an update can start',
   parameters: [
     flag(
       'refresh',
-      'With 1, releases are read again now, at most once every 10 s; else the answer is from memory',
+      'With 1, the release feed is read again, at most once every 10 seconds. Otherwise the response is cached.',
     ),
-    flag('notes', 'With 1, `releases` tells what is new in each release up to `next`'),
+    flag('notes', 'With 1, `releases` contains the release notes of all releases up to `next`'),
   ],
   responses: {
     '200': {
-      description: 'The status; for a user who is no admin, the version and whether an update is on.',
+      description:
+        'The status. Users who are not admins get the version and whether an update is in progress.',
       headers,
       content: { 'application/json': { schema: { anyOf: [schema('Status'), schema('Version')] } } },
     },
@@ -144,51 +161,52 @@ const getStatus = {
 
 const startUpdate = {
   operationId: 'startUpdate',
-  summary: 'Starts an update',
+  summary: 'Start an update',
   requestBody: {
     required: false,
     description:
-      'Left out, the update is to `next` of the status. `when: "idle"` and `force: true` are not for one request.',
+      'Without a body, the update installs `next` of the status. `when: "idle"` and `force: true` cannot be combined.',
     content: json('Start'),
   },
   responses: {
     '202': {
-      description: 'It has begun; with `when: "idle"` it may be waiting for jobs.',
+      description: 'The update was started. With `when: "idle"` it may be waiting for running jobs.',
       headers: {
         ...headers,
         Location: {
           required: true,
-          description: 'Where its progress is',
+          description: 'Path of its progress',
           schema: { type: 'string', format: 'uri-reference' },
         },
       },
       content: json('ToldRun'),
     },
     ...changeByBody,
-    '409': problem('It may not start now; `reason` (a Reason) says why.'),
+    '409': problem('The update cannot start now. `reason` (a Reason) gives the cause.'),
   },
 };
 
 const getRollback = {
   operationId: 'getRollback',
-  summary: 'The effects of a rollback to the last restore point',
+  summary: 'Get the effects of a rollback to the last restore point',
   responses: {
     '200': {
-      description: 'An updater has looked, which may take minutes; the answer is remembered for one.',
+      description:
+        'The effects. An updater checks the restore point first, which may take minutes. The result is cached for one minute.',
       headers,
       content: json('RollbackOffer'),
     },
     ...forAdmins,
-    '409': problem('There is no restore point, or it cannot be used; `reason` (a Reason) gives the cause.'),
+    '409': problem('There is no usable restore point. `reason` (a Reason) gives the cause.'),
   },
 };
 
 const rollback = {
   operationId: 'rollback',
-  summary: 'Rolls back to the version before the last update and restores the data saved then',
+  summary: 'Roll back to the version before the last update and restore its data',
   requestBody: {
     required: true,
-    description: '`when: "idle"` and `force: true` are not for one request.',
+    description: '`when: "idle"` and `force: true` cannot be combined.',
     content: json('Rollback'),
   },
   responses: startUpdate.responses,
@@ -196,36 +214,41 @@ const rollback = {
 
 const getProgress = {
   operationId: 'getProgress',
-  summary: 'The current update, or the last one',
+  summary: 'Get the current run or the last one',
   parameters: [
     {
       name: 'Last-Event-ID',
       in: 'header',
-      description: 'Of an event stream: the id of the last event that was received',
+      description: 'For event streams: the id of the last event that the client received',
       schema: { type: 'string', examples: ['7d865e959b24:12'] },
     },
     {
       name: 'lastEventId',
       in: 'query',
-      description: 'The same, for pages that cannot set the header; the header counts where there are both',
+      description: 'The same for pages that cannot set the header. The header takes precedence.',
       schema: { type: 'string', examples: ['7d865e959b24:12'] },
     },
   ],
   responses: {
     '200': {
-      description: 'The run; where Accept names text/event-stream, as it goes on.',
+      description: 'The run. With `Accept: text/event-stream`, a stream of its events.',
       headers,
       content: {
         ...json('ToldRun'),
         'text/event-stream': {
           schema: {
             type: 'string',
-            description:
-              'First an event `run` with the state (`data` is a ToldRun), then `line` for each further line of the log ' +
-              '(`data` is a Line) and `run` after every change of the run. Ids are `<run id>:<number of the line>`. ' +
-              'Who comes back with Last-Event-ID gets every line since. The last event is a `run` with its outcome, ' +
-              'its id `<run id>:end`. A stream that ends without one goes on at the next server. A comment breaks ' +
-              'every 15 s of silence. Events of another name may come.',
+            description: sentences([
+              'The first event is `run` with the current state (`data` is a ToldRun).',
+              'Each new log line is an event `line` (`data` is a Line).',
+              'Each change of the run is another event `run`.',
+              'Ids have the form `<run id>:<line number>`.',
+              'A client that reconnects with Last-Event-ID gets every line that it missed.',
+              'The last event is a `run` with an outcome and the id `<run id>:end`.',
+              'If a stream closes earlier, reconnect. The next server continues it.',
+              'The server sends a comment after 15 seconds without an event.',
+              'Later versions may add event names.',
+            ]),
             examples: [
               'retry: 1000\n\nevent: run\nid: 7d865e959b24:0\ndata: {"id":"7d865e959b24","state":"launching",…}\n\n',
             ],
@@ -233,7 +256,7 @@ const getProgress = {
         },
       },
     },
-    '204': { description: 'Last-Event-ID is of the last event that there is.', headers },
+    '204': { description: 'The client already has the last event.', headers },
     ...forAdmins,
     '404': problem('There has been no update yet.'),
   },
@@ -241,24 +264,26 @@ const getProgress = {
 
 const cancelUpdate = {
   operationId: 'cancelUpdate',
-  summary: 'Asks the open run to stop',
+  summary: 'Cancel the current run',
   responses: {
     '202': {
-      description: 'It was asked; the end of the run tells whether that was in time.',
+      description: 'The cancellation was requested. The outcome of the run shows whether it was in time.',
       headers,
       content: json('ToldRun'),
     },
     ...change,
-    '409': problem('There is nothing to stop, or it is too late; `reason` (a CancelReason) says which.'),
+    '409': problem(
+      'There is no run to cancel, or it is too late. `reason` (a CancelReason) gives the cause.',
+    ),
   },
 };
 
 const getHistory = {
   operationId: 'getHistory',
-  summary: 'The last 50 runs, newest first',
+  summary: 'List the last 50 runs, newest first',
   responses: {
     '200': {
-      description: 'The runs, the open one among them.',
+      description: 'The runs, including the current one.',
       headers,
       content: { 'application/json': { schema: { type: 'array', items: schema('Run') } } },
     },
@@ -268,7 +293,7 @@ const getHistory = {
 
 const chooseChannel = {
   operationId: 'chooseChannel',
-  summary: 'Chooses the channel that releases are offered from',
+  summary: 'Set the release channel',
   requestBody: { required: true, content: json('ChannelChoice') },
   responses: {
     '200': { description: 'The status with the new channel.', headers, content: json('Status') },
@@ -278,21 +303,21 @@ const chooseChannel = {
 
 const skipRelease = {
   operationId: 'skipRelease',
-  summary: 'Says nothing of the newest release any more, until there is a newer one',
+  summary: 'Skip the newest release until a newer one is published',
   requestBody: { required: true, content: json('Skip') },
   responses: {
-    '200': { description: 'The status without it, or with it again.', headers, content: json('Status') },
+    '200': { description: 'The updated status.', headers, content: json('Status') },
     ...changeByBody,
-    '409': problem('It is not the newest release of the channel.'),
+    '409': problem('The version is not the newest release on the channel.'),
   },
 };
 
 const setAutomatic = {
   operationId: 'setAutomatic',
-  summary: 'Sets whether what is offered starts by itself, and when',
+  summary: 'Configure automatic updates',
   requestBody: { required: true, content: json('AutomaticChoice') },
   responses: {
-    '200': { description: 'The status, by what is set now.', headers, content: json('Status') },
+    '200': { description: 'The status with the new settings.', headers, content: json('Status') },
     ...changeByBody,
   },
 };

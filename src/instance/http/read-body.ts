@@ -12,17 +12,17 @@ export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): P
   const bytes = await readBytes(request);
   if (bytes.length === 0) return undefined;
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json') throw new Refusal(415, 'The body must be application/json.');
+  if (type !== 'application/json') throw new Refusal(415, 'The content type must be application/json.');
   const { data, error } = schema.safeParse(parseJson(bytes));
-  if (error)
-    throw new Refusal(400, `The body is not as it must be: ${error.issues.map(describe).join('; ')}.`);
+  if (error) throw new Refusal(400, `The body is not valid: ${error.issues.map(describe).join('; ')}.`);
   return data;
 }
 
 /** Counts the bytes itself: Content-Length may be absent, or a lie. */
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
   // Nobody knows any more what the body said: it must not count as a request without one.
-  if (bodyUsed) throw new Error('the body of the request was read before it came to the update endpoints');
+  if (bodyUsed)
+    throw new Error('the request body was already read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   return inTime(collect(reader), bodyMs, () => {
@@ -36,7 +36,7 @@ async function collect(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   let length = 0;
   for (;;) {
     const { done, value } = await reader.read().catch(() => {
-      throw new Refusal(400, 'The body ended too early.');
+      throw new Refusal(400, 'The body is incomplete.');
     });
     if (done) return Buffer.concat(chunks);
     length += value.length;
@@ -66,7 +66,7 @@ function describe(issue: z.core.$ZodIssue): string {
     case 'invalid_value':
       return `${where} must be one of ${issue.values.join(', ')}`;
     case 'unrecognized_keys':
-      return `${where} has a key that is not known`;
+      return `${where} has an unknown key`;
     case 'custom':
       return `${where} ${issue.message}`;
     default:

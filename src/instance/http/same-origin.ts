@@ -31,11 +31,11 @@ function hostAsked(
  */
 export function whyForeign(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;
-  const rule = 'A request that a page may have sent must come from the same origin.';
+  const rule = 'Requests from a browser must come from the same origin.';
   const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '');
   const asked = page && hostAsked(request, page);
   if (!page?.host || !asked || page.host === asked) return rule;
-  return `${rule} The page is at ${page.host}, and the server was asked for ${asked}: a proxy between them has to hand on the address that the browser sees (nginx: proxy_set_header Host $http_host).`;
+  return `${rule} The page is at ${page.host}, but the server received a request for ${asked}. Configure the proxy to forward the original Host header (nginx: proxy_set_header Host $http_host).`;
 }
 
 /** A login that a browser remembers for a site and sends along, whoever made the request. */

@@ -4,37 +4,37 @@ import type { AutomaticChoice } from '../contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import type { RunRecord } from '../run/run-record.ts';
 
-/** The host does not answer, or the server is closing: whoever asks may come back. */
+/** The host application does not respond, or the server is shutting down. Clients may try again. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** What the endpoints are made of: everything but HTTP. All methods may throw Unavailable. */
+/** The service behind the endpoints, without HTTP. All methods may throw Unavailable. */
 export interface UpdateService {
-  /** The server's own. */
+  /** The running version. */
   readonly version: string;
-  /** From memory, unless it is asked to look again; `notes` adds `releases`. */
+  /** Cached unless `refresh` is set; `notes` adds `releases`. */
   status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
-  /** Whether an update is on, for those who are told nothing else. */
+  /** Whether an update is in progress, for users who are not admins. */
   isUpdating(): Promise<boolean>;
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
   /** The effects of a rollback to the last restore point. */
   rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
   rollback(order: RollbackStart): Promise<{ run: Run } | { reason: Reason }>;
-  /** Asks that the open run stop; `by` is who asks. */
+  /** Cancels the current run. */
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
   setChannel(channel: Channel): Promise<Status>;
-  /** Null for a version that is not the newest of the channel. */
+  /** Null if the version is not the newest on the channel. */
   skip(version: string | null): Promise<Status | null>;
-  /** Sets what starts by itself; what is left out stays. */
+  /** Omitted settings remain unchanged. */
   setAutomatic(choice: AutomaticChoice): Promise<Status>;
-  /** The current run or the last one; null where there has been none. */
+  /** The current run or the last one; null if there is none. */
   record(): Promise<RunRecord | null>;
-  /** The last 50 runs, newest first, the open one among them. */
+  /** The last 50 runs including the current one, newest first. */
   history(): Promise<Run[]>;
-  /** Given when the server shuts down: whoever follows a run comes back to the next server. */
+  /** Aborted when the server shuts down. Clients then reconnect to the next server. */
   readonly closing: AbortSignal;
 }
 
-/** What a service keeps of a run, and what the endpoints follow. */
+/** The record of a run, which the endpoints follow. */
 export { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';

@@ -5,7 +5,7 @@ import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 
-/** The build servers of the host beside that version; none where the host does not answer. */
+/** The build servers, compared with a version; none if the host application does not respond. */
 export async function askBuildServers(
   settings: Settings,
   { host }: Timing,
@@ -17,13 +17,13 @@ export async function askBuildServers(
     return answer.flatMap((one) => readBuildServer(one, version));
   } catch (cause) {
     if (!(cause instanceof HostFailure)) throw cause;
-    settings.log({ level: 'warn', message: 'the build servers cannot be told', cause });
+    settings.log({ level: 'warn', message: 'cannot list the build servers', cause });
     return [];
   }
 }
 
-/** The build servers that an update has not reached, as warnings of its end. */
-export async function buildServersLeftBehind(
+/** Warnings about outdated build servers after an update. */
+export async function outdatedBuildServers(
   { outcome, to }: Run,
   settings: Settings,
   timing: Timing,
@@ -43,7 +43,7 @@ function readBuildServer(one: unknown, running: string): BuildServer[] {
     {
       name,
       version,
-      // A build of no release is behind where it is another than what runs.
+      // A version that is not a release is outdated if it differs from the running version.
       outdated: isOfRelease ? isAhead(running, version) : version !== running,
       command,
     },

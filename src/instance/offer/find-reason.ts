@@ -2,21 +2,21 @@ import type { JobKind, ReasonCode } from '../../wire/codes.ts';
 import type { BlockingJob, Reason } from '../../wire/status.ts';
 import type { HomeNotFound } from '../place/home-not-found.ts';
 
-/** What stands in the way of an update, as far as it does. */
+/** The possible reasons against an update. */
 interface Hindrances {
   noHome: HomeNotFound | null;
   /** The store does not answer. */
   noStore: Reason | null;
-  /** An update that is on: of this instance, or of another on the same engine. */
+  /** A running update of this instance, or of another one on the same engine. */
   updater: { message: string; since: string } | null;
-  /** Containers that compose would take for the instance's. While an update replaces them, they may differ. */
+  /** Unrelated containers with the compose labels of the instance. */
   foreign: Reason | null;
   jobs: readonly BlockingJob[];
-  /** Why there is nothing to update to; null where there is. */
+  /** Why no update is available; null if there is one. */
   upToDate: string | null;
 }
 
-/** Why an update may not start, the first reason (docs/contract.md 8.1); null where it may. */
+/** The first reason why an update cannot start (docs/contract.md 8.1); null if it can. */
 export function findReason(hindrances: Hindrances): Reason | null {
   const { noHome, noStore, updater, foreign, jobs, upToDate } = hindrances;
   if (noHome) return noHome.reason;
@@ -26,7 +26,7 @@ export function findReason(hindrances: Hindrances): Reason | null {
   return jobsReason(jobs) ?? (upToDate === null ? null : { code: 'up-to-date', message: upToDate });
 }
 
-/** What waits is no hindrance, as it runs after the update; a deployment that waits is, as somebody waits for it. */
+/** Queued jobs run after the update. Only queued deployments block it, because a user is waiting for them. */
 const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'], sentence: string])[] = [
   ['deployment-queued', 'deployment', 'queued', 'a deployment is queued'],
   ['deployment-running', 'deployment', 'running', 'a deployment is running'],
@@ -36,25 +36,25 @@ const hindrances: readonly (readonly [ReasonCode, JobKind, BlockingJob['state'],
   ['job-running', 'job', 'running', 'a job is running'],
 ];
 
-/** Why an update may not start beside these jobs, with all that are in the way; null where it may. */
+/** Why these jobs block an update; null if none does. */
 export function jobsReason(jobs: readonly BlockingJob[]): Reason | null {
   const first = hindrances.find(([, ...which]) => jobs.some((job) => isSuch(job, which)));
   if (first === undefined) return null;
   const [code, kind, state, sentence] = first;
-  const inTheWay = jobs.filter((job) => hindrances.some(([, ...which]) => isSuch(job, which)));
-  const since = inTheWay
+  const blocking = jobs.filter((job) => hindrances.some(([, ...which]) => isSuch(job, which)));
+  const since = blocking
     .filter((job) => isSuch(job, [kind, state]))
     .flatMap((job) => job.since ?? [])
     .sort()[0];
-  const others = inTheWay.length - 1;
+  const others = blocking.length - 1;
   return {
     code,
     message:
       others === 0
         ? sentence
-        : `${sentence}, and ${others} more ${others === 1 ? 'job is' : 'jobs are'} in the way`,
+        : `${sentence}; ${others} more ${others === 1 ? 'job is' : 'jobs are'} blocking the update`,
     ...(since === undefined ? {} : { since }),
-    jobs: inTheWay,
+    jobs: blocking,
   };
 }
 
@@ -62,12 +62,12 @@ export function jobsReason(jobs: readonly BlockingJob[]): Reason | null {
 export const runningJobs = (jobs: readonly BlockingJob[]): BlockingJob[] =>
   jobs.filter(({ state }) => state === 'running');
 
-/** Why nobody should wait for these jobs; null where one may. */
+/** Why an update cannot wait for these jobs; null if it can. */
 export function stuckReason(jobs: readonly BlockingJob[]): Reason | null {
   const running = runningJobs(jobs);
   const stuck = running.filter((job) => job.stuck);
   const reason = stuck.length === 0 ? null : jobsReason(stuck);
-  return reason && { ...reason, message: `${reason.message}: it is stuck`, jobs: running };
+  return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
 }
 
 const isSuch = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>

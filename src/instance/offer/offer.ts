@@ -14,46 +14,46 @@ import type { PublishedRelease, Reason, Skipped, Status, UpToDate } from '../../
 import type { Proof } from './proven-releases.ts';
 import { nextRelease, type RefusedStep } from './stepping.ts';
 
-/** What an offer is made from. */
+/** The facts for an offer. */
 export interface OfferFacts {
-  /** What runs. */
+  /** The running version. */
   version: string;
   channel: Channel;
-  /** What the feed has; null where there is no feed. */
+  /** Releases in the feed; null without a feed. */
   releases: readonly Release[] | null;
-  /** When it was last read. */
+  /** When the feed was last read. */
   checkedAt: Date | null;
-  /** A release that the instance's tag did not reach the last time. */
+  /** A release to which the tag of the instance does not point yet. */
   lag: { version: string; reference: string } | null;
-  /** What the last update was refused for. */
+  /** The required release for which the last update was refused. */
   step: RefusedStep | null;
-  /** What nobody wants to hear of. */
+  /** The skipped release. */
   skipped: Skipped | null;
-  /** What the last update went to, where it ended so that nobody knows what runs. */
+  /** Target of the last update if it was broken or crashed, so that the running version is unknown. */
   again: string | null;
-  /** What proves the releases that are ahead; null where nobody asks for proof. */
+  /** Signed contents of newer releases; null if signatures are not required. */
   proofs: ReadonlyMap<string, Proof> | null;
 }
 
-/** There is either something to update to, or a reason why not. */
+/** Either a next release, or why there is none. */
 export type Offer = {
   /** The newest release of the channel. */
   latest: Release | null;
 } & ({ next: Release; upToDate: null } | { next: null; upToDate: UpToDate });
 
-/** What an update moves to. */
+/** The target of an update. */
 export interface Destination {
-  /** What the updater is given: `vX.Y.Z` or `canary`. */
+  /** Option of the updater: `vX.Y.Z` or `canary`. */
   target: string;
-  /** The release, where it is known; else the target. */
+  /** The release if known, otherwise the target. */
   to: string;
-  /** All that is gone to, one after the other, where `to` is a step of a longer way. */
+  /** All steps, if `to` is a step of an upgrade path. */
   path?: readonly string[] | undefined;
-  /** What the updater has to find, where proof is asked for. */
+  /** The signed content that the updater must find, if signatures are required. */
   proof?: ReleaseFile | undefined;
 }
 
-/** What an instance is offered (docs/contract.md 8.5 and docs/contract.md 8.17). */
+/** Decides which release is available (docs/contract.md 8.5 and docs/contract.md 8.17). */
 export function offer(known: OfferFacts): Offer {
   const { version, channel, releases, checkedAt, lag, step } = known;
   const latest = releases === null ? null : newestOn(channel, releases);
@@ -62,38 +62,39 @@ export function offer(known: OfferFacts): Offer {
     next: null,
     upToDate: { code, message },
   });
-  if (releases === null) return none('off', 'no release is known: the feed is switched off');
-  if (checkedAt === null) return none('unread', 'no release is known: the feed has not been read yet');
-  if (latest === null) return none('none', `no release is published on the channel ${channel}`);
+  if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
+  if (checkedAt === null)
+    return none('unread', 'no releases are known because the release feed has not been read yet');
+  if (latest === null) return none('none', `no release has been published on the ${channel} channel`);
   if (channelOf(version) === null)
-    return none('unknown-version', `what is newer than ${version} cannot be told: it is no release`);
+    return none('unknown-version', `${version} is not a release, so no newer release can be determined`);
   if (latest.version === version)
-    return none('newest', `${version} is the newest release of the channel ${channel}`);
+    return none('newest', `${version} is the newest release on the ${channel} channel`);
   if (!isAhead(latest.version, version))
     return none(
       'ahead',
-      `${version} is ahead of ${latest.version}, the newest release of the channel ${channel}`,
+      `${version} is newer than ${latest.version}, the newest release on the ${channel} channel`,
     );
   const next = nextRelease(latest, { version, releases, step });
   if (next === null) {
     const first = step?.first ?? latest.requires ?? 'another release';
     return none(
       'upgrade-step',
-      `${latest.version} is published, but ${first} has to come first, and no way there is known`,
+      `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
     );
   }
   if (lag?.version === next.version)
-    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not lead to it yet`);
+    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not point to it yet`);
   return { latest, next, upToDate: null };
 }
 
-/** An offer as the status has it. Notes may be long, and come where they were asked for (`releases`). */
+/** The status fields of an offer, without notes, which may be long. */
 export function offerFields(
   { latest, next, upToDate }: Offer,
   known: OfferFacts,
 ): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
   const { version, skipped } = known;
-  // A newer one ends it.
+  // A newer release ends the skip.
   const isSkipped = latest !== null && latest.version === skipped?.version;
   return {
     latest: latest && published({ ...latest, notes: null }),
@@ -110,7 +111,7 @@ export function offerFields(
   };
 }
 
-/** What an update that starts by itself goes by. */
+/** The facts about the available release for automatic updates. */
 export interface Offered {
   version: string;
   major: boolean;
@@ -118,7 +119,7 @@ export interface Offered {
   isSkipped: boolean;
 }
 
-/** Null where nothing is offered. */
+/** Null if no update is available. */
 export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof offerFields>): Offered | null {
   const { publishedAt = null } = offered.next ?? {};
   return next && { version: next.version, major: next.major, publishedAt, isSkipped: skipped !== null };
@@ -126,7 +127,7 @@ export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof o
 
 const mostReleases = 20;
 
-/** The releases up to a goal, an update each, as far as the feed tells; so many at most. */
+/** All steps up to a goal, as far as known from the feed, up to a maximum. */
 function pathTo(goal: string, { version, releases, step }: OfferFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
@@ -141,7 +142,7 @@ function pathTo(goal: string, { version, releases, step }: OfferFacts): string[]
 
 const longestNotes = 64 * 1024;
 
-/** The releases that an update takes in, newest first, with their notes. */
+/** The releases that an update includes, newest first, with their notes. */
 export function releasesBetween(
   { next }: Offer,
   { version, channel, releases }: OfferFacts,
@@ -158,8 +159,7 @@ const published = ({ version, url, notes, publishedAt }: Release): PublishedRele
 };
 
 /**
- * Where an update goes: to what was named, else to what is offered. A release that runs, or is older than what runs, is
- * a reason to stay.
+ * The target of an update: the given version, otherwise the available release. The running version and older ones are refused.
  */
 export function destinationOf(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
   if (named === null) {
@@ -171,37 +171,39 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
   if (named === 'canary') {
     return { target: named, to: newestOn('canary', known.releases ?? [])?.version ?? named };
   }
-  // Nobody knows whether the release runs after a broken run: the updater looks, and ends the trouble.
+  // After a broken run the running version is unknown. The updater checks and repairs it.
   if (named === known.again) return { target: named, to: named };
-  if (named === known.version) return { upToDate: `${named} runs already` };
+  if (named === known.version) return { upToDate: `${named} is already running` };
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
-    return { upToDate: `${named} is older than ${known.version}, which runs: there is no downgrade` };
+    return {
+      upToDate: `${named} is older than the running version ${known.version}; downgrades are not supported`,
+    };
   }
   return { target: named, to: named };
 }
 
-/** The first step of the way to what was named, else to the newest release. */
-export function wayTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
+/** The first step of the upgrade path to the given version, otherwise to the newest release. */
+export function firstStepTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
   const goal = named === null ? offer(known).latest?.version : named;
   const path = goal === undefined ? [] : pathTo(goal, known);
   const [first] = path;
   if (first === undefined || path.at(-1) !== goal) {
     const direct = destinationOf(named, known);
-    // What the releases do not tell, the updater may know.
-    return path.length === 0 ? direct : { upToDate: `no way to ${goal} is known` };
+    // The updater may know more than the feed.
+    return path.length === 0 ? direct : { upToDate: `no upgrade path to ${goal} is known` };
   }
   return { target: targetFor(first), to: first, ...(path.length > 1 && { path }) };
 }
 
-/** A way with what proves where it leads, or why it is not gone. */
-export function provenWay(
+/** Adds the signed content to a target, or returns why it is refused. */
+export function verifiedDestination(
   found: Destination | { upToDate: string },
   { proofs }: Pick<OfferFacts, 'proofs'>,
 ): Destination | { reason: Reason } {
   if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
   if (proofs === null) return found;
-  const proof = proofs.get(found.to) ?? 'it is none of the releases that were read last';
+  const proof = proofs.get(found.to) ?? 'it is not in the release feed';
   return typeof proof === 'object'
     ? { ...found, proof }
-    : { reason: { code: 'unproven', message: `${found.to} is not proven: ${proof}` } };
+    : { reason: { code: 'unproven', message: `${found.to} is not verified: ${proof}` } };
 }

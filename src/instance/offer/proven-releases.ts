@@ -102,7 +102,8 @@ export class ProvenReleases {
       key = [release.version, ...proofAssets(release).map(({ url }) => url)].join(' ');
       const known = this.#known.get(key);
       if (known !== undefined) return { proof: known, key };
-      if (performance.now() < this.#quietUntil) return { proof: 'its forge wants no request yet', key: null };
+      if (performance.now() < this.#quietUntil)
+        return { proof: 'the server of the release feed does not accept requests yet', key: null };
       const [file, bundle] = await readProof(release, asking);
       const proof = await proveRelease(
         file ?? new Uint8Array(),
@@ -114,13 +115,13 @@ export class ProvenReleases {
         },
       );
       // The updater would be told of none, and so take any.
-      if (Object.keys(proof.images).length === 0) throw new Unproven('it names no image');
+      if (Object.keys(proof.images).length === 0) throw new Unproven('its release.json lists no images');
       return { proof, key };
     } catch (error) {
       if (error instanceof Unproven || error instanceof BadAsset) return { proof: error.message, key };
       if (error instanceof FeedError && error.wait !== null)
         this.#quietUntil = performance.now() + error.wait;
-      return { proof: `what proves it cannot be read: ${reasonOf(error)}`, key: null };
+      return { proof: `its signature cannot be downloaded: ${reasonOf(error)}`, key: null };
     }
   }
 
@@ -139,11 +140,14 @@ export class ProvenReleases {
         if (typeof proof !== 'object' || version === settings.version) continue;
         if (last === null || Date.parse(proof.publishedAt) >= Date.parse(last))
           return await ledger.setLastOffered(channel, proof.publishedAt);
-        proofs.set(version, `it is of ${proof.publishedAt}, and what was offered last of ${last}`);
+        proofs.set(
+          version,
+          `it was published at ${proof.publishedAt}, before the release that was offered last (${last})`,
+        );
       }
     } catch (error) {
       if (!(error instanceof HostFailure)) throw error;
-      throw new FeedError('the store does not tell what was offered last');
+      throw new FeedError('the store did not return the release that was offered last');
     }
   }
 }
@@ -155,6 +159,6 @@ function asProven({ requires: _, ...release }: Release, { requires, publishedAt 
 
 /** Null where there is none. */
 function sentenceOf(unproven: readonly Release[], proofs: ReadonlyMap<string, Proof>): string | null {
-  const named = unproven.map(({ version }) => `${version} is not proven: ${proofs.get(version)}`);
+  const named = unproven.map(({ version }) => `${version} is not verified: ${proofs.get(version)}`);
   return named.join('; ') || null;
 }

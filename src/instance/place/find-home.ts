@@ -36,7 +36,7 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
     if (own === null) {
       throw id === null
         ? new HomeNotFound('not-compose', noCompose)
-        : new HomeNotFound('no-engine', `the engine at ${engine.path} is not the one that runs the server`);
+        : new HomeNotFound('no-engine', `the engine at ${engine.path} does not run this server's container`);
     }
     await refuseSwarm(engine, own, settings);
     const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
@@ -54,7 +54,7 @@ async function refusePodman(engine: EngineSocket): Promise<void> {
   if (!product?.startsWith('Podman')) return;
   throw new HomeNotFound(
     'no-engine',
-    `podman answers at ${engine.path}, and an update needs Docker's engine: podman does not say what a registry has, nor does it change the restart policy of a container that runs`,
+    `Podman answers at ${engine.path}, but updates need Docker Engine: Podman does not report the digests of a registry and cannot change the restart policy of a running container`,
   );
 }
 
@@ -63,7 +63,7 @@ async function refuseSwarm(engine: EngineSocket, own: ContainerDetails, settings
   if (!service) return;
   throw new HomeNotFound(
     'swarm',
-    `the server is a task of the Swarm service ${service}, and Swarm replaces its containers itself`,
+    `the server is a task of the Swarm service ${service}, so only Swarm can replace its containers`,
     { manual: stackCommands(own, settings, await swarmPeers(engine, own.labels, settings.product)) },
   );
 }

@@ -37,14 +37,16 @@ export function unreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown
   const fault = cause instanceof EngineFault ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
   if (code === 'EACCES' || code === 'EPERM')
-    return new HomeNotFound('no-engine', `the server may not use the engine's socket ${path}`, { cause });
+    return new HomeNotFound('no-engine', `the server has no permission to use the engine's socket ${path}`, {
+      cause,
+    });
   if (fault?.kind === 'refused' && isDenial(fault)) {
-    const message = `${path} answers, and does not let through what is asked: ${fault.message}`;
+    const message = `the proxy at ${path} rejects a request to the engine: ${fault.message}`;
     return new HomeNotFound('no-engine', message, { cause });
   }
   const message =
     fault?.isForeign || fault?.kind === 'refused'
-      ? `no engine that can be used answers at ${path}: ${fault.message}`
+      ? `no usable engine answers at ${path}: ${fault.message}`
       : `no engine answers at ${path}`;
   return new HomeNotFound('no-engine', message, { mayPass: true, cause });
 }

@@ -34,7 +34,7 @@ export interface Home {
   mounted: readonly string[];
 }
 
-export const noCompose = 'the server does not run as a compose service';
+export const noCompose = 'the server is not running as a Docker Compose service';
 
 /** What the server's own container tells. @throws HomeNotFound */
 export function readHome(own: ContainerDetails, settings: Settings, realSocket: string): Home {
@@ -78,7 +78,7 @@ function socketOnHost(
 ): string {
   if (updaterSocket !== null) return updaterSocket;
   if (!engine.startsWith('unix://')) {
-    const message = `the option updaterSocket is not set: with the engine at ${engine}, the updater needs the path of the engine's socket on its machine`;
+    const message = `the option updaterSocket is not set: with the engine at ${engine}, the updater needs the path of the engine's socket on the host`;
     throw new HomeNotFound('no-engine', message, { manual });
   }
   const path = engine.slice('unix://'.length);

@@ -52,7 +52,7 @@ async function discard(engine: EngineSocket, id: string): Promise<void> {
   });
 }
 
-/** In the engine's words: `invalid mount config for type "bind": bind source path does not exist: /data/compose/7`. */
+/** Reads the missing path from an error of the engine, which ends with the path. */
 const missingPath = (message: string): string | null => {
   const [, source, mounted] =
     /bind source path does not exist: (.+)$|: stat (.+): not a directory$/.exec(message) ?? [];
@@ -60,11 +60,11 @@ const missingPath = (message: string): string | null => {
 };
 
 function notThere(path: string, { socket, credentials, manual }: Home): HomeNotFound {
-  const missing = (what: string) =>
-    `the engine's machine has no ${what} at ${path}, which the updater would be given`;
+  const missing = (what: string) => `the host has no ${what} at ${path}, but the updater needs it`;
   if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
-  if (path === credentials) return new HomeNotFound('no-directory', missing('file of logins'), { manual });
+  if (path === credentials)
+    return new HomeNotFound('no-directory', missing('registry login file'), { manual });
   // No commands to type, as nobody can go to that directory.
-  const message = `the engine's machine has no ${path}: the instance was started from a directory that only another program has, as Portainer has those of its stacks`;
+  const message = `${path} does not exist on the host: the instance was started from a directory inside another program's container, for example Portainer`;
   return new HomeNotFound('no-directory', message);
 }

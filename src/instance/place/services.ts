@@ -5,8 +5,8 @@ import type { Settings } from '../contract/options.ts';
 import type { Home } from './home.ts';
 
 /**
- * What is updated, the app first; null where the updater's own choice is right: the product's app, and those that the
- * compose file calls workers (docs/contract.md 8.26).
+ * The services to update, beginning with the app. Null if the default of the updater is correct: the app of the product and
+ * the workers in the compose file (docs/contract.md 8.26).
  */
 export async function chooseServices(
   engine: EngineSocket,

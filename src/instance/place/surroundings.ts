@@ -10,17 +10,17 @@ import type { Home } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';
 import { isAbout } from './updater-container.ts';
 
-/** What the engine tells of where the server lives, and of who else is there. */
+/** The installation of the server and related containers, as reported by the engine. */
 export interface Surroundings {
   home: Home | null;
   noHome: HomeNotFound | null;
-  /** The container of the updater's name, and whether it is this instance's; null where there is none. */
+  /** The container with the name of the updater, and whether it belongs to this instance; null if there is none. */
   updater: { container: ContainerDetails; isOurs: boolean } | null;
-  /** Containers that compose would take for the instance's, and that are somebody else's (docs/contract.md 4.10). */
+  /** Containers with the compose labels of the instance that do not belong to it (docs/contract.md 4.10). */
   foreign: Reason | null;
 }
 
-/** Asks the engine for what may change with each look, and once for what stays. */
+/** Queries the engine. The installation is cached because it does not change. */
 export class SurroundingsCache {
   readonly #engine: EngineSocket;
   readonly #settings: Settings;
@@ -32,13 +32,13 @@ export class SurroundingsCache {
     this.#settings = settings;
   }
 
-  /** Null while it has not been found. */
+  /** Null until it has been found. */
   get home(): Home | null {
     return this.#home;
   }
 
   /**
-   * Asks once: a server stays where it is.
+   * Finds the installation once and caches it.
    * @throws HomeNotFound
    */
   findHome(): Promise<Home> {
@@ -46,7 +46,7 @@ export class SurroundingsCache {
     return this.#finding;
   }
 
-  /** Has it found anew, as a directory may have come or gone. */
+  /** Clears the cache, because a directory may have been created or removed. */
   forgetHome(): void {
     this.#finding = null;
   }
@@ -73,21 +73,21 @@ export class SurroundingsCache {
       this.#home = await findHome(this.#engine, this.#settings);
       return this.#home;
     } catch (error) {
-      // An engine may come later, and a proxy may be told to let more through.
+      // An engine may be started later, and a proxy may be reconfigured.
       const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
       if (!isLasting) this.#finding = null;
       throw error;
     }
   }
 
-  /** Why no update may meet the project's containers as they are; null where all seem to be the instance's. */
+  /** Why the containers of the project block an update; null if all belong to the instance. */
   async #foreignReason({ containerId, project, directory, claim, service }: Home): Promise<Reason | null> {
     const listed = await this.#engine.list({ label: [`${composeLabels.project}=${project}`] });
     const containers = listed.filter(
       (each) =>
         each.labels[composeLabels.oneOff] !== 'True' &&
         !isHook(each) &&
-        // Not a container that a compose call has made and not started yet, or was killed over.
+        // Ignore containers that an interrupted docker compose command created but did not start.
         (isUp(each) || !hasTemporaryName(each)),
     );
     const foreign = findForeign(containers, {

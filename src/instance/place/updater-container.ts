@@ -20,19 +20,19 @@ const labels = {
 /** The label that names the run. */
 export const runLabel = labels.run;
 
-/** How often the same was tried before nobody was told of it. */
+/** The number of attempts of a prefetch. */
 export const triesLabel = 'svc-updater.tries';
 
-/** What is known of a run before its log says anything. */
+/** What is known about a run before its log has any lines. */
 export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
   Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>>;
 
 const secondsToStop = 120;
 
-/** How often the engine starts an updater again that ended with a failure. */
+/** How often the engine restarts an updater that failed. */
 export const maxRestarts = 3;
 
-/** What of an updater's container is different from run to run. */
+/** What differs between the updater containers of different runs. */
 interface UpdaterOrder {
   /** `update`, `fetch` or `rollback`, with its own options. */
   command: readonly [word: string, ...options: string[]];
@@ -53,13 +53,13 @@ export function updaterContainer(
   { command, services, origin }: UpdaterOrder,
 ): ContainerSpec {
   const environment = {
-    // Nobody is there to say of each other service that it stays: the platform answers for its list.
+    // The host application is responsible for its list, so all other services are excluded.
     ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
-    // The updater goes by the name and the labels of svc itself.
+    // By default the updater uses the name and labels of svc.
     ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
     ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
     ...updaterEnvironment,
-    // By it the updater knows the instance: what other containers say of themselves anybody may have written.
+    // This id identifies the instance. Labels of other containers are not trusted.
     SVC_UPDATER_CONTAINER: home.containerId,
   };
   // Restore points and rollbacks are logged as fields, which only JSON has.
@@ -96,20 +96,20 @@ export function updaterContainer(
       UsernsMode: 'host',
       RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxRestarts },
       AutoRemove: false,
-      // The run is read from the container's log, so its driver is set, whatever the engine's default is.
+      // The run is read from the log of the container, so the log driver must not be the default of the engine.
       LogConfig: { Type: 'json-file', Config: {} },
     },
   };
 }
 
-/** Of an updater beside that of the runs: instances that share an engine have one each. */
+/** Name of an additional updater container. It is unique for each instance on the engine. */
 export const asideName = (
   word: 'rollback' | 'prefetch',
   { containerName }: Pick<Settings, 'containerName'>,
   { project }: Pick<Home, 'project'>,
 ): string => `${containerName}-${word}-${project}`;
 
-/** An updater of that name, which the engine never starts again. */
+/** An additional updater container that the engine never restarts. */
 export function asideContainer(
   word: 'rollback' | 'prefetch',
   home: Home,
@@ -127,7 +127,7 @@ export function asideContainer(
 
 type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
 
-/** What the updater gets of the machine. Mounts and not binds: a bind would create a directory that is missing. */
+/** The mounts of the updater. With Binds instead of Mounts, the engine would create missing directories. */
 export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
   return [
     bind(socket),
@@ -143,7 +143,7 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
   ReadOnly: readOnly,
 });
 
-/** Whether the container is, or was, about this instance; started by hand, it tells by what it has mounted. */
+/** Whether the container updates or updated this instance. A manually started container is identified by its mounts. */
 export function isAbout(container: ContainerDetails, home: Home): boolean {
   const project = container.labels[labels.project];
   const directory = container.labels[labels.directory];
@@ -153,16 +153,16 @@ export function isAbout(container: ContainerDetails, home: Home): boolean {
   return new HostPaths(container.requestedMounts).fromHost(home.directory) !== null;
 }
 
-/** Longer than a container takes from its creation to its start. */
+/** More than a container needs from creation to start. */
 const startingMs = 60_000;
 
-/** Whether the updater runs, or is about to start, the first time or again. */
+/** Whether the updater is running or about to start or restart. */
 export function isUnderWay(container: ContainerDetails, now = Date.now()): boolean {
   if (isUp(container)) return true;
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
-/** Why another instance's updater at work under the same name is in the way. Nothing more is read of its container. */
+/** Reports that an updater of another instance uses the same container name. */
 export function describeForeign({ id, name, labels: given, createdAt }: ContainerDetails) {
   const project = given[labels.project];
   const where = project === undefined ? id.slice(0, 12) : `project ${project} in ${given[labels.directory]}`;
@@ -172,7 +172,7 @@ export function describeForeign({ id, name, labels: given, createdAt }: Containe
   };
 }
 
-/** What a container tells of its run; less where it was started by hand. */
+/** Reads the run from the labels of its container. Manually started containers have fewer labels. */
 export function originOf(container: ContainerDetails): RunOrigin {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');

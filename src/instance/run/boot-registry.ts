@@ -3,7 +3,7 @@ import { unreachable } from '../place/home-not-found.ts';
 import type { ServerBoot } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Which boot of which server of the instance this is, and what became of another one. */
+/** Identifies this boot of this server, and checks whether another one is still alive. */
 export class BootRegistry {
   readonly #context: Pick<ServerContext, 'engine' | 'ledger' | 'place'>;
   readonly #word = crypto.randomUUID();
@@ -13,19 +13,19 @@ export class BootRegistry {
     this.#context = context;
   }
 
-  /** This server's; without a container until that was found, and before that no server accepts a run. */
+  /** This boot. The container is empty until it has been found; before that no run is accepted. */
   get own(): ServerBoot {
     return { container: this.#context.place.home?.containerId ?? '', word: this.#word };
   }
 
-  /** Lets the other servers know which boot this is; once. @throws HostFailure */
+  /** Registers this boot for the other servers, once. @throws HostFailure */
   async register(): Promise<void> {
     if (this.#isRegistered || this.own.container === '') return;
     await this.#context.ledger.addBoot(this.own);
     this.#isRegistered = true;
   }
 
-  /** @throws HostFailure or HomeNotFound where store or engine do not answer */
+  /** @throws HostFailure or HomeNotFound if the store or the engine does not respond */
   async stateOf({ container, word }: ServerBoot): Promise<'this' | 'lives' | 'gone'> {
     const { own } = this;
     if (container === own.container) return word === own.word ? 'this' : 'gone';

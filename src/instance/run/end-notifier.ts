@@ -6,7 +6,7 @@ import type { BootRegistry } from './boot-registry.ts';
 import type { ServerContext } from './server-context.ts';
 
 const mostAttempts = 3;
-/** The host has refused an end, which is tried again. */
+/** `onEnd` failed and will be called again. */
 class EndRefused extends Error {}
 
 type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
@@ -14,13 +14,13 @@ type NotifierContext = Pick<ServerContext, 'ledger' | 'timing' | 'closing'> & {
 };
 
 /**
- * Calls the host's `onEnd` for each end that it has not taken yet (docs/contract.md 8.20). The attempt is noted before the
- * call and the success after it: an end whose server dies of the call is left to another server, up to three times.
+ * Calls `onEnd` for each finished run that was not reported yet (docs/contract.md 8.20). The attempt is recorded before the
+ * call and the success after it. If the server dies during the call, another server tries again, up to three times.
  */
 export class EndNotifier {
   readonly #context: NotifierContext;
   readonly #boots: Pick<BootRegistry, 'own' | 'stateOf'>;
-  /** Ends that the host has taken. */
+  /** Ends that were reported successfully. */
   readonly #taken = new Set<string>();
   readonly #inside = new AsyncLocalStorage<true>();
   #last: Promise<unknown> = Promise.resolve();
@@ -30,12 +30,12 @@ export class EndNotifier {
     this.#boots = boots;
   }
 
-  /** Whether it is `onEnd` that asks: it must not wait for its own end. */
+  /** Whether the caller is `onEnd`, which must not wait for itself. */
   get isCaller(): boolean {
     return this.#inside.getStore() === true;
   }
 
-  /** The oldest end first, one after the other. Never rejects. */
+  /** Reports the oldest end first, one after the other. Never rejects. */
   async notifyAll(): Promise<void> {
     this.#last = this.#last.then(() => this.#notifyAll()).catch(() => {});
     await this.#last;
@@ -50,18 +50,18 @@ export class EndNotifier {
       if (!isDone) throw new EndRefused();
     };
     const failed = (cause: unknown) => {
-      const message = 'the end of an update cannot be told yet';
+      const message = 'cannot report the end of an update yet; retrying';
       if (!(cause instanceof EndRefused)) settings.log({ level: 'warn', message, cause });
       return true;
     };
     await retry(attempt, failed, timing, closing);
   }
 
-  /** Says whether there is nothing left to do here. */
+  /** Returns whether nothing remains to be done. */
   async #notify({ run: { id, endedAt }, attempts, teller }: PastRun): Promise<boolean> {
     const { ledger, settings, timing } = this.#context;
     const end = `${id} ${endedAt}`;
-    // Where the host has taken it, and the store not the note of that, only the note is missing.
+    // If onEnd succeeded but the store failed, only the record is missing.
     if (!this.#taken.has(end)) {
       if (teller !== null && (await this.#boots.stateOf(teller)) === 'lives') return true;
       const claimed = await ledger.changePast(id, (now) =>
@@ -76,8 +76,10 @@ export class EndNotifier {
         await askHost('onEnd', call, timing.onEnd);
       } catch (cause) {
         const isOver = claimed.attempts >= mostAttempts;
-        const then = isOver ? 'it is not tried again' : 'it is tried again';
-        settings.log({ level: 'error', message: `the end of an update could not be told: ${then}`, cause });
+        const message = isOver
+          ? 'onEnd failed too often and is not called again for this update'
+          : 'onEnd failed and will be called again';
+        settings.log({ level: 'error', message, cause });
         return isOver;
       }
       this.#taken.add(end);

@@ -4,7 +4,7 @@ import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
 import { asideName, isAbout } from '../place/updater-container.ts';
 
-/** For a start by anybody: what is fetched by then stays, and the update pulls the rest. */
+/** Stops the prefetch when an update starts. The update pulls what is missing. */
 export async function endPrefetch(engine: EngineSocket, settings: Settings, home: Home): Promise<void> {
   if (settings.prefetch === false) return;
   const found = await engine.inspect(asideName('prefetch', settings, home));

@@ -2,10 +2,10 @@ import { retry } from '../host/retry.ts';
 import type { OpenRun } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
-/** Writes to the store that runs have ended, again and again until the store takes it or the server closes. */
+/** Writes the ends of runs to the store, and retries until this succeeds or the server closes. */
 export class EndWriter {
   readonly #context: ServerContext;
-  /** Runs that have ended here, and stand open in the store until that is written. */
+  /** Finished runs that are still open in the store. */
   readonly #unwritten = new Set<string>();
 
   constructor(context: ServerContext) {
@@ -24,21 +24,24 @@ export class EndWriter {
     return open === null || before.has(open.run.id) || this.isUnwritten(open.run.id) ? null : open;
   }
 
-  /** `tried` resolves after the first try, `written` says in the end whether the store has taken it. */
+  /**
+   * The first promise resolves after the first attempt.
+   * The second promise resolves to whether the end was written.
+   */
   write(id: string, how: () => Promise<unknown>): { tried: Promise<void>; written: Promise<boolean> } {
     const { settings, timing, closing } = this.#context;
     const { promise: tried, resolve } = Promise.withResolvers<void>();
     this.#unwritten.add(id);
     const attempt = async () => {
       await how();
-      // If the store has it as open again, it was begun anew, or the store was set back: then it is open.
+      // If the run is open in the store again, it was restarted or the store was restored.
       this.#unwritten.delete(id);
       resolve();
       return true;
     };
     const failed = (cause: unknown) => {
       resolve();
-      const message = 'the end of an update could not be written to the store: it is tried again';
+      const message = 'failed to write the end of an update to the store; retrying';
       settings.log({ level: 'error', message, cause });
       return true;
     };

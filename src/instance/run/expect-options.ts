@@ -2,8 +2,8 @@ import type { EngineSocket } from '../../engine/socket.ts';
 import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
 
 /**
- * What tells the updater which images and files it has to find: for each image all digests that this engine may know it
- * by. @throws EngineFault
+ * The updater options with the expected images and files: for each image, all digests that this engine may report.
+ * @throws EngineFault
  */
 export async function expectOptions(
   proof: ReleaseFile | undefined,

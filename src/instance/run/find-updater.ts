@@ -7,8 +7,8 @@ import type { FoundUpdater } from './plan-resume.ts';
 import type { ServerContext } from './server-context.ts';
 
 /**
- * The updater's container of this instance: the open run's, by whatever name it goes now, else the container of the
- * updater's name. Null where there is none.
+ * Finds the updater container of this instance: that of the current run, even if it was renamed, otherwise the container
+ * with the name of the updater. Null if there is none.
  * @throws HostFailure or HomeNotFound where store or engine do not answer
  */
 export async function findUpdater(

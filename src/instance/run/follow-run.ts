@@ -55,8 +55,9 @@ export async function followRun(
       const isOver = !saysEnd && (!mayStartAgain(container) || stoppedMs > timing.restart);
       // A log that broke off may have had an end in what was not read; some logs cannot be read at all.
       if (isOver && (isRead || stoppedMs > timing.restart + timing.lastMoments)) {
-        const why = isRead ? 'without an outcome' : 'its log cannot be read';
-        const message = `the updater ended with code ${container.exitCode}, ${why}`;
+        const message = isRead
+          ? `the updater exited with code ${container.exitCode} without reporting an outcome`
+          : `the updater exited with code ${container.exitCode}, and its log cannot be read`;
         record.end('crashed', message, endOf(container), { code: 'updater-ended', advice: adviceOnCrash });
         return startedAt;
       }
@@ -64,14 +65,14 @@ export async function followRun(
   }
   if (!closing.aborted) {
     const why = { code: 'updater-gone', advice: adviceOnCrash };
-    record.end('crashed', "the updater's container is gone, and its log with it", new Date(), why);
+    record.end('crashed', "the updater's container was removed, so its log is lost", new Date(), why);
   }
   return startedAt;
 }
 
 /** For a run whose end nobody knows. */
 export const adviceOnCrash =
-  'See what runs, then run the update again: it brings the instance to one version.';
+  'Check which version is running, then run the update again. It brings all services to the same version.';
 
 /**
  * Adds the lines of a log to the record that it does not have yet, until the run or the log ends, or the engine goes

@@ -14,12 +14,12 @@ import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext } from './server-context.ts';
 
-/** Longer than any updater's image takes, on a line that moves at all. */
+/** More than any pull of the updater image needs on a working connection. */
 const pullLimitMs = 30 * 60_000;
 
 /**
- * Pulls the updater's image, clears its name and starts it. Gives the container's id; null where `mayLaunch`, asked right
- * before the container is made, says no.
+ * Pulls the updater image, frees the container name and starts the updater. Returns the container id. Before the container
+ * is created, `mayLaunch` is called; null if it returns false.
  * @throws RunStop, as `mayLaunch` may, and as is the reason of the signal
  */
 export async function launch(
@@ -88,16 +88,16 @@ async function removeOwn(engine: EngineSocket, { name, Labels }: ContainerSpec):
 }
 
 const takenName = (error?: unknown): RunStop =>
-  new RunStop('failed', 'another updater was started at the same moment: nothing was changed', {
+  new RunStop('failed', 'another updater was started at the same time; nothing was changed', {
     code: 'launch-taken',
-    advice: 'Wait for the end of that update, then run this one again.',
+    advice: 'Wait until that update has finished, then run this update again.',
     error,
   });
 
 const notLaunched = (message: string, error?: unknown): RunStop =>
-  new RunStop('failed', `${message}: nothing was changed`, {
+  new RunStop('failed', `${message}; nothing was changed`, {
     code: 'launch-failed',
-    advice: 'See what the engine says, then run the update again.',
+    advice: 'Fix the problem that the engine reported, then run the update again.',
     error,
   });
 
@@ -108,7 +108,7 @@ export async function obtainImage(
 ): Promise<void> {
   const { updaterImage, updaterPull, registryCredentials } = settings;
   const reference = parseReference(updaterImage);
-  if (reference === null) throw notLaunched(`${updaterImage} is no image reference`);
+  if (reference === null) throw notLaunched(`${updaterImage} is not a valid image reference`);
   const { repository, tag, digest } = reference;
   // The image behind a digest never changes.
   if ((updaterPull === 'missing' || digest !== null) && (await engine.image(updaterImage)) !== null) return;
@@ -125,17 +125,17 @@ export async function obtainImage(
     const fault = error instanceof EngineFault ? error : null;
     // A refusal of a proxy before the engine is none of the registry's.
     if (fault?.isForeign) throw error;
-    const message = fault?.message ?? `the pull took more than ${pullLimitMs / 60_000} minutes`;
+    const message = fault?.message ?? `the pull took longer than ${pullLimitMs / 60_000} minutes`;
     const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
     const isHere = failure.again !== 'never' || failure.code === 'pull-unreachable';
     if (isHere && (await engine.image(updaterImage).catch(() => null)) !== null) {
-      record.warn(`${updaterImage} cannot be pulled (${failure.sentence}): the one that is here is used`);
+      record.warn(`cannot pull ${updaterImage} (${failure.sentence}); using the local image`);
       return;
     }
-    throw new RunStop('failed', `the updater's image ${updaterImage} cannot be pulled: nothing was changed`, {
+    throw new RunStop('failed', `the updater image ${updaterImage} cannot be pulled; nothing was changed`, {
       cause: failure.sentence,
       code: failure.code,
-      advice: 'See that the image is published and the registry can be reached, then run the update again.',
+      advice: 'Check that the image is published and the registry is reachable, then run the update again.',
       error,
     });
   }

@@ -5,41 +5,41 @@ import type { OpenRun } from '../store/open-run.ts';
 export interface FoundUpdater {
   id: string;
   origin: RunOrigin;
-  /** `made` was never started. */
+  /** A container in the state `made` was never started. */
   state: 'made' | 'under-way' | 'ended';
 }
 
 export interface ResumeFacts {
-  /** The open run of the store; null for none, and for one that cannot be read. */
+  /** The current run in the store; null if there is none or it cannot be read. */
   open: OpenRun | null;
   updater: FoundUpdater | null;
-  /** What became of the server that accepted the open run. */
+  /** State of the server that accepted the current run. */
   server: 'this' | 'lives' | 'gone';
 }
 
 export type ResumeStep =
-  /** No run is on: the queue goes on. */
+  /** No run is in progress: resume the queue. */
   | { kind: 'release' }
-  /** Another server prepares the run: what that server writes of it is told here, too. */
+  /** Another server prepares the run: report the state that it writes. */
   | { kind: 'mirror'; open: OpenRun }
   | { kind: 'follow'; open: OpenRun; containerId: string; isOver: boolean }
   /**
-   * The run was started by hand, or was over and has begun anew. `undone` is the run that it rolls back: a store among
-   * the data has it as open again.
+   * The run was started manually, or its updater was restarted. `undone` is the run that it rolls back, if the restored store
+   * still contains it as open.
    */
   | { kind: 'adopt'; origin: RunOrigin; containerId: string; undone: OpenRun | null }
   | { kind: 'end'; open: OpenRun; outcome: 'crashed' | 'cancelled'; leftover: string | null }
-  /** The store failed as this server accepted the run, so its request was refused: nobody was told of the run. */
+  /** The store failed when this server accepted the run, so the request was refused and the run was never reported. */
   | { kind: 'drop'; open: OpenRun };
 
-/** What to do about the run that is on, or was on as a server ended (docs/contract.md 8.18); touches nothing. */
+/** Decides how to continue the current run (docs/contract.md 8.18). Has no side effects. */
 export function planResume({ open, updater, server }: ResumeFacts): ResumeStep {
   if (open === null) {
     if (updater?.state !== 'under-way') return { kind: 'release' };
     return { kind: 'adopt', origin: updater.origin, containerId: updater.id, undone: null };
   }
   const own = updater?.origin.id === open.run.id ? updater : null;
-  // A container that was only made is its server's; without that server it must not be started later, with no hold.
+  // A container that was only created belongs to its server. Without that server, it must not be started without a hold.
   if (own !== null && own.state !== 'made') {
     return { kind: 'follow', open, containerId: own.id, isOver: own.state === 'ended' };
   }

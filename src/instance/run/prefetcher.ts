@@ -22,12 +22,12 @@ import { freshRun, RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
 
 const hourMs = 3_600_000;
-/** After so many failures, each try a day after the one before. */
+/** The pause grows with the number of failures, up to one day. */
 const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
 
 /**
- * Has the images of what is offered fetched before anybody presses. All that is known of it is the container that fetches, or
- * has fetched: whichever server of the instance looks sees the same, and its name is taken by one of them.
+ * Downloads the images of the available release before an update. The only state is the container that downloads, so all
+ * servers of the instance see the same, and its name makes sure that only one of them starts it.
  */
 export class Prefetcher {
   readonly #context: ServerContext;
@@ -35,10 +35,10 @@ export class Prefetcher {
   readonly #isBusy: () => boolean;
   #told: ({ version: string } & Prefetch) | null = null;
   #isLogged = false;
-  /** Where not even a container could be made, nothing but this server remembers it. */
+  /** If no container could be created, only this server remembers the failure. */
   #notBefore = 0;
 
-  /** @param offered where an update would go; `isBusy`: whether an update is on */
+  /** @param offered returns the target of an update; `isBusy` returns whether an update is in progress */
   constructor(
     context: ServerContext,
     { offered, isBusy }: { offered: () => Promise<Destination | null>; isBusy: () => boolean },
@@ -48,20 +48,20 @@ export class Prefetcher {
     this.#isBusy = isBusy;
   }
 
-  /** How far it is with a version; null where that is not known. */
+  /** Progress of the prefetch of a version; null if unknown. */
   of(version: string | undefined): Prefetch | null {
     if (this.#told === null || this.#told.version !== version) return null;
     return { state: this.#told.state, percent: this.#told.percent };
   }
 
-  /** Looks from here on, until the server closes. */
+  /** Checks regularly until the server closes. */
   async start(): Promise<void> {
     const { settings, timing } = this.#context;
     if (settings.prefetch === false) return;
     const window = settings.prefetch === true ? null : settings.prefetch;
     const failed = (cause: Error) => {
-      // Nobody has asked for it: it is tried again, and never shown as an error.
-      const message = 'the images of the next release are not fetched ahead';
+      // A prefetch is retried and never reported as an error.
+      const message = 'failed to prefetch the images of the next release';
       if (!this.#isLogged && !(cause instanceof HomeNotFound))
         settings.log({ level: 'info', message, cause });
       this.#isLogged = true;
@@ -91,7 +91,7 @@ export class Prefetcher {
       next === null ? null : { version: next, state: isReady ? 'downloaded' : 'waiting', percent: null };
     if (same !== null && (isReady || Date.now() < endOf(same) + pauseMs(triesOf(same)))) return;
     if (own !== null && same === null) await engine.remove(own.id, { force: true });
-    // An update that is on pulls for itself.
+    // A running update pulls its images itself.
     if (offered === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
     if (performance.now() < this.#notBefore) return;
     this.#notBefore = performance.now() + hourMs;
@@ -136,7 +136,7 @@ export class Prefetcher {
   }
 }
 
-/** One that could not be started has ended when it was made. */
+/** A container that could not be started has ended when it was created. */
 const endOf = ({ createdAt, finishedAt }: ContainerDetails): number =>
   Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);
 

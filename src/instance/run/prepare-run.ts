@@ -15,7 +15,7 @@ import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
 import type { LaunchContext, ServerContext } from './server-context.ts';
 
-/** What was asked for, and what it comes to. */
+/** A requested run and its target. */
 export interface RunPlan extends Destination {
   kind: RunKind;
   order: Pick<StartOrder, 'when' | 'force' | 'by'>;
@@ -23,8 +23,7 @@ export interface RunPlan extends Destination {
 }
 
 /**
- * Holds the queue, then looks for work: what has not begun by then begins after the update. Gives the jobs to wait for,
- * or why the order is refused.
+ * Holds the queue, then checks for running jobs. Returns the jobs to wait for, or why the run is refused.
  * @throws HostFailure
  */
 export async function admitRun(
@@ -39,7 +38,7 @@ export async function admitRun(
 }
 
 /**
- * Waits for jobs, lets the host prepare, and launches the updater (docs/contract.md 8.2). Gives its container's id.
+ * Waits for jobs, calls `beforeUpdate` and launches the updater (docs/contract.md 8.2). Returns the container id.
  * @throws RunStop
  */
 export async function prepareRun(record: RunRecord, plan: RunPlan, context: LaunchContext): Promise<string> {
@@ -56,7 +55,7 @@ export async function prepareRun(record: RunRecord, plan: RunPlan, context: Laun
   }
 }
 
-/** Jobs that are queued stay so: the queue is held. */
+/** Queued jobs stay queued because the queue is held. */
 async function waitForJobs(
   record: RunRecord,
   { giveUpAt, until }: { giveUpAt: number; until: string },
@@ -71,26 +70,26 @@ async function waitForJobs(
       if (stuck) throw refusedFor(stuck.code, stuck.message);
       const reason = jobsReason(running);
       if (performance.now() > giveUpAt)
-        throw refusedFor(reason?.code ?? 'job-running', `${reason?.message} still`);
-      const message = `waiting for ${running.length} ${running.length === 1 ? 'job' : 'jobs'} to end`;
+        throw refusedFor(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
+      const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
       record.prepare('waiting', message, { jobs: running, until });
       await sync();
       isLogged = false;
     } catch (cause) {
       if (!(cause instanceof HostFailure)) throw cause;
-      const message = 'the jobs that an update waits for cannot be read';
+      const message = 'cannot list the jobs that the update is waiting for';
       if (!isLogged) settings.log({ level: 'warn', message, cause });
       isLogged = true;
-      if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the jobs cannot be read');
+      if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the running jobs cannot be listed');
     }
     await sleep(timing.jobs, undefined, { signal, ref: false }).catch(() => {});
   }
 }
 
 const refusedFor = (code: string, message: string): RunStop =>
-  new RunStop('refused', `${message}: nothing was changed`, {
+  new RunStop('refused', `${message}; nothing was changed`, {
     code,
-    advice: 'End the job or wait for its end, then run the update again.',
+    advice: 'Stop the job or wait until it has finished, then run the update again.',
   });
 
 async function askToPrepare(
@@ -100,7 +99,7 @@ async function askToPrepare(
 ): Promise<void> {
   const { beforeUpdate, preparation, preparationMs, version } = settings;
   if (!beforeUpdate) return;
-  // Given when the run is cancelled, too, as nobody waits for the preparation from then on.
+  // Also aborted when the run is cancelled, because the result is no longer needed.
   const over = new AbortController();
   record.prepare('preparing', preparation ?? 'preparing the update');
   await sync();
@@ -122,7 +121,7 @@ async function askToPrepare(
     if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    // What the host throws is its own word, and an admin's to read.
+    // Admins see the message that the host application throws.
     throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
   } finally {
     over.abort();
@@ -130,16 +129,15 @@ async function askToPrepare(
 }
 
 const notPrepared = (cause: string, error?: unknown): RunStop =>
-  new RunStop('refused', 'the preparation of the update failed: nothing was changed', {
+  new RunStop('refused', 'the preparation of the update failed; nothing was changed', {
     cause,
     code: 'not-prepared',
-    advice: 'See to what the preparation says, then run the update again.',
+    advice: 'Fix the problem that the preparation reported, then run the update again.',
     error,
   });
 
 /**
- * Looks for work once more, which would be cut short; asked right before the container is made. False where the work is to
- * be waited for.
+ * Checks for running jobs once more, right before the container is created. False if the update must wait for them.
  * @throws RunStop
  */
 async function mayLaunch({ when, force }: RunPlan['order'], context: LaunchContext): Promise<boolean> {
@@ -148,15 +146,15 @@ async function mayLaunch({ when, force }: RunPlan['order'], context: LaunchConte
   if (force) return true;
   let reason: Reason | null;
   try {
-    // Another server of the instance may have let the queue go on.
+    // Another server of the instance may have resumed the queue.
     await hold.call(true);
     const jobs = await askJobs(settings, timing);
     reason = jobsReason(when === 'idle' ? runningJobs(jobs) : jobs);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
-    throw new RunStop('failed', 'the queue does not answer: nothing was changed', {
+    throw new RunStop('failed', 'the job queue does not respond; nothing was changed', {
       code: 'queue-unavailable',
-      advice: `See that ${settings.product.name} itself works, then run the update again.`,
+      advice: `Check that ${settings.product.name} is working, then run the update again.`,
       error,
     });
   }

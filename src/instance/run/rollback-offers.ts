@@ -94,8 +94,8 @@ export class RollbackOffers {
 
 const tooLate: Reason = {
   code: 'rollback-refused',
-  message: 'the check of the restore point takes too long',
-  advice: 'On the machine, svc-updater rollback, which is a dry run without --yes.',
+  message: 'checking the restore point took too long',
+  advice: 'Run svc-updater rollback on the server. Without --yes it is a dry run.',
 };
 
 const refusalOf = ({

@@ -2,7 +2,7 @@ import { formatEnd } from '../../progress/end-line.ts';
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
-import { buildServersLeftBehind } from '../offer/build-servers.ts';
+import { outdatedBuildServers } from '../offer/build-servers.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
@@ -124,7 +124,7 @@ export class RunController {
       return admission;
     }
     const { jobs } = admission;
-    if (jobs.length > 0) record.prepare('waiting', 'waiting for jobs to end', { jobs });
+    if (jobs.length > 0) record.prepare('waiting', 'waiting for running jobs to finish', { jobs });
     this.#take(session, session.prepare(plan));
     return { run: record.run };
   }
@@ -141,7 +141,7 @@ export class RunController {
     const { id, kind } = record.run;
     if (isTooLate(record.run)) {
       const what = kind === 'rollback' ? 'rollback' : 'update';
-      const message = `${settings.product.name} is being replaced: the ${what} can no longer be cancelled`;
+      const message = `the containers of ${settings.product.name} are being replaced, so the ${what} can no longer be cancelled`;
       return { reason: { code: 'too-late', message } };
     }
     await session?.cancel(by);
@@ -264,7 +264,7 @@ export class RunController {
     this.#freed = work
       .then((startedAt) => this.#finish(session.record, startedAt))
       .catch((cause) => {
-        const message = 'what follows the end of an update failed';
+        const message = 'an error occurred after the end of an update';
         this.#context.settings.log({ level: 'error', message, cause });
       });
   }
@@ -273,10 +273,10 @@ export class RunController {
     // Without an end, the next server of the instance goes on with the run, and needs the hold.
     if (!record.hasEnded) return;
     const { ledger, listeners, settings, timing } = this.#context;
-    const warnings = await buildServersLeftBehind(record.run, settings, timing);
+    const warnings = await outdatedBuildServers(record.run, settings, timing);
     for (const warning of warnings) record.warn(warning);
     const isGood = isGoodEnd(record.run.outcome);
-    const message = `the update has ended: ${sentenceOf(record.run)}`;
+    const message = `update finished: ${sentenceOf(record.run)}`;
     settings.log({ level: isGood ? 'info' : 'warn', message });
     listeners.emit('end', record.run);
     const { tried, written } = this.#ends.write(record.run.id, async () => {
@@ -317,7 +317,7 @@ export class RunController {
     if (record === null || record.hasEnded || record.run.id === id) return;
     const past = (await this.#context.ledger.pastRuns()).find(({ run }) => run.id === record.run.id);
     if (past) record.settle(past.run);
-    else record.end('cancelled', 'the update was not started: nothing was changed');
+    else record.end('cancelled', 'the update was not started; nothing was changed');
     this.#context.listeners.emit('end', record.run);
   }
 
@@ -333,7 +333,7 @@ const ignored = () => {};
 /** Its end was in the store that the rollback has restored. Only a run that changed the instance is rolled back. */
 function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
   const record = new RunRecord(run);
-  record.end('updated', `${run.from} → ${run.to}, which was rolled back`, new Date(startedAt));
+  record.end('updated', `${run.from} → ${run.to}, later rolled back`, new Date(startedAt));
   return record.run;
 }
 
@@ -343,11 +343,11 @@ const notRunning: CancelReason = { code: 'not-running', message: 'no update is r
 
 const endings: Record<'crashed' | 'cancelled', { message: string } & Why> = {
   crashed: {
-    message: 'nobody can tell how the update ended: its container is gone, and its log with it',
+    message: 'the result of the update is unknown: its container was removed, so its log is lost',
     code: 'updater-gone',
     advice: adviceOnCrash,
   },
-  cancelled: { message: 'the server was stopped before the updater was started: nothing was changed' },
+  cancelled: { message: 'the server was stopped before the updater was started; nothing was changed' },
 };
 
 /** As the last line of an updater's log has it. */

@@ -45,15 +45,15 @@ export class RunSession {
       launched.abort();
     }
     const { from, to } = this.record.run;
-    const message = `started the updater: ${from ?? 'an unknown version'} → ${to ?? 'the newest'}`;
+    const message = `started the updater: ${from ?? 'an unknown version'} → ${to ?? 'the newest release'}`;
     settings.log({ level: 'info', message });
     void this.#publishContainer(containerId);
     return this.follow(containerId);
   }
 
   /**
-   * Gives when the updater's container was started the last time, in the engine's words. Returns without an end of the
-   * run where the server closes.
+   * Returns when the updater container was last started, as reported by the engine. If the server closes, it returns before
+   * the end of the run.
    */
   async follow(containerId: string): Promise<string | null> {
     const { timing, settings, listeners, closing } = this.#context;
@@ -65,7 +65,7 @@ export class RunSession {
         return await followRun(containerId, this.record, this.#context, onLine);
       } catch (cause) {
         // Nothing of a run depends on who follows it: a fault of this server is no end of the run.
-        const message = 'an update could not be followed: it is tried again';
+        const message = 'failed to follow an update; retrying';
         settings.log({ level: 'error', message, cause });
         await sleep(timing.retry, undefined, { signal: closing, ref: false }).catch(() => {});
       }
@@ -80,11 +80,15 @@ export class RunSession {
 
   #cancelPreparation(by: string): void {
     this.record.note({ cancelRequestedBy: by });
-    this.#stopWith(by === byItself ? 'it was not idle by the end of its window' : `cancelled by ${by}`);
+    this.#stopWith(
+      by === byItself
+        ? 'running jobs did not finish before the end of the time window'
+        : `cancelled by ${by}`,
+    );
   }
 
   #stopWith(why: string): void {
-    this.#stop.abort(new RunStop('cancelled', `${why}: nothing was changed`));
+    this.#stop.abort(new RunStop('cancelled', `${why}; nothing was changed`));
   }
 
   async #syncUntil(launched: AbortSignal): Promise<void> {
@@ -102,7 +106,7 @@ export class RunSession {
         ...now,
         run: { ...run, cancelRequestedBy: now.run.cancelRequestedBy ?? run.cancelRequestedBy },
       }));
-      if (open === null) this.#stopWith('another server of this instance has ended it');
+      if (open === null) this.#stopWith('another server of this instance ended the update');
       else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
     } catch (error) {
       // A store that fails once a run was accepted never changes the run.
@@ -124,10 +128,10 @@ export class RunSession {
       };
       return retry(attempt, failed, timing, closing);
     };
-    const stop = () => insist(() => engine.kill(updater, 'SIGTERM'), 'the updater cannot be stopped');
+    const stop = () => insist(() => engine.kill(updater, 'SIGTERM'), 'failed to stop the updater; retrying');
     if (cancelRequestedBy !== null) await stop();
     const publish = () => ledger.change(id, (now) => ({ ...now, updater }));
-    const open = await insist(publish, 'the store was not told that the updater runs');
+    const open = await insist(publish, 'failed to record the running updater in the store; retrying');
     const by = open?.run.cancelRequestedBy ?? null;
     if (by === null || this.record.run.cancelRequestedBy !== null) return;
     this.record.note({ cancelRequestedBy: by });

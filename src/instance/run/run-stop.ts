@@ -1,6 +1,6 @@
 import type { Why } from './run-record.ts';
 
-/** A run ends before its updater was started; nothing of the instance was touched. */
+/** A run ends before its updater was started. The instance is unchanged. */
 export class RunStop extends Error {
   override readonly name = 'RunStop';
   readonly outcome: 'refused' | 'failed' | 'cancelled';
@@ -14,12 +14,12 @@ export class RunStop extends Error {
   }
 }
 
-/** How whatever was thrown before the updater was started ends the run. */
+/** Converts an error that was thrown before the updater was started. */
 export function stopOf(error: unknown): RunStop {
   if (error instanceof RunStop) return error;
-  return new RunStop('failed', 'the updater could not be started: nothing was changed', {
+  return new RunStop('failed', 'the updater could not be started; nothing was changed', {
     code: 'launch-failed',
-    advice: "See the server's log, then run the update again.",
+    advice: "Check the server's log, then run the update again.",
     error,
   });
 }

@@ -6,7 +6,7 @@ import type { QueueHold } from '../host/queue-hold.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
 import type { Ledger } from '../store/ledger.ts';
 
-/** What all parts of one server work with. */
+/** Dependencies of all parts of a server. */
 export interface ServerContext {
   engine: EngineSocket;
   settings: Settings;
@@ -15,14 +15,14 @@ export interface ServerContext {
   hold: QueueHold;
   listeners: Listeners;
   place: SurroundingsCache;
-  /** Given when the server closes: everything is let go of but the hold. */
+  /** Aborted when the server closes. Everything except the hold ends. */
   closing: AbortSignal;
 }
 
-/** What a run is prepared and launched with. */
+/** Dependencies for preparing and launching a run. */
 export interface LaunchContext extends ServerContext {
-  /** Given with a RunStop as its reason. */
+  /** Aborted with a RunStop as its reason. */
   signal: AbortSignal;
-  /** Tells the other servers how far the run is, and learns whether one of them was asked to cancel it. */
+  /** Publishes the state of the run and checks whether another server was asked to cancel it. */
   sync(): Promise<void>;
 }

@@ -58,7 +58,11 @@ export class RunWatch {
     const silence = this.#silence;
     const { message } = cause as Error;
     if (message !== silence.warning)
-      settings.log({ level: 'warn', message: `cannot tell whether an update is on: ${message}`, cause });
+      settings.log({
+        level: 'warn',
+        message: `cannot determine whether an update is in progress: ${message}`,
+        cause,
+      });
     silence.warning = message;
     if (performance.now() - silence.since < timing.silence) {
       // Where no run was known, a store that is away for a moment is no reason to hold the queue.
@@ -73,7 +77,7 @@ export class RunWatch {
     silence.hasGivenUp = true;
     settings.log({
       level: 'error',
-      message: `for ${timing.silence / 60_000} minutes nobody could tell whether an update is on: the queue goes on`,
+      message: `the state of the update has been unknown for ${timing.silence / 60_000} minutes; resuming the job queue`,
       cause,
     });
   }

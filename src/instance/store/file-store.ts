@@ -2,9 +2,9 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'nod
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Store } from '../contract/options.ts';
 
-/** A store whose texts lie in a directory. */
+/** A store in a directory. */
 export interface FileStore extends Store {
-  /** Absolute. It has to outlive the server's container. */
+  /** Absolute path. It must be on a mount of the server's container. */
   readonly directory: string;
   get(key: string): Promise<string | null>;
   set(key: string, text: string | null, condition: { was: string | null }): Promise<boolean>;
@@ -43,7 +43,7 @@ export function fileStore(directory: string): FileStore {
         if (now.number === null) await begin(folder);
         else if (await isReplaced(folder, now.number, text)) return true;
       }
-      throw new Error(`${folder} is changed all the time, or cannot be changed`);
+      throw new Error(`could not write to ${folder} in ${attempts} attempts`);
     },
   };
 }
@@ -69,7 +69,7 @@ async function current(folder: string): Promise<{ number: number | null; text: s
     // There is none; or the text is gone since the number was seen, as there are newer ones.
     if (await stat(join(place, 'none')).catch(unless('ENOENT'))) return { number, text: null };
   }
-  throw new Error(`${folder} is changed all the time`);
+  throw new Error(`could not read ${folder} in ${attempts} attempts`);
 }
 
 /** Ascending; null where there is no such folder. */
@@ -115,14 +115,14 @@ async function isReplaced(folder: string, number: number, text: string | null): 
     throw error;
   }
   await sync(folder);
-  // What cannot be removed now is removed by whoever sets the next one.
+  // Leftovers are removed by the next write.
   await tidy(folder, number).catch(() => {});
   return true;
 }
 
 /**
- * Takes away what is far behind that number. The lowest go first and each in one go, by another name: while a number is
- * there, so is each one after it, and there is something in it, so that nothing can be moved over it.
+ * Removes numbers far below the given one, lowest first. Each is renamed before it is removed. While a number exists, every
+ * later one exists and is not empty, so nothing can be moved over it.
  */
 async function tidy(folder: string, last: number): Promise<void> {
   for (const number of (await numbersIn(folder)) ?? []) {

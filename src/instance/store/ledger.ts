@@ -20,10 +20,10 @@ import {
 
 const keptRuns = 50;
 const keptServers = 50;
-/** How often a text is written that another server changes at the same moment. */
+/** Attempts to write a text that another server changes at the same time. */
 const tries = 20;
 
-/** What outlives a server, in the store of the host. All methods throw HostFailure where the store does not answer. */
+/** Persistent state in the store of the host application. All methods throw HostFailure if the store fails. */
 export class Ledger {
   readonly #settings: Pick<Settings, 'store' | 'log'>;
   readonly #timing: Timing;
@@ -161,7 +161,10 @@ export class Ledger {
     const value = typeof text === 'string' ? form.parse(text) : null;
     if (value === null && !this.#unreadable.has(key)) {
       this.#unreadable.add(key);
-      this.#settings.log({ level: 'warn', message: `the store's ${key} cannot be read: it counts as none` });
+      this.#settings.log({
+        level: 'warn',
+        message: `ignoring the entry ${key} of the store because it cannot be read`,
+      });
     }
     return { text, value };
   }
@@ -177,7 +180,7 @@ export class Ledger {
       if (newText === text || (await this.#set(key, newText, text))) return wanted;
       await sleep(Math.random() * 100);
     }
-    throw new HostFailure('store.set', `gave false ${tries} times for ${key}`);
+    throw new HostFailure('store.set', `returned false ${tries} times for ${key}`);
   }
 
   async #set(key: string, text: string | null, was: string | null): Promise<boolean> {

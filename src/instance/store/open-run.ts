@@ -29,7 +29,7 @@ export type OpenRun = z.infer<typeof openRunSchema>;
 
 const pastRunSchema = z.object({
   run: runSchema,
-  /** When its updater's container was started the last time, in the engine's words; null where there was none. */
+  /** When the updater container was last started, as reported by the engine; null if there was none. */
   updaterStartedAt: z.nullable(z.string()),
   /** Whether the host was told of its end, how often that was tried, and by whom the last time. */
   told: z.boolean(),

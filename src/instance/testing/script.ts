@@ -14,8 +14,13 @@ import type {
 import type { Awaitable, Caller } from '../contract/options.ts';
 
 /**
- * What a request gets: `closed`: the connection breaks; `bad-gateway`: a proxy's page; `html`: another page, with 200;
- * `silence`: nothing, until it is over; `logged-out`: 401; `unknown`: a server that knows of no run.
+ * What requests get during a step.
+ * - closed: the connection breaks
+ * - bad-gateway: an error page of a proxy
+ * - html: a page with status 200
+ * - silence: no response during the step
+ * - logged-out: status 401
+ * - unknown: a server without a run
  */
 export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logged-out' | 'unknown';
 
@@ -23,29 +28,29 @@ export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logge
 export interface ScriptedStep {
   state: (typeof launchStates)[number] | PhaseWord;
   seconds: number;
-  /** Once its time is over it goes on for as long as this says. */
+  /** After its duration, the step continues as long as this returns true. */
   lasts?(): boolean;
-  /** What it says, spread over its time; at least one line is said. With `percent`, as far as it has come. */
+  /** Log messages, spread over the duration. `percent` is the progress. Default: one message, the state. */
   says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
-  /** In place of the server's answers, as long as it lasts. */
+  /** What requests get during the step. Default: normal responses. */
   disturbed?: Disturbance;
-  /** What `waiting` waits for, and until when at most. */
+  /** The running jobs that `waiting` waits for, and its time limit. */
   jobs?: readonly BlockingJob[];
   until?: string;
 }
 
 export interface ScriptedEnd {
   outcome: EndState;
-  /** How the instance stands. */
+  /** State of the instance in one sentence. */
   message?: string;
   cause?: string;
   code?: string;
   advice?: string;
-  /** The restore point that it saved. */
+  /** The restore point that the run saved. */
   point?: RestorePoint;
   /** The version and the data that were restored. */
   rolledBack?: RolledBack;
-  /** What runs afterwards. Default: `to` where it was updated, else what ran before. */
+  /** The running version afterwards. Default: `to` if the update succeeded, otherwise the version before. */
   version?: string;
 }
 
@@ -54,21 +59,21 @@ export interface ScriptedRun {
   end: ScriptedEnd;
 }
 
-/** What is between two updates of a path. */
+/** The delay between two steps of an upgrade path. */
 export interface ScriptedPendingStep {
   seconds: number;
-  /** Once its time is over it goes on for as long as this says. */
+  /** After its duration, the step continues as long as this returns true. */
   lasts?(): boolean;
-  /** Why the platform is not ready for the next one. */
+  /** Why the host application is not ready for the next step. */
   reason?: string;
 }
 
 export interface ScriptedJob extends BlockingJob {
-  /** After which it has ended; left out, it goes on. */
+  /** Duration in seconds. Default: the job never finishes. */
   seconds?: number;
 }
 
-/** A status without what the run tells, and without what follows from the rest. */
+/** The scripted fields of a status. The others are derived. */
 export type StatusPieces = Omit<
   Status,
   'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate' | 'next'
@@ -76,44 +81,44 @@ export type StatusPieces = Omit<
   next: NextPieces | null;
 };
 
-/** Of what is not said nothing is known. */
+/** Omitted fields are unknown. */
 type NextPieces = Pick<NextRelease, 'version' | 'major'> & Partial<NextRelease>;
 
-/** A play: what there is at first, and what happens to each update that is started. Everything may be left out. */
+/** A script: the initial state and the course of each update. All fields are optional. */
 export interface Script {
-  /** What it is that is updated. Default svc. */
+  /** The product that is updated. Default: svc. */
   product?: ProductOptions;
-  /** How many times as fast as it says. Default 1. */
+  /** Playback speed. Default: 1. */
   speed?: number;
-  /** What the status says. Default: v1.4.2, with v1.5.0 to go to. */
+  /** Fields of the status. Default: v1.4.2 is running and v1.5.0 is available. */
   status?: Partial<StatusPieces>;
-  /** With `notes=1`. Default `latest`. */
+  /** The releases with `notes=1`. Default: `latest`. */
   releases?: readonly PublishedRelease[];
-  /** What the status says instead once somebody has it look again. */
+  /** Changes to the status after the first `refresh=1`. */
   afterRefresh?: Partial<StatusPieces>;
-  /** What is in the way, from `start()` on. */
+  /** Blocking jobs, beginning at `start()`. */
   jobs?: readonly ScriptedJob[];
-  /** An update that is on from `start()` on, started by hand. */
+  /** A manually started update that is in progress at `start()`. */
   open?: ScriptedRun;
-  /** One for each update that is started; the last one for all that follow. Default `typicalRun()`. */
+  /** The run of each update in order; the last one repeats. Default: `typicalRun()`. */
   runs?: readonly ScriptedRun[];
-  /** One for each wait of a path, `next.upgradePath` of the status; the last one for all that follow. Default one second. */
+  /** The delays between the steps of `next.upgradePath` in order; the last one repeats. Default: one second. */
   pendingSteps?: readonly ScriptedPendingStep[];
-  /** The effects of a rollback, or why there is none. Default: there is no restore point. */
+  /** The effects of a rollback, or why it is not possible. Default: there is no restore point. */
   rollback?: RollbackOffer | Reason;
-  /** One for each rollback that is started; the last one for all that follow. Default `typicalRollback()`. */
+  /** The run of each rollback in order; the last one repeats. Default: `typicalRollback()`. */
   rollbacks?: readonly ScriptedRun[];
   /** Earlier runs, newest first. */
   history?: readonly Run[];
-  /** Default: everybody is an admin. */
+  /** Authenticates a request. Default: every user is an admin. */
   authorize?(request: Request): Awaitable<Caller>;
-  /** Answers in place of the play: a slow POST, a 503. Undefined: the play goes on. */
+  /** Replaces a response, for example with a 503. Undefined: normal response. */
   intercept?(request: Request): Awaitable<Response | undefined>;
-  /** Default `/api/v1/instance/update`. */
+  /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
   path?: string;
 }
 
-/** What the status says where a script says nothing else. */
+/** The default status. */
 export const plainStatus: StatusPieces = {
   version: 'v1.4.2',
   channel: 'stable',
@@ -144,11 +149,11 @@ const pulled = [10, 40, 70, 100].map((percent) => ({
 }));
 const copied = (percent: number) => ({ message: `copying data, ${percent * 3.2} of 320 MB`, percent });
 const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
-  inspect: { seconds: 1, says: ['the updater begins', 'the instance is found'] },
-  plan: { seconds: 1, says: ['app and worker go to the release'] },
+  inspect: { seconds: 1, says: ['updater started', 'found the instance'] },
+  plan: { seconds: 1, says: ['app and worker will be updated'] },
   pull: { seconds: 5, says: pulled },
   save: { seconds: 1, says: [copied(30), copied(60)] },
-  write: { seconds: 1, says: ['.env is written'] },
+  write: { seconds: 1, says: ['wrote .env'] },
   recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
   verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
 };
@@ -156,8 +161,8 @@ const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
 const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
 
 /**
- * A run as most are, of 14 seconds, two of them without a server; with a restore point 16 seconds, four of them without. One that ends
- * otherwise ends in the phase that is named, by default in the last one.
+ * A typical run of 14 seconds, with two seconds of downtime; with a restore point 16 seconds and four seconds of downtime.
+ * `in` is the phase in which the run ends. Default: the last one.
  */
 export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
   const { in: last = 'verify', ...rest } = end;

@@ -13,11 +13,11 @@ import type {
   Run,
   Status,
 } from '../../wire/status.ts';
-import { decide } from '../by-itself/decide.ts';
 import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
 import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
+import { decide } from '../schedule/decide.ts';
 import { playRun } from './play-run.ts';
 import {
   type Disturbance,
@@ -164,7 +164,7 @@ export class ScriptedService implements UpdateService {
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
     if (to !== confirm)
-      return { reason: { code: 'no-restore-point', message: `The restore point is of ${to}.` } };
+      return { reason: { code: 'no-restore-point', message: `The restore point is for ${to}.` } };
     const jobs = this.#jobs();
     const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
     const reason = this.#reason(force || waits ? [] : jobs);
@@ -183,14 +183,14 @@ export class ScriptedService implements UpdateService {
       this.#runs.splice(-1, 1, new RunRecord(run));
       return { run };
     }
-    if (!open) return { reason: { code: 'not-running', message: 'No update is on.' } };
+    if (!open) return { reason: { code: 'not-running', message: 'No update is running.' } };
     if (isTooLate(open.run)) {
-      const message = 'The containers are being replaced: it goes on to its end.';
+      const message = 'The containers are being replaced, so the update can no longer be cancelled.';
       return { reason: { code: 'too-late', message } };
     }
     open.note({ cancelRequestedBy: by });
     if (isLaunchState(open.run.state))
-      open.end('cancelled', `cancelled before anything was changed, ${this.version} runs on`);
+      open.end('cancelled', `cancelled before anything was changed; ${this.version} is still running`);
     return { run: open.run };
   }
 
@@ -259,11 +259,11 @@ export class ScriptedService implements UpdateService {
     if (job) {
       const code = `${job.kind}-${job.kind === 'deployment' ? job.state : 'running'}` as ReasonCode;
       const since = job.since === null ? {} : { since: job.since };
-      return { code, message: `${jobs.length} jobs are in the way`, ...since, jobs };
+      return { code, message: `${jobs.length} jobs are blocking the update`, ...since, jobs };
     }
     const lastOutcome = this.#runs.at(-1)?.run.outcome;
     if (next || lastOutcome === 'broken' || lastOutcome === 'crashed') return null;
-    return { code: 'up-to-date', message: this.#pieces.upToDate?.message ?? 'Nothing newer is known.' };
+    return { code: 'up-to-date', message: this.#pieces.upToDate?.message ?? 'No newer release is known.' };
   }
 
   #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly BlockingJob[]): Run {
@@ -280,7 +280,7 @@ export class ScriptedService implements UpdateService {
     const { signal } = this.#over;
     this.listeners.emit('start', record.run);
     for (let jobs = this.#jobs(); record.run.state === 'waiting' && jobs.length > 0; jobs = this.#jobs()) {
-      record.prepare('waiting', `waits for ${jobs.length} jobs`, { jobs });
+      record.prepare('waiting', `waiting for ${jobs.length} running jobs to finish`, { jobs });
       await sleep(glance / this.#speed, undefined, { signal });
     }
     const stage = {
@@ -304,7 +304,10 @@ export class ScriptedService implements UpdateService {
     const { upgradePath: path = [] } = this.#pieces.next ?? {};
     const rest = path.slice(path.indexOf(version) + 1);
     const [first] = path.includes(version) ? rest : [];
-    const upToDate = { code: 'newest', message: `${version} is the newest on ${channel}.` } as const;
+    const upToDate = {
+      code: 'newest',
+      message: `${version} is the newest release on the ${channel} channel.`,
+    } as const;
     this.#change({
       version,
       ...(first !== undefined && { next: { version: first, major: false, upgradePath: rest } }),
@@ -327,4 +330,7 @@ type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 const whole = (next: StatusPieces['next']): NextRelease | null =>
   next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], ...next };
 
-const noPoint: Reason = { code: 'no-restore-point', message: 'The last update has saved no restore point.' };
+const noPoint: Reason = {
+  code: 'no-restore-point',
+  message: 'The last update did not save a restore point.',
+};

@@ -70,16 +70,16 @@ describe('what a release has to be', () => {
       'is signed by another',
       { bundle: publisher().sign(Buffer.from(JSON.stringify(release))) },
       [],
-      'none of the keys',
+      'not signed with a trusted key',
     ],
-    ['is another release', {}, ['--target', 'v1.6.0'], 'what is signed is v1.5.0, not v1.6.0'],
+    ['is another release', {}, ['--target', 'v1.6.0'], 'the signed version is v1.5.0, not v1.6.0'],
     [
       'is another product',
       { file: JSON.stringify({ ...release, product: 'acme' }) },
       [],
       'a release of acme, not of svc',
     ],
-    ['nobody is trusted for', { trust: '' }, [], 'key.pem: it has neither public keys'],
+    ['nobody is trusted for', { trust: '' }, [], 'key.pem: it contains neither EC or RSA public keys'],
   ])('is refused that %s', async (_, more, args, why) => {
     await expect(asked([...(await given(more)), ...args])).rejects.toMatchObject({
       code: 'not-proven',
@@ -102,7 +102,7 @@ describe('what a release has to be', () => {
     expect(await asked([...args, '--target', '1.5.0'])).not.toBeNull();
     await expect(asked([...args, '--target', target])).rejects.toMatchObject({
       code: 'not-proven',
-      message: `${archive}: what is signed is v1.5.0, not ${target}`,
+      message: `${archive}: the signed version is v1.5.0, not ${target}`,
     });
   });
 

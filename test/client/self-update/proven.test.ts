@@ -53,19 +53,19 @@ describe('a client that trusts a key', () => {
     [
       'a bundle that would write on the terminal',
       3,
-      "v1.5.0 was rejected: the bundle cannot be read: Unexpected token '\\u001b', \"\\u001b[2J",
+      "v1.5.0 was rejected: the signature bundle cannot be read: Unexpected token '\\u001b', \"\\u001b[2J",
       () => ({ ...released(), [name]: '\u001b[2Jx' }),
     ],
     [
       'the signature of another',
       3,
-      `v1.5.0 was rejected: it is signed by none of the keys that are trusted.\n${nextStep}`,
+      `v1.5.0 was rejected: it is not signed with a trusted key.\n${nextStep}`,
       () => released({ by: mallory }),
     ],
     [
       'the proof of an older one',
       3,
-      'what is signed is v1.4.1, not v1.5.0',
+      'the signed version is v1.4.1, not v1.5.0',
       () => released({ version: 'v1.4.1' }),
     ],
     [
@@ -105,7 +105,7 @@ describe('a client that trusts a key', () => {
     expect(await rig.run([])).toMatchObject({
       exitCode: 3,
       stderr:
-        'v1.6.0 was rejected: it is signed by none of the keys that are trusted.\nNext: ask its publisher. After a change of keys, first install by hand the svc.mjs of a release that trusts both keys.',
+        'v1.6.0 was rejected: it is not signed with a trusted key.\nNext: ask its publisher. After a change of keys, first install by hand the svc.mjs of a release that trusts both keys.',
     });
     rig.publish('v1.5.0', released());
     expect(await rig.run([])).toMatchObject({ exitCode: 0 });

@@ -18,7 +18,7 @@ function mistakes(options: unknown): string {
   } catch (error) {
     expect(error).toBeInstanceOf(TypeError);
     const [first, ...rest] = String((error as Error).message).split('\n');
-    expect(first).toBe('svc-updater: wrong options');
+    expect(first).toBe('svc-updater: invalid options');
     return rest.join('\n');
   }
   return '';
@@ -64,11 +64,11 @@ describe('readOptions', () => {
     ['credentials with a slash at the end', { registryCredentials: '/root/' }, 'registryCredentials'],
     ['a relative directory', { directories: ['/opt', './x'] }, 'directories[1]'],
     ['a path that climbs', { path: '/a/../b' }, 'path'],
-  ])('names %s', (_, options, where) => {
+  ])('reports %s', (_, options, where) => {
     expect(mistakes({ ...required, ...options })).toContain(where);
   });
 
-  it('goes by the product that is named', () => {
+  it('uses the given product', () => {
     const feed = 'https://forge.example.org/releases';
     const product = { name: 'larder', services: ['web', 'jobs'], feed };
     const { feed: _, ...others } = required;
@@ -81,22 +81,22 @@ describe('readOptions', () => {
     expect(readOptions({ ...required, product }).feed).toBeNull();
     expect(readOptions({ ...required, product, containerName: 'other' }).containerName).toBe('other');
     expect(() => readOptions({ ...required, product, path: 'x' })).toThrow(
-      /^larder-updater: wrong options\n/,
+      /^larder-updater: invalid options\n/,
     );
   });
 
-  it('wants the feed to be said where no product has one', () => {
+  it('requires a feed if the product has none', () => {
     const { feed: _, ...others } = required;
     expect(mistakes(others)).toContain('feed');
     expect(mistakes({ ...others, product: { name: 'svc' } })).toContain('feed');
   });
 
-  it('names all of them at once', () => {
+  it('reports all errors at once', () => {
     const text = mistakes({ ...required, version: 1, path: 'x', log: 1, extra: 1 });
     for (const name of ['version', 'path', 'log', 'extra']) expect(text).toContain(name);
   });
 
-  it('repeats no value', () => {
+  it('does not repeat values', () => {
     const text = mistakes({
       ...required,
       feed: { url: 'ftp://hunter2', headers: { authorization: 2 } },
@@ -115,7 +115,7 @@ describe('the version', () => {
   ])('%s is %s', (version, told) => expect(readOptions({ ...required, version }).version).toBe(told));
 });
 
-it('the log goes to the console, but for what is of no interest there', () => {
+it('logs warnings and errors to the console', () => {
   const said: unknown[][] = [];
   for (const level of ['info', 'log', 'warn'] as const)
     vi.spyOn(console, level).mockImplementation((...told) => void said.push([level, ...told]));

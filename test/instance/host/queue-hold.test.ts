@@ -19,7 +19,7 @@ const holdWith = (waits: typeof timing) =>
   new QueueHold({ queue: host.queue, log: host.log }, waits, closing.signal);
 const called = () => host.calls().map(({ part }) => part);
 
-it('the hold of the queue is asked for anew where the other one answers after its deadline', async () => {
+it('holds the queue again if an earlier call finished after its deadline', async () => {
   hold = holdWith({ ...timing, host: 40 });
   const late = host.fail('resume', { how: 'hang' });
   await expect(hold.call(false)).rejects.toThrow('did not answer');
@@ -31,7 +31,7 @@ it('the hold of the queue is asked for anew where the other one answers after it
   expect([called(), host.state.isHeld]).toEqual([['resume', 'hold', 'hold'], true]);
 });
 
-it('a further try waits twice as long each time, up to the longest', async () => {
+it('each retry waits twice as long, up to the maximum', async () => {
   const at: number[] = [];
   const attempt = async () => {
     at.push(performance.now());

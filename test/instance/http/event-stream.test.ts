@@ -32,8 +32,8 @@ function recordWith(count: number): WatchedRecord {
   return run;
 }
 
-describe('a run that is followed', () => {
-  it('is told in order, with ids that say how far', async () => {
+describe('the event stream of a run', () => {
+  it('sends events in order, with ids', async () => {
     const { run, stream } = rig();
     const following = follow(stream);
     expect(await following.some(2)).toEqual(['retry 1000', 'run run1:0 launching']);
@@ -52,7 +52,7 @@ describe('a run that is followed', () => {
     ]);
   });
 
-  it('is told anew when it is to be cancelled, and when nothing else changes', async () => {
+  it('is sent again when a cancellation is requested', async () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
@@ -74,7 +74,7 @@ describe('a run that is followed', () => {
     expect([run.waiting, listeners()]).toEqual([0, 0]);
   });
 
-  it('is told whatever a message says', async () => {
+  it('escapes every message', async () => {
     const { run, stream } = rig();
     const following = follow(stream);
     await following.some(2);
@@ -84,8 +84,8 @@ describe('a run that is followed', () => {
   });
 });
 
-describe('who comes back', () => {
-  it('loses no line at whatever point the connection broke', async () => {
+describe('a client that reconnects', () => {
+  it('loses no line wherever the connection broke', async () => {
     const whole = recordWith(40);
     whole.add(line('updated', 'done'));
     const all = Array.from({ length: 40 }, (_, at) => `line ${at + 1}`).concat('updated');
@@ -100,7 +100,7 @@ describe('who comes back', () => {
     }
   });
 
-  it('to a new server waits until it has read as far', async () => {
+  it('waits until a new server has read the same lines', async () => {
     const { run, stream } = rig('run1:3');
     const following = follow(stream);
     expect(await following.next()).toBe('retry 1000');
@@ -129,7 +129,7 @@ describe('silence', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it('is broken every 15 s', async () => {
+  it('is interrupted by a comment every 15 s', async () => {
     expect(silence).toBe(15_000);
     const { run, stream, listeners } = rig();
     const following = follow(stream);

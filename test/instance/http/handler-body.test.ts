@@ -25,7 +25,7 @@ describe('the size of a body', () => {
     expect(service.calls).toEqual(expected === 202 ? ['start v1.5.0 for admin'] : []);
   });
 
-  it('of a body without an end is found at once, and no more is taken of it', async () => {
+  it('stops reading an endless body at the limit', async () => {
     const { ask } = rig();
     let sent = 0;
     let isCancelled = false;
@@ -47,7 +47,7 @@ describe('the size of a body', () => {
     expect(isCancelled).toBe(true);
   });
 
-  it('is not to be known where the connection breaks', async () => {
+  it('is unknown if the connection breaks', async () => {
     const { ask, service, logged } = rig();
     const broken = new ReadableStream({
       pull: (controller) => {
@@ -85,7 +85,7 @@ describe('the type of a body', () => {
   });
 });
 
-describe('what a body says', () => {
+describe('the content of a body', () => {
   it.each([
     ['{}', null],
     ['{"target":"v1.5.0"}', 'v1.5.0'],
@@ -99,7 +99,7 @@ describe('what a body says', () => {
   });
 
   const notJson = 'The body is not valid JSON in UTF-8.';
-  const must = 'The body is not as it must be:';
+  const must = 'The body is not valid:';
   const aTarget = `${must} target must be vX.Y.Z, vX.Y.Z-canary.N or canary.`;
   it.each<[string | Uint8Array, string]>([
     ['{', notJson],
@@ -107,15 +107,12 @@ describe('what a body says', () => {
     ['['.repeat(16_384), notJson],
     [Uint8Array.of(0x22, 0xff, 0x22), notJson],
     ['null', `${must} it must be an object.`],
-    ['{"target":"v1.5.0","forced":true}', `${must} it has a key that is not known.`],
+    ['{"target":"v1.5.0","forced":true}', `${must} it has an unknown key.`],
     ['{"force":"yes"}', `${must} force must be a boolean.`],
     ['{"when":"later"}', `${must} when must be one of now, idle.`],
-    [
-      '{"when":"idle","force":true}',
-      'An update waits for jobs or cuts them short: `when: "idle"` or `force`.',
-    ],
-    ['{"__proto__":{"target":"v1.5.0"}}', `${must} it has a key that is not known.`],
-    ['{"target":1,"x":1}', `${must} target must be a string; it has a key that is not known.`],
+    ['{"when":"idle","force":true}', '`when: "idle"` and `force: true` cannot be combined.'],
+    ['{"__proto__":{"target":"v1.5.0"}}', `${must} it has an unknown key.`],
+    ['{"target":1,"x":1}', `${must} target must be a string; it has an unknown key.`],
     ...['', '1.5.0', 'v1.5.0\\n', 'v1.5.0-rc.1', 'latest', '--help', '../x', '$(id)'].map(
       (target): [string, string] => [`{"target":"${target}"}`, aTarget],
     ),

@@ -39,7 +39,7 @@ describe('the endpoints', () => {
     ['?refresh=1', 'refresh'],
     ['?refresh', 'status'],
     ['?notes=1', 'status with notes'],
-  ])('look again with %s: %s', async (query, call) => {
+  ])('refresh with %s: %s', async (query, call) => {
     const { ask, service } = rig();
     expect((await ask('GET', query)).status).toBe(200);
     expect(service.calls).toEqual([call]);
@@ -84,7 +84,7 @@ describe('the endpoints', () => {
     }
   });
 
-  it('offer a rollback, and start it once it is confirmed', async () => {
+  it('offer a rollback and start it after confirmation', async () => {
     const { ask, service } = rig();
     const { status, json } = await ask('GET', '/rollback');
     expect([status, json]).toEqual([200, rollbackOffer]);
@@ -102,7 +102,7 @@ describe('the endpoints', () => {
     },
   );
 
-  it('tell the progress', async () => {
+  it('report the progress', async () => {
     const { ask, service } = rig();
     expect((await ask('GET', '/progress')).status).toBe(404);
     expect((await ask('GET', '/progress', { headers: eventStream })).status).toBe(404);
@@ -119,7 +119,7 @@ describe('the endpoints', () => {
     expect((await ask('GET', '/progress', { headers: { 'last-event-id': 'run1:end' } })).status).toBe(200);
   });
 
-  it('go on by the address, too', async () => {
+  it('continue a stream by query parameter', async () => {
     const { ask, service } = rig();
     service.run = record();
     for (const message of ['a', 'b']) {
@@ -177,7 +177,7 @@ describe('paths and methods', () => {
   });
 });
 
-describe('who may', () => {
+describe('authorization', () => {
   it.each(endpoints)(
     '%s %s %j: nobody 401, a user %i, an admin %i',
     async (method, where, question, user, admin) => {
@@ -206,7 +206,7 @@ describe('who may', () => {
     { name: 'anna' },
     { role: 'admin', name: 5 },
     { role: ['admin'] },
-  ])('%j is nobody', async (caller) => {
+  ])('%j is not logged in', async (caller) => {
     const { ask, service } = rig({ authorize: () => caller as 'admin' });
     expect((await ask('GET')).status).toBe(401);
     expect((await ask('POST')).status).toBe(401);
@@ -229,7 +229,7 @@ describe('who may', () => {
     expect(service.calls).toEqual([`start null for ${by}`, `cancel for ${by}`]);
   });
 
-  it('does not read the body of those who may not', async () => {
+  it('does not read the body of unauthorized requests', async () => {
     const { handle } = rig();
     for (const as of [null, 'user'] as const) {
       const sent = request('POST', '', { as, body: { target: 'v1.5.0' } });
@@ -288,7 +288,7 @@ describe('same origin', () => {
   });
 });
 
-describe('what goes wrong inside', () => {
+describe('internal errors', () => {
   const failure = new Error(secret, { cause: secret });
 
   afterEach(() => void vi.useRealTimers());
@@ -308,7 +308,7 @@ describe('what goes wrong inside', () => {
     ]);
   });
 
-  it('ends a stream that is asked for while the server closes, so that its client comes back', async () => {
+  it('ends a stream that is requested during shutdown, so that the client reconnects', async () => {
     const { ask, service } = rig();
     await service.start({ target: null, when: 'now', force: false, by: 'admin' });
     service.close();
@@ -334,7 +334,7 @@ describe('what goes wrong inside', () => {
     },
   );
 
-  it('503 where authorize does not answer for 10 s', async () => {
+  it('503 if authorize() does not respond within 10 s', async () => {
     vi.useFakeTimers();
     const late = Promise.withResolvers<Caller>();
     const { ask, service } = rig({ authorize: () => late.promise });
@@ -363,7 +363,7 @@ describe('what goes wrong inside', () => {
   });
 });
 
-it('the document describes no answer that nobody has seen', async () => {
+it('the OpenAPI document describes only responses that tests have seen', async () => {
   const { ask } = rig();
   const wrong: [Question, number][] = [
     [{ body: '{' }, 400],

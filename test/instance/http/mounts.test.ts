@@ -67,7 +67,7 @@ const mounts: [string, () => Server | Promise<Server>][] = [
 describe.each(mounts)('%s', (_, start) => {
   beforeEach(async () => rig.use(await start()));
 
-  it('has the endpoints, and its own', async () => {
+  it('serves the endpoints and its own routes', async () => {
     expect(await (await fetch(rig.url())).json()).toMatchObject({ version: 'v1.4.2' });
     expect(await (await fetch(new URL('/theirs', rig.url()))).text()).toBe('theirs');
     expect((await fetch(rig.url('/x'))).headers.get('content-type')).toBe('application/problem+json');
@@ -77,7 +77,7 @@ describe.each(mounts)('%s', (_, start) => {
     expect(rig.service.calls).toEqual(['status', 'start v1.5.0 for admin', 'start null for admin']);
   });
 
-  it('outlives every odd target', async () => {
+  it('survives every malformed target', async () => {
     for (const target of targets) {
       expect([target, await rawly(target)]).toEqual([
         target,
@@ -126,7 +126,7 @@ async function overHttp2(
   });
 }
 
-it('over HTTP/2 outlives every odd target, and serves', async () => {
+it('over HTTP/2 survives every malformed target and serves', async () => {
   const server = createHttp2Server((...asked) => rig.handler(...(asked as unknown as [never, never])));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -21,7 +21,7 @@ const head = (line: string, ...headers: string[]) =>
   `${[`${line} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
 
 describe('toNodeHandler', () => {
-  it('says that there is nothing elsewhere', async () => {
+  it('responds with 404 outside the path', async () => {
     await start();
     for (const where of ['/x', '/', '//x', '/api/v1/instance/updates', '/%', '/?/api/v1/instance/update']) {
       const { answer } = await rig.talk(head(`GET ${where}`, 'Host: a'), '\r\n\r\n');
@@ -35,14 +35,14 @@ describe('toNodeHandler', () => {
     ['Host: evil.example/api', `http://localhost${path}`],
     ['Host: a:99999999', `http://localhost${path}`],
     ['Host: a\r\nX-Forwarded-Host: b\r\nX-Forwarded-Proto: https\r\nForwarded: host=c', `http://a${path}`],
-  ])('goes by the host that was named: %j', async (headers, url) => {
+  ])('uses the Host header: %j', async (headers, url) => {
     await start();
     const { answer } = await rig.talk(head(`GET ${path}`, headers), '\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
     expect(rig.asked[0]?.url).toBe(url);
   });
 
-  it('keeps headers that come twice apart from those that come once', async () => {
+  it('keeps repeated headers separate', async () => {
     const { service } = await start();
     const twice = ['Host: a', 'Sec-Fetch-Site: same-origin', 'Sec-Fetch-Site: same-origin'];
     const { answer } = await rig.talk(head(`POST ${path}`, ...twice, 'Content-Length: 0'), '"status"');
@@ -50,7 +50,7 @@ describe('toNodeHandler', () => {
     expect(service.calls).toEqual([]);
   });
 
-  it('answers a body that is too large, of which it was not told', async () => {
+  it('responds to a too large body without Content-Length', async () => {
     const { service } = await start();
     const body = `186a0\r\n${'x'.repeat(100_000)}\r\n0\r\n\r\n`;
     const headers = ['Host: a', 'Transfer-Encoding: chunked', 'Content-Type: application/json'];
@@ -60,7 +60,7 @@ describe('toNodeHandler', () => {
     expect((await fetch(rig.url())).status).toBe(200);
   });
 
-  it('answers a body that is not whole within 10 s', async () => {
+  it('responds to a body that is incomplete after 10 s', async () => {
     const { service } = await start();
     const half = head(`POST ${path}`, 'Host: a', 'Content-Length: 20', 'Content-Type: application/json');
     const { socket } = await rig.talk(head(`GET ${path}`, 'Host: a'), '\r\n\r\n');
@@ -88,7 +88,7 @@ describe('toNodeHandler', () => {
 });
 
 describe('a stream', () => {
-  it('is sent as it comes, and let go of when the client leaves', async () => {
+  it('is sent in real time and closed when the client disconnects', async () => {
     const { service } = await start();
     const run = record('run1', WatchedRecord) as WatchedRecord;
     service.run = run;
@@ -106,7 +106,7 @@ describe('a stream', () => {
     expect(rig.asked[0]?.signal.aborted).toBe(true);
   });
 
-  it('is one of a hundred, until somebody leaves or is told the end', async () => {
+  it('is limited to a hundred open streams', async () => {
     const { service } = await start();
     service.run = record();
     const headers = { accept: 'text/event-stream' };
@@ -116,7 +116,7 @@ describe('a stream', () => {
     for (let number = 1; number < 100; number++) streams.push(await ask());
     const refused = await ask();
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
-    expect(await refused.json()).toMatchObject({ detail: '100 event streams are open already.' });
+    expect(await refused.json()).toMatchObject({ detail: '100 event streams are already open.' });
     expect((await fetch(rig.url('/progress'))).status).toBe(200);
     leave.abort();
     await expect.poll(() => rig.asked[0]?.signal.aborted).toBe(true);
@@ -127,7 +127,7 @@ describe('a stream', () => {
     expect((await ask()).status).toBe(200);
   });
 
-  it('is made no faster than it is read', async () => {
+  it('is not produced faster than it is read', async () => {
     let made = 0;
     let isCancelled = false;
     await start(async () => {
@@ -158,7 +158,7 @@ describe('a stream', () => {
     await expect.poll(() => isCancelled).toBe(true);
   });
 
-  it('that breaks breaks the connection, and nothing else', async () => {
+  it('closes only its own connection when it fails', async () => {
     await start(async ({ url }) => {
       if (url.endsWith('?ok')) return new Response('ok');
       if (url.endsWith('?throws')) throw new Error('x');
@@ -200,15 +200,15 @@ describe('a body that a framework has read', () => {
     expect(service.calls).toEqual(['start v1.5.0 for admin']);
   });
 
-  it('is missed where it was not kept, and not taken for none', async () => {
+  it('is an error if it was not kept', async () => {
     const { service, logged } = await startWith(() => undefined);
     expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(500);
-    expect(String(logged[0])).toContain('the body of the request was read before');
+    expect(String(logged[0])).toContain('the request body was already read');
     expect(service.calls).toEqual([]);
   });
 });
 
-it('answers what cannot be read', async () => {
+it('responds to unreadable requests', async () => {
   rig = new NodeRig();
   const unreadable = () => {
     throw new TypeError('Invalid URL');

@@ -17,7 +17,7 @@ describe('openApi', () => {
     expect((await new Validator().validate(broken)).valid).toBe(false);
   });
 
-  it('lets answers grow, and requests not', () => {
+  it('allows unknown members in responses, but not in requests', () => {
     const { schemas } = document().components;
     const requests = ['Start', 'Rollback', 'ChannelChoice', 'Skip', 'AutomaticChoice'];
     for (const [name, schema] of Object.entries(schemas)) {
@@ -28,7 +28,7 @@ describe('openApi', () => {
     }
     expect(schemas.Reason.properties.code).toMatchObject({
       type: 'string',
-      description: expect.stringMatching(/^One of `not-compose`, .*; more may come$/),
+      description: expect.stringMatching(/^One of `not-compose`, .*; later versions may add values$/),
       'x-extensible-enum': reasonCodes,
     });
   });

@@ -11,7 +11,7 @@ const job = (
   more: Partial<BlockingJob> = {},
 ): BlockingJob => ({ kind, state, title: null, since: null, stuck: false, ...more });
 
-describe('the reason against an update', () => {
+describe('the reason why an update cannot start', () => {
   it.each<[BlockingJob, string | null]>([
     [job('deployment', 'queued'), 'deployment-queued'],
     [job('deployment', 'running'), 'deployment-running'],
@@ -25,7 +25,7 @@ describe('the reason against an update', () => {
     expect(findReason({ ...free, jobs: [one] })?.code ?? null).toBe(code);
   });
 
-  it('says since when, by the oldest of its kind', () => {
+  it('reports the start of the oldest job of its kind', () => {
     const jobs = [
       job('backup', 'running', { since: '2026-11-21T11:00:00.000Z' }),
       job('backup', 'running', { since }),
@@ -35,7 +35,7 @@ describe('the reason against an update', () => {
     const inTheWay = jobs.filter(({ state }) => state === 'running');
     expect(findReason({ ...free, jobs })).toEqual({
       code: 'backup-running',
-      message: 'a backup is running, and 2 more jobs are in the way',
+      message: 'a backup is running; 2 more jobs are blocking the update',
       since,
       jobs: inTheWay,
     });

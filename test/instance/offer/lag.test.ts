@@ -61,7 +61,7 @@ it.each<[what: string, images: Record<string, unknown>, remote: string, stays: b
     'sha256:second',
     false,
   ],
-])('an update that lags, where %s', async (_, images, remote, stays) => {
+])('an update whose tag lags, if %s', async (_, images, remote, stays) => {
   expect(await lagWhere(images, remote)).toEqual([true, stays]);
 });
 
@@ -69,7 +69,7 @@ it.each<[what: string, code: string, remote: string | [string, string], found: b
   ['the tag is where it was', 'tag-lags', 'sha256:first', true, true],
   ['the tag has moved since', 'tag-lags', ['sha256:older', 'sha256:next'], true, false],
   ['it was for something else', 'drift', 'sha256:first', false, false],
-])('an update that was refused, where %s', async (_, code, remote, found, stays) => {
+])('a refused update, if %s', async (_, code, remote, found, stays) => {
   const images = { ...first, [imageReference]: first['sha256:first'] };
   const refused: Run = { ...run, outcome: 'refused', code, endedAt: new Date().toISOString() };
   expect(await lagWhere(images, remote, refused)).toEqual([found, stays]);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
   destinationOf,
+  firstStepTo,
   type OfferFacts,
   offer,
   offerFields,
-  wayTo,
 } from '../../../src/instance/offer/offer.ts';
 import type { Channel, Release } from '../../../src/release/channel.ts';
 import type { UpToDateCode } from '../../../src/wire/codes.ts';
@@ -32,7 +32,7 @@ function known(
   };
 }
 
-describe('what is offered, by channel and what runs', () => {
+describe('the offer by channel and running version', () => {
   const published = ['v1.5.0', 'v1.6.0-canary.9', 'v1.4.2', 'v1.6.0-canary.10', 'v1.6.0-canary.2'];
   it.each<[string, Channel, string[], string | null, string | null]>([
     // running, channel, published, latest, what is offered
@@ -55,30 +55,30 @@ describe('what is offered, by channel and what runs', () => {
   });
 });
 
-describe('why nothing is offered', () => {
+describe('why no update is available', () => {
   it.each<[UpToDateCode, string, OfferFacts, RegExp]>([
     ['newest', 'the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
     [
       'ahead',
       'a canary is ahead',
       known('v1.6.0-canary.9', 'stable', ['v1.5.0']),
-      /^v1\.6\.0-canary\.9 is ahead of v1\.5\.0/,
+      /^v1\.6\.0-canary\.9 is newer than v1\.5\.0/,
     ],
     [
       'tag-lags',
       'the tag lags behind',
       known('v1.4.2', 'stable', ['v1.5.0'], { lag: { version: 'v1.5.0', reference: 'acme/svc:latest' } }),
-      /acme\/svc:latest does not lead to it yet/,
+      /acme\/svc:latest does not point to it yet/,
     ],
-    ['off', 'no feed', known('v1.4.2', 'stable', [], { releases: null }), /switched off/],
+    ['off', 'no feed', known('v1.4.2', 'stable', [], { releases: null }), /feed is disabled/],
     ['unread', 'not read yet', known('v1.4.2', 'stable', [], { checkedAt: null }), /not been read yet/],
     [
       'none',
       'nothing there',
       known('v1.4.2', 'canary', ['v1.5.0']),
-      /no release is published on the channel canary/,
+      /no release has been published on the canary channel/,
     ],
-    ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /cannot be told/],
+    ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
   ])('%s: %s', (code, _, given, sentence) => {
     const message = expect.stringMatching(sentence);
     expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
@@ -86,22 +86,22 @@ describe('why nothing is offered', () => {
   });
 });
 
-describe('where a named target leads', () => {
+describe('an explicit target', () => {
   const given = known('v1.5.0', 'stable', ['v1.6.0', 'v1.7.0-canary.3']);
   it.each<[string, OfferFacts, object]>([
     ['v1.6.0', given, { target: 'v1.6.0', to: 'v1.6.0' }],
     ['v1.9.9', given, { target: 'v1.9.9', to: 'v1.9.9' }],
     ['canary', given, { target: 'canary', to: 'v1.7.0-canary.3' }],
     ['canary', known('v1.5.0', 'stable', []), { target: 'canary', to: 'canary' }],
-    ['v1.5.0', given, { upToDate: 'v1.5.0 runs already' }],
-    ['v1.4.0', given, { upToDate: expect.stringContaining('no downgrade') }],
+    ['v1.5.0', given, { upToDate: 'v1.5.0 is already running' }],
+    ['v1.4.0', given, { upToDate: expect.stringContaining('downgrades are not supported') }],
     ['v1.4.0', known('main', 'stable', []), { target: 'v1.4.0', to: 'v1.4.0' }],
   ])('%s', (named, from, goal) => {
     expect(destinationOf(named, from)).toEqual(goal);
   });
 });
 
-describe('stepping releases', () => {
+describe('required intermediate releases', () => {
   /** `v3.0.0<v2.8.0`: v3.0.0, which can be updated to from v2.8.0 on. */
   const feed = (...words: string[]): Release[] =>
     words.map((word) => {
@@ -146,19 +146,19 @@ describe('stepping releases', () => {
     const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' ') };
     expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
     expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
-    const upToDate = expect.stringContaining('has to come first');
+    const upToDate = expect.stringContaining('must be installed before');
     expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
   });
 
-  it('are no more than anybody would go through, however many a feed names', () => {
+  it('are limited in number', () => {
     const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
     const given = facts('v1.0.0', feed(...list));
     const told = offerFields(offer(given), given).next?.upgradePath ?? [];
     expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
-    expect(wayTo(null, given)).toEqual({ upToDate: 'no way to v1.3000.0 is known' });
+    expect(firstStepTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
   });
 
-  it('are stable ones on the channel canary, as a canary build cannot be gone to by its name', () => {
+  it('are stable releases even on the canary channel', () => {
     const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
     const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
     expect(offer(given).next?.version).toBe('v2.8.0');
@@ -179,13 +179,13 @@ describe('stepping releases', () => {
       ['v2.8.0', 'v2.8.0'],
       null,
     ],
-  ])('after an update that was refused for one: %s', (_, running, published, [version, first], next) => {
+  ])('after a refused update: %s', (_, running, published, [version, first], next) => {
     const found = offer(facts(running, feed(...published), { step: { version, first } }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)
       expect(found.upToDate).toEqual({
         code: 'upgrade-step',
-        message: expect.stringContaining(`${first} has to`),
+        message: expect.stringContaining(`${first} must be installed before`),
       });
   });
 });

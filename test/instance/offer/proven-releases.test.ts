@@ -58,8 +58,8 @@ const versions = ({ releases }: Feed) => releases.map(({ version }) => version);
 const why = ({ failure }: Feed) => failure?.message ?? null;
 const asked = (of = forge) => of.seen.filter(({ path }) => path.includes('/download/'));
 
-describe('a release that proves itself', () => {
-  it('counts, by what is signed', async () => {
+describe('a signed release', () => {
+  it('is offered with the signed values', async () => {
     forge.publish(attach(forge, anna, releaseFile('v1.5.0', { requires: 'v1.4.0' })), 'v1.4.2', 'v1.4.1');
     const feed = feedOf();
     await feed.check();
@@ -71,7 +71,7 @@ describe('a release that proves itself', () => {
     expect(feed.releases[0]).toMatchObject({ requires: 'v1.4.0', publishedAt: '2026-11-20T08:00:00Z' });
   });
 
-  it('is asked for newest first, twenty of them, where it is not behind what runs', async () => {
+  it('is checked newest first, up to twenty newer releases', async () => {
     const all = Array.from({ length: 25 }, (_, at) => `v1.5.${24 - at}`);
     forge.publish(...all.map((tag) => attach(forge, anna, releaseFile(tag))), 'v1.4.1');
     const feed = feedOf();
@@ -82,7 +82,7 @@ describe('a release that proves itself', () => {
     );
   });
 
-  it('is asked with the headers of the feed at its own origin alone', async () => {
+  it('gets the headers of the feed only at its own origin', async () => {
     elsewhere.host('/file', text(200, JSON.stringify(releaseFile('v1.5.0'))));
     const redirect = text(302, '', { location: `${elsewhere.origin}/file` });
     forge.publish(attach(forge, anna, releaseFile('v1.5.0'), { replies: { 'release.json': redirect } }));
@@ -95,7 +95,7 @@ describe('a release that proves itself', () => {
 });
 
 const told = releaseFile('v1.5.0');
-const one = (what: string) => `v1.5.0 is not proven: ${what}`;
+const one = (what: string) => `v1.5.0 is not verified: ${what}`;
 /** Goes on, slowly, for as long as anybody listens. */
 const trickle: Tampering['replies'] = {
   'release.json': (_, response) => {
@@ -107,21 +107,17 @@ const trickle: Tampering['replies'] = {
 
 describe('an attack', () => {
   it.each<[name: string, publish: () => ReturnType<typeof attach>, message: string]>([
-    ['unsigned', () => ({ tag: 'v1.5.0' }), 'it has no release.json'],
-    [
-      'by another key',
-      () => attach(forge, mallory, told),
-      'it is signed by none of the keys that are trusted',
-    ],
+    ['unsigned', () => ({ tag: 'v1.5.0' }), 'release.json is missing'],
+    ['by another key', () => attach(forge, mallory, told), 'it is not signed with a trusted key'],
     [
       'an old release as a new tag',
       () => attach(forge, anna, releaseFile('v1.4.0'), {}, 'v1.5.0'),
-      'what is signed is v1.4.0, not v1.5.0',
+      'the signed version is v1.4.0, not v1.5.0',
     ],
     [
       'without an image',
       () => attach(forge, anna, releaseFile('v1.5.0', { images: {} })),
-      'it names no image',
+      'its release.json lists no images',
     ],
     [
       '1 GB of a file',
@@ -134,7 +130,7 @@ describe('an attack', () => {
     [
       'a file that never ends, slowly',
       () => attach(forge, anna, told, { replies: trickle }),
-      'what proves it cannot be read: no whole answer within 0.4 s',
+      'its signature cannot be downloaded: no complete response within 0.4 s',
     ],
   ])('is not offered: %s', async (_, publish, message) => {
     forge.publish(publish(), attach(forge, anna, releaseFile('v1.4.3')));
@@ -146,7 +142,7 @@ describe('an attack', () => {
     expect(Math.max(...forge.seen.map(({ bytes }) => bytes))).toBeLessThan(16_000_000);
   });
 
-  it('with an old release that is signed is seen by what was offered last', async () => {
+  it('with an old signed release is detected by the last offered release', async () => {
     const [older, newer] = ['2026-11-19T08:00:00Z', '2026-11-20T08:00:00Z'];
     const old = attach(forge, anna, releaseFile('v1.5.0', { publishedAt: older }));
     const step = attach(forge, anna, releaseFile('v1.4.9', { publishedAt: older }));
@@ -160,10 +156,10 @@ describe('an attack', () => {
     forge.publish(old, step);
     const after = feedOf();
     await after.check();
-    const dates = `it is of ${older}, and what was offered last of ${newer}`;
+    const dates = `it was published at ${older}, before the release that was offered last (${newer})`;
     expect([versions(after), why(after)]).toEqual([
       [],
-      `v1.5.0 is not proven: ${dates}; v1.4.9 is not proven: ${dates}`,
+      `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
     ]);
     // Of the other channel nothing was offered.
     forge.publish({
@@ -179,33 +175,36 @@ describe('an attack', () => {
     expect([versions(after), why(after)]).toEqual([['v1.6.0'], null]);
   });
 
-  it('is not made easier by a store that does not answer', async () => {
+  it('fails if the store does not respond', async () => {
     forge.publish(attach(forge, anna, told));
     host.fail('get', { how: 'reject' });
     const feed = feedOf();
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([
       [],
-      expect.stringContaining('the store does not tell what was offered last'),
+      expect.stringContaining('the store did not return the release that was offered last'),
     ]);
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
   });
 });
 
-describe('what is not proven', () => {
-  it('for want of an answer is asked for again', async () => {
+describe('an unverified release', () => {
+  it('is checked again if there was no response', async () => {
     const missing = { 'release.json.sigstore.json': json(404, {}) };
     forge.publish(attach(forge, anna, told, { replies: missing }));
     const feed = feedOf();
     await feed.check();
-    expect([versions(feed), why(feed)]).toEqual([[], one('what proves it cannot be read: it answers 404')]);
+    expect([versions(feed), why(feed)]).toEqual([
+      [],
+      one('its signature cannot be downloaded: the response has status 404'),
+    ]);
     attach(forge, anna, told);
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([['v1.5.0'], null]);
   });
 
-  it('as it is wrong stays so until it is somewhere else', async () => {
+  it('is not checked again until its files move', async () => {
     forge.publish(attach(forge, mallory, told));
     const feed = feedOf({}, { api: 'static' });
     await feed.check();

@@ -31,8 +31,8 @@ function home(
   return readHome(own, readOptions({ ...plainOptions, ...options }), '/run/docker.sock');
 }
 
-describe('the home of a server, by the labels and mounts of its container', () => {
-  it('is all that an updater needs to know', () => {
+describe('readHome', () => {
+  it('reads everything that the updater needs from labels and mounts', () => {
     expect(home({})).toEqual({
       containerId: expect.any(String),
       project: 'svc',
@@ -50,12 +50,12 @@ describe('the home of a server, by the labels and mounts of its container', () =
     });
   });
 
-  it('has the socket of the host, mounted behind a symbolic link', () => {
+  it('finds the socket on the host behind a symbolic link', () => {
     const mounts = [bind('/srv/run/docker.sock', '/run/docker.sock')];
     expect(home({ mounts }).socket).toBe('/srv/run/docker.sock');
   });
 
-  it('has the socket that an option names, and needs it with a proxy', () => {
+  it('uses the option updaterSocket, and requires it with a proxy', () => {
     const engine = 'tcp://socket-proxy:2375';
     const updaterSocket = '/run/user/1000/docker.sock';
     expect(home({ mounts: [] }, { engine, updaterSocket }).socket).toBe(updaterSocket);
@@ -69,7 +69,7 @@ describe('the home of a server, by the labels and mounts of its container', () =
     );
   });
 
-  it('has the directories of files that lie elsewhere, none within another', () => {
+  it('includes the directories of other files, without nested ones', () => {
     const found = home(
       {
         labels: {
@@ -86,21 +86,21 @@ describe('the home of a server, by the labels and mounts of its container', () =
   it.each<[string, Parameters<typeof home>[0], string]>([
     ['no labels', { labels: {} }, 'not-compose'],
     ['a socket that is not mounted from the host', { mounts: [] }, 'no-engine'],
-  ])('is none with %s', (_, changes, code) => {
+  ])('throws with %s', (_, changes, code) => {
     expect(() => home(changes)).toThrow(expect.objectContaining({ name: 'Homeless', code, mayPass: false }));
   });
 });
 
-it('the engine that a server asks is not podman', async () => {
+it('refuses Podman', async () => {
   // As podman 4.3.1 says it.
   const Components = [{ Name: 'Podman Engine', Version: '4.3.1' }, { Name: 'Conmon' }];
   const { engine } = await startAsked(() => ({ body: { ApiVersion: '1.41', Components } }));
   await expect(findHome(engine, readOptions(plainOptions))).rejects.toMatchObject({
-    reason: { code: 'no-engine', message: expect.stringMatching(/^podman answers at /) },
+    reason: { code: 'no-engine', message: expect.stringMatching(/^Podman answers at /) },
   });
 });
 
-describe('an engine that does not answer as one', () => {
+describe('unreachable', () => {
   const page = (status: number, text: string) =>
     refusalFault('GET /containers/json', { status, body: Buffer.from(text) });
   const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
@@ -109,28 +109,28 @@ describe('an engine that does not answer as one', () => {
     [
       'who may not',
       new EngineFault('away', 'connect EACCES', { cause: denied }),
-      "the server may not use the engine's socket tcp://x:1",
+      "the server has no permission to use the engine's socket tcp://x:1",
       false,
     ],
     [
       'a proxy that refuses',
       page(403, '<html><body><h1>403 Forbidden</h1>\nRequest forbidden.\n</body></html>'),
-      'tcp://x:1 answers, and does not let through what is asked: what stands before the engine refuses GET /containers/json (403 Forbidden)',
+      'the proxy at tcp://x:1 rejects a request to the engine: what stands before the engine refuses GET /containers/json (403 Forbidden)',
       false,
     ],
     [
       'a proxy without its engine',
       page(503, '<html><body><h1>503 Service Unavailable</h1></body></html>'),
-      'no engine that can be used answers at tcp://x:1: what stands before the engine refuses GET /containers/json (503 Service Unavailable)',
+      'no usable engine answers at tcp://x:1: what stands before the engine refuses GET /containers/json (503 Service Unavailable)',
       true,
     ],
     [
       'another server',
       new EngineFault('away', 'this is no answer of an engine: <html>', { isForeign: true }),
-      'no engine that can be used answers at tcp://x:1: this is no answer of an engine: <html>',
+      'no usable engine answers at tcp://x:1: this is no answer of an engine: <html>',
       true,
     ],
-  ])('is told apart: %s', (_, fault, message, mayPass) => {
+  ])('distinguishes %s', (_, fault, message, mayPass) => {
     expect(unreachable({ path: 'tcp://x:1' }, fault)).toMatchObject({ code: 'no-engine', message, mayPass });
   });
 });

@@ -24,7 +24,7 @@ const settings: Parameters<typeof stackCommands>[1] = {
   ...{ app: null, workers: null },
 };
 
-describe('the commands that update an instance by hand', () => {
+describe('manualCommands', () => {
   it.each<[string, ReturnType<typeof started>, string[]]>([
     [
       'with files and env files of its own',
@@ -46,11 +46,11 @@ describe('the commands that update an instance by hand', () => {
         "docker compose -p svc -f 'a b.yaml' up -d",
       ],
     ],
-  ])('are those of compose %s', (_, own, commands) => {
+  ])('returns compose commands %s', (_, own, commands) => {
     expect(manualCommands(own)).toEqual(commands);
   });
 
-  it('keep the names of old', () => {
+  it('keeps old container names', () => {
     const labels = { [composeLabels.service]: 'app', [composeLabels.number]: '1' };
     const own = { ...started('/opt/svc/docker-compose.yml', labels), name: 'svc_app_1' };
     const compose = 'docker compose --compatibility -p svc';
@@ -60,7 +60,7 @@ describe('the commands that update an instance by hand', () => {
   it.each([
     [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
     [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
-  ])('are those of Swarm for %s', (reference, image) => {
+  ])('returns Swarm commands for %s', (reference, image) => {
     const own = task(reference);
     const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
     const expected = [`docker service update --image ${image} svc_app`];
@@ -80,7 +80,7 @@ describe('the commands that update an instance by hand', () => {
       { app: 'web' },
       '--stack svc --target vX.Y.Z --service web --service worker --service app',
     ],
-  ])('are the two of a stack for %s with %j and %j', (reference, workers, more, words) => {
+  ])('returns two stack commands for %s with %j and %j', (reference, workers, more, words) => {
     const order = `acme/svc-updater:1 ${words}`;
     expect(stackCommands(task(reference), { ...settings, ...more }, workers)).toEqual([
       `${run} ${order}`,

@@ -26,8 +26,8 @@ const missing = (path: string): Reply => ({
   body: { message: `invalid mount config for type "bind": bind source path does not exist: ${path}` },
 });
 
-describe('the try of what an updater would be given', () => {
-  it('makes a container of the own image with these mounts, never starts it, and removes it', async () => {
+describe('checkMounts', () => {
+  it('creates a container with these mounts, never starts it and removes it', async () => {
     const { asked, bodies, error } = await check();
     expect(error).toBeUndefined();
     expect(asked.slice(-2)).toEqual(['POST /containers/create', 'DELETE /containers/p1']);
@@ -49,7 +49,7 @@ describe('the try of what an updater would be given', () => {
     ]);
   });
 
-  it('takes from it what compose has left in the image, so that nobody takes it for one of a project', async () => {
+  it('clears the compose labels that the image has', async () => {
     const Labels = { 'com.docker.compose.project': 'svc', 'com.docker.compose.service': 'app', x: 'y' };
     const { bodies } = await check({
       'GET /images/sha256:1/json': { body: { Id: 'sha256:1', Config: { Labels } } },
@@ -61,7 +61,7 @@ describe('the try of what an updater would be given', () => {
     });
   });
 
-  it('removes what an earlier one has left, before it makes another', async () => {
+  it('removes the container of an earlier check first', async () => {
     const left = { 'GET /containers/json': { body: [{ Id: 'old' }] } };
     const { asked } = await check({ ...left, 'DELETE /containers/old': { status: 204 } });
     expect(asked.indexOf('DELETE /containers/old')).toBeLessThan(asked.indexOf('POST /containers/create'));
@@ -74,7 +74,7 @@ describe('the try of what an updater would be given', () => {
     ['a directory', missing('/data/compose/7'), 'no-directory', false],
     ['the logins', missing('/root/.docker/config.json'), 'no-directory', true],
     ['the socket', missing('/run/docker.sock'), 'no-engine', true],
-  ])('tells where the machine does not have %s', async (_, reply, code, canGoThere) => {
+  ])('reports that the host does not have %s', async (_, reply, code, canGoThere) => {
     const { error, asked } = await check({ 'POST /containers/create': reply });
     const manual = canGoThere ? ['by hand'] : ['docker compose pull', 'docker compose up -d'];
     expect(error).toMatchObject({ name: 'Homeless', code, mayPass: false, manual });
@@ -92,7 +92,7 @@ describe('the try of what an updater would be given', () => {
       { 'POST /containers/create': { status: 403, body: { message: 'authorization denied by plugin' } } },
       true,
     ],
-  ])('says nothing of directories where %s', async (_, changes, isThrown) => {
+  ])('does not report missing directories if %s', async (_, changes, isThrown) => {
     const { error } = await check(changes);
     expect(error?.name).toBe(isThrown ? 'EngineFault' : undefined);
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { loginFor } from '../../../src/instance/place/registry-login.ts';
 
-it("the login of the updater's registry is read from the server's own credentials, where it has some", async () => {
+it('reads the registry login from the credentials of the server', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'registry-login-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const file = join(directory, 'config.json');

@@ -102,7 +102,7 @@ describe("another product's services", () => {
   });
 });
 
-it("a Swarm stack's workers are told by label or by name, and only its own", async () => {
+it('finds the workers of the own Swarm stack by label or name', async () => {
   const of = (stack: string, service: string, more = {}) => ({
     labels: { [swarmLabels.stack]: stack, [swarmLabels.service]: service, ...more },
   });

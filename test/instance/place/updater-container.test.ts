@@ -27,7 +27,7 @@ const own = `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`;
 describe("the updater's container", () => {
   const spec = updaterContainer(home, settings, order);
 
-  it('is named, labelled and told what to do', () => {
+  it('has a name, labels and a command', () => {
     expect(spec).toMatchObject({
       name: 'svc-updater',
       Image: 'acme/svc-updater:v1.0.0',
@@ -40,7 +40,7 @@ describe("the updater's container", () => {
     expect(Object.keys(spec.Labels ?? {}).join()).not.toContain('com.docker.compose');
   });
 
-  it('is told of a product that is not svc, under the name that it has', () => {
+  it('gets the product if it is not svc', () => {
     const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
     const product = productOf({ name: 'larder', services: ['web', 'jobs'] });
     const given = { ...settings, product, containerName: 'x-updater', updaterEnvironment };
@@ -55,13 +55,13 @@ describe("the updater's container", () => {
     });
   });
 
-  it('keeps the data where the host says so, and then tells of it in fields', () => {
+  it('saves the data if the option is set, and logs JSON', () => {
     const { Cmd, Env } = updaterContainer(home, { ...settings, restorePoint: true }, order);
     expect(Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
     expect(Cmd?.slice(-2)).toEqual(['--log', 'json']);
   });
 
-  it('rolls back, and its labels tell that later', () => {
+  it('has labels that identify a rollback', () => {
     const back = { ...origin, kind: 'rollback', by: 'anna' } as const;
     const { Cmd, Labels } = updaterContainer(home, settings, {
       command: ['rollback', '--yes'],
@@ -72,7 +72,7 @@ describe("the updater's container", () => {
     expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(back);
   });
 
-  it('is told the services where they are not the usual ones', () => {
+  it('gets the services if they are not the default ones', () => {
     const services = ['web', 'jobs'];
     const { Cmd, Env } = updaterContainer(home, settings, { ...order, services });
     expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
@@ -97,7 +97,7 @@ describe('a container of the name', () => {
     ['started by hand on the directory', byHand('/opt/svc:/opt/svc'), true],
     ['started by hand on a directory above', byHand('/opt:/host'), true],
     ['started by hand on another', byHand('/opt/svc2:/opt/svc'), false],
-  ])('%s is about this instance: %s', (_, container, expected) => {
+  ])('%s belongs to this instance: %s', (_, container, expected) => {
     expect(isAbout(container, home)).toBe(expected);
   });
 
@@ -107,11 +107,11 @@ describe('a container of the name', () => {
     ['created', '2026-11-21T10:00:00Z', true],
     ['created', '2026-11-21T09:00:00Z', false],
     ['exited', '2026-11-21T10:00:00Z', false],
-  ])('that is %s since %s is under way: %s', (Status, createdAt, expected) => {
+  ])('that is %s since %s is running or starting: %s', (Status, createdAt, expected) => {
     expect(isUnderWay(details({ State: { Status } }, { createdAt }), now)).toBe(expected);
   });
 
-  it('tells what it can of a run that was started by hand', () => {
+  it('reads what is available of a manually started run', () => {
     expect(originOf(details({}, { args: ['--target', 'v1.5.0'] }))).toEqual({
       id: 'c'.repeat(12),
       kind: 'update',

@@ -39,7 +39,7 @@ const told = () => host.calls('onEnd').map(({ args }) => (args[0] as Run).id);
 const first = async () => (await ledger.pastRuns())[0];
 const mark = (more: Partial<PastRun>) => ledger.changePast('1', (now) => ({ ...now, ...more }));
 
-it('tells the oldest end first, each once, with the attempt noted before', async () => {
+it('reports the oldest end first, each once, after recording the attempt', async () => {
   await ledger.addPast(ended('2'), 'a');
   host.fail('onEnd', { how: 'hang' });
   const all = notifier();
@@ -67,13 +67,13 @@ it.each<[string, Partial<PastRun>, 'lives' | 'gone', string[]]>([
   expect(told()).toEqual(expected);
 });
 
-it('tries an end that is refused three times, and then says that it leaves it at that', async () => {
+it('calls a failing onEnd three times, then logs that it gives up', async () => {
   host.fail('onEnd', { how: 'reject', times: 10 });
   await notifier().notifyAll();
   expect([told().length, await first()]).toMatchObject([3, { told: false, attempts: 3 }]);
-  expect(host.logged.map(({ message }) => message.split(': ')[1])).toEqual([
-    'it is tried again',
-    'it is tried again',
-    'it is not tried again',
+  expect(host.logged.map(({ message }) => message)).toEqual([
+    'onEnd failed and will be called again',
+    'onEnd failed and will be called again',
+    'onEnd failed too often and is not called again for this update',
   ]);
 });

@@ -19,7 +19,7 @@ it.each<[platform: string | null, images: string[]]>([
   ]);
 });
 
-it('names a digest once, and nothing where there is no proof', async () => {
+it('lists each digest once, and nothing without a signature', async () => {
   const one = sha256('one');
   const app = { reference: 'x', digest: one, platforms: { 'linux/amd64': { manifest: one, config: one } } };
   const engine = { platform: async () => 'linux/amd64' };

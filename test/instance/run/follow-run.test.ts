@@ -75,7 +75,7 @@ async function goesOn(following: Promise<unknown>): Promise<void> {
   expect(record.run.outcome).toBe('updated');
 }
 
-describe('an updater that has ended', () => {
+describe('an updater that has exited', () => {
   it.each([
     ['by an error, without a policy', 1, null, 0, { lastMoments: forever }],
     ['well, and has said nothing', 0, 'on-failure', 150, {}],
@@ -86,14 +86,14 @@ describe('an updater that has ended', () => {
     expect(record.run).toMatchObject({
       outcome: 'crashed',
       code: 'updater-ended',
-      message: `the updater ended with code ${code}, without an outcome`,
+      message: `the updater exited with code ${code} without reporting an outcome`,
       endedAt: new Date(container.finishedAt).toISOString(),
     });
     expect(ms).toBeGreaterThanOrEqual(least);
     expect(startedAt).toBe(container.startedAt);
   });
 
-  it('by a kill, and is started within that while, goes on; the while begins anew', async () => {
+  it('by a kill continues if it is restarted in time', async () => {
     await working();
     const following = follow({ restart: forever });
     container.kill('SIGKILL');
@@ -111,7 +111,7 @@ describe('an updater that has ended', () => {
     await goesOn(following);
   });
 
-  it('four times is not started again: it has crashed at once', async () => {
+  it('four times has crashed, because it is not restarted', async () => {
     engine.restartPauseMs = 1;
     await working();
     for (let starts = 1; starts <= 4; starts++) {
@@ -124,14 +124,14 @@ describe('an updater that has ended', () => {
   });
 });
 
-it('an updater that was never started is waited for, for a while', async () => {
+it('waits some time for an updater that was never started', async () => {
   make();
   const following = follow({ restart: forever });
   await isJudged();
   await goesOn(following);
 });
 
-it('an updater that is gone has crashed', async () => {
+it('an updater that was removed has crashed', async () => {
   await working();
   const following = follow();
   await until(() => lines.length === 3);
@@ -140,14 +140,14 @@ it('an updater that is gone has crashed', async () => {
   expect(record.run).toMatchObject({ outcome: 'crashed', code: 'updater-gone' });
 });
 
-it('a log that cannot be read at all is said to be so in the end', async () => {
+it('reports a log that cannot be read', async () => {
   await working(null);
   container.exit(1);
   engine.fault({ kind: 'refuse', status: 500, message: 'no such driver', match: /\/logs/, times: 1_000 });
   const { ms } = await follow();
   expect(record.run).toMatchObject({
     outcome: 'crashed',
-    message: 'the updater ended with code 1, its log cannot be read',
+    message: 'the updater exited with code 1, and its log cannot be read',
   });
   expect(ms).toBeGreaterThanOrEqual(295);
 });

@@ -16,7 +16,7 @@ const line = (phase: ProgressEvent['phase'], message: string, percent?: number):
 const numbers = (run: RunRecord, after: number) => run.linesAfter(after).map(({ number }) => number);
 
 describe('the state of a run', () => {
-  it('keeps which release has to come first, and of which', () => {
+  it('keeps the required intermediate release', () => {
     const run = record();
     expect(refusedStepOf(run.run)).toBeNull();
     const state = 'nothing was changed, v1.4.2 runs on; v1.4.9 has to come first';
@@ -47,7 +47,7 @@ describe('the state of a run', () => {
     expect(run.run).toMatchObject({ state, message, code, advice });
   });
 
-  it('goes forward only, also where the updater is started again', () => {
+  it('only moves forward, even if the updater restarts', () => {
     const run = record();
     const told = [
       line('pull', 'fetching', 42),
@@ -83,14 +83,14 @@ describe('the state of a run', () => {
     expect(run.hasEnded).toBe(true);
   });
 
-  it('does not end with a line of the end that states no outcome', () => {
+  it('does not end at a final line without an outcome', () => {
     const run = record();
     run.add(line('pull', 'fetching', 42));
     run.add(line('done', 'the engine is shutting down'));
     expect(run.run).toMatchObject({ state: 'pull', outcome: null, message: 'the engine is shutting down' });
   });
 
-  it('stands once it has ended', () => {
+  it('does not change after its end', () => {
     const run = record();
     run.add(line('done', 'updated'));
     const { run: ended } = run;
@@ -103,7 +103,7 @@ describe('the state of a run', () => {
   });
 });
 
-it('a run that goes on after all keeps who started it, and what was done before its launch', () => {
+it('a resumed run keeps its origin and the steps before its launch', () => {
   const run = record();
   run.note({ downtimeSeconds: 2 });
   run.prepare('preparing', 'dumped');
@@ -119,7 +119,7 @@ it('a run that goes on after all keeps who started it, and what was done before 
   ]);
 });
 
-it('the lines of a run keep their numbers when the oldest go', () => {
+it('lines keep their numbers when the oldest are dropped', () => {
   const run = record();
   for (let number = 1; number <= 5_000; number++) {
     run.add(line('pull', `${number}`));

@@ -24,7 +24,7 @@ const hammer = (name: string, times: number) =>
 const successes = (stdout: string) => stdout.split('\n').filter((line) => line !== '').length;
 
 describe('a store in a directory', () => {
-  it('sets only what is as it was said to be', async () => {
+  it('sets a text only if the current text matches', async () => {
     const store = fileStore(directory);
     expect(await store.get('run')).toBeNull();
     expect(await store.set('run', 'x', { was: 'y' })).toBe(false);
@@ -43,7 +43,7 @@ describe('a store in a directory', () => {
     expect(await store.get('run')).toBe('y');
   });
 
-  it('keeps any key and any text to itself', async () => {
+  it('stores any key and any text', async () => {
     const store = fileStore(join(directory, 'made/with it'));
     const keys = ['', '.', '..', '../x', 'a/b', 'A', 'a', '%', '%41', 'run.0', 'ä', '\0', 'con'];
     for (const key of keys) expect(await store.set(key, `\0 ${key}\ud83d`, { was: null })).toBe(true);
@@ -69,7 +69,7 @@ describe('a store in a directory', () => {
     ['by one text', ['1']],
     ['by more than there are traces of', Array.from({ length: 300 }, (_, at) => String(at))],
     ['by the same, in the end', [...Array.from({ length: 30 }, (_, at) => String(at)), null, 'x', 'y']],
-  ])('lets nobody set what was overtaken meanwhile %s', async (_, texts) => {
+  ])('rejects outdated writes %s', async (_, texts) => {
     const store = fileStore(directory);
     await store.set('run', 'x', { was: null });
     const writing = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ describe('a store in a directory', () => {
     expect([await late, await store.get('run')]).toEqual([false, was]);
   });
 
-  it('clears away what a server left that was killed', async () => {
+  it('removes leftovers of a killed server', async () => {
     const store = fileStore(directory);
     await mkdir(join(directory, 'run.0123456789abcdef/0'), { recursive: true });
     await store.set('run', '0', { was: null });

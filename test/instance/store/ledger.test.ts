@@ -71,7 +71,7 @@ describe('past runs', () => {
     expect(await past()).toHaveLength(2);
   });
 
-  it('are the last fifty, the newest first', async () => {
+  it('are limited to fifty, newest first', async () => {
     for (let at = 1; at <= 52; at++) await ledger.addPast(run(`${at}`), 'a');
     const ids = (await past()).map(([id]) => id);
     expect([ids.length, ids[0], ids.at(-1)]).toEqual([50, '52', '3']);
@@ -87,14 +87,14 @@ it('knows the last boot of a container', async () => {
   expect(JSON.parse(host.state.store.get('servers') ?? '')).toHaveLength(2);
 });
 
-it('keeps the channel, and reads any other word as stable', async () => {
+it('keeps the channel and reads unknown values as stable', async () => {
   await ledger.setChannel('canary');
   expect(await ledger.channel()).toBe('canary');
   host.state.store.set('channel', 'nightly');
   expect(await ledger.channel()).toBe('stable');
 });
 
-it('keeps when what was offered last on a channel was published, and what cannot be read as nothing', async () => {
+it('keeps the publication date of the last offered release', async () => {
   const [early, late] = ['2026-11-20T08:00:00Z', '2026-11-20T08:00:00.5Z'];
   expect(await ledger.lastOffered('stable')).toBeNull();
   await ledger.setLastOffered('stable', late);

@@ -28,7 +28,7 @@ async function play(script: Script = {}) {
 const withoutSave = phaseWords.filter((word) => word !== 'save');
 
 describe('a script', () => {
-  it('plays an update through every state, and what runs afterwards', async () => {
+  it('plays an update through every state', async () => {
     const { ask, ended } = await play();
     expect((await ask('GET')).json).toMatchObject({ version: 'v1.4.2', canUpdate: true, run: null });
     expect((await ask('GET', '?notes=1')).json).toMatchObject({ releases: [{ version: 'v1.5.0' }] });

@@ -38,8 +38,8 @@ async function someLooks(): Promise<void> {
   await until(async () => more().length > 0 && more().every((count) => count >= 3));
 }
 
-describe('images ahead', () => {
-  it('are fetched once for a version, whatever the number of servers, and every one knows', async () => {
+describe('prefetch', () => {
+  it('downloads a version once, and all servers report it', async () => {
     rig.engine.updaterDoes(fetched);
     const [one, other] = [await booted(), await booted()];
     await until(() => isReady(one));

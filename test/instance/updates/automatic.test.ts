@@ -38,7 +38,7 @@ const past = () => rig.past.map(({ run }) => `${run.outcome} ${run.by}`);
 const set = async ({ updates }: Server) => (await updates.status()).automatic;
 
 describe('what is offered', () => {
-  it('starts as its window begins, once whatever the number of servers', async () => {
+  it('starts once at the beginning of the window, with any number of servers', async () => {
     const [one, other] = [await booted(), await booted({}, 'svc-app-2')];
     await someLooks();
     expect([past(), rig.open]).toEqual([[], null]);
@@ -51,7 +51,7 @@ describe('what is offered', () => {
     expect(await set(other)).toMatchObject({ nextAt: '2026-11-26T02:00:00.000Z' });
   });
 
-  it('is begun no more where jobs do not end by the end of the window, and nobody is told', async () => {
+  it('is cancelled silently if jobs do not finish before the end of the window', async () => {
     const one = await booted();
     const job = rig.state.startJob('deployment');
     at('2026-11-25T02:10:00Z');
@@ -63,7 +63,9 @@ describe('what is offered', () => {
     await until(() => past().length > 0);
     await until(() => !rig.state.isHeld);
     expect(past()).toEqual(['cancelled automatic']);
-    expect(rig.past[0]?.run.message).toBe('it was not idle by the end of its window: nothing was changed');
+    expect(rig.past[0]?.run.message).toBe(
+      'running jobs did not finish before the end of the time window; nothing was changed',
+    );
     await someLooks();
     expect([rig.ends, one.host.calls('onEnd')]).toEqual([[], []]);
     // The night after, it is idle.
@@ -74,7 +76,7 @@ describe('what is offered', () => {
   });
 });
 
-it('what is set is the same at all servers, and stays as the option says until somebody has set it', async () => {
+it('settings are shared by all servers and default to the option', async () => {
   const [one, other] = [
     await booted({ automatic: {} }),
     await booted({ automatic: { minAgeHours: 24 } }, 'svc-app-2'),

@@ -11,8 +11,8 @@ const outcomes = () => rig.past.map(({ run, told }) => `${run.outcome}${told ? '
 /** It has come to an end that was told, and the queue goes on. */
 const over = () => until(() => rig.open === null && !rig.state.isHeld && rig.past.every(({ told }) => told));
 
-describe('a run is open', () => {
-  it('and its updater is under way: it is held for and followed', async () => {
+describe('an open run', () => {
+  it('with a running updater is followed, and the queue is held', async () => {
     const container = atWork();
     leaveOpen({ updater: container.id });
     rig.state.isHeld = false;
@@ -27,7 +27,7 @@ describe('a run is open', () => {
     expect(rig.ends.map((run) => run.id)).toEqual([id]);
   });
 
-  it('and its updater has ended: its end is told', async () => {
+  it('with a finished updater is reported as finished', async () => {
     rig.state.isHeld = true;
     const container = updater();
     container.start();
@@ -40,7 +40,7 @@ describe('a run is open', () => {
     expect((await one.updates.status()).run?.outcome).toBe('updated');
   });
 
-  describe('was never launched, and its server', () => {
+  describe('a run that was never launched', () => {
     it.each([
       ['has stopped', false, 'w'],
       ['runs in another boot', true, 'new'],
@@ -56,7 +56,7 @@ describe('a run is open', () => {
     it.each([
       ['is known', 'w'],
       ['has told nothing', null],
-    ])('lives and %s: it is let alone', async (_, word) => {
+    ])('is left alone if its server lives and %s', async (_, word) => {
       const other = await rig.engine.addServer({ name: 'svc-app-2' });
       if (word) rig.state.store.set('servers', JSON.stringify([{ container: other.container.id, word }]));
       leaveOpen({ server: { container: other.container.id, word: 'w' } });
@@ -67,7 +67,7 @@ describe('a run is open', () => {
       expect(await runOf(one)).toMatchObject({ id, state: 'launching' });
     });
 
-    it('is gone, with a container made and not started: that one is removed', async () => {
+    it('removes a container that was created but not started', async () => {
       leaveOpen();
       updater();
       await rig.booted();
@@ -78,11 +78,11 @@ describe('a run is open', () => {
   });
 });
 
-describe('the store says nothing', () => {
+describe('an empty store', () => {
   it.each([
     ['by hand', null, null],
     ['of a run that nobody can read', id, '{"run":'],
-  ])('and an updater %s is under way: it is adopted', async (_, run, text) => {
+  ])('adopts a running updater %s', async (_, run, text) => {
     if (text !== null) rig.state.store.set('run', text);
     const container = atWork(run);
     rig.state.isHeld = false;
@@ -96,7 +96,7 @@ describe('the store says nothing', () => {
     expect(rig.past[0]?.run.by).toBeNull();
   });
 
-  it('and the last updater has ended: the queue goes on', async () => {
+  it('resumes the queue if the last updater has finished', async () => {
     rig.state.isHeld = true;
     updater().start();
     await until(() => rig.engine.updater.status === 'exited');
@@ -105,7 +105,7 @@ describe('the store says nothing', () => {
     expect(await runOf(one)).toBeUndefined();
   });
 
-  it('and the updater of another instance is under way: the queue goes on', async () => {
+  it('resumes the queue if only another instance is updating', async () => {
     rig.engine.updaterDoes([]);
     const other = rig.engine.create({
       name: 'svc-updater',
@@ -124,7 +124,7 @@ describe('the store says nothing', () => {
   });
 });
 
-it('warns once of what cannot be read', async () => {
+it('warns once about unreadable entries', async () => {
   rig.state.store.set('run', '{"run":');
   rig.state.store.set('history', '[]x');
   const one = await rig.booted();
@@ -135,34 +135,37 @@ it('warns once of what cannot be read', async () => {
   expect(outcomes()).toEqual(['updated']);
 });
 
-describe('nobody answers', () => {
+describe('nothing responds', () => {
   it.each([
-    ['a run is open', true],
+    ['an open run', true],
     ['nothing is open', false],
-  ])('where the engine is away and %s: held, and resumed with an error', async (_, isOpen) => {
-    if (isOpen) leaveOpen({ updater: 'd'.repeat(64) });
-    let ahead = 0;
-    const now = performance.now.bind(performance);
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
-    const silence = 1_000_000;
-    const one = await rig.server({}, { timing: { silence, known: 100 } });
-    await rig.engine.down();
-    await one.updates.boot();
-    expect(rig.state.isHeld).toBe(true);
-    expect(await one.ask()).toMatchObject({ reason: { code: 'no-engine' } });
-    expect(rig.state.isHeld).toBe(true);
-    ahead = silence;
-    await until(() => !rig.state.isHeld);
-    expect(one.host.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
-    // It answers after all.
-    await rig.engine.up();
-    await until(() => rig.open === null);
-    await over();
-    clock.mockRestore();
-    expect(outcomes()).toEqual(isOpen ? ['crashed'] : []);
-  });
+  ])(
+    'if the engine is unavailable and %s: holds the queue, then resumes it with an error',
+    async (_, isOpen) => {
+      if (isOpen) leaveOpen({ updater: 'd'.repeat(64) });
+      let ahead = 0;
+      const now = performance.now.bind(performance);
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+      const silence = 1_000_000;
+      const one = await rig.server({}, { timing: { silence, known: 100 } });
+      await rig.engine.down();
+      await one.updates.boot();
+      expect(rig.state.isHeld).toBe(true);
+      expect(await one.ask()).toMatchObject({ reason: { code: 'no-engine' } });
+      expect(rig.state.isHeld).toBe(true);
+      ahead = silence;
+      await until(() => !rig.state.isHeld);
+      expect(one.host.logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+      // It answers after all.
+      await rig.engine.up();
+      await until(() => rig.open === null);
+      await over();
+      clock.mockRestore();
+      expect(outcomes()).toEqual(isOpen ? ['crashed'] : []);
+    },
+  );
 
-  it('where the store hangs: held, refused, and as it should be once it answers', async () => {
+  it('if the store hangs: holds the queue, refuses updates and recovers', async () => {
     rig.state.isHeld = true;
     const one = await rig.server();
     const failure = one.host.fail('get', { how: 'hang', times: 1_000 });

@@ -20,7 +20,7 @@ const messages = (server: Server, level: string) =>
   server.host.logged.filter((entry) => entry.level === level).map(({ message }) => message);
 const comesTo = (server: Server, state: string) => until(async () => (await runOf(server))?.state === state);
 
-it('jobs() that gives nothing is no answer: nothing starts, and nothing stays held', async () => {
+it('jobs() without a list: nothing starts, and the queue is resumed', async () => {
   const one = await rig.booted();
   one.host.fail('jobs', { how: { gives: undefined }, times: 2 });
   await expect(one.updates.status()).rejects.toThrow('cannot do this right now');
@@ -29,14 +29,14 @@ it('jobs() that gives nothing is no answer: nothing starts, and nothing stays he
   expect([rig.past, (await one.updates.status()).reason?.code]).toEqual([[], 'up-to-date']);
 });
 
-describe('a call from within', () => {
+describe('a call from a callback', () => {
   // None of these waits for a limit.
   const calm = { timing: { host: 5_000, onEnd: 5_000 }, patience: { query: 5_000, work: 5_000 } };
   const order = { target: 'v1.6.0', when: 'now', force: false, by: 'onEnd' } as const;
   it.each<[string, (updates: Updates) => Promise<unknown>, string[]]>([
     ['close()', (updates) => updates.close(), ['updated']],
     ['update()', (updates) => updates.start(order), ['updated', 'updated']],
-  ])('onEnd of %s comes to an end, and is told once', async (_, call, expected) => {
+  ])('onEnd of %s finishes and is called once', async (_, call, expected) => {
     let calls = 0;
     const one: Server = await rig.booted(
       {},
@@ -58,7 +58,7 @@ describe('a call from within', () => {
     expect(one.host.logged.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  it('a listener that cancels and throws is heard, and hinders nobody', async () => {
+  it('a listener that cancels and throws does not affect others', async () => {
     lead();
     const one = await rig.booted();
     one.updates.listeners.on('line', ({ line }) => {
@@ -71,16 +71,16 @@ describe('a call from within', () => {
     await quiet(rig);
     expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'a listener' });
     expect(one.host.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
-      'a listener for start failed',
-      'a listener for line failed',
-      'a listener for line failed',
+      'a listener of the event start failed',
+      'a listener of the event line failed',
+      'a listener of the event line failed',
     ]);
   });
 });
 
-it('a clock that is set a day forward waits as long as it was told to, by a clock that nobody sets', async () => {
+it('waiting uses a monotonic clock', async () => {
   vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true });
-  const one = await rig.booted({}, { idleTimeout: 0.3 });
+  const one = await rig.booted({}, { idleTimeoutSeconds: 0.3 });
   rig.state.startJob('cron');
   const began = performance.now();
   await one.ask({ when: 'idle' });
@@ -94,7 +94,7 @@ it('a clock that is set a day forward waits as long as it was told to, by a cloc
 });
 
 describe('a cancel at another server', () => {
-  it('right before the launch is heard at the last look: no container is made', async () => {
+  it('right before the launch takes effect: no container is created', async () => {
     const one = await rig.booted({}, { updaterPull: 'always', timing: { watchClosely: 60_000 } });
     const two = await rig.booted({ name: 'svc-app-2' });
     const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
@@ -109,7 +109,7 @@ describe('a cancel at another server', () => {
     expect(asked.filter((line) => line.includes('containers/create'))).toEqual([]);
   });
 
-  it('in the moment of the launch is asked of the updater, until that hears it', async () => {
+  it('during the launch is passed on to the updater', async () => {
     rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 3));
     const one = await rig.booted({}, { patience: { work: 2_000 }, timing: { watchClosely: 60_000 } });
     const two = await rig.booted({ name: 'svc-app-2' });
@@ -123,12 +123,12 @@ describe('a cancel at another server', () => {
     start.release();
     await quiet(rig);
     expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'ben' });
-    expect(messages(one, 'warn')).toContain('the updater cannot be stopped');
+    expect(messages(one, 'warn')).toContain('failed to stop the updater; retrying');
     expect(two.host.calls('onEnd').length + one.host.calls('onEnd').length).toBe(1);
   });
 });
 
-it('the store that does not take an end leaves nothing held, and has it later', async () => {
+it('a store that fails at the end of a run gets the end later, and the queue is resumed', async () => {
   lead();
   const one = await rig.booted();
   await one.ask();
@@ -145,7 +145,7 @@ it('the store that does not take an end leaves nothing held, and has it later', 
   expect([rig.outcomes, one.told.length, rig.ends.length]).toEqual([['updated'], 2, 1]);
 });
 
-it('an updater by hand beside a request, as the name is cleared: that one fails, this one is held for', async () => {
+it('a manually started updater wins over a request at the same time', async () => {
   // Nobody else asks for that name meanwhile.
   const timing = { watch: 600_000, watchClosely: 600_000 };
   const one = await rig.booted({}, { updaterPull: 'always', timing, patience: patient });
@@ -164,7 +164,7 @@ it('an updater by hand beside a request, as the name is cleared: that one fails,
   expect(rig.outcomes).toEqual(['updated', 'failed']);
 });
 
-it('a log of an updater that is started again three times is one run, each line told once', async () => {
+it('an updater that restarts three times is one run without repeated lines', async () => {
   const dies: Script = [...workOf('v1.4.2', 'v1.5.0').slice(0, 3), { exit: 137 }];
   rig.engine.restartPauseMs = 20;
   rig.engine.updaterDoes(dies, dies, dies, goodRun('v1.4.2', 'v1.5.0'));
@@ -177,7 +177,7 @@ it('a log of an updater that is started again three times is one run, each line 
   expect(lines).toHaveLength(3 * 3 + 9);
 });
 
-it('a server that is a task of a Swarm service is refused, with the commands of Swarm', async () => {
+it('a server in a Swarm service is refused, with manual commands', async () => {
   const one = await rig.booted({ labels: { 'com.docker.swarm.service.name': 'svc_app' } });
   const { reason, manual } = await one.updates.status();
   expect(reason).toEqual({

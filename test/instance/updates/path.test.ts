@@ -49,8 +49,8 @@ async function someLooks(): Promise<void> {
   await until(() => count() >= before + 12);
 }
 
-describe('all the way', () => {
-  it('ends where the platform is not ready for an hour', async () => {
+describe('upgrade path', () => {
+  it('stops if the host application is not ready for an hour', async () => {
     const one = await firstStep();
     const two = await booted('v1.5.0', one, { afterStep: () => 'The index is being built.' });
     await until(async () => (await between(two))?.reason);
@@ -61,10 +61,10 @@ describe('all the way', () => {
     await until(async () => (await between(two)) === null);
     expect([past().length, rig.past[0]?.run.upgradePath]).toEqual([1, []]);
     const logged = two.host.logged.map(({ message }) => message);
-    expect(logged).toContain('the path to v2.1.0 ends before v2.0.0: The index is being built.');
+    expect(logged).toContain('stopped the upgrade path to v2.1.0 before v2.0.0: The index is being built.');
   });
 
-  it('ends where another server is asked to cancel it between two', async () => {
+  it('stops if another server cancels it between two steps', async () => {
     const one = await firstStep();
     const afterStep = () => 'The index is being built.';
     const two = await booted('v1.5.0', one, { afterStep });
@@ -78,7 +78,7 @@ describe('all the way', () => {
     expect([rig.past.length, rig.open]).toEqual([1, null]);
   });
 
-  it('ends where the second step fails', async () => {
+  it('stops if the second step fails', async () => {
     const one = await firstStep();
     rig.engine.updaterDoes([
       ...badRun(workOf('v1.5.0', 'v2.0.0'), 'failed', 'drift').slice(0, -1),
@@ -91,7 +91,7 @@ describe('all the way', () => {
     expect([rig.past.length, await between(two)]).toEqual([2, null]);
   });
 
-  it('ends where somebody updates otherwise between two', async () => {
+  it('stops if another update is started between two steps', async () => {
     const one = await firstStep();
     const two = await booted('v1.5.0', one, { afterStep: () => 'Not yet.' });
     await until(async () => (await between(two))?.reason);

@@ -52,7 +52,7 @@ it('a restore point is announced with the downtime of the last one', async () =>
 });
 
 describe('a rollback offer', () => {
-  it('is made by the dry run of an updater, is remembered, and leaves no container', async () => {
+  it('comes from a dry run of the updater, is cached and leaves no container', async () => {
     const one = await booted();
     rig.engine.updaterDoes(looked);
     let looks = 0;
@@ -80,7 +80,7 @@ describe('a rollback offer', () => {
     ],
     ['the updater says nothing', [{ exit: 1 }], { refusal: 'updater-ended' }],
     ['the updater takes too long', [], { message: expect.stringContaining('too long') }],
-  ])('is a reason where %s', async (_, script, reason) => {
+  ])('is a reason if %s', async (_, script, reason) => {
     const one = await booted(undefined, {
       timing: { check: script.length === 0 ? 300 : usualTiming.check },
     });
@@ -91,7 +91,7 @@ describe('a rollback offer', () => {
     expect(asked()).toEqual([]);
   });
 
-  it('needs a restore point, without which no updater is started', async () => {
+  it('starts no updater without a restore point', async () => {
     const one = await booted([{ restorePoint: null }]);
     expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'no-restore-point' } });
     expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'no-restore-point' } });
@@ -100,7 +100,7 @@ describe('a rollback offer', () => {
 });
 
 describe('a rollback', () => {
-  it('is only to the version that was confirmed', async () => {
+  it('requires the confirmed version', async () => {
     const one = await booted();
     expect(await one.updates.rollback({ ...order, confirm: 'v1.4.0' })).toMatchObject({
       reason: { code: 'no-restore-point' },
@@ -108,7 +108,7 @@ describe('a rollback', () => {
     expect(rig.updaters).toEqual([]);
   });
 
-  it('is refused while an update is on, and cannot be cancelled once it was launched', async () => {
+  it('is refused during an update, and cannot be cancelled after its launch', async () => {
     const one = await booted();
     rig.engine.updaterDoes([json('inspect', 'the updater begins')]);
     await one.updates.rollback(order);
@@ -144,7 +144,7 @@ describe('a store that was restored with the data', () => {
   it.each<[string, Script]>([
     ['goes on', [{ pause: 100 }, ...wentWell]],
     ['has ended', wentWell],
-  ])('learns of the rollback from its updater, which %s', async (_, script) => {
+  ])('learns of the rollback from the updater, which %s', async (_, script) => {
     const one = await boot(script);
     await quiet(rig);
     expect(await last(one)).toMatchObject({
@@ -157,7 +157,7 @@ describe('a store that was restored with the data', () => {
     });
     expect(rig.past.map(({ run }) => [run.id, run.outcome, run.message])).toEqual([
       ['back1', 'updated', 'updated v1.4.2 → v1.4.1 in 40 s'],
-      [expect.any(String), 'updated', 'v1.4.2 → v1.5.0, which was rolled back'],
+      [expect.any(String), 'updated', 'v1.4.2 → v1.5.0, later rolled back'],
     ]);
     expect([rig.open, rig.state.isHeld]).toEqual([null, false]);
   });

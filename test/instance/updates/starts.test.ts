@@ -15,7 +15,7 @@ const ended = async (one: Server) => {
 };
 
 describe('a start', () => {
-  it('is refused for jobs that are in the way, each of them told, and lets the queue go on', async () => {
+  it('is refused for blocking jobs, lists them and resumes the queue', async () => {
     const one = await booted();
     const since = new Date('2026-11-21T10:00:00Z');
     rig.state.jobs.push(
@@ -34,7 +34,7 @@ describe('a start', () => {
     expect([rig.past, rig.updaters, one.host.calls('onEnd')]).toEqual([[], [], []]);
   });
 
-  it('is refused for a job that begins while the image is pulled', async () => {
+  it('is refused for a job that starts during the pull', async () => {
     const one = await booted({ updaterPull: 'always' });
     const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
     expect(await one.ask()).toHaveProperty('run');
@@ -49,7 +49,7 @@ describe('a start', () => {
     expect(rig.updaters).toEqual([]);
   });
 
-  it('by force looks at no job', async () => {
+  it('with force ignores jobs', async () => {
     const one = await booted();
     rig.state.mayCutJobs = true;
     rig.state.jobs.push({ kind: 'job', state: 'running' }, { kind: 'deployment', state: 'queued' });
@@ -58,7 +58,7 @@ describe('a start', () => {
     expect(one.host.calls('jobs')).toEqual([]);
   });
 
-  it('beside the boot waits for it', async () => {
+  it('during the boot waits for it', async () => {
     const one = await rig.server();
     const slow = one.host.fail('get', { how: 'hang' });
     const both = Promise.all([one.ask(), one.updates.boot()]);
@@ -71,7 +71,7 @@ describe('a start', () => {
   it.each([
     ['broken', [...badRun([], 'broken', 'not-healthy').slice(0, -1), { exit: 0 }]],
     ['crashed', [{ exit: 0 }]],
-  ])('to what runs is taken again after %s', async (outcome, script) => {
+  ])('to the running version is allowed after %s', async (outcome, script) => {
     const one = await booted({ version: '1.5.0' });
     rig.engine.updaterDoes(script);
     await one.ask({ target: 'v1.6.0' });
@@ -90,7 +90,7 @@ describe('a start', () => {
 });
 
 describe('when idle', () => {
-  it('waits again for work that is found at the second look, and prepares once', async () => {
+  it('waits again for jobs found later, and prepares once', async () => {
     const beforeUpdate = () => undefined;
     const one = await booted({ updaterPull: 'always', beforeUpdate });
     const pull = rig.engine.fault({ kind: 'hang', match: /images\/create/ });
@@ -114,7 +114,7 @@ describe('when idle', () => {
   it.each([
     ['at once', 0],
     ['later', 60],
-  ])('is refused for a job that is stuck %s', async (_, ms) => {
+  ])('is refused for a stuck job %s', async (_, ms) => {
     const one = await booted();
     const job = rig.state.startJob('backup', { stuck: ms === 0 });
     const answer = await one.ask({ when: 'idle' });
@@ -133,7 +133,7 @@ describe('when idle', () => {
 });
 
 describe('beforeUpdate', () => {
-  it('runs once between hold and launch, and what it says is told', async () => {
+  it('runs once between hold and launch, and its messages are reported', async () => {
     const asked: Preparation[] = [];
     const done = Promise.withResolvers<void>();
     const one = await booted({
@@ -166,7 +166,7 @@ describe('beforeUpdate', () => {
     ['gives a sentence', () => 'The dump is 2 days old.', 'The dump is 2 days old.'],
     ['hangs', () => new Promise(() => {}), 'beforeUpdate() did not answer within 0.1 s'],
   ])('that %s refuses the update', async (_, beforeUpdate, cause) => {
-    const one = await booted({ beforeUpdate, preparationTimeout: 0.1 });
+    const one = await booted({ beforeUpdate, preparationTimeoutSeconds: 0.1 });
     await one.ask();
     expect(await ended(one)).toMatchObject({ outcome: 'refused', code: 'not-prepared', cause });
     expect(rig.updaters).toEqual([]);
@@ -176,7 +176,7 @@ describe('beforeUpdate', () => {
 describe('cancel', () => {
   const cancel = (one: Server) => one.updates.cancel('ben');
 
-  it('in launching, at its start: the updater is never started', async () => {
+  it('at the start of launching: the updater is never started', async () => {
     rig.engine.updaterDoes([]);
     const one = await booted();
     const fault = rig.engine.fault({ kind: 'hang', match: /\/start$/ });
@@ -187,7 +187,7 @@ describe('cancel', () => {
     expect(rig.updaters.filter(({ status }) => status === 'created')).toEqual([]);
   });
 
-  it('in write is asked of the updater', async () => {
+  it('in write is passed to the updater', async () => {
     rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0').slice(0, 6));
     const one = await booted();
     await one.ask();
@@ -201,7 +201,7 @@ describe('cancel', () => {
   });
 });
 
-describe('the end of the server', () => {
+describe('shutdown of the server', () => {
   it.each(['waiting', 'preparing', 'launching'] as const)('in %s ends the run', async (state) => {
     const one = await booted({
       updaterPull: 'always',
@@ -212,7 +212,7 @@ describe('the end of the server', () => {
     await one.ask({ when: 'idle' });
     await until(async () => (await stateOf(one)) === state && (state !== 'launching' || pull.hits > 0));
     await one.updates.close();
-    await expect(one.ask()).rejects.toThrow('closing');
+    await expect(one.ask()).rejects.toThrow('shutting down');
     expect([rig.open, rig.past[0]?.run.outcome, rig.state.isHeld, rig.updaters]).toEqual([
       null,
       'cancelled',
@@ -223,7 +223,7 @@ describe('the end of the server', () => {
   });
 });
 
-it('names build servers that stay behind', async () => {
+it('lists outdated build servers', async () => {
   const buildServers = () => [
     { name: 'build-1', version: '1.5.0', command: 'apt upgrade' },
     { name: 'build-2', version: 'v1.4.0', command: 'svc-worker update' },
@@ -234,7 +234,7 @@ it('names build servers that stay behind', async () => {
   expect(behind).toEqual([false, true, true]);
   await one.ask();
   expect((await ended(one))?.warnings).toEqual([
-    'build server build-2 stays behind with v1.4.0: svc-worker update',
-    'build server build-3 stays behind with unknown: apt upgrade',
+    'build server build-2 still runs v1.4.0; update it with: svc-worker update',
+    'build server build-3 still runs unknown; update it with: apt upgrade',
   ]);
 });

@@ -50,7 +50,7 @@ describe('a release that is not proven', () => {
       latest: null,
       next: null,
       updateAvailable: false,
-      feedError: { message: 'v1.5.0 is not proven: it is signed by none of the keys that are trusted' },
+      feedError: { message: 'v1.5.0 is not verified: it is not signed with a trusted key' },
     });
     const looks = () => one.host.calls('get').filter(({ args }) => args[0] === 'automatic').length;
     const before = looks();
@@ -59,9 +59,9 @@ describe('a release that is not proven', () => {
   });
 
   it.each([
-    ['v1.5.0', 'v1.5.0 is not proven: it is signed by none of the keys that are trusted'],
-    ['v9.9.9', 'v9.9.9 is not proven: it is none of the releases that were read last'],
-    ['canary', 'canary is not proven: it is none of the releases that were read last'],
+    ['v1.5.0', 'v1.5.0 is not verified: it is not signed with a trusted key'],
+    ['v9.9.9', 'v9.9.9 is not verified: it is not in the release feed'],
+    ['canary', 'canary is not verified: it is not in the release feed'],
   ])('is refused where somebody asks for it: %s', async (target, message) => {
     forge.publish(attach(forge, mallory, releaseFile('v1.5.0')));
     const one = await booted();

@@ -14,7 +14,7 @@ beforeEach(async () => {
   two = await rig.booted({ name: 'svc-app-2' });
 });
 
-it('asked at once make one run, which both tell of to its end, once', async () => {
+it('start one run for two simultaneous requests, and both report it once', async () => {
   rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
   const answers = await Promise.all([one.ask(), two.ask()]);
   expect(answers.filter((answer) => 'run' in answer)).toHaveLength(1);
@@ -30,7 +30,7 @@ it('asked at once make one run, which both tell of to its end, once', async () =
   expect(await one.updates.history()).toEqual(await two.updates.history());
 });
 
-it('look closely at a run that the other one prepares, though nobody asks', async () => {
+it('follow a run that another server prepares', async () => {
   const job = rig.state.startJob('backup');
   await one.ask({ when: 'idle' });
   await until(() => rig.open?.run.state === 'waiting');
@@ -63,7 +63,7 @@ it.each(['waiting', 'preparing', 'launching'])('cancel at either, in %s', async 
   expect([rig.ends.length, rig.updaters]).toEqual([1, []]);
 });
 
-it('end a run whose server is gone while it waited', async () => {
+it('end a waiting run whose server is gone', async () => {
   rig.state.startJob('backup');
   await one.ask({ when: 'idle' });
   await until(async () => (await runOf(two))?.state === 'waiting');

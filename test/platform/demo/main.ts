@@ -121,7 +121,7 @@ async function story(): Promise<boolean> {
     await fetch(`${forgeUrl}/publish?version=${version}`, { method: 'POST' });
   const status = await until(platform, ({ latest }) => latest?.version === bad, `${bad} is not offered`);
   const told = status.feedError?.message ?? 'nothing is said of it';
-  const isRefused = told.startsWith(`${unsigned} is not proven`);
+  const isRefused = told.startsWith(`${unsigned} is not verified`);
   const sentence = `${unsigned}, which somebody has put on the forge, is not offered: ${told}`;
   say(isRefused ? `  ${sentence}` : bold(`NOT SO: ${sentence}`), '');
   well = isRefused && well;

@@ -5,27 +5,27 @@ import { keepLooking } from '../host/keep-looking.ts';
 import type { ServerContext } from '../run/server-context.ts';
 import { type AutomaticFacts, type Decision, decide, isOverdue } from './decide.ts';
 
-/** What the rest of the server does for it. */
+/** The functions that this class needs. */
 interface Doors {
-  /** What is offered, and all runs, the newest first. @throws HostFailure */
+  /** The available release and all runs, newest first. @throws HostFailure */
   facts(): Promise<Pick<AutomaticFacts, 'next' | 'past'>>;
-  /** The run that is on, as far as this server knows. */
+  /** The current run, as far as this server knows. */
   open(): Run | null;
-  /** A path goes on by itself. */
+  /** Whether an upgrade path is in progress. It continues automatically. */
   isOnPath(): Promise<boolean>;
-  /** Once it is idle; refused where `isStill` says no once all else is known. */
+  /** Starts an update when no job is running. Refused if `isStill` returns false after all other checks. */
   start(version: string, isStill: () => Promise<boolean>): Promise<{ run: Run } | { reason: Reason }>;
   cancel(): Promise<{ run: Run } | { reason: CancelReason }>;
 }
 
 /**
- * Starts what is offered in its window. Which window has been used is told by the runs in the store, so that any number of
- * servers start one run.
+ * Starts automatic updates in their time window. The runs in the store show which windows have been used, so several servers
+ * start only one run.
  */
 export class AutomaticUpdates {
   readonly #context: ServerContext;
   readonly #doors: Doors;
-  /** What the store had last. */
+  /** The last settings in the store. */
   #settings: AutomaticSettings;
   #failure = '';
 
@@ -37,25 +37,25 @@ export class AutomaticUpdates {
 
   async settings(): Promise<AutomaticSettings> {
     const { ledger, settings } = this.#context;
-    // Where the store does not answer, the status says so in another place.
+    // If the store does not respond, the status reports it elsewhere.
     this.#settings = await ledger.automatic(settings.automatic).catch(() => this.#settings);
     return this.#settings;
   }
 
-  /** @throws HostFailure where the store does not take it */
+  /** @throws HostFailure if the store fails */
   async set(said: AutomaticChoice): Promise<void> {
     const { ledger, settings } = this.#context;
     this.#settings = await ledger.setAutomatic(settings.automatic, said);
   }
 
-  /** Looks from here on, until the server closes. */
+  /** Checks regularly until the server closes. */
   async start(): Promise<void> {
     const { settings, timing } = this.#context;
     const failed = (cause: Error) => {
-      // Nobody has asked for it.
+      // Log each problem once, because no person is waiting for this update.
       const isNews = this.#failure !== cause.message;
       this.#failure = cause.message;
-      if (isNews) settings.log({ level: 'info', message: 'no update starts by itself', cause });
+      if (isNews) settings.log({ level: 'info', message: 'the automatic update was not started', cause });
     };
     await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.automatic });
   }
@@ -83,6 +83,6 @@ export class AutomaticUpdates {
   }
 }
 
-/** What is kept back has a next time, too: of the release after it. */
+/** Blocked releases also have a next time, which is that of the release after them. */
 const isDue = ({ nextAt, blockedBy }: Decision): boolean =>
   nextAt !== null && nextAt <= Date.now() && blockedBy === null;

@@ -4,25 +4,25 @@ import { askHost } from '../host/ask-host.ts';
 import { keepLooking } from '../host/keep-looking.ts';
 import type { ServerContext } from '../run/server-context.ts';
 
-/** What the rest of the server does for it. */
+/** The functions that this class needs. */
 interface Doors {
-  /** The last run, as the store has it. @throws HostFailure */
+  /** The last run in the store. @throws HostFailure */
   last(): Promise<Run | null>;
-  /** Goes on with the path of a run that has ended, by the next release. */
+  /** Starts the next step after a finished run. */
   start(run: Run, to: string): Promise<{ run: Run } | { reason: Reason }>;
 }
 
-/** For so long a path waits for the platform, in milliseconds. */
+/** How long an upgrade path waits for the host application, in milliseconds. */
 const patienceMs = 3_600_000;
 
 /**
- * Goes on with the path of the last run (docs/contract.md 8.38). What is still to come stands in that run, and so in the
- * store: the server of each release finds it there.
+ * Continues the upgrade path of the last run (docs/contract.md 8.38). The remaining steps are stored with that run, so the
+ * server of each new release finds them.
  */
 export class PathUpdates {
   readonly #context: ServerContext;
   readonly #doors: Doors;
-  /** Why the next update has not begun, by the run that it comes after. */
+  /** Why the next step has not started. */
   #said: { after: string; reason: string } | null = null;
 
   constructor(context: ServerContext, doors: Doors) {
@@ -30,7 +30,7 @@ export class PathUpdates {
     this.#doors = doors;
   }
 
-  /** What the last run of all is followed by; null where it ends no step of a path. */
+  /** The step after the last run; null if there is none. */
   after(last: Run | null | undefined): PendingStep | null {
     const to = last ? nextOnPath(last) : null;
     if (!last || to === null || last.endedAt === null) return null;
@@ -39,7 +39,7 @@ export class PathUpdates {
     return { to, reason, since: last.endedAt, until };
   }
 
-  /** Ends the path of a run; the run as it is then. @throws HostFailure */
+  /** Stops the upgrade path of a run and returns the changed run. @throws HostFailure */
   async leave(run: Run): Promise<Run> {
     const past = await this.#context.ledger.changePast(run.id, (now) => ({
       ...now,
@@ -48,27 +48,30 @@ export class PathUpdates {
     return past?.run ?? { ...run, upgradePath: [] };
   }
 
-  /** Looks from here on, until the server closes. */
+  /** Checks regularly until the server closes. */
   async start(): Promise<void> {
     const { settings, timing } = this.#context;
     const failed = (cause: Error) =>
-      settings.log({ level: 'warn', message: 'a path of updates waits', cause });
+      settings.log({ level: 'warn', message: 'the next step of the upgrade path was not started', cause });
     await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.path, wakenBy: 'end' });
   }
 
   async #look(): Promise<void> {
     const { settings } = this.#context;
     const last = await this.#doors.last();
-    const between = this.after(last);
-    if (last === null || between === null) return;
-    const { to } = between;
-    if (Date.now() > Date.parse(between.until)) {
+    const pending = this.after(last);
+    if (last === null || pending === null) return;
+    const { to } = pending;
+    if (Date.now() > Date.parse(pending.until)) {
       const goal = last.upgradePath.at(-1);
-      const why = this.#said?.reason ?? 'it was not asked in time';
+      const why = this.#said?.reason ?? 'the next update was not started in time';
       await this.leave(last);
-      return settings.log({ level: 'warn', message: `the path to ${goal} ends before ${to}: ${why}` });
+      return settings.log({
+        level: 'warn',
+        message: `stopped the upgrade path to ${goal} before ${to}: ${why}`,
+      });
     }
-    // What has ended is another server's: one that is still there, or not yet.
+    // Only the server of the installed release continues the path.
     if (last.to !== settings.version) return;
     const reason = await this.#ask(settings.version);
     const answer = reason === null ? await this.#doors.start(last, to) : { reason };
@@ -80,7 +83,7 @@ export class PathUpdates {
       };
   }
 
-  /** Why the platform is not ready for the next release; null where it is. */
+  /** Why the host application is not ready for the next step; null if it is. */
   async #ask(version: string): Promise<string | null> {
     const { settings, timing } = this.#context;
     const { afterStep } = settings;
@@ -89,7 +92,7 @@ export class PathUpdates {
       const answer: unknown = await askHost('afterStep', () => afterStep({ version }), timing.host);
       return typeof answer === 'string' && answer !== '' ? answer : null;
     } catch (error) {
-      // What the platform throws is its own word, and an admin's to read.
+      // Admins see the message that the host application throws.
       const { cause, message } = error as Error;
       return cause instanceof Error ? cause.message : message;
     }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Schedule, type Window, windowsAfter } from '../../../src/instance/by-itself/window.ts';
+import { type Schedule, type Window, windowsAfter } from '../../../src/instance/schedule/window.ts';
 
 const night = (timeZone: string, from = '02:00', to = '05:00'): Schedule => ({
   from,

@@ -1,16 +1,16 @@
 import { type DayWord, dayWords } from '../../wire/codes.ts';
 import { minutes } from '../contract/time-window.ts';
 
-/** By the wall clock of a time zone; one that ends as it begins lasts a whole day. */
+/** A daily window in a time zone. If `from` equals `to`, it lasts 24 hours. */
 export interface Schedule {
   from: string;
   to: string;
   timeZone: string;
-  /** Those on which a window begins; none: every day. */
+  /** Weekdays on which a window starts. Empty: every day. */
   days: readonly DayWord[];
 }
 
-/** In milliseconds since 1970; its end is no longer in it. */
+/** In milliseconds since 1970. The end is exclusive. */
 export interface Window {
   begin: number;
   end: number;
@@ -18,10 +18,10 @@ export interface Window {
 
 const dayMs = 24 * 3_600_000;
 
-/** The windows that end after a moment, the earliest first. There is always one more. */
+/** The windows that end after a moment, earliest first. The sequence is infinite. */
 export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: number): Generator<Window> {
   const length = (minutes(to) - minutes(from) + 1440) % 1440 || 1440;
-  // The window of the day before may go on.
+  // The window of the previous day may not be over yet.
   const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
   for (let day = firstDay; ; day++) {
     // 1970 began on a Thursday.
@@ -30,15 +30,15 @@ export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: nu
     const wall = day * dayMs + minutes(from) * 60_000;
     const begin = momentOf(wall, timeZone);
     const end = momentOf(wall + length * 60_000, timeZone);
-    // Both may be in an hour that is left out.
+    // When clocks are set forward, begin and end may both be in the skipped hour.
     const window = { begin, end: end > begin ? end : begin + length * 60_000 };
     if (window.end > moment) yield window;
   }
 }
 
 /**
- * When a wall clock shows a time, given as if it were UTC's. Of two equal hours the first counts; a time that is left out
- * is where the clock jumps over it.
+ * Converts a wall clock time, given as if it were UTC. Of two equal hours the first counts. A skipped time becomes the moment
+ * at which the clock is set forward.
  */
 function momentOf(wall: number, timeZone: string): number {
   let [before, after] = [wall - dayMs, wall + dayMs];
@@ -57,7 +57,7 @@ const offsetAt = (moment: number, timeZone: string): number => wallAt(moment, ti
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** What the wall clock shows at a moment, to the second, as if it were UTC's. @throws RangeError for an unknown time zone */
+/** The wall clock time at a moment, to the second, as if it were UTC. @throws RangeError for an unknown time zone */
 function wallAt(moment: number, timeZone: string): number {
   const numeric = {
     month: 'numeric',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type AutomaticFacts, decide, isOverdue } from '../../../src/instance/by-itself/decide.ts';
 import { automaticSettings } from '../../../src/instance/contract/automatic.ts';
 import type { Offered } from '../../../src/instance/offer/offer.ts';
+import { type AutomaticFacts, decide, isOverdue } from '../../../src/instance/schedule/decide.ts';
 import type { EndState } from '../../../src/wire/codes.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Run } from '../../../src/wire/status.ts';
@@ -83,7 +83,7 @@ describe('what is offered starts by itself', () => {
   it('says since when nothing does', () => {
     const past = [run('broken', { to: 'v1.4.9' })];
     const { blockedBy } = decide({ settings, next: null, past, now: 0 });
-    const message = 'the update to v1.4.9 ended badly';
+    const message = 'the update to v1.4.9 failed and needs attention';
     expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
   });
 });
