@@ -96,7 +96,7 @@ export class SvcUpdateDialog extends UpdateElement {
     const content = contentOf(view, context);
     this.#show(content, content.key ?? view.kind, context);
     clearTimeout(this.#timer);
-    if ((content.ticks || state.absence !== null) && document.visibilityState !== 'hidden')
+    if ((content.ticks || state.outage !== null) && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.draw(), 1000);
   }
 
@@ -225,9 +225,9 @@ export class SvcUpdateDialog extends UpdateElement {
 }
 
 function closingLabel(state: PageState): string {
-  const { close, closeOn, closeRollbackOn } = texts();
-  if (!state.isUpdating && !betweenOf(state)) return close;
-  return isRollback(openRun(state)) ? closeRollbackOn : closeOn;
+  const t = texts();
+  if (!state.isUpdating && !betweenOf(state)) return t.close;
+  return isRollback(openRun(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
 /** Opens the dialog of an address: the page's own, else a new one with the attributes of its opener. */

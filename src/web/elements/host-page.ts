@@ -71,7 +71,7 @@ export class HostPage {
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
     this.#setTitle(isWanted ? (tabTitle(state, performance.now(), dismissed.all()) ?? arrived) : null);
     // The title may tell how long svc is away.
-    if (state.absence !== null && document.visibilityState !== 'hidden')
+    if (state.outage !== null && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.#showTitle(), 1000);
   }
 

@@ -86,8 +86,11 @@ export abstract class SettingsForm extends UpdateElement {
           ? sentence(answer.problem.detail)
           : answer.kind === 'logged-out'
             ? `${t.loggedOut}.`
-            : t.noAnswerShort(t.product);
-      this.#result = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(channelName(status.channel))}` };
+            : t.noAnswerSaving(t.product);
+      this.#result = {
+        look: 'bad',
+        text: `${t.notSaved(why)} ${t.channelUnchanged(channelName(status.channel))}`,
+      };
     }
     this.draw();
   }

@@ -24,11 +24,11 @@ export class SvcUpdateSettings extends SettingsForm {
         h(
           'label.choice',
           h('input', { type: 'checkbox', role: 'switch', name: 'enabled' }),
-          h('b', t.enabled),
-          h('span', t.enabledAbout),
+          h('b', t.automaticEnabled),
+          h('span', t.automaticEnabledAbout),
         ),
         enabled && whenFields(),
-        h('p.muted', isChanged ? t.notSavedYet : automaticText(status.automatic, this.#now())),
+        h('p.muted', isChanged ? t.unsavedChanges : automaticText(status.automatic, this.#now())),
       ),
     ];
   }
@@ -57,8 +57,8 @@ function whenFields(): Child {
     { key: 'when', class: 'fields' },
     h(
       'div.row',
-      field(t.from, 'from', 'time'),
-      field(t.to, 'to', 'time'),
+      field(t.windowFrom, 'from', 'time'),
+      field(t.windowTo, 'to', 'time'),
       field(t.timeZone, 'timeZone', 'text'),
     ),
     h(
@@ -67,8 +67,8 @@ function whenFields(): Child {
       h('span', { id: 'days' }, t.days),
       h('div.row', ...dayWords.map((day, at) => tick(weekday(at), 'days', day))),
     ),
-    h('label.plain', t.ageBefore, ' ', input('age', 'number', { min: 0 }), ' ', t.ageAfter),
-    tick(t.majors, 'includeMajors', 'on'),
+    h('label.plain', t.minimumAgeBefore, ' ', input('age', 'number', { min: 0 }), ' ', t.minimumAgeAfter),
+    tick(t.includeMajors, 'includeMajors', 'on'),
   );
 }
 

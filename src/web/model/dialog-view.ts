@@ -24,10 +24,10 @@ import {
   offeredPath,
   openRun,
   orderOf,
+  outdatedServers,
   type PathPlace,
   placeBetween,
   placeOf,
-  serversBehind,
 } from './selectors.ts';
 
 /** What a dialog shows: one of these, and nothing else. Lengths of time are milliseconds. */
@@ -38,10 +38,10 @@ export type DialogView =
   /** For a while another page than svc has answered. */
   | { kind: 'other-page'; isOn: boolean }
   /** svc is away because it is being replaced. `log` is the command that shows why, once that takes long. */
-  | { kind: 'restarting'; run: Run; absent: number; log: string | null }
+  | { kind: 'restarting'; run: Run; outageMs: number; log: string | null }
   /** svc is away without a reason that the page knows. */
-  | { kind: 'no-answer'; absent: number; isOn: boolean }
-  | { kind: 'starting'; to: string | null }
+  | { kind: 'no-answer'; outageMs: number; isOn: boolean }
+  | { kind: 'starting'; to: string | null; isRollback: boolean }
   | { kind: 'rollback-asking'; to: string; asked: number }
   | RollbackView
   | { kind: 'rollback-refused'; to: string; problem: Problem | null; jobs: JobAge[] }
@@ -91,10 +91,10 @@ export interface EndView {
   /** The version that answers now. */
   version: string | null;
   /** After `updated`: another version runs than the run's `to`, and no later run is the cause. */
-  lags: boolean;
+  latestNotMoved: boolean;
   /** What to try again; null where it is no longer offered. */
   again: Order | null;
-  behind: Status['buildServers'];
+  outdatedServers: Status['buildServers'];
 }
 
 export interface OfferView {
@@ -111,7 +111,7 @@ export interface OfferView {
   published: number | null;
   releases: readonly PublishedRelease[];
   /** Seconds that svc was away the last time. */
-  lastAway: number | null;
+  lastDowntime: number | null;
   /** For how long `to` has been skipped; null where it is not. */
   skipped: { age: number | null } | null;
 }
@@ -129,7 +129,7 @@ export interface JobAge extends BlockingJob {
   age: number | null;
 }
 
-/** Milliseconds of an absence before it is shown, where svc has no reason to be away. */
+/** Milliseconds of an outage before it is shown, where svc has no reason to be away. */
 const blip = 2_000;
 /** Milliseconds of a restart after which the dialog says where to look. */
 const longRestart = 60_000;
@@ -146,12 +146,15 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   const open = openRun(state);
 
   if (state.loggedOut) return { kind: 'logged-out', isOn: open !== null };
-  const away = absenceView(state, open, now);
+  const away = outageView(state, open, now);
   if (away) return away;
   if (state.isWatchedUnknown && state.watched && !dismissed.has(state.watched.id))
     return { kind: 'run-unknown', run: state.watched, version: state.version };
   if (open) return runView(open, state, server);
-  if (start?.kind === 'pressed') return { kind: 'starting', to: start.to };
+  if (start?.kind === 'pressed') {
+    const { to, isRollback = false } = start;
+    return { kind: 'starting', to, isRollback };
+  }
   if (start?.kind === 'not-started') return { kind: 'not-started', problem: start.problem };
   if (state.rollback) return rollbackView(state.rollback, state, now, server);
   if (status === null)
@@ -197,16 +200,16 @@ function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<s
   );
 }
 
-function absenceView(state: PageState, open: Run | null, now: number): DialogView | null {
-  const { absence } = state;
-  if (absence === null) return null;
-  const absent = Math.max(0, now - absence.since);
+function outageView(state: PageState, open: Run | null, now: number): DialogView | null {
+  const { outage } = state;
+  if (outage === null) return null;
+  const outageMs = Math.max(0, now - outage.since);
   const isOn = open !== null || state.isUpdating || betweenOf(state) !== null;
-  if (absence.pageSince !== null && now - absence.pageSince >= pageGrace) return { kind: 'other-page', isOn };
+  if (outage.pageSince !== null && now - outage.pageSince >= pageGrace) return { kind: 'other-page', isOn };
   if (open && mayBeAway(open))
-    return { kind: 'restarting', run: open, absent, log: absent >= longRestart ? open.log : null };
+    return { kind: 'restarting', run: open, outageMs, log: outageMs >= longRestart ? open.log : null };
   const isFirst = state.answeredAt === null;
-  return absent >= blip || isFirst ? { kind: 'no-answer', absent, isOn } : null;
+  return outageMs >= blip || isFirst ? { kind: 'no-answer', outageMs, isOn } : null;
 }
 
 function runView(run: Run, state: PageState, server: number | null): RunView {
@@ -256,7 +259,8 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     run,
     rows: rowsOf(run, server ?? Date.parse(run.endedAt ?? run.startedAt)),
     version,
-    lags: kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
+    latestNotMoved:
+      kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
     // An update to the same version looks at what may be half done, and finishes it.
     // A rollback is offered again, by the restore point of that moment.
     again: isRollback(run)
@@ -268,7 +272,7 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
           : status && run.upgradePath.length > 1
             ? orderOf(status)
             : orderTo(run.to),
-    behind: serversBehind(status),
+    outdatedServers: outdatedServers(status),
   };
 }
 
@@ -340,7 +344,7 @@ function offerView(status: Status, { history }: PageState, server: number | null
     url: release?.url ?? null,
     published: ageOf(release?.publishedAt, server),
     releases: releases.filter(({ notes }) => notes !== null && notes.trim() !== ''),
-    lastAway: last?.downtimeSeconds ?? null,
+    lastDowntime: last?.downtimeSeconds ?? null,
     skipped: status.skipped && { age: ageOf(status.skipped.since, server) },
   };
 }

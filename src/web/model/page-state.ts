@@ -8,7 +8,7 @@ import { readClock, type ServerClock } from './ages.ts';
 type Moment = number;
 
 /** That svc does not answer. */
-export interface Absence {
+export interface Outage {
   since: Moment;
   /** Since when a page that is no error answers in its place. */
   pageSince: Moment | null;
@@ -17,7 +17,7 @@ export interface Absence {
 /** The start of an update that the person at this page has asked for. */
 export type Start =
   /** Not answered yet. */
-  | { kind: 'pressed'; to: string | null }
+  | { kind: 'pressed'; to: string | null; isRollback?: boolean }
   /** It was not accepted; `problem` is null where its answer was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
@@ -40,7 +40,7 @@ export interface PageState {
   answeredAt: Moment | null;
   clock: ServerClock | null;
   loggedOut: boolean;
-  absence: Absence | null;
+  outage: Outage | null;
   /** The last run that this page has seen open, as it is by now. */
   watched: Run | null;
   /** When the page learned of its end. */
@@ -64,7 +64,7 @@ export const initialState: PageState = {
   answeredAt: null,
   clock: null,
   loggedOut: false,
-  absence: null,
+  outage: null,
   watched: null,
   watchedEndedAt: null,
   isWatchedUnknown: false,
@@ -83,7 +83,7 @@ export type Action =
   | { kind: 'refused'; refused: Refused }
   | { kind: 'run-unknown' }
   | { kind: 'history'; runs: readonly Run[] }
-  | { kind: 'pressed'; to: string | null }
+  | { kind: 'pressed'; to: string | null; isRollback?: boolean }
   /** A start was answered by 409. */
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
@@ -95,7 +95,7 @@ export type Action =
   | { kind: 'closed' };
 
 export function reduce(state: PageState, action: Action, at: Moment): PageState {
-  const answered = { ...state, loggedOut: false, absence: null };
+  const answered = { ...state, loggedOut: false, outage: null };
   switch (action.kind) {
     case 'status':
       return withStatus(answered, clean(action.status), at);
@@ -203,11 +203,11 @@ function withHistory(state: PageState, at: Moment): PageState {
 }
 
 function withRefusal(state: PageState, refused: Refused, at: Moment): PageState {
-  if (refused.kind === 'logged-out') return { ...state, loggedOut: true, absence: null };
+  if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
   // An error of svc's own is an answer.
-  if (refused.kind === 'problem') return { ...state, loggedOut: false, absence: null };
+  if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;
-  const { since = at, pageSince = null } = state.absence ?? {};
-  return { ...state, loggedOut: false, absence: { since, pageSince: isPage ? (pageSince ?? at) : null } };
+  const { since = at, pageSince = null } = state.outage ?? {};
+  return { ...state, loggedOut: false, outage: { since, pageSince: isPage ? (pageSince ?? at) : null } };
 }

@@ -16,7 +16,7 @@ export function lineText(line: unknown): string | null {
 export function reportText(run: Run, version: string | null, lines: readonly string[]): string {
   const facts: [string, string | null][] = [
     [run.kind === 'rollback' ? 'Rollback' : 'Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
-    ['Runs now', version],
+    ['Running version', version],
     ['Outcome', run.outcome],
     ['Code', run.code],
     ['Phase', run.phase],
@@ -25,7 +25,7 @@ export function reportText(run: Run, version: string | null, lines: readonly str
     ['Advice', run.advice],
     ['Started', run.startedAt],
     ['Ended', run.endedAt],
-    ['Away', run.downtimeSeconds === null ? null : `${run.downtimeSeconds} s`],
+    ['Downtime', run.downtimeSeconds === null ? null : `${run.downtimeSeconds} s`],
     ['Run', run.id],
   ];
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');

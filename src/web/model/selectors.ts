@@ -89,7 +89,7 @@ export const isGoodEnd = (run: Run): boolean => ['updated', 'unchanged', 'cancel
 /** Whether the run restores an older version and its data. */
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';
 
-export const serversBehind = (status: Status | null): Status['buildServers'] =>
+export const outdatedServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
 /** The address of the page about a version, where that is the latest one. */

@@ -125,7 +125,7 @@ export class Store {
   /** Asks for a rollback; as with a start, no button asks for another one until that is answered. */
   async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
-    this.#dispatch({ kind: 'pressed', to });
+    this.#dispatch({ kind: 'pressed', to, isRollback: true });
     await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
   }
 

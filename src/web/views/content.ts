@@ -16,15 +16,16 @@ import {
 } from './run.ts';
 
 const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogContext) => Content } = {
-  asking: () => renderPlain(texts().asking(texts().product), texts().askingAbout),
-  'users-only': ({ version }) => renderPlain(texts().usersOnly, texts().youRun(version)),
+  asking: () => renderPlain(texts().connecting(texts().product), texts().connectingAbout),
+  'users-only': ({ version }) =>
+    renderPlain(texts().adminsOnly(texts().product), texts().youAreRunning(version)),
   'logged-out': ({ isOn }, context) => {
-    const { loggedOut, loggedOutOn, loggedOutElse } = texts();
-    return renderReload(loggedOut, isOn ? loggedOutOn : loggedOutElse, context);
+    const t = texts();
+    return renderReload(t.loggedOut, isOn ? t.loggedOutDuringUpdate : t.loggedOutAbout, context);
   },
   'other-page': ({ isOn }, context) => {
-    const { otherPage, otherPageOn, otherPageElse } = texts();
-    return renderReload(otherPage, isOn ? otherPageOn : otherPageElse, context);
+    const t = texts();
+    return renderReload(t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, context);
   },
   restarting: renderRestarting,
   'no-answer': renderNoAnswer,

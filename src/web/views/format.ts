@@ -34,7 +34,7 @@ export function dateText(time: string | null, now: number | null): string {
     formatted(new Date(at).toISOString(), { year: 'numeric', month: 'numeric', day: 'numeric' });
   const at = Date.parse(time ?? '');
   if (!Number.isFinite(at)) return '–';
-  if (now !== null && day(at) === day(now)) return texts().today(timeOfDay(time));
+  if (now !== null && day(at) === day(now)) return texts().todayAt(timeOfDay(time));
   const isOld = now !== null && Math.abs(now - at) > 300 * 86_400_000;
   return formatted(time, { day: 'numeric', month: 'short', ...(isOld ? { year: 'numeric' } : {}) });
 }
@@ -51,7 +51,7 @@ export function dayToCome(time: string, now: number | null, timeZone?: string): 
   const days = daysBetween(now, Date.parse(time), timeZone);
   const hour = hourOf(Date.parse(time), timeZone);
   const isEarly = hour < 6;
-  if (days === 0) return isEarly || hour >= 18 ? t.tonight : t.thisDay;
+  if (days === 0) return isEarly || hour >= 18 ? t.tonight : t.today;
   // Before the morning, what is still to come that day is tonight, and no other night is.
   if (days === 1) return isEarly && hourOf(now ?? 0, timeZone) >= 6 ? t.tonight : t.tomorrow;
   return t.onDay(days < 7 ? formatted(time, { weekday: 'long' }, timeZone) : dayText(time, now, timeZone));
@@ -103,7 +103,7 @@ export function sentence(said: string): string {
 
 /** The versions of a run, as far as they are known: one that was started by hand may not tell them. */
 export const fromTo = (from: string | null, to: string | null): string => {
-  if (to === null) return texts().anUpdate;
+  if (to === null) return texts().unknownVersion;
   return from === null ? texts().updateTo(to) : `${from} → ${to}`;
 };
 

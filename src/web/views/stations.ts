@@ -6,7 +6,7 @@ import { dot } from './components.ts';
 export const stationList = (versions: readonly string[], behind: number, isOn: boolean): VNode =>
   h(
     'ol',
-    { class: 'stations', 'aria-label': texts().path },
+    { class: 'stations', 'aria-label': texts().upgradePath },
     ...versions.map((version, at) => {
       const mark = at < behind ? 'done' : at === behind && isOn ? 'now' : 'ahead';
       const current = mark === 'now' ? 'step' : null;
