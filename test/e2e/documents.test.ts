@@ -121,6 +121,6 @@ describe('a command of the documents', () => {
     const place = { timeout: 500_000, env: { STATE: demoState } };
     const story = await typed(`${process.execPath} test/platform/demo/main.ts run`, place);
     expect(story).toContain('app answers v1.1.0, and app and worker run its image');
-    expect(story).not.toContain('NOT SO');
+    expect(story).not.toContain('NOT TRUE');
   });
 });

@@ -93,49 +93,49 @@ it('offers a release to admins alone, and is refused while a job runs', async ()
   await anna.press('Start a deployment');
   await anna.sees('running');
   await anna.press('Update to v1.1.0');
-  await anna.sees('1 job is in the way', { picture: '02-job-in-the-way' });
+  await anna.sees('1 job is running', { picture: '02-running-job' });
 });
 
 it('waits for the job, is seen by everybody, and comes back on the new page', async () => {
   await anna.press('Update when idle');
-  await anna.sees('Waits for 1 job', { picture: '03-waiting' });
+  await anna.sees('Waiting for 1 job', { picture: '03-waiting' });
   // Queued, and run afterwards.
   await annaElsewhere.press('Start a backup');
-  await annaElsewhere.sees('The queue is held for an update');
+  await annaElsewhere.sees('The queue is on hold during an update');
   await ben.page.reload();
   await ben.sees('Updating…', { picture: '04-user' });
   expect(await ben.button(/Updating/).count()).toBe(0);
   const deployment = annaElsewhere.page.getByRole('row', { name: /web to production/ });
-  await deployment.getByRole('button', { name: 'End it' }).click();
+  await deployment.getByRole('button', { name: 'End job' }).click();
 
-  await anna.sees('Pulling');
+  await anna.sees('Downloading');
   await annaElsewhere.press(/^Updating/);
   const phases = (visitor: Visitor) => visitor.page.locator('dialog[open] li.done').allInnerTexts();
-  await annaElsewhere.sees('Pulling', { picture: '05-second-admin' });
+  await annaElsewhere.sees('Downloading', { picture: '05-second-admin' });
   expect(await phases(annaElsewhere)).toEqual(await phases(anna));
   expect(await phases(anna)).not.toEqual([]);
   // The new server finds them when it begins.
   for (const version of ['v1.1.1', 'v1.1.2']) forge.publish(version);
 
-  const away = awayPage();
+  const updatingPage = waitForUpdatingPage();
   letPull();
   await anna.sees('svc is restarting', { picture: '06-restarting' });
-  await away;
-  await anna.sees(/v1\.1\.0 runs/, { picture: '08-updated' });
-  await ben.sees('nobody knows', { picture: '09-back' });
+  await updatingPage;
+  await anna.sees('Updated to v1.1.0', { picture: '08-updated' });
+  await ben.sees('unknown', { picture: '09-back' });
 });
 
 it('tells once what has come, and what stays behind', async () => {
   // The page has loaded itself anew.
-  await anna.sees(/^away for \d+ s/, { picture: '10-after' });
-  await anna.sees('1 build server is behind');
-  await anna.sees('build-1 runs v1.0.0');
+  await anna.sees(/^\d+ s downtime/, { picture: '10-after' });
+  await anna.sees('1 build server is outdated');
+  await anna.sees('build-1 is running v1.0.0');
   // Once: the same stands in the run's warnings, too.
   expect(await anna.page.getByText('build-1').count()).toBe(1);
   expect(anna.page.url()).toBe(`${platform.url}/jobs`);
   const run = await lastRun();
   expect(run).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'anna' });
-  expect(run).toMatchObject({ point: { version: 'v1.0.0', bytes: expect.any(Number) } });
+  expect(run).toMatchObject({ restorePoint: { version: 'v1.0.0', bytes: expect.any(Number) } });
   const job = () =>
     platform.sql(
       'SELECT state, starts, started_at > $$RUN$$ FROM job ORDER BY id DESC LIMIT 1'.replace(
@@ -145,7 +145,7 @@ it('tells once what has come, and what stays behind', async () => {
     );
   await expect.poll(job).toBe('done|1|t');
   const rows = "SELECT string_agg(name || ', ' || made_by, '; ' ORDER BY id) FROM item";
-  expect(await platform.sql(rows)).toBe('tea, nobody knows; milk, nobody knows');
+  expect(await platform.sql(rows)).toBe('tea, unknown; milk, unknown');
   await anna.close('notice');
 });
 
@@ -211,13 +211,13 @@ it('has kept what people had, through every restart, and complained of nothing',
 });
 
 /** Navigates again and again, as somebody does who clicks about, until the proxy's page is there. */
-async function awayPage(): Promise<void> {
+async function waitForUpdatingPage(): Promise<void> {
   for (const end = Date.now() + 120_000; Date.now() < end; ) {
     const answer = await ben.page.goto(`${platform.url}/data`).catch(() => null);
     if (answer?.status() === 503) {
-      await ben.sees('svc is being updated', { picture: '07-away' });
+      await ben.sees('svc is being updated', { picture: '07-updating-page' });
       // By itself, on the address that was asked for, with the new column and a login that still counts.
-      await ben.page.getByRole('columnheader', { name: 'By' }).waitFor();
+      await ben.page.getByRole('columnheader', { name: 'Created by' }).waitFor();
       return;
     }
     await sleep(50);

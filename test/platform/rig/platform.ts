@@ -27,7 +27,7 @@ export interface PlatformOptions {
   releases?: readonly string[];
   /** The images of proxy and database where they are not stand-ins. */
   images?: { proxy?: string | undefined; db?: string | undefined };
-  /** The updater's container, where the usual name may be somebody else's. */
+  /** The name of the updater's container, in case the default name is taken. */
   updaterName?: string;
 }
 
@@ -158,7 +158,7 @@ const deployed = (name: string) => readFile(new URL(`../deploy/${name}`, import.
 const files = {
   'compose.yaml': await composeOf(releaseOf('v1.0.0')),
   'proxy/Caddyfile': await deployed('Caddyfile'),
-  'proxy/away.html': await deployed('away.html'),
+  'proxy/updating.html': await deployed('updating.html'),
 };
 
 const secret = () => randomBytes(12).toString('hex');

@@ -13,7 +13,7 @@ const publishedAt = (release: PlatformRelease): string =>
   new Date(begunAt + platformReleases.indexOf(release)).toISOString();
 const begunAt = Date.now();
 /** Somebody who may publish at the forge, and has a key of his own. */
-const somebodyElse = publisher();
+const otherPublisher = publisher();
 
 /**
  * Leaves what is attached to a release in a folder of its version, as scripts/release does.
@@ -37,7 +37,7 @@ export async function signRelease(
     { 'compose.yaml': sha256(Buffer.from(compose)) },
   );
   await writeFile(join(assets, 'release.json'), file);
-  const signer = release.signedBy === 'somebody else' ? somebodyElse : platformPublisher;
+  const signer = release.signedBy === 'another key' ? otherPublisher : platformPublisher;
   await writeFile(join(assets, 'release.json.sigstore.json'), signer.sign(file));
 }
 
