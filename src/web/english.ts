@@ -55,8 +55,8 @@ export const english = {
   headingRollingBack: (product: string) => `Rolling back ${product}`,
   unknownVersion: 'Unknown version',
   close: 'Close',
-  closeDuringUpdate: 'Close this dialog; the update continues',
-  closeDuringRollback: 'Close this dialog; the rollback continues',
+  closeDuringUpdate: 'Close dialog (the update continues)',
+  closeDuringRollback: 'Close dialog (the rollback continues)',
   cancel: 'Cancel',
   back: 'Back',
   copy: 'Copy',
@@ -81,7 +81,7 @@ export const english = {
   onTheServer: 'On the server:',
 
   connecting: (product: string) => `Connecting to ${product}…`,
-  connectingAbout: 'Looking up the running version and available updates.',
+  connectingAbout: 'Checking the running version and available updates.',
   adminsOnly: (product: string) => `Only admins can update ${product}`,
   youAreRunning: (version: string) => `You are running ${version}`,
   loggedOut: 'You are logged out',
@@ -89,7 +89,7 @@ export const english = {
   loggedOutAbout: 'Log in to see available updates.',
   otherPage: 'A different page answers at this address, possibly a login page',
   otherPageDuringUpdate: 'The update continues on the server.',
-  otherPageAbout: 'Reload to open that page.',
+  otherPageAbout: 'Reload this page to continue.',
   noAnswer: (product: string) => `No answer from ${product}`,
   noAnswerFor: (time: string) => `No answer for ${time}. Check your connection.`,
   noAnswerDuringUpdate: (time: string) =>
@@ -112,10 +112,10 @@ export const english = {
   startedBy: (by: string, time: string) => `Started by ${by} at ${time}`,
   startedAt: (time: string) => `Started at ${time}`,
   startedAutomatically: (time: string) => `Started automatically at ${time}`,
-  canBeClosed: 'you can close this dialog',
+  canBeClosed: 'you can close this dialog at any time',
   waitingForJobs: (count: number) => (count === 1 ? 'Waiting for 1 job' : `Waiting for ${count} jobs`),
-  waitingUntil: (time: string) => `Until ${time} at the latest; new jobs stay queued`,
-  newJobsQueued: 'New jobs stay queued',
+  waitingUntil: (time: string) => `Waiting until ${time} at the latest. New jobs stay queued.`,
+  newJobsQueued: 'New jobs stay queued.',
   nothingChangedYet: 'Nothing has been changed yet',
   cannotCancel: 'The update can no longer be cancelled.',
   cannotCancelRollback: 'The rollback can no longer be cancelled.',
@@ -198,11 +198,11 @@ export const english = {
   installedAutomatically: (version: string, day: string, time: string) =>
     `${version} will be installed automatically ${day} after ${time}.`,
   installedAutomaticallySoon: (version: string) =>
-    `${version} will be installed automatically as soon as no jobs block the update.`,
+    `${version} will be installed automatically as soon as no jobs are blocking the update.`,
   notInstalledAutomatically: (why: string) => `Not installed automatically: ${why}`,
   /** The day reads `today` or `on 14 March`. */
   automaticPaused: (day: string) => `Automatic updates are paused because an update failed ${day}.`,
-  automaticResumes: 'Automatic updates resume after you start an update manually and it succeeds.',
+  automaticResumes: 'Automatic updates resume after a manual update succeeds.',
   tonight: 'tonight',
   today: 'today',
   tomorrow: 'tomorrow',
@@ -225,7 +225,8 @@ export const english = {
   rollBack: 'Roll back…',
   rollBackTo: (version: string) => `Roll back to ${version}`,
   checkingRestorePoint: 'Checking the restore point…',
-  checkingRestorePointAbout: (version: string) => `The data saved with ${version} is checked first.`,
+  checkingRestorePointAbout: (version: string) =>
+    `Checking the data saved with ${version}. This may take a few minutes.`,
   restorePointOf: (version: string, time: string) => `${version} with the data from ${time}`,
   willBeReplaced: (time: string) => `Everything since ${time} will be replaced.`,
   currentSaved: 'The current data is saved first.',
@@ -257,17 +258,18 @@ export const english = {
   noAnswerSaving: (product: string) => `No answer from ${product}.`,
   automatic: 'Automatic updates',
   automaticEnabled: 'Install updates automatically',
-  automaticEnabledAbout: 'New releases are installed in a time window, as soon as no jobs block the update.',
+  automaticEnabledAbout:
+    'New releases are installed within a daily time window, when no jobs are blocking the update.',
   windowFrom: 'From',
   windowTo: 'To',
   timeZone: 'Time zone',
   days: 'Days (select none for every day)',
-  minimumAgeBefore: 'Wait until a release is',
-  minimumAgeAfter: 'days old',
+  /** The input field replaces `{days}`. */
+  minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
   nextAutomatic: (day: string, time: string, zone: string) =>
     `The next automatic update can start ${day} after ${time} (${zone}).`,
-  nextAutomaticSoon: 'The next automatic update starts as soon as no jobs block it.',
+  nextAutomaticSoon: 'The next automatic update starts as soon as no jobs are blocking it.',
   automaticOff: 'Automatic updates are off.',
   unsavedChanges: 'You have unsaved changes.',
 
@@ -329,7 +331,7 @@ export const english = {
     canary: {
       name: 'canary',
       about:
-        'Every change as soon as it is built, days or weeks earlier and with less testing. Leaving canary never downgrades: your version is kept until a newer stable release is available.',
+        'Every change as soon as it is built, days or weeks before its stable release and with less testing. Leaving canary never downgrades: your version stays installed until a newer stable release is available.',
     },
   } satisfies Record<Channel, { name: string; about: string }>,
   /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */

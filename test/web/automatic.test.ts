@@ -34,7 +34,7 @@ describe('the text about automatic updates', () => {
     ],
     [
       kept({ ...paused, since: '2026-03-14T12:00:00.000Z' }),
-      'Automatic updates are paused because an update failed on 14 March. Automatic updates resume after you start an update manually and it succeeds.',
+      'Automatic updates are paused because an update failed on 14 March. Automatic updates resume after a manual update succeeds.',
     ],
   ])('says why no update starts: %j', (automatic, text) => {
     expect(automaticUpdateText(statusOf({ automatic: automatic as never }), now)).toEqual(text);

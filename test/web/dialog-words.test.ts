@@ -163,7 +163,7 @@ it.each<
     [status(), on('waiting', { jobs, until: ago(-40 * minute) })],
     [
       'Waiting for 2 jobs',
-      /Until \d\d:\d\d at the latest; new jobs stay queued/,
+      /Waiting until \d\d:\d\d at the latest\. New jobs stay queued\./,
       'web to production',
       /Waiting 0:\d\d/,
     ],
@@ -174,7 +174,7 @@ it.each<
     [status(), on('pull')],
     [
       'v1.4.2 → v1.5.0',
-      /Started by anna at \d\d:\d\d · you can close this dialog/,
+      /Started by anna at \d\d:\d\d · you can close this dialog at any time/,
       'Downloading 51 of 120 MB',
       'Nothing has been changed yet',
     ],
@@ -203,7 +203,7 @@ it.each<
     [halfway()],
     [
       'svc v1.5.0 is not ready for the next update yet',
-      '1 of 2 · 1:00 · you can close this dialog',
+      '1 of 2 · 1:00 · you can close this dialog at any time',
       'Not yet.',
       /If svc is not ready by \d\d:\d\d, the update to v2\.0\.0 will not start\./,
     ],

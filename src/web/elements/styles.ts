@@ -1,4 +1,4 @@
-/** A style sheet that no policy of the page forbids. */
+/** A constructed style sheet, allowed by any content security policy. */
 function sheet(css: string): CSSStyleSheet {
   const made = new CSSStyleSheet();
   made.replaceSync(css);
@@ -6,8 +6,8 @@ function sheet(css: string): CSSStyleSheet {
 }
 
 /**
- * What all elements share. Colours, space, radius and fonts are custom properties of the page, with defaults for a plain
- * one. Light or dark is as the page's `color-scheme` has it. Sizes are in em, as text may be twice as large.
+ * Styles of all elements. Colours, spacing, radius and fonts are custom properties of the page, with defaults for a plain
+ * page. Light or dark follows the `color-scheme` of the page. Sizes are in em, because text may be twice as large.
  */
 export const baseSheet = sheet(`
 :host {

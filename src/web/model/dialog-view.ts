@@ -30,16 +30,16 @@ import {
   placeOf,
 } from './selectors.ts';
 
-/** What a dialog shows: one of these, and nothing else. Lengths of time are milliseconds. */
+/** The possible views of a dialog. Durations are in milliseconds. */
 export type DialogView =
   | { kind: 'asking' }
   | { kind: 'users-only'; version: string }
   | { kind: 'logged-out'; isOn: boolean }
-  /** For a while another page than svc has answered. */
+  /** A page that is not svc has been answering for a while. */
   | { kind: 'other-page'; isOn: boolean }
-  /** svc is away because it is being replaced. `log` is the command that shows why, once that takes long. */
+  /** svc is unavailable because it is being replaced. `log` is the log command, after a long wait. */
   | { kind: 'restarting'; run: Run; outageMs: number; log: string | null }
-  /** svc is away without a reason that the page knows. */
+  /** svc is unavailable for an unknown reason. */
   | { kind: 'no-answer'; outageMs: number; isOn: boolean }
   | { kind: 'starting'; to: string | null; isRollback: boolean }
   | { kind: 'rollback-asking'; to: string; asked: number }
@@ -54,7 +54,7 @@ export type DialogView =
   | { kind: 'not-possible'; status: Status; reason: Reason }
   | { kind: 'other-update'; reason: Reason; since: number | null }
   | { kind: 'jobs'; status: Status; order: Order; jobs: JobAge[]; isStuck: boolean }
-  /** A newer server has a reason that this page does not know. */
+  /** The reason comes from a newer server and is unknown to this page. */
   | { kind: 'other-reason'; reason: Reason }
   | OfferView;
 
@@ -65,22 +65,22 @@ export interface RunView {
   kind: 'waiting' | 'preparing' | 'updating' | 'cancelling' | 'late' | 'other-state';
   run: Run;
   rows: RowOfRun[];
-  /** Milliseconds since its begin. */
+  /** Milliseconds since its start. */
   elapsed: number | null;
   jobs: JobAge[];
   cancelProblem: Problem | null;
-  /** Where on a path it is. */
+  /** Its position on an upgrade path. */
   place: PathPlace | null;
   /** Seconds that svc and its data services were stopped for the last restore point. */
   saved: number | null;
 }
 
-/** One update of a path has ended, and the next one is to begin. */
+/** A step of an upgrade path has ended, and the next step has not started yet. */
 export interface BetweenView extends Pick<RunView, 'cancelProblem' | 'place'> {
   kind: 'pendingStep';
   version: string | null;
   pendingStep: PendingStep;
-  /** For how long it has waited. */
+  /** The waiting time so far. */
   waited: number | null;
 }
 
@@ -88,11 +88,11 @@ export interface EndView {
   kind: EndKind;
   run: Run;
   rows: RowOfRun[];
-  /** The version that answers now. */
+  /** The running version. */
   version: string | null;
-  /** After `updated`: another version runs than the run's `to`, and no later run is the cause. */
+  /** After `updated`: the running version is not `to`, and no later run changed it. */
   latestNotMoved: boolean;
-  /** What to try again; null where it is no longer offered. */
+  /** The order for *Try again*; null if it is no longer offered. */
   again: Order | null;
   outdatedServers: Status['buildServers'];
 }
@@ -101,18 +101,18 @@ export interface OfferView {
   kind: 'available';
   status: Status;
   to: string;
-  /** The release that needs `to` first; null where `to` is the latest one, or `path` leads to that. */
+  /** The release that requires `to`; null if `to` or the last version of `path` is the latest release. */
   before: string | null;
-  /** The versions of the updates that lead to the latest one, where it takes several. */
+  /** The upgrade path to the latest release; empty if one update is enough. */
   path: readonly string[];
   major: boolean;
-  /** Of the page about the version that is offered. */
+  /** The page of the offered release. */
   url: string | null;
   published: number | null;
   releases: readonly PublishedRelease[];
-  /** Seconds that svc was away the last time. */
+  /** The last downtime in seconds. */
   lastDowntime: number | null;
-  /** For how long `to` has been skipped; null where it is not. */
+  /** The time since `to` was skipped; null if it is not skipped. */
   skipped: { age: number | null } | null;
 }
 
@@ -121,7 +121,7 @@ export interface RollbackView {
   kind: 'rollback';
   offer: RollbackOffer;
   version: string | null;
-  /** The jobs that it would interrupt. */
+  /** The jobs that the rollback would interrupt. */
   jobs: JobAge[];
 }
 
@@ -129,16 +129,16 @@ export interface JobAge extends BlockingJob {
   age: number | null;
 }
 
-/** Milliseconds of an outage before it is shown, where svc has no reason to be away. */
+/** Milliseconds of an unexpected outage before it is shown. */
 const blip = 2_000;
-/** Milliseconds of a restart after which the dialog says where to look. */
+/** Milliseconds of a restart after which the log command is shown. */
 const longRestart = 60_000;
-/** Milliseconds for which a proxy may show a page of its own while it learns of the new svc. */
+/** Milliseconds for which a proxy may show its own page before it finds the new container. */
 const pageGrace = 10_000;
 
 /**
- * What a dialog shows of what the page knows: the first of these that holds (docs/contract.md 10.2).
- * @param now of the page's counter. @param dismissed ids of runs whose end was closed in this browser
+ * Selects the view of a dialog: the first one that applies (docs/contract.md 10.2).
+ * @param now time of the page's counter. @param dismissed ids of runs whose result was dismissed in this browser
  */
 export function dialogView(state: PageState, now: number, dismissed: ReadonlySet<string>): DialogView {
   const server = serverTime(state.clock, now);
@@ -188,7 +188,7 @@ function rollbackView(
   }
 }
 
-/** The run whose end the person has not closed yet. After `updated` only where this page has seen the run open. */
+/** The run whose result was not dismissed yet. The result `updated` only counts if this page has seen the run open. */
 function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined {
   return [watched, status?.run].find(
     (run): run is Run =>
@@ -261,8 +261,8 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     version,
     latestNotMoved:
       kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
-    // An update to the same version looks at what may be half done, and finishes it.
-    // A rollback is offered again, by the restore point of that moment.
+    // An update to the same version finishes an incomplete update.
+    // A rollback is offered again with the current restore point.
     again: isRollback(run)
       ? null
       : kind === 'broken'
@@ -299,7 +299,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'rollback-refused': 'none',
 };
 
-/** What a dialog shows where nothing has happened. */
+/** The view if there is no run to show. */
 function idleView(status: Status, state: PageState, server: number | null): DialogView {
   const { next, reason } = status;
   if (next === null) {

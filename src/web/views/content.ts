@@ -73,7 +73,7 @@ const renderReload = (heading: string, about: string, context: DialogContext): C
   actions: [button('reload', texts().reload, context.reload, 'primary')],
 });
 
-/** The content of a state between the heading and the buttons of the dialog. */
+/** The heading, content and buttons of the dialog. */
 export function dialogNodes(content: Content, key: string, closing: string, close: () => void): Child[] {
   const t = texts();
   const { title = t.heading(t.product), body, actions = [] } = content;

@@ -109,7 +109,7 @@ function goodBody(
     latestNotMoved && box('warn', t.latestNotMoved(run.to ?? '')),
     warningBox(withoutLeftBehind(run.warnings, outdatedServers)),
     outdatedServerNodes(outdatedServers, context),
-    !context.local.stays && muted(t.reloading),
+    !context.local.isReloadPrevented && muted(t.reloading),
   ];
 }
 

@@ -5,8 +5,8 @@ import { texts } from '../texts.ts';
 import { duration } from './format.ts';
 
 /**
- * The title of the tab while there is something to tell of an update; null where the page's own stays.
- * @param now of the page's counter. @param dismissed ids of runs whose end was closed in this browser
+ * The title of the tab during and after an update; null to keep the title of the page.
+ * @param now time of the page's counter. @param dismissed ids of runs whose result was dismissed in this browser
  */
 export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<string>): string | null {
   const t = texts();
