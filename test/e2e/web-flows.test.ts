@@ -210,7 +210,7 @@ describe.concurrent('an upgrade path', () => {
 
   it('is completed by one press, across a reload', async ({ expect }) => {
     let waits = true;
-    const pendingSteps = [{ seconds: 0.5, says: 'old builds are moved', lasts: () => waits }];
+    const pendingSteps = [{ seconds: 0.5, reason: 'old builds are being moved', lasts: () => waits }];
     const script = { ...twoUpdates, runs: [quickly], pendingSteps };
     await visit(browser, script, {}, async ({ page, server, complaints }) => {
       await notice(page).getByRole('button', { name: 'Update to v2.0.0' }).press('Enter');
@@ -426,7 +426,7 @@ describe.concurrent('on a page', () => {
           await page.keyboard.type('Moon/Tycho');
         }
       }
-      expect(tabbed).toEqual(['from', 'to', 'timeZone', 'days', 'age', 'majors', 'submit']);
+      expect(tabbed).toEqual(['from', 'to', 'timeZone', 'days', 'age', 'includeMajors', 'submit']);
       for (const width of [320, 1280]) {
         await page.setViewportSize({ width, height: 720 });
         expect(await stickingOut(page)).toEqual([]);

@@ -49,7 +49,7 @@ export const releases = [
   },
 ];
 
-/** A run that has ended. */
+/** A completed run. */
 export const pastRun = (change: Partial<Run> = {}): Run =>
   runOf({
     id: 'past1',
@@ -113,7 +113,7 @@ const jobs = [
   },
   { kind: 'deployment', state: 'queued', title: 'web to staging', since: ago(minute), stuck: false },
 ] as const;
-/** The last run, as it ended. */
+/** A script whose last run has ended. */
 const ended = (change: Partial<Run>): Script =>
   scene({
     history: [
@@ -191,7 +191,7 @@ export const twoUpdates: Script = {
   releases: [],
 };
 const quick: ScriptedRun = { steps: [{ state: 'pull', seconds: 0.2 }], end: { outcome: 'updated' } };
-const wordsBetween = { seconds: 600, says: 'old builds are moved, 40 of 214' };
+const pendingReason = { seconds: 600, reason: 'old builds are being moved, 40 of 214' };
 
 export const scenes: DialogScene[] = [
   {
@@ -388,7 +388,7 @@ export const scenes: DialogScene[] = [
   },
   {
     name: 'path-between',
-    script: () => ({ ...twoUpdates, pendingSteps: [wordsBetween], runs: [quick] }),
+    script: () => ({ ...twoUpdates, pendingSteps: [pendingReason], runs: [quick] }),
     act: press('Update to v2.0.0'),
     heading: 'svc v1.5.0 is not ready for the next update yet',
   },
