@@ -15,7 +15,7 @@ interface HeldTools {
 
 let count = 0;
 
-/** Holds the k-th tools container of a run that does this. */
+/** Holds the tools containers of a run that do this, from the k-th on: several may copy at the same time. */
 export async function holdTools({ directory }: Instance, verb: Verb, k = 1): Promise<HeldTools> {
   const socket = `${directory}-${++count}.sock`;
   const engine = await startBadEngine(socket);
@@ -29,7 +29,7 @@ export async function holdTools({ directory }: Instance, verb: Verb, k = 1): Pro
     const { status, body } = await askEngine('GET', `/containers/${id}/json`);
     if (status !== 200) return;
     const { Cmd, Labels } = (JSON.parse(body) as ContainerInspection).Config;
-    if (!('svc-updater.scratch' in (Labels ?? {})) || Cmd?.[0] !== verb || ++seen !== k) return;
+    if (!('svc-updater.scratch' in (Labels ?? {})) || Cmd?.[0] !== verb || ++seen < k) return;
     reached.resolve();
     await gate.promise;
   };
