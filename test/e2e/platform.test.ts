@@ -127,7 +127,11 @@ it('waits for the job, shows the update to all users, and returns with the new p
 
 it('shows the result and the outdated build server once', async () => {
   // The page has reloaded.
-  await anna.sees(/^\d+ s downtime/, { picture: '10-after' });
+  await anna.page
+    .locator('svc-update-notice .toast')
+    .getByText(/^\d+ s downtime/)
+    .waitFor();
+  await anna.picture('10-after');
   await anna.sees('1 build server is outdated');
   await anna.sees('build-1 is running v1.0.0');
   // Only once, although the warnings of the run contain it too.
