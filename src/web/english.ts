@@ -9,59 +9,59 @@ import type {
 } from '../wire/codes.ts';
 import type { Unit } from './model/ages.ts';
 
-/** The text of a code, or a function that makes it of the server's own sentence. */
+/** The text for a code, or a function that builds it from the server's own sentence. */
 export type CodeText = string | ((message: string) => string);
 
-/** A number of things. */
-const several = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
-
-/** All that a person reads, in English: single texts, then texts by the codes of the server. */
+/** All texts that a person reads, in English: single texts first, then texts by the codes of the server. */
 export const english = {
-  /** What the platform is called. */
+  /** The name of the platform. */
   product: 'svc',
-  /** Of dates and times. */
+  /** The locale of dates and times. */
   locale: 'en-GB',
 
   openDialog: (product: string, version: string) => `${product} ${version}, open update dialog`,
   updateTo: (version: string) => `Update to ${version}`,
   updating: 'Updating…',
   updatingPercent: (percent: number) => `Updating… ${percent} %`,
-  /** Of a path of several updates. */
-  updatingStep: (at: number, of: number) => `Updating… ${at} of ${of}`,
+  /** On an upgrade path of several updates. */
+  updatingStep: (step: number, steps: number) => `Updating… ${step} of ${steps}`,
   updateFailed: 'Update failed',
   rollingBack: 'Rolling back…',
   rollingBackPercent: (percent: number) => `Rolling back… ${percent} %`,
   rollbackFailed: 'Rollback failed',
   reloadFor: (version: string) => `Reload for ${version}`,
-  whatIsNew: 'What is new',
-  jobsHaveRun: (count: number) => several(count, 'waiting job has run', 'waiting jobs have run'),
-  jobsRun: (count: number) => several(count, 'waiting job runs now', 'waiting jobs run now'),
-  awayFor: (time: string) => `away for ${time}`,
-  /** With the day where it is another one than today. */
-  updatedItself: (product: string, day: string, time: string) =>
-    `${product} updated itself ${day === '' ? '' : `on ${day} `}at ${time}`,
+  queuedJobsFinished: (count: number) =>
+    count === 1 ? '1 queued job has run' : `${count} queued jobs have run`,
+  queuedJobsRunning: (count: number) =>
+    count === 1 ? '1 queued job is now running' : `${count} queued jobs are now running`,
+  downtime: (time: string) => `${time} downtime`,
+  /** The day is empty if it is today. */
+  updatedAutomatically: (product: string, day: string, time: string) =>
+    day === ''
+      ? `${product} was updated automatically at ${time}`
+      : `${product} was updated automatically on ${day} at ${time}`,
 
   titlePercent: (percent: number, product: string) => `${percent} % – ${product}`,
   titleUpdating: (product: string) => `Updating – ${product}`,
   titleRollback: (product: string) => `Rolling back – ${product}`,
-  titleAway: (time: string, product: string) => `away ${time} – ${product}`,
+  titleUnavailable: (time: string, product: string) => `unavailable ${time} – ${product}`,
   titleUpdated: (version: string, product: string) => `✓ ${version} – ${product}`,
-  titleEnded: (product: string) => `Update failed – ${product}`,
-  titleRollbackEnded: (product: string) => `Rollback failed – ${product}`,
+  titleFailed: (product: string) => `Update failed – ${product}`,
+  titleRollbackFailed: (product: string) => `Rollback failed – ${product}`,
 
   heading: (product: string) => `Update ${product}`,
-  anUpdate: 'An update',
-  headingOn: (product: string) => `Updating ${product}`,
+  headingUpdating: (product: string) => `Updating ${product}`,
   headingRollback: (product: string) => `Roll back ${product}`,
-  headingRollbackOn: (product: string) => `Rolling back ${product}`,
+  headingRollingBack: (product: string) => `Rolling back ${product}`,
+  unknownVersion: 'Unknown version',
   close: 'Close',
-  closeOn: 'Close, the update goes on',
-  closeRollbackOn: 'Close, the rollback continues',
+  closeDuringUpdate: 'Close dialog (the update continues)',
+  closeDuringRollback: 'Close dialog (the rollback continues)',
   cancel: 'Cancel',
   back: 'Back',
   copy: 'Copy',
   copied: 'Copied',
-  selected: 'Selected: press Ctrl+C',
+  selected: 'Press Ctrl+C to copy the selected text',
   copyReport: 'Copy report',
   report: 'Report',
   command: 'Command',
@@ -70,98 +70,105 @@ export const english = {
   reload: 'Reload',
   reloadNow: 'Reload now',
   tryAgain: 'Try again',
-  checkItAgain: 'Check it again',
   updateNow: 'Update now',
   updateWhenIdle: 'Update when idle',
   updateAnyway: 'Update anyway…',
-  cutShort: 'Cut short and update',
+  interruptAndUpdate: 'Interrupt jobs and update',
   releaseNotes: 'Release notes',
   showAll: 'Show all',
   next: 'Next:',
-  ago: (time: string) => `${time} ago`,
-  onTheMachine: 'On the machine:',
+  startedAgo: (time: string) => `Started ${time} ago`,
+  onTheServer: 'On the server:',
 
-  asking: (product: string) => `Asking ${product}…`,
-  askingAbout: 'What runs, and what is newer.',
-  usersOnly: 'Only an admin can update',
-  youRun: (version: string) => `You run ${version}`,
+  connecting: (product: string) => `Connecting to ${product}…`,
+  connectingAbout: 'Checking the running version and available updates.',
+  adminsOnly: (product: string) => `Only admins can update ${product}`,
+  youAreRunning: (version: string) => `You are running ${version}`,
   loggedOut: 'You are logged out',
-  loggedOutOn: 'The update goes on; log in to see it.',
-  loggedOutElse: 'Log in to see what is new.',
-  otherPage: 'Another page answers at this address, perhaps a log-in',
-  otherPageOn: 'The update goes on by itself.',
-  otherPageElse: 'Reload to see it.',
+  loggedOutDuringUpdate: 'The update continues; log in to follow it.',
+  loggedOutAbout: 'Log in to see available updates.',
+  otherPage: 'A different page answers at this address, possibly a login page',
+  otherPageDuringUpdate: 'The update continues on the server.',
+  otherPageAbout: 'Reload this page to continue.',
   noAnswer: (product: string) => `No answer from ${product}`,
-  noAnswerFor: (time: string) => `For ${time}. Check your connection.`,
-  noAnswerForOn: (time: string) => `For ${time}. Check your connection; the update continues on the server.`,
+  noAnswerFor: (time: string) => `No answer for ${time}. Check your connection.`,
+  noAnswerDuringUpdate: (time: string) =>
+    `No answer for ${time}. Check your connection; the update continues on the server.`,
   restarting: (product: string) => `${product} is restarting…`,
-  restartingFor: (product: string) => `Waiting for ${product}`,
-  restartingAbout:
-    'This page continues automatically. Nothing is lost: jobs wait, and the database is not touched.',
-  /** Its data services are stopped, too. */
-  restartingSaved: 'This page continues automatically. New jobs stay queued.',
-  starting: (product: string) => `Asking ${product} to start…`,
+  restartingAbout: (product: string) =>
+    `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
+  /** The data services are stopped as well. */
+  restartingWithRestorePoint: (product: string) =>
+    `Waiting for ${product}. This page reconnects automatically. New jobs stay queued.`,
+  startingUpdate: 'Starting the update…',
+  startingRollback: 'Starting the rollback…',
   notStarted: 'The update was not started',
-  notStartedLost: 'The answer was lost on the way, and nothing was begun.',
-  status: (status: number) => `status ${status}`,
+  connectionLost: 'The connection was lost. Nothing was started.',
+  httpStatus: (status: number) => `HTTP status ${status}`,
   runUnknown: (version: string, time: string) =>
-    `${version} answers and knows nothing of the update begun at ${time}`,
-  runUnknownAbout: 'Its log is on the machine.',
+    `${version} is running but has no record of the update started at ${time}`,
+  runUnknownAbout: 'The log of the update is on the server.',
 
   startedBy: (by: string, time: string) => `Started by ${by} at ${time}`,
   startedAt: (time: string) => `Started at ${time}`,
-  startedItself: (time: string) => `Started by itself at ${time}`,
-  closingIsHarmless: 'closing this does not stop it',
-  waitsFor: (count: number) => `Waits for ${several(count, 'job', 'jobs')}`,
-  waitsUntil: (time: string) => `Until ${time} at most; new jobs stay queued`,
-  newJobsWait: 'New jobs stay queued',
-  nothingChanged: 'Nothing has changed yet',
+  startedAutomatically: (time: string) => `Started automatically at ${time}`,
+  canBeClosed: 'you can close this dialog at any time',
+  waitingForJobs: (count: number) => (count === 1 ? 'Waiting for 1 job' : `Waiting for ${count} jobs`),
+  waitingUntil: (time: string) => `Waiting until ${time} at the latest. New jobs stay queued.`,
+  newJobsQueued: 'New jobs stay queued.',
+  nothingChangedYet: 'Nothing has been changed yet',
   cannotCancel: 'The update can no longer be cancelled.',
   cannotCancelRollback: 'The rollback can no longer be cancelled.',
   copyingData: (product: string) => `Copying data; ${product} is still available.`,
-  stepOf: (at: number, of: number) => `${at} of ${of}`,
-  notReady: (product: string, version: string) => `${product} ${version} is not ready for the next one yet`,
-  readyUntil: (to: string, time: string) => `If it is not by ${time}, ${to} is not begun.`,
-  nextBegins: (to: string) => `${to} begins in a moment.`,
-  askedToStop: (by: string) => `Asked to stop by ${by}; it may be too late.`,
+  stepOf: (step: number, steps: number) => `${step} of ${steps}`,
+  notReady: (product: string, version: string) =>
+    `${product} ${version} is not ready for the next update yet`,
+  readyDeadline: (product: string, to: string, time: string) =>
+    `If ${product} is not ready by ${time}, the update to ${to} will not start.`,
+  nextStartsSoon: (to: string) => `The update to ${to} will start shortly.`,
+  cancelRequested: (by: string) => `Cancellation requested by ${by}. It may be too late to cancel.`,
 
-  versionRuns: (version: string) => `${version} runs`,
-  lagsBehind: (version: string) => `“latest” does not lead to ${version} yet.`,
-  reloads: 'This page reloads now.',
-  unchanged: 'Nothing had to change',
-  failed: 'The update failed',
-  refused: 'The update was refused',
+  versionIsRunning: (version: string) => `${version} is running`,
+  updatedTo: (version: string) => `Updated to ${version}`,
+  rolledBackToVersion: (version: string) => `Rolled back to ${version}`,
+  latestNotMoved: (version: string) => `“latest” does not point to ${version} yet.`,
+  reloading: 'Reloading this page…',
+  unchanged: 'No changes were needed',
+  theUpdateFailed: 'The update failed',
+  updateRefused: 'The update was refused',
+  updateInterrupted: 'The update was interrupted',
+  updateUnsuccessful: 'The update did not succeed',
   rollbackRefused: 'The rollback was refused',
-  rollbackCrashed: 'The rollback was interrupted',
-  rollbackUnknown: 'The rollback did not succeed',
+  rollbackInterrupted: 'The rollback was interrupted',
+  rollbackUnsuccessful: 'The rollback did not succeed',
   /** The cause is empty if it is unknown. */
   versionFailed: (version: string, cause: string) =>
     cause === '' ? `${version} failed` : `${version} failed: ${cause}`,
   rolledBackTo: (version: string, time: string) =>
     `Rolled back to ${version} with the data saved at ${time}.`,
   cancelled: 'Cancelled',
-  cancelledAbout: (version: string) => `${version} runs on; everything is as it was.`,
-  broken: (version: string) => `${version} has started and is not well`,
-  notWell: (version: string) => `${version} runs and is not well`,
-  brokenUnknown: 'The update did not end well',
-  crashed: 'The update was cut off',
-  runsNow: (version: string) => `${version} answers now.`,
-  warnings: (count: number) => (count === 1 ? 'A warning' : `${count} warnings`),
+  stillRunning: (version: string) => `Nothing was changed; ${version} is still running.`,
+  installedUnhealthy: (version: string) => `${version} was installed but is unhealthy`,
+  unhealthy: (version: string) => `${version} is running but unhealthy`,
+  nowRunning: (version: string) => `${version} is now running.`,
+  warnings: (count: number) => (count === 1 ? 'Warning' : `${count} warnings`),
 
   checkedAgo: (time: string) => `Checked ${time} ago.`,
-  nothingNewer: 'Nothing to do',
+  noUpdateAvailable: 'No update is available',
   lastCheckFailed: 'The last check failed',
-  nextTry: (time: string) => `Next try in ${time}.`,
+  nextAttempt: (time: string) => `Next attempt in ${time}.`,
   available: (version: string) => `${version} is available`,
   publishedAgo: (time: string) => `published ${time} ago`,
-  newMajor: 'a new major version',
-  onlyForward: 'A new major version; migrations only run forward',
-  takeDump: 'Take a database dump first.',
-  howToDump: 'How to take one',
-  needsFirst: (version: string, first: string) => `${version} needs ${first} first`,
-  needsFirstAbout: 'Update to it, then once more.',
-  pathOf: (count: number) => `${several(count, 'update', 'updates')}, one after the other`,
-  path: 'The updates',
+  majorVersion: 'new major version',
+  majorWarning: 'This is a major version. Migrations cannot be undone.',
+  backUpFirst: 'Back up your database first.',
+  howToBackUp: 'How to back up the database',
+  intermediateRelease: (version: string, first: string) => `${first} must be installed before ${version}`,
+  intermediateReleaseAbout: (version: string, first: string) =>
+    `Update to ${first} first, then to ${version}.`,
+  upgradePath: 'Upgrade path',
+  upgradePathAbout: (product: string, count: number) =>
+    `This takes ${count} updates. ${product} will be unavailable for a few seconds during each update.`,
   dataSaved: (product: string, to: string, from: string) =>
     `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
   allUnavailable: (product: string) =>
@@ -170,102 +177,110 @@ export const english = {
     `${product} and its data services will be unavailable for about ${time} (as last time).`,
   allUnavailableAbout: (product: string, time: string) =>
     `${product} and its data services will be unavailable for about ${time}.`,
-  awayFew: (product: string) => `${product} will be away for a few seconds.`,
-  awayAsLast: (product: string, time: string) =>
-    `${product} will be away for about ${time}, as the last time.`,
-  awayEach: (product: string) => `${product} will be away for a few seconds in each of them.`,
+  unavailableBriefly: (product: string) => `${product} will be unavailable for a few seconds.`,
+  unavailableAsLast: (product: string, time: string) =>
+    `${product} will be unavailable for about ${time} (as last time).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
-  youSkip: (version: string, since: string) =>
-    since === '' ? `You skip ${version}.` : `You skip ${version}, since ${since}.`,
-  downloaded: 'Downloaded.',
-  beingDownloaded: (percent: number | null) =>
-    `Being downloaded${percent === null ? '' : `, ${percent} %`}. You need not wait for it.`,
-  itTakes: (time: string) => `It takes about ${time}.`,
-  itTakesAway: (product: string, time: string, away: number) =>
-    `It takes about ${time}, ${product} is away for ${away} of them.`,
-  jobsWait: 'Jobs that come meanwhile wait and run afterwards.',
-  updatesItself: (version: string, day: string, time: string) =>
-    `It updates to ${version} by itself ${day}, after ${time}.`,
-  updatesItselfNow: (version: string) =>
-    `It updates to ${version} by itself as soon as nothing is in the way.`,
-  notByItself: (why: string) => `It does not update by itself: ${why}`,
-  pausedSince: (day: string) => `Nothing happens by itself since the update of ${day} ended badly.`,
-  pausedUntil: 'That ends with an update that a person starts and that ends well.',
+  /** The time is empty if it is unknown. */
+  youSkipped: (version: string, time: string) =>
+    time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
+  alreadyDownloaded: 'Already downloaded.',
+  downloading: (percent: number | null) =>
+    percent === null
+      ? 'Downloading in the background. You can update at any time.'
+      : `Downloading in the background, ${percent} %. You can update at any time.`,
+  estimatedDuration: (time: string) => `The update takes about ${time}.`,
+  estimatedDurationAndDowntime: (time: string, downtime: string) =>
+    `The update takes about ${time}, with about ${downtime} of downtime.`,
+  newJobsRunLater: 'New jobs stay queued and run afterwards.',
+  /** The day reads `tonight`, `today`, `tomorrow` or `on 14 March`. */
+  installedAutomatically: (version: string, day: string, time: string) =>
+    `${version} will be installed automatically ${day} after ${time}.`,
+  installedAutomaticallySoon: (version: string) =>
+    `${version} will be installed automatically as soon as no jobs are blocking the update.`,
+  notInstalledAutomatically: (why: string) => `Not installed automatically: ${why}`,
+  /** The day reads `today` or `on 14 March`. */
+  automaticPaused: (day: string) => `Automatic updates are paused because an update failed ${day}.`,
+  automaticResumes: 'Automatic updates resume after a manual update succeeds.',
   tonight: 'tonight',
-  thisDay: 'today',
+  today: 'today',
   tomorrow: 'tomorrow',
   onDay: (day: string) => `on ${day}`,
-  inTheWay: (count: number) => several(count, 'job is in the way', 'jobs are in the way'),
+  jobsRunning: (count: number) => (count === 1 ? '1 job is running' : `${count} jobs are running`),
+  jobsQueued: (count: number) => (count === 1 ? '1 job is queued' : `${count} jobs are queued`),
   queued: 'queued',
   stuck: 'stuck',
   stuckFor: (time: string) => `${time}, stuck`,
-  canWait: (product: string) =>
-    `${product} can wait for them and then update by itself; new jobs stay queued and run afterwards.`,
-  isStuck: 'What is stuck does not end by itself: end it, or cut everything short.',
-  willCut: 'This cuts short:',
-  notPossible: 'Not possible from here',
-  byHand: 'On the machine, from the folder with the compose file:',
-  otherUpdate: 'Another update is on',
+  canWaitForJobs: (product: string) =>
+    `${product} can wait until these jobs have finished and then update automatically. New jobs stay queued and run afterwards.`,
+  stuckJobs:
+    'Stuck jobs do not finish on their own. Cancel them, or choose “Update anyway” to interrupt all jobs.',
+  willBeInterrupted: 'These jobs will be interrupted:',
+  cannotUpdate: (product: string) => `${product} cannot be updated from here`,
+  manualCommands: 'Run these commands on the server, in the directory of the compose file:',
+  otherUpdateInProgress: 'Another update is in progress',
 
   rollBackToVersion: (version: string) => `Roll back to ${version}…`,
   rollBack: 'Roll back…',
   rollBackTo: (version: string) => `Roll back to ${version}`,
   checkingRestorePoint: 'Checking the restore point…',
-  checkingRestorePointAbout: (version: string) => `The data saved with ${version} is checked first.`,
-  restorePointOf: (version: string, time: string) => `${version}, with the data saved at ${time}`,
+  checkingRestorePointAbout: (version: string) =>
+    `Checking the data saved with ${version}. This may take a few minutes.`,
+  restorePointOf: (version: string, time: string) => `${version} with the data from ${time}`,
   willBeReplaced: (time: string) => `Everything since ${time} will be replaced.`,
   currentSaved: 'The current data is saved first.',
   cannotRollBack: (product: string, version: string) => `${product} cannot be rolled back to ${version} now`,
 
-  pastChannel: (channel: string) => `Channel ${channel}`,
-  pastLast: (date: string, way: string) => `last update ${date}, ${way}`,
-  pastUpdates: 'The last updates',
-  noUpdates: 'There has been no update yet.',
+  currentChannel: (channel: string) => `Channel: ${channel}`,
+  lastUpdate: (date: string, versions: string) => `last update ${date}, ${versions}`,
+  pastUpdates: 'Past updates',
+  noUpdates: 'No updates have been installed yet.',
   changeChannel: 'Change the channel',
-  away: (time: string) => `away ${time}`,
-  today: (time: string) => `today ${time}`,
-  when: 'When',
-  fromTo: 'Versions',
-  outcome: 'Outcome',
-  absence: 'Away',
-  who: 'Who',
-  byNobody: 'by hand',
-  byItself: 'by itself',
-  serversBehind: (count: number) => several(count, 'build server is behind', 'build servers are behind'),
-  serverRuns: (name: string, version: string) => `${name} runs ${version}`,
+  todayAt: (time: string) => `today ${time}`,
+  dateColumn: 'Date',
+  versionsColumn: 'Versions',
+  outcomeColumn: 'Result',
+  downtimeColumn: 'Downtime',
+  startedByColumn: 'Started by',
+  startedManually: 'manual',
+  automatically: 'automatic',
+  serversOutdated: (count: number) =>
+    count === 1 ? '1 build server is outdated' : `${count} build servers are outdated`,
+  serverVersion: (name: string, version: string) => `${name} is running ${version}`,
 
   channel: 'Release channel',
   save: 'Save',
   saving: 'Saving…',
   saved: (channel: string) => `Saved: the channel is ${channel}.`,
   notSaved: (why: string) => `Not saved: ${why}`,
-  stands: (channel: string) => `The channel is still ${channel}.`,
-  noAnswerShort: (product: string) => `${product} does not answer.`,
-  automatic: 'Updates by themselves',
-  enabled: 'Update by itself',
-  enabledAbout: 'What is newer is installed within these hours, once nothing is in the way.',
-  from: 'From',
-  to: 'To',
+  channelUnchanged: (channel: string) => `The channel is still ${channel}.`,
+  noAnswerSaving: (product: string) => `No answer from ${product}.`,
+  automatic: 'Automatic updates',
+  automaticEnabled: 'Install updates automatically',
+  automaticEnabledAbout:
+    'New releases are installed within a daily time window, when no jobs are blocking the update.',
+  windowFrom: 'From',
+  windowTo: 'To',
   timeZone: 'Time zone',
-  days: 'On these days; none is every day',
-  ageBefore: 'Wait until a release is',
-  ageAfter: 'days old',
-  majors: 'Major versions, too',
-  nextOne: (day: string, time: string, zone: string) =>
-    `The next one begins ${day}, after ${time} (${zone}).`,
-  nextOneNow: 'The next one begins as soon as nothing is in the way.',
-  offByItself: 'Nothing is installed by itself.',
-  notSavedYet: 'Not saved yet.',
+  days: 'Days (select none for every day)',
+  /** The input field replaces `{days}`. */
+  minimumAge: 'Wait until a release is {days} days old',
+  includeMajors: 'Include major versions',
+  nextAutomatic: (day: string, time: string, zone: string) =>
+    `The next automatic update can start ${day} after ${time} (${zone}).`,
+  nextAutomaticSoon: 'The next automatic update starts as soon as no jobs are blocking it.',
+  automaticOff: 'Automatic updates are off.',
+  unsavedChanges: 'You have unsaved changes.',
 
-  // The server says these in a sentence of its own, which is shown where no text replaces it.
+  // The server sends its own sentences for these codes. They are shown unless a text here replaces them.
   reasons: {} as Partial<Record<ReasonCode, CodeText>>,
   upToDate: {} as Partial<Record<UpToDateCode, CodeText>>,
   blockedBy: {} as Partial<Record<BlockedByCode, CodeText>>,
   cancelRefusals: {} as Partial<Record<CancelCode, CodeText>>,
-  /** The outcome of a rollback that succeeded. */
+  /** The result of a rollback that succeeded. */
   rolledBack: 'rolled back',
-  /** How a run ended, in a list. */
+  /** The results of past runs. */
   outcomes: {
     updated: 'updated',
     unchanged: 'unchanged',
@@ -273,7 +288,7 @@ export const english = {
     failed: 'failed',
     broken: 'broken',
     cancelled: 'cancelled',
-    crashed: 'cut off',
+    crashed: 'interrupted',
   } satisfies Record<EndState, string>,
   /** By the words of `phaseRows`. */
   phases: {
@@ -282,8 +297,8 @@ export const english = {
     prepared: 'Prepared',
     checking: 'Checking',
     checked: 'Checked',
-    pulling: 'Pulling',
-    pulled: 'Pulled',
+    pulling: 'Downloading',
+    pulled: 'Downloaded',
     saving: 'Saving data',
     saved: 'Data saved',
     replacing: 'Replacing',
@@ -291,12 +306,12 @@ export const english = {
     verifying: 'Verifying',
     verified: 'Verified',
   },
-  /** The same as things to do, of a phase that has not begun or was not finished. */
+  /** A phase that has not started or was not finished. */
   toDo: {
     waiting: 'Wait',
     preparing: 'Prepare',
     checking: 'Check',
-    pulling: 'Pull',
+    pulling: 'Download',
     saving: 'Save data',
     replacing: 'Replace',
     verifying: 'Verify',
@@ -311,19 +326,19 @@ export const english = {
   channels: {
     stable: {
       name: 'stable',
-      about: 'New versions once they are released, with notes. Right for almost everybody.',
+      about: 'Stable releases with release notes. Recommended for most installations.',
     },
     canary: {
       name: 'canary',
       about:
-        'Every change as soon as it is built, days or weeks earlier and less tested. When you leave canary, your version stays until a newer stable release is out.',
+        'Every change as soon as it is built, days or weeks before its stable release and with less testing. Leaving canary never downgrades: your version stays installed until a newer stable release is available.',
     },
   } satisfies Record<Channel, { name: string; about: string }>,
-  /** Of lengths of time: `3 s`, `2 min`, `5 h`, `3 days`. */
+  /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */
   units: {
     second: (count) => `${count} s`,
     minute: (count) => `${count} min`,
     hour: (count) => `${count} h`,
-    day: (count) => several(count, 'day', 'days'),
+    day: (count) => (count === 1 ? '1 day' : `${count} days`),
   } satisfies Record<Unit, (count: number) => string>,
 };

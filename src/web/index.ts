@@ -13,7 +13,7 @@ const elements = {
   'svc-update-settings': SvcUpdateSettings,
 };
 
-// A page may load this module twice.
+// A page may load this module more than once.
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);
 }

@@ -8,7 +8,7 @@ export type TextOverrides = {
     ? Partial<Texts[K]>
     : Texts[K];
 } & {
-  /** What the product is called: its record, or how people write it. */
+  /** The name of the product, or its record. */
   product?: string | { readonly name: string };
 };
 
@@ -17,7 +17,7 @@ const listeners = new Set<() => void>();
 
 export const texts = (): Texts => current;
 
-/** Replaces texts, for a translation or another name of the product; what is not named stays. */
+/** Replaces texts, for a translation or another product name. Other texts are kept. */
 export function setTexts({ product, ...overrides }: TextOverrides): void {
   if (product !== undefined)
     current = { ...current, product: typeof product === 'string' ? product : product.name };
@@ -30,13 +30,13 @@ export function setTexts({ product, ...overrides }: TextOverrides): void {
   for (const listener of listeners) listener();
 }
 
-/** Calls a listener when texts were replaced, until what it gives is called. */
+/** Adds a listener for replaced texts and returns a function that removes it. */
 export function onTexts(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** The text of a code; the server's own sentence where this page does not know the code (docs/contract.md 10.7). */
+/** The text of a code, or the server's own sentence if the code has no text here (docs/contract.md 10.7). */
 export function codeText(list: Readonly<Record<string, CodeText>>, code: string, message: string): string {
   const text = known(list, code) ?? message;
   return typeof text === 'function' ? text(message) : text;

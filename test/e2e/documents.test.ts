@@ -120,7 +120,7 @@ describe('a command of the documents', () => {
     // Three updates, and two ways back.
     const place = { timeout: 500_000, env: { STATE: demoState } };
     const story = await typed(`${process.execPath} test/platform/demo/main.ts run`, place);
-    expect(story).toContain('v1.1.0 answers, with the 3 rows of the database');
-    expect(story).not.toContain('NOT SO');
+    expect(story).toContain('v1.1.0 is running with all 3 rows of the database');
+    expect(story).not.toContain('NOT TRUE');
   });
 });

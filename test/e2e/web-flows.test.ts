@@ -15,9 +15,9 @@ import {
   twoUpdates,
 } from '../rig/web/scenes.ts';
 
-// What only a browser shows of the elements (docs/contract.md 10); what each state says is in test/web.
+// Behaviour of the elements that only a browser shows (docs/contract.md 10). test/web checks the texts of each state.
 
-/** The machine may have more to do than this. */
+/** The machine may be busy. */
 const patient = { timeout: 30_000 };
 
 let browser: Browser;
@@ -41,7 +41,7 @@ const focused = (page: Page): Promise<string> =>
 const standing = { status: { latest }, releases, history, authorize: () => anna };
 
 describe.concurrent('a rollback', () => {
-  it('is asked for by keyboard, twice, begun once, and never called an update', async ({ expect }) => {
+  it('is confirmed by keyboard, started once, and never called an update', async ({ expect }) => {
     await visit(browser, afterSaved({ speed: 4 }), {}, async ({ page, server, complaints }) => {
       await page.evaluate(`(() => {
         window.titles = [document.title];
@@ -51,26 +51,26 @@ describe.concurrent('a rollback', () => {
       await notice(page).getByRole('button').first().press('Enter');
       await dialog(page).locator('summary').press('Enter');
       await button(page, 'Roll back to v1.4.1…').press('Enter');
-      // The button is gone, and nobody presses what has come in its place by mistake.
+      // The button is gone, and the heading has the focus, so that no other button is pressed by mistake.
       await button(page, 'Roll back…').waitFor();
       expect(await focused(page)).toBe('h2 Roll back svc');
       await button(page, 'Roll back…').press('Enter');
       expect(await focused(page)).toBe('h2 Roll back svc');
       await button(page, 'Cancel').press('Enter');
-      // A dialog that is closed forgets what the person has asked for.
+      // Closing the dialog discards the rollback request.
       await page.keyboard.press('Escape');
       await notice(page).getByRole('button').first().press('Enter');
-      await heading(page, 'v1.4.2 runs').waitFor();
+      await heading(page, 'v1.4.2 is running').waitFor();
       await button(page, 'Roll back to v1.4.1…').press('Enter');
       await button(page, 'Roll back…').press('Enter');
       await button(page, 'Roll back to v1.4.1').dblclick();
       await heading(page, 'v1.4.2 → v1.4.1').waitFor();
       expect(await dialog(page).locator('h2').innerText()).toBe('Rolling back svc');
       expect(await notice(page).locator('.pill').innerText()).toMatch(/^Rolling back…/);
-      await heading(page, 'v1.4.1 runs').waitFor();
+      await heading(page, 'Rolled back to v1.4.1').waitFor();
       server.attributes = 'admin version="v1.4.1"';
       await page.waitForEvent('load');
-      await notice(page).locator('.toast').getByText('v1.4.1 runs').waitFor();
+      await notice(page).locator('.toast').getByText('Rolled back to v1.4.1').waitFor();
       expect(await page.evaluate('sessionStorage.titles')).not.toContain('Updating');
       const posts = server.asked.filter(({ method }) => method === 'POST');
       expect(posts).toHaveLength(1);
@@ -80,9 +80,9 @@ describe.concurrent('a rollback', () => {
 });
 
 describe.concurrent('an update', () => {
-  it('goes from the button to the page of the new version', async ({ expect }) => {
+  it('runs from the button to the page of the new version', async ({ expect }) => {
     const buildServers = [{ name: 'build-2', version: 'v1.4.0', outdated: true, command: 'svc update' }];
-    // A page may be slow to look: what it is to see lasts until it has seen it.
+    // Each of these states lasts until a slow page has shown it.
     const held = new Set(['pull', 'recreate']);
     const typical = typicalRun();
     const steps = typical.steps.map((step) => ({ ...step, lasts: () => held.has(step.state) }));
@@ -104,25 +104,25 @@ describe.concurrent('an update', () => {
       })()`);
       await button(page, 'Update to v1.5.0').click();
       await button(page, 'Update anyway…').click();
-      await button(page, 'Cut short and update').dblclick();
+      await button(page, 'Interrupt jobs and update').dblclick();
       await heading(page, 'v1.4.2 → v1.5.0').waitFor();
       await button(page, 'Cancel').waitFor();
       const titles = () => page.evaluate<string[]>('titles');
       await expect.poll(titles, patient).toContain('100 % – svc');
       held.delete('pull');
       await heading(page, 'svc is restarting…').waitFor();
-      const away = expect.stringMatching(/^away \d+ s – svc$/);
+      const away = expect.stringMatching(/^unavailable \d+ s – svc$/);
       await expect.poll(titles, patient).toContainEqual(away);
       held.delete('recreate');
-      await heading(page, 'v1.5.0 runs').waitFor();
+      await heading(page, 'Updated to v1.5.0').waitFor();
       const title = (await titles()).at(-1);
       server.attributes = 'admin version="v1.5.0"';
       await page.waitForEvent('load');
       expect(title).toBe('✓ v1.5.0 – svc');
-      await notice(page).getByText('v1.5.0 runs').waitFor();
+      await notice(page).getByText('Updated to v1.5.0').waitFor();
       const told = await notice(page).locator('.toast').innerText();
-      expect(told).toMatch(/away for \d+ s · 1 waiting job runs now/);
-      expect(told).toContain('build-2 runs v1.4.0');
+      expect(told).toMatch(/\d+ s downtime · 1 queued job is now running/);
+      expect(told).toContain('build-2 is running v1.4.0');
       expect(await page.title()).toBe('✓ v1.5.0 – svc');
       await notice(page).getByRole('button', { name: 'Close' }).click();
       expect(await page.title()).toBe('svc');
@@ -139,9 +139,7 @@ describe.concurrent('an update', () => {
     });
   });
 
-  it('is told to users without its details, and an old page offers to load itself anew', async ({
-    expect,
-  }) => {
+  it('is shown to users without details, and an old page offers to reload', async ({ expect }) => {
     const user = { ...standing, authorize: () => 'user' as const };
     const options = { attributes: 'admin version="1.4.2"', prepare: (page: Page) => page.clock.install() };
     await visit(browser, { ...user, open: staysIn('pull') }, options, async ({ page, server }) => {
@@ -150,14 +148,14 @@ describe.concurrent('an update', () => {
       await server.play({ ...user, status: { version: 'v1.5.0', next: null } });
       await page.clock.runFor(5_000);
       await notice(page).getByText('v1.5.0').waitFor();
-      // Once may be a server that is on its way out.
+      // One answer may come from a server that is about to stop.
       expect(await button(page, 'Reload for v1.5.0').count()).toBe(0);
       await page.clock.runFor(60_000);
       await button(page, 'Reload for v1.5.0').waitFor();
     });
   });
 
-  it('of which the answer got lost is not asked for twice, and is cancelled by a second press', async ({
+  it('is not requested twice if the response is lost, and is cancelled by a second press', async ({
     expect,
   }) => {
     let cancels = 0;
@@ -183,7 +181,7 @@ describe.concurrent('an update', () => {
     });
   });
 
-  it('of which the request got lost is not asked for again, and the person is told', async ({ expect }) => {
+  it('is not requested again if the request is lost, and the dialog says so', async ({ expect }) => {
     await visit(browser, standing, {}, async ({ page, server }) => {
       let posts = 0;
       const { promise: asked, resolve: lose } = Promise.withResolvers<void>();
@@ -194,40 +192,40 @@ describe.concurrent('an update', () => {
       });
       await button(page, 'Update to v1.5.0').click();
       await button(page, 'Update now').dblclick();
-      // The request is still under way when the dialog opens again.
+      // The request is still pending when the dialog opens again.
       await page.keyboard.press('Escape');
       await button(page, 'Update to v1.5.0').click();
-      await heading(page, 'Asking svc to start…').waitFor();
+      await heading(page, 'Starting the update…').waitFor();
       expect(await button(page, 'Update now').count()).toBe(0);
       lose();
       await heading(page, 'The update was not started').waitFor();
-      await dialog(page).getByText('nothing was begun').first().waitFor();
+      await dialog(page).getByText('Nothing was started').first().waitFor();
       expect([posts, server.asked.filter(({ method }) => method === 'POST')]).toEqual([1, []]);
     });
   });
 });
 
-describe.concurrent('a path', () => {
+describe.concurrent('an upgrade path', () => {
   const quickly = { steps: [{ state: 'pull' as const, seconds: 0.5 }], end: { outcome: 'updated' as const } };
 
-  it('is gone to its end by one press, through a reload in between', async ({ expect }) => {
+  it('is completed by one press, across a reload', async ({ expect }) => {
     let waits = true;
-    const pendingSteps = [{ seconds: 0.5, says: 'old builds are moved', lasts: () => waits }];
+    const pendingSteps = [{ seconds: 0.5, reason: 'old builds are being moved', lasts: () => waits }];
     const script = { ...twoUpdates, runs: [quickly], pendingSteps };
     await visit(browser, script, {}, async ({ page, server, complaints }) => {
       await notice(page).getByRole('button', { name: 'Update to v2.0.0' }).press('Enter');
       await dialog(page).getByRole('button', { name: 'Update to v2.0.0' }).press('Enter');
-      await heading(page, 'svc v1.5.0 is not ready for the next one yet').waitFor();
+      await heading(page, 'svc v1.5.0 is not ready for the next update yet').waitFor();
       server.attributes = 'admin version="v1.5.0"';
       await page.reload();
       await button(page, 'Updating… 1 of 2').press('Enter');
-      await heading(page, 'svc v1.5.0 is not ready for the next one yet').waitFor();
+      await heading(page, 'svc v1.5.0 is not ready for the next update yet').waitFor();
       expect(await dialog(page).locator('.stations').innerText()).toMatch(/^v1\.5\.0\s+v2\.0\.0$/);
       waits = false;
-      await heading(page, 'v2.0.0 runs').waitFor();
+      await heading(page, 'Updated to v2.0.0').waitFor();
       server.attributes = 'admin version="v2.0.0"';
       await page.waitForEvent('load');
-      await notice(page).locator('.toast').getByText('v2.0.0 runs').waitFor();
+      await notice(page).locator('.toast').getByText('Updated to v2.0.0').waitFor();
       expect(server.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
       expect(complaints).toEqual([]);
     });
@@ -243,14 +241,14 @@ const setVisible = (page: Page, isVisible: boolean) =>
 describe.concurrent('requests', () => {
   const visits = { prepare: (page: Page) => page.clock.install() };
 
-  it('are one a minute for a notice, and none in a hidden tab', async ({ expect }) => {
+  it('are sent once a minute for a notice, and never in a hidden tab', async ({ expect }) => {
     await visit(browser, standing, visits, async ({ page, server }) => {
       await button(page, 'Update to v1.5.0').waitFor();
       expect(server.asked.map(({ path }) => path)).toEqual(['/api/v1/instance/update']);
       for (let minute = 0; minute < 10; minute += 1) {
         await page.clock.runFor(60_000);
         await expect.poll(() => server.asked.length, patient).toBe(minute + 2);
-        // The answer has to have come before the next minute begins.
+        // The response must arrive before the next minute begins.
         await page.waitForTimeout(100);
       }
       await setVisible(page, false);
@@ -263,7 +261,9 @@ describe.concurrent('requests', () => {
     });
   });
 
-  it('are one every five seconds for an open dialog, and a stream alone during a run', async ({ expect }) => {
+  it('are sent every five seconds for an open dialog, and only a stream is open during a run', async ({
+    expect,
+  }) => {
     const script = { ...standing, runs: [staysIn('pull')] };
     await visit(browser, script, visits, async ({ page, server }) => {
       await button(page, 'Update to v1.5.0').click();
@@ -275,7 +275,7 @@ describe.concurrent('requests', () => {
         await expect.poll(count, patient).toBe(before + times);
         await page.waitForTimeout(100);
       }
-      // The notes are asked for once.
+      // The release notes are requested once.
       expect(server.asked.filter(({ path }) => path.includes('notes=1'))).toHaveLength(1);
       await button(page, 'Update now').click();
       await heading(page, 'v1.4.2 → v1.5.0').waitFor();
@@ -296,7 +296,9 @@ describe.concurrent('requests', () => {
 });
 
 describe.concurrent('a person', () => {
-  it('does everything by keyboard, and never presses what has just changed', async ({ expect }) => {
+  it('can do everything by keyboard, and never presses a button that has just changed', async ({
+    expect,
+  }) => {
     await visit(browser, { ...standing, runs: [staysIn('pull')] }, {}, async ({ page }) => {
       await button(page, 'Update to v1.5.0').waitFor();
       await page.keyboard.press('Tab');
@@ -321,7 +323,7 @@ describe.concurrent('a person', () => {
     });
   });
 
-  it('is told of phases politely, once, and of a bad end at once', async ({ expect }) => {
+  it('hears each phase once, politely, and a failure immediately', async ({ expect }) => {
     const quick = (['launching', 'inspect', 'plan'] as const).map((state) => ({ state, seconds: 0.3 }));
     const run = {
       steps: [
@@ -342,15 +344,15 @@ describe.concurrent('a person', () => {
       await button(page, 'Update now').click();
       await heading(page, 'The update failed').waitFor({ timeout: 60_000 });
       expect(await page.evaluate('said')).toEqual([
-        'polite Pulling',
+        'polite Downloading',
         'assertive The update failed · No such tag.',
       ]);
     });
   });
 });
 
-describe.concurrent('elsewhere in a page', () => {
-  it('an update by itself is told to admins until they have closed that', async ({ expect }) => {
+describe.concurrent('on a page', () => {
+  it('an automatic update is shown to admins until they dismiss it', async ({ expect }) => {
     const endedAt = new Date().toISOString();
     const itself = pastRun({ id: 'last', from: 'v1.4.1', to: 'v1.4.2', by: 'automatic', endedAt });
     const script = { ...standing, status: { next: null }, history: [itself, ...history] };
@@ -358,7 +360,7 @@ describe.concurrent('elsewhere in a page', () => {
       const toast = (of: Page) => notice(of).locator('.toast');
       await toast(page).waitFor();
       expect(await toast(page).innerText()).toMatch(
-        /^svc updated itself at \d\d:\d\d\s+v1\.4\.2 · away for 2 s/,
+        /^svc was updated automatically at \d\d:\d\d\s+v1\.4\.2 · 2 s downtime/,
       );
       expect(await axeFindings(page)).toEqual([]);
       await page.reload();
@@ -375,7 +377,7 @@ describe.concurrent('elsewhere in a page', () => {
     });
   });
 
-  it('elements ask where they are told to, and a dialog is seen out of a folded sidebar', async ({
+  it('elements use their base address, and a dialog in a collapsed sidebar is visible', async ({
     expect,
   }) => {
     const path = '/api/v2/update';
@@ -391,7 +393,7 @@ describe.concurrent('elsewhere in a page', () => {
       await dialog(page).getByRole('heading', { name: 'Update Acme' }).waitFor();
       expect(await page.locator('svc-update-dialog').count()).toBe(1);
       await button(page, 'Skip this version').click();
-      await page.getByText(/^You skip v1\.5\.0/).waitFor();
+      await page.getByText(/^You skipped v1\.5\.0/).waitFor();
       await page.keyboard.press('Escape');
       expect(await button(page, 'Auf v1.5.0').count()).toBe(0);
       await page.locator('svc-update-channel').getByText('canary', { exact: true }).click();
@@ -402,16 +404,16 @@ describe.concurrent('elsewhere in a page', () => {
     });
   });
 
-  it('settings are sent by a button, the channel after what may be refused', async ({ expect }) => {
+  it('settings are sent by a button, and the channel is sent last', async ({ expect }) => {
     const body = '<h2>Updates</h2><svc-update-settings></svc-update-settings>';
     const off = { ...automatic, enabled: false, nextAt: null };
     const script = { ...standing, status: { latest, automatic: off } };
     await visit(browser, script, { body }, async ({ page, server, complaints }) => {
       const sent = () =>
         server.asked.filter(({ method }) => method === 'PUT').map(({ path }) => path.split('/').at(-1));
-      await page.getByText('Nothing is installed by itself.').waitFor();
-      await page.getByRole('switch', { name: /^Update by itself/ }).press('Space');
-      await page.getByText('Not saved yet.').waitFor();
+      await page.getByText('Automatic updates are off.').waitFor();
+      await page.getByRole('switch', { name: /^Install updates automatically/ }).press('Space');
+      await page.getByText('You have unsaved changes.').waitFor();
       const tabbed: string[] = [];
       while (tabbed.at(-1) !== 'submit' && tabbed.length < 40) {
         await page.keyboard.press('Tab');
@@ -424,7 +426,7 @@ describe.concurrent('elsewhere in a page', () => {
           await page.keyboard.type('Moon/Tycho');
         }
       }
-      expect(tabbed).toEqual(['from', 'to', 'timeZone', 'days', 'age', 'majors', 'submit']);
+      expect(tabbed).toEqual(['from', 'to', 'timeZone', 'days', 'age', 'includeMajors', 'submit']);
       for (const width of [320, 1280]) {
         await page.setViewportSize({ width, height: 720 });
         expect(await stickingOut(page)).toEqual([]);
@@ -441,11 +443,13 @@ describe.concurrent('elsewhere in a page', () => {
       await page.getByLabel('Time zone').fill('UTC');
       await button(page, 'Save').press('Enter');
       await page
-        .getByText(/^Saved: the channel is canary\. The next one begins .*, after 02:00 \(UTC\)\.$/)
+        .getByText(
+          /^Saved: the channel is canary\. The next automatic update can start .* after 02:00 \(UTC\)\.$/,
+        )
         .waitFor();
       expect(sent()).toEqual(['automatic', 'automatic', 'channel']);
       await page.reload();
-      await page.getByText('The next one begins').waitFor();
+      await page.getByText('The next automatic update can start').waitFor();
       expect(await page.getByLabel('Time zone').inputValue()).toBe('UTC');
       expect(complaints).toEqual([]);
     });
@@ -455,7 +459,7 @@ describe.concurrent('elsewhere in a page', () => {
 describe.concurrent('a dialog', () => {
   const shown = ['jobs-anyway', 'path-between', 'failed'];
   it.for(scenes.filter(({ name }) => shown.includes(name)))(
-    'can be read by everybody in the state $name',
+    'is accessible in the state $name',
     async ({ script, visit: options = {}, act, heading: name }, { expect }) => {
       await visit(browser, script(), options, async ({ page, complaints }) => {
         await notice(page).getByRole('button').first().click();
@@ -471,16 +475,16 @@ describe.concurrent('a dialog', () => {
     },
   );
 
-  it('stays where the script of the page has prevented that it is loaded anew', async ({ expect }) => {
+  it('stays open if the script of the page prevents the reload', async ({ expect }) => {
     const run = { steps: [{ state: 'pull' as const, seconds: 0.2 }], end: { outcome: 'updated' as const } };
     const prepare = (page: Page) =>
       page.addInitScript("addEventListener('svc-update-reload', (event) => event.preventDefault())");
     await visit(browser, { ...standing, runs: [run] }, { prepare }, async ({ page, server }) => {
       await button(page, 'Update to v1.5.0').click();
       await button(page, 'Update now').click();
-      await heading(page, 'v1.5.0 runs').waitFor();
+      await heading(page, 'Updated to v1.5.0').waitFor();
       server.attributes = 'admin version="v1.5.0"';
-      await page.getByText('This page reloads now.').waitFor({ state: 'hidden' });
+      await page.getByText('Reloading this page…').waitFor({ state: 'hidden' });
       expect(await button(page, 'Reload now').isVisible()).toBe(true);
     });
   });

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { axeFindings, openBrowser, stickingOut, type VisitOptions, visit } from '../rig/web/browser.ts';
 import { scenes } from '../rig/web/scenes.ts';
 
-// Pictures of every state of a dialog, in which nothing may be cut off and axe finds nothing.
+// Takes pictures of every state of the dialog. Nothing may be truncated, and axe must find no problems.
 
-/** Where a person can look at them. */
+/** The folder of the pictures. */
 const folder = fileURLToPath(new URL('../../.cache/screens/', import.meta.url));
 const widths = [1280, 768, 480, 320];
 
@@ -21,7 +21,7 @@ afterAll(() => browser?.close());
 
 const dialog = (page: Page) => page.locator('svc-update-dialog dialog');
 
-/** By the notice's first button, whatever it is called. */
+/** Opens the dialog with the first button of the notice. */
 async function open(page: Page, { act, heading }: Pick<(typeof scenes)[number], 'act' | 'heading'>) {
   await page.locator('svc-update-notice button').first().click();
   await act?.(page);
@@ -55,7 +55,7 @@ describe.concurrent('a dialog', () => {
     ['right to left', {}, (page) => page.evaluate("document.documentElement.dir = 'rtl'")],
     ['large text', {}, (page) => page.evaluate("document.documentElement.style.fontSize = '32px'")],
   ];
-  it.for(looks)('is whole with %s', async ([look, options, change], { expect }) => {
+  it.for(looks)('is not truncated with %s', async ([look, options, change], { expect }) => {
     for (const scene of scenes.filter(({ name }) => ['jobs', 'pulling'].includes(name))) {
       await visit(browser, scene.script(), options, async ({ page }) => {
         await change(page);
@@ -66,7 +66,7 @@ describe.concurrent('a dialog', () => {
           expect(await stickingOut(page)).toEqual([]);
         }
         await page.screenshot({ path: `${folder}${scene.name}-${look.replaceAll(' ', '-')}.png` });
-        // The buttons are in view, however large the text is.
+        // The buttons must be visible with any text size.
         const box = await dialog(page).locator('.actions button').first().boundingBox();
         expect((box?.y ?? 999) + (box?.height ?? 999)).toBeLessThanOrEqual(720);
         const animation = await page.evaluate(

@@ -1,25 +1,28 @@
 import { describe, expect, it } from 'vitest';
 import { choiceOf, settingsOf } from '../../src/web/model/settings.ts';
-import { automaticText, byItselfText } from '../../src/web/views/automatic.ts';
+import { automaticText, automaticUpdateText } from '../../src/web/views/automatic.ts';
 import { automaticOf, statusOf } from './state.ts';
 
-// A Friday. The texts are by the reader's clock, which is that of the tests.
+// A Friday. The texts use the time zone of the reader, here that of the tests.
 const now = Date.parse('2026-11-20T10:00:00.000Z');
 const kept = (blockedBy: object) => automaticOf({ nextAt: null, blockedBy: blockedBy as never });
-const paused = { code: 'paused', message: 'the update to v1.5.0 failed and needs attention' };
+const paused = { code: 'paused', message: 'the update to v1.5.0 failed' };
 
-describe('what starts by itself', () => {
+describe('the text about automatic updates', () => {
   const local = (day: number, hour: number): string => new Date(2026, 10, day, hour).toISOString();
   const at = (nextAt: string, hour = 10) =>
-    byItselfText(statusOf({ automatic: automaticOf({ nextAt }) }), new Date(2026, 10, 20, hour).getTime());
+    automaticUpdateText(
+      statusOf({ automatic: automaticOf({ nextAt }) }),
+      new Date(2026, 10, 20, hour).getTime(),
+    );
 
   it.each([
-    [local(20, 22), 'tonight, after 22:00'],
-    [local(20, 14), 'today, after 14:00'],
-    [local(22, 2), 'on Sunday, after 02:00'],
-    [local(30, 2), 'on 30 November, after 02:00'],
-  ])('is said for %s', (nextAt, words) => {
-    expect(at(nextAt)).toBe(`It updates to v1.5.0 by itself ${words}.`);
+    [local(20, 22), 'tonight after 22:00'],
+    [local(20, 14), 'today after 14:00'],
+    [local(22, 2), 'on Sunday after 02:00'],
+    [local(30, 2), 'on 30 November after 02:00'],
+  ])('says when an update at %s starts', (nextAt, words) => {
+    expect(at(nextAt)).toBe(`v1.5.0 will be installed automatically ${words}.`);
   });
 
   it.each<[object | null, string]>([
@@ -27,31 +30,34 @@ describe('what starts by itself', () => {
     [automaticOf({ enabled: false }), ''],
     [
       kept({ code: 'major', message: 'v2.0.0 is a major version' }),
-      'It does not update by itself: v2.0.0 is a major version.',
+      'Not installed automatically: v2.0.0 is a major version.',
     ],
     [
       kept({ ...paused, since: '2026-03-14T12:00:00.000Z' }),
-      'Nothing happens by itself since the update of 14 March ended badly. That ends with an update that a person starts and that ends well.',
+      'Automatic updates are paused because an update failed on 14 March. Automatic updates resume after a manual update succeeds.',
     ],
-  ])('or why not: %j', (automatic, text) => {
-    expect(byItselfText(statusOf({ automatic: automatic as never }), now)).toEqual(text);
+  ])('says why no update starts: %j', (automatic, text) => {
+    expect(automaticUpdateText(statusOf({ automatic: automatic as never }), now)).toEqual(text);
   });
 });
 
 describe('the settings', () => {
   it.each([
-    [automaticOf({ enabled: false }), 'Nothing is installed by itself.'],
-    [automaticOf({ timeZone: 'Asia/Tokyo' }), 'The next one begins tomorrow, after 11:00 (Asia/Tokyo).'],
-    // A browser may not know what the server does.
+    [automaticOf({ enabled: false }), 'Automatic updates are off.'],
+    [
+      automaticOf({ timeZone: 'Asia/Tokyo' }),
+      'The next automatic update can start tomorrow after 11:00 (Asia/Tokyo).',
+    ],
+    // A browser may not know a time zone that the server knows.
     [
       automaticOf({ timeZone: 'Moon/Tycho' }),
-      expect.stringMatching(/^The next one begins \w+, after .* \(Moon\/Tycho\)\.$/),
+      expect.stringMatching(/^The next automatic update can start \w+ after .* \(Moon\/Tycho\)\.$/),
     ],
-  ])('say when the next one would begin (%#)', (automatic, text) => {
+  ])('say when the next update can start (%#)', (automatic, text) => {
     expect(automaticText(automatic, now)).toEqual(text);
   });
 
-  it('have days where the server counts hours, and send what was changed alone', () => {
+  it('convert days to hours and send only changed settings', () => {
     const { nextAt: _, blockedBy: __, minAgeHours: ___, ...set } = automaticOf();
     expect(settingsOf(statusOf({ automatic: automaticOf() }))).toEqual({
       channel: 'stable',

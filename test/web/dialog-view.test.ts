@@ -40,7 +40,7 @@ const asking: Action = { kind: 'rollback', rollback: { kind: 'asking', to: 'v1.4
 const offered: Action = { kind: 'rollback', rollback: { kind: 'offer', offer } };
 const rollbackRefused: Action = { kind: 'rollback', rollback: { kind: 'refused', to: 'v1.4.2', problem } };
 
-describe('what a dialog shows first', () => {
+describe('the first view of a dialog', () => {
   it.each<[DialogView['kind'], Action[], number?]>([
     ['asking', []],
     ['users-only', [user]],
@@ -50,36 +50,36 @@ describe('what a dialog shows first', () => {
     ['jobs', [status({ reason: jobReason })]],
     ['other-update', [status({ reason: { code: 'update-running', message: 'x' } })]],
     ['other-reason', [status({ reason: { code: 'moon' as never, message: 'x' } })]],
-    // Logged out before all else; then no answer, then an open run.
+    // Logged out comes first; then no answer; then an open run.
     ['logged-out', [status(), open, nothing, loggedOut], 99_000],
     ['no-answer', [status(), open, nothing], 6_000],
     ['updating', [status(), open]],
-    // A blip is none, nor is what was heard since.
+    // A blip is not an outage, and an answer ends an outage.
     ['updating', [status(), open, nothing], 3_500],
     ['updating', [status(), open, nothing, { kind: 'heard' }], 60_000],
     ['no-answer', [nothing]],
-    // From `recreate` on it is as it should be, whatever answers in its place.
+    // From `recreate` on, svc is expected to be unavailable, whatever answers in its place.
     ['restarting', [status(), replacing, nothing]],
     ['restarting', [status(), replacing, page(502)]],
     ['restarting', [status(), replacing, page(200)], 12_900],
     ['other-page', [status(), replacing, page(200)], 13_000],
     ['other-page', [status(), page(200), page(200)], 12_000],
-    // The person's own acts.
+    // Requests from this page.
     ['starting', [status(), { kind: 'pressed', to: 'v1.5.0' }]],
     ['starting', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'closed' }]],
     ['not-started', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'not-started', problem }]],
     ['jobs', [status(), { kind: 'pressed', to: 'v1.5.0' }, { kind: 'in-the-way', reason: { ...jobReason } }]],
     ['available', [status(), { kind: 'not-started', problem }, { kind: 'acknowledged' }]],
-    // The rollback that the person has asked for comes before an end that nobody has closed.
+    // A requested rollback comes before a result that was not dismissed.
     ['rollback-asking', [status({ run: endedRun('broken') }), asking]],
     ['rollback', [status({ run: endedRun('broken') }), offered]],
     ['rollback-refused', [status(), { kind: 'pressed', to: 'v1.4.2' }, rollbackRefused]],
     ['starting', [status(), offered, { kind: 'pressed', to: 'v1.4.2' }]],
     ['updating', [status(), offered, open]],
     ['available', [status(), offered, { kind: 'closed' }]],
-    // A path.
+    // Upgrade paths.
     ['pendingStep', [halfway()]],
-    // The stream tells the end before the server is asked what comes next, and a server of before may answer then.
+    // The stream reports the end before the next status does, and the old server may still answer.
     [
       'pendingStep',
       [status(onTheWay), run(runOf({ upgradePath: path })), run(endedRun('updated', { upgradePath: path }))],
@@ -105,7 +105,7 @@ describe('what a dialog shows first', () => {
         run(endedRun('updated', { id: 'run2', to: 'v2.0.0', upgradePath: path })),
       ],
     ],
-    // One that was ended there has reached what runs.
+    // A cancelled upgrade path ends at the running version.
     ['available', [halfway({ pendingStep: null, run: endedRun('updated') })]],
     [
       'updated',
@@ -116,13 +116,13 @@ describe('what a dialog shows first', () => {
         halfway({ pendingStep: null, run: endedRun('updated') }),
       ],
     ],
-    // Ends of what nobody has asked for, and that has changed nothing.
+    // Results of automatic updates that changed nothing.
     [
       'available',
       [status(), run(runOf({ by: 'automatic' })), run(endedRun('cancelled', { by: 'automatic' }))],
     ],
     ['failed', [status({ run: endedRun('failed', { by: 'automatic' }) })]],
-    // Ends.
+    // Results.
     ['failed', [status({ run: endedRun('failed') })]],
     ['available', [status({ run: endedRun('updated') })]],
     ['updated', [status(), open, run(endedRun('updated'))]],
@@ -132,14 +132,14 @@ describe('what a dialog shows first', () => {
     expect(viewAfter(told, now).kind).toBe(kind);
   });
 
-  it('is an end until that is closed in this browser', () => {
+  it('is a result until it is dismissed in this browser', () => {
     const told = [status({ run: endedRun('broken') })];
     expect(viewAfter(told).kind).toBe('broken');
     expect(viewAfter(told, 1000, ['run1']).kind).toBe('available');
     expect(viewAfter([...told, open, { kind: 'run-unknown' }], 3000, ['run1']).kind).toBe('available');
   });
 
-  it('has a view for each state, outcome and reason', () => {
+  it('covers each state, outcome and reason', () => {
     const kinds = runStates.map((state) => viewAfter([status(), run(runOf({ state, outcome: null }))]).kind);
     expect(kinds.slice(0, 10)).toEqual([
       'waiting',
@@ -156,7 +156,7 @@ describe('what a dialog shows first', () => {
     expect(viewAfter([status(), run(runOf({ state: 'tea' as never }))]).kind).toBe('other-state');
     const rollback = (state: Run['state']) => run(runOf({ kind: 'rollback', state }));
     expect(viewAfter([status(), rollback('waiting')]).kind).toBe('waiting');
-    // A rollback cannot be cancelled once it was launched.
+    // A launched rollback cannot be cancelled.
     expect(viewAfter([status(), rollback('inspect')]).kind).toBe('late');
     expect(viewAfter([status(), run(runOf({ cancelRequestedBy: 'ben' }))]).kind).toBe('cancelling');
     expect(viewAfter([status(), run(runOf({ state: 'verify', cancelRequestedBy: 'ben' }))]).kind).toBe(
@@ -179,7 +179,7 @@ describe('what a dialog shows first', () => {
     expect(reasons).not.toContain('other-reason');
   });
 
-  it('reckons ages by the clock of the server', () => {
+  it('computes ages from the server clock', () => {
     const reason = { ...jobReason, jobs: jobs.map((job) => ({ ...job, since: '2026-11-20T09:58:00.000Z' })) };
     expect(viewAfter([status({ reason })], 31_000)).toMatchObject({ jobs: [{ age: 150_000 }] });
     expect(viewAfter([status({ reason, now: 'tea time' })], 31_000)).toMatchObject({ jobs: [{ age: null }] });
@@ -188,13 +188,13 @@ describe('what a dialog shows first', () => {
   it.each([
     [{ version: 'v1.5.0' }, false],
     [{ version: 'v1.4.9' }, true],
-    // A later run is the cause.
+    // A later run changed the version.
     [{ version: 'v1.6.0', run: endedRun('updated', { id: 'run2' }) }, false],
-  ])('knows whether the tag lags behind: %j', (change, lags) => {
+  ])('knows whether the tag still has to be moved: %j', (change, latestNotMoved) => {
     const after = endedRun('updated');
     expect(viewAfter([status(), open, run(after), status({ run: after, ...change })])).toMatchObject({
       kind: 'updated',
-      lags,
+      latestNotMoved,
     });
   });
 
@@ -211,7 +211,7 @@ describe('what a dialog shows first', () => {
     expect(kindIn('pull', 'write', 'recreate')).toBe('restarting');
   });
 
-  it('offers the release that has to come first', () => {
+  it('offers a required intermediate release', () => {
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
     expect(
       viewAfter([
@@ -234,9 +234,9 @@ describe('what a dialog shows first', () => {
     expect(viewAfter([status({})])).toMatchObject({ to: 'v1.5.0', before: null, path: [] });
   });
 
-  it('offers a path where that leads to the latest release', () => {
+  it('offers an upgrade path that ends at the latest release', () => {
     expect(viewAfter([status(onTheWay)])).toMatchObject({ to: 'v1.5.0', before: null, path, major: true });
-    // As far as the feed tells.
+    // The path ends before the latest release.
     const latest = { version: 'v3.0.0', url: null, notes: null, publishedAt: null };
     expect(viewAfter([status({ ...onTheWay, latest })])).toMatchObject({ before: 'v3.0.0', path: [] });
     const order = { target: 'v2.0.0', allSteps: true };
@@ -245,7 +245,7 @@ describe('what a dialog shows first', () => {
     expect(viewAfter([stopped])).toMatchObject({ again: order });
   });
 
-  it('knows how far a path has come', () => {
+  it('knows the position on an upgrade path', () => {
     expect(viewAfter([status(), run(runOf({ to: 'v2.0.0', upgradePath: path }))])).toMatchObject({
       place: { versions: path, at: 1 },
     });
@@ -256,7 +256,7 @@ describe('what a dialog shows first', () => {
       waited: 60_000,
       place: { versions: path, at: 0 },
     });
-    // What was the last run before is no part of it.
+    // The previous run is not part of the upgrade path.
     const older = status({
       ...onTheWay,
       run: endedRun('updated', { id: 'run0', to: 'v1.4.2', upgradePath: ['v1.4.2', 'v1.4.3'] }),
@@ -269,7 +269,7 @@ describe('what a dialog shows first', () => {
     });
   });
 
-  it('asks for the same again after a bad end, and for what is offered after a failed one', () => {
+  it('retries the same version after a broken run, and the offered version after a failed run', () => {
     const again = (...told: Action[]) => viewAfter(told);
     expect(again(status({ next: null, run: endedRun('broken') }))).toMatchObject({
       again: { target: 'v1.5.0' },
@@ -279,7 +279,7 @@ describe('what a dialog shows first', () => {
     });
     expect(again(status({ run: endedRun('failed') }))).toMatchObject({ again: { target: 'v1.5.0' } });
     expect(again(status({ run: endedRun('failed', { to: 'v1.4.9' }) }))).toMatchObject({ again: null });
-    // The restore point has to be checked again first.
+    // The restore point must be checked again first.
     expect(again(status({ run: endedRun('broken', { kind: 'rollback' }) }))).toMatchObject({ again: null });
   });
 });

@@ -20,10 +20,10 @@ import {
   status,
 } from './state.ts';
 
-// What each state of a dialog says, and which buttons it has. What it looks like is seen by test/slow/web-states.test.ts.
+// The texts and buttons of each dialog state. test/slow/web-states.test.ts covers its appearance.
 
 interface Look {
-  /** Milliseconds since the page was opened. Default a second after each thing that it was told. */
+  /** Milliseconds since the page was opened; by default one second for each action. */
   now?: number;
   local?: LocalState;
 }
@@ -34,7 +34,7 @@ const ago = (milliseconds: number): string => new Date(begun - milliseconds).toI
 const days = (count: number): number => count * 1440 * minute;
 const past: Action = { kind: 'history', runs: [endedRun('updated', { id: 'past', downtimeSeconds: 2 })] };
 const offer = 'Update now | Skip this version';
-const afterBadEnd = 'Try again | Copy report | Close';
+const afterFailure = 'Try again | Copy report | Close';
 const savedFirst = (to: string) =>
   `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
 const allUnavailable = 'svc and its data services will be unavailable for about 12 s (as last time).';
@@ -50,7 +50,7 @@ const stuck: BlockingJob = {
   since: ago(41 * minute),
   stuck: true,
 };
-const inTheWay = (...jobs: BlockingJob[]) =>
+const blockedBy = (...jobs: BlockingJob[]) =>
   status({ reason: { code: 'deployment-running', message: 'jobs', jobs } });
 const pressed: Action = { kind: 'pressed', to: 'v1.5.0' };
 
@@ -73,7 +73,7 @@ const offered = rollback({
   kind: 'offer',
   offer: { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, downtimeSeconds: 9 },
 });
-const offerHeading = /^v1\.4\.1 , with the data saved at \d+ \w+, \d\d:\d\d:\d\d$/;
+const offerHeading = /^v1\.4\.1 with the data from \d+ \w+, \d\d:\d\d:\d\d$/;
 const replaced =
   /Everything since \d+ \w+, \d\d:\d\d:\d\d will be replaced\. The current data is saved first\./;
 const back: Partial<Run> = { kind: 'rollback', to: 'v1.4.1' };
@@ -92,9 +92,9 @@ it.each<
       past,
     ],
     [
-      'v1.4.2 runs',
+      'v1.4.2 is running',
       'v1.4.2 is the newest on stable. Checked 3 min ago.',
-      /Channel stable · last update .*, v1.4.2 → v1.5.0, away 2 s/,
+      /Channel: stable · last update .*, v1.4.2 → v1.5.0, 2 s downtime/,
     ],
     'Check again',
   ],
@@ -105,33 +105,36 @@ it.each<
     offer,
   ],
   [
-    'a path',
+    'an upgrade path',
     [status(onTheWay)],
-    [
-      'v2.0.0 is available',
-      'v1.4.2 v1.5.0 v2.0.0',
-      '2 updates, one after the other',
-      'migrations only run forward',
-    ],
+    ['v2.0.0 is available', 'v1.4.2 v1.5.0 v2.0.0', 'This takes 2 updates.', 'Migrations cannot be undone.'],
     'Update to v2.0.0 | Skip this version',
   ],
   [
-    'jobs in the way',
-    [inTheWay(...jobs)],
-    ['2 jobs are in the way', 'web to production 2 min', 'web to staging queued', 'svc can wait for them'],
+    'jobs that block the update',
+    [blockedBy(...jobs)],
+    [
+      '1 job is running · 1 job is queued',
+      'web to production 2 min',
+      'web to staging queued',
+      'svc can wait until these jobs have finished',
+    ],
     'Update when idle | Check again | Update anyway…',
   ],
   [
-    'a job that is stuck',
-    [inTheWay(stuck)],
-    ['1 job is in the way', '41 min, stuck', 'What is stuck does not end by itself'],
+    'a stuck job',
+    [blockedBy(stuck)],
+    ['1 job is running', '41 min, stuck', 'Stuck jobs do not finish on their own'],
     'Check again | Update anyway…',
   ],
   [
-    'which jobs are cut short',
-    [inTheWay(...jobs, stuck)],
-    ['3 jobs are in the way', 'This cuts short: deployment web to production backup nightly'],
-    'Back | Cut short and update',
+    'which jobs will be interrupted',
+    [blockedBy(...jobs, stuck)],
+    [
+      '2 jobs are running · 1 job is queued',
+      'These jobs will be interrupted: deployment web to production backup nightly',
+    ],
+    'Back | Interrupt jobs and update',
     { local: { isConfirming: true } },
   ],
   [
@@ -142,21 +145,25 @@ it.each<
         manual: ['docker compose -p svc pull', 'docker compose -p svc up -d'],
       }),
     ],
-    ['Not possible from here', "svc runs without the engine's socket.", 'docker compose -p svc up -d'],
+    [
+      'svc cannot be updated from here',
+      "svc runs without the engine's socket.",
+      'docker compose -p svc up -d',
+    ],
     'Check again',
   ],
   [
     'a reason that the page does not know',
     [status({ reason: { code: 'moon-phase' as never, message: 'the moon is not full' } })],
-    ['Not possible from here', 'The moon is not full.'],
+    ['svc cannot be updated from here', 'The moon is not full.'],
     'Check again',
   ],
   [
-    'jobs that are waited for',
+    'which jobs the update waits for',
     [status(), on('waiting', { jobs, until: ago(-40 * minute) })],
     [
-      'Waits for 2 jobs',
-      /Until \d\d:\d\d at most; new jobs stay queued/,
+      'Waiting for 2 jobs',
+      /Waiting until \d\d:\d\d at the latest\. New jobs stay queued\./,
       'web to production',
       /Waiting 0:\d\d/,
     ],
@@ -167,9 +174,9 @@ it.each<
     [status(), on('pull')],
     [
       'v1.4.2 → v1.5.0',
-      /Started by anna at \d\d:\d\d · closing this does not stop it/,
-      'Pulling 51 of 120 MB',
-      'Nothing has changed yet',
+      /Started by anna at \d\d:\d\d · you can close this dialog at any time/,
+      'Downloading 51 of 120 MB',
+      'Nothing has been changed yet',
     ],
     'Cancel',
   ],
@@ -188,57 +195,57 @@ it.each<
   [
     'a state that the page does not know, in a channel that it does not know',
     [status({ channel: 'nightly' as never }), on('reticulate' as never, { message: 'reticulating splines' })],
-    ['v1.4.2 → v1.5.0', 'Reticulating splines.', 'Channel nightly'],
+    ['v1.4.2 → v1.5.0', 'Reticulating splines.', 'Channel: nightly'],
     '',
   ],
   [
-    'a path that waits for the platform',
+    'an upgrade path that waits for the platform',
     [halfway()],
     [
-      'svc v1.5.0 is not ready for the next one yet',
-      '1 of 2 · 1:00 · closing this does not stop it',
+      'svc v1.5.0 is not ready for the next update yet',
+      '1 of 2 · 1:00 · you can close this dialog at any time',
       'Not yet.',
-      /v2\.0\.0 is not begun\./,
+      /If svc is not ready by \d\d:\d\d, the update to v2\.0\.0 will not start\./,
     ],
     'Cancel',
     { now: 61_000 },
   ],
   [
-    'an absence',
+    'that svc is restarting',
     [status(onTheWay), on('recreate', { upgradePath: path }), nothing],
     [
       'svc is restarting…',
-      'Waiting for svc. This page continues automatically. Nothing is lost',
+      'Waiting for svc. This page reconnects automatically.',
       '1 of 2 · v1.4.2 → v1.5.0',
       'The update can no longer be cancelled.',
     ],
     '',
   ],
   [
-    'an absence that lasts',
+    'a long restart',
     [status(), on('verify'), page(502)],
-    ['svc is restarting…', '1:15', 'On the machine: docker logs svc-updater'],
+    ['svc is restarting…', '1:15', 'On the server: docker logs svc-updater'],
     '',
     { now: 78_000 },
   ],
   [
     'no answer',
     [status(), on('pull'), nothing],
-    ['No answer from svc', 'For 12 s. Check your connection; the update continues on the server.'],
+    ['No answer from svc', 'No answer for 12 s. Check your connection; the update continues on the server.'],
     '',
     { now: 15_000 },
   ],
   [
-    'another page in the place of svc',
+    'that a different page answers',
     [status(), on('pull'), page(200), page(200)],
-    ['Another page answers at this address, perhaps a log-in'],
+    ['A different page answers at this address, possibly a login page'],
     'Reload',
     { now: 20_000 },
   ],
   [
-    'a server that knows nothing of the run',
+    'that the server has no record of the run',
     [status(), on('recreate'), { kind: 'run-unknown' }],
-    [/^v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d$/, 'docker logs svc-updater'],
+    [/^v1\.4\.2 is running but has no record of the update started at \d\d:\d\d$/, 'docker logs svc-updater'],
     'Close',
   ],
   [
@@ -248,9 +255,9 @@ it.each<
     'Roll back… | Close',
   ],
   [
-    'what a rollback would replace and cut short, once more',
-    [inTheWay(...jobs), offered],
-    [offerHeading, replaced, 'This cuts short: deployment web to production'],
+    'what a rollback would replace and interrupt, before it is confirmed',
+    [blockedBy(...jobs), offered],
+    [offerHeading, replaced, 'These jobs will be interrupted: deployment web to production'],
     'Cancel | Roll back to v1.4.1',
     { local: { isConfirming: true } },
   ],
@@ -281,7 +288,7 @@ it.each<
     'Check again | Close',
   ],
   [
-    'a good end',
+    'a successful update',
     [
       status({
         buildServers: [
@@ -292,30 +299,30 @@ it.each<
       on('verify'),
       run(endedRun('updated', { warnings: ['the worker has no health check'] })),
     ],
-    ['v1.5.0 runs', 'build-2 runs v1.4.0', 'the worker has no health check'],
+    ['Updated to v1.5.0', 'build-2 is running v1.4.0', 'the worker has no health check'],
     'Reload now',
   ],
   [
     'a failure with its cause, code and advice',
     [
       ended('failed', {
-        message: 'nothing was changed, v1.4.2 runs on',
+        message: 'nothing was changed; v1.4.2 is still running',
         cause: 'the registry has no such tag',
         code: 'pull-unknown',
-        advice: 'See that v1.5.0 is published.',
+        advice: 'Check that v1.5.0 is published.',
       }),
     ],
     [
       'The update failed',
-      'Nothing was changed, v1.4.2 runs on.',
+      'Nothing was changed; v1.4.2 is still running.',
       'The registry has no such tag. pull-unknown',
-      'Next: See that v1.5.0 is published.',
+      'Next: Check that v1.5.0 is published.',
       'docker logs svc-updater',
     ],
-    afterBadEnd,
+    afterFailure,
   ],
   [
-    'a failure that was rolled back',
+    'an update that was rolled back',
     [
       ended('failed', {
         cause: 'app exited with code 1',
@@ -328,13 +335,13 @@ it.each<
       /Rolled back to v1\.4\.2 with the data saved at \d\d:\d\d:\d\d\./,
       'rolled-back',
     ],
-    afterBadEnd,
+    afterFailure,
   ],
   [
-    'a new version that is not well',
+    'an unhealthy new version',
     [ended('broken', { code: 'broken', message: 'its migrations may have run' })],
-    ['v1.5.0 has started and is not well', 'Its migrations may have run.', 'v1.4.2 answers now.'],
-    'Check it again | Copy report | Close',
+    ['v1.5.0 was installed but is unhealthy', 'Its migrations may have run.', 'v1.4.2 is now running.'],
+    'Check again | Copy report | Close',
   ],
   [
     'an outcome that the page does not know',
@@ -355,7 +362,7 @@ it.each<
   },
 );
 
-it('a dialog is titled by what is on', () => {
+it('the title of a dialog matches the operation', () => {
   const titleOf = (...told: Action[]) =>
     contentOf(dialogView(stateAfter(...told), told.length * 1000, new Set()), contextOf({})).title;
   expect(titleOf(status(), on('pull'))).toBe('Updating svc');
@@ -364,7 +371,7 @@ it('a dialog is titled by what is on', () => {
   expect(titleOf(status(), on('recreate', back), nothing)).toBe('Rolling back svc');
 });
 
-it('a dialog has no button for a start or a rollback while one is not answered yet', () => {
+it('a dialog has no start or rollback button while a request is pending', () => {
   const point = { at: savedAt, version: 'v1.4.1', bytes: 1, downtimeSeconds: 9 };
   const history: Action = {
     kind: 'history',

@@ -35,7 +35,7 @@ describe('requests', () => {
 });
 
 describe('time', () => {
-  it('is the server’s', () => {
+  it('is computed from the server clock', () => {
     const clock = readClock('2026-11-20T10:00:00.000Z', 500, null);
     expect(serverTime(clock, 2_500)).toBe(Date.parse('2026-11-20T10:00:02.000Z'));
     expect(readClock('soon', 900, clock)).toBe(clock);
@@ -76,8 +76,8 @@ const noShelf = () => {
   throw new Error('SecurityError');
 };
 
-describe('what a browser keeps', () => {
-  it('is which ends were closed, in all of its pages', () => {
+describe('browser storage', () => {
+  it('shares dismissed runs between all pages', () => {
     const kept = shelf();
     const ends = new DismissedRuns(() => kept);
     ends.add('a');
@@ -87,12 +87,12 @@ describe('what a browser keeps', () => {
     expect(new DismissedRuns(() => kept).all().size).toBe(50);
   });
 
-  it.each([['{'], ['{}'], ['[1,null]']])('is nothing where something else is in its place: %s', (text) => {
+  it.each([['{'], ['{}'], ['[1,null]']])('ignores unexpected content: %s', (text) => {
     const kept = shelf(new Map([['svc-update-closed', text]]));
     expect([...new DismissedRuns(() => kept).all()]).toEqual([]);
   });
 
-  it('is known to the page alone where it keeps nothing', () => {
+  it('falls back to the memory of the page if storage is forbidden', () => {
     const ends = new DismissedRuns(noShelf);
     ends.add('a');
     expect([...ends.all()]).toEqual(['a']);
@@ -102,7 +102,7 @@ describe('what a browser keeps', () => {
 });
 
 describe('a report', () => {
-  it('has the facts and the last lines, in a fence that they cannot close', () => {
+  it('contains the facts and the last log lines, in a fence that they cannot close', () => {
     const run = endedRun('failed', {
       code: 'pull-unknown',
       cause: 'no such tag',
@@ -112,7 +112,7 @@ describe('a report', () => {
     const lines = Array.from({ length: 30 }, (_, at) => `line ${at}`);
     const text = reportText(run, 'v1.4.2', [...lines, '````']);
     expect(text).toContain(
-      '- Update: v1.4.2 → v1.5.0\n- Runs now: v1.4.2\n- Outcome: failed\n- Code: pull-unknown\n',
+      '- Update: v1.4.2 → v1.5.0\n- Running version: v1.4.2\n- Outcome: failed\n- Code: pull-unknown\n',
     );
     expect(text).toContain('- Warning: odd');
     expect(text).not.toContain('Message');
@@ -125,20 +125,20 @@ describe('a report', () => {
     [{ time: 't', level: 'warn', phase: 'pull', message: 'slow' }, 't WARN pull slow'],
     [{ message: 'bare' }, 'bare'],
     [null, null],
-  ])('has a line of %j', (line, text) => {
+  ])('formats the line %j', (line, text) => {
     expect(lineText(line)).toBe(text);
   });
 });
 
 describe('texts', () => {
-  it('of a code that nobody knows are the server’s', () => {
+  it('of an unknown code come from the server', () => {
     expect(codeText({ a: 'A' }, 'a', 'said')).toBe('A');
     expect(codeText({ a: (said) => `A: ${said}` }, 'a', 'said')).toBe('A: said');
     expect(codeText({ a: 'A' }, 'b', 'said')).toBe('said');
     expect(codeText({}, 'constructor', 'said')).toBe('said');
   });
 
-  it('are replaced one by one, in lists, too', () => {
+  it('are replaced one by one, also in lists', () => {
     setTexts({ product: 'Acme', outcomes: { failed: 'misslungen' }, updateNow: 'Jetzt' });
     expect(texts()).toMatchObject({ product: 'Acme', updateNow: 'Jetzt', cancel: 'Cancel' });
     expect(texts().outcomes).toMatchObject({ failed: 'misslungen', updated: 'updated' });

@@ -58,7 +58,7 @@ describe('notes of a release', () => {
     expect(outline(readNotes(line))).toEqual([`paragraph ${text}`]);
   });
 
-  it('are folded after so many lines', () => {
+  it('are folded after a given number of lines', () => {
     const list = readNotes(Array.from({ length: 20 }, (_, at) => `- ${at}`).join('\n'));
     expect(outline(folded(list, 3) ?? [])).toEqual(['ul 0 | 1 | 2']);
     expect(folded(list, 20)).toBeNull();

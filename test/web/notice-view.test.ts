@@ -9,37 +9,42 @@ const admin: NoticeSurroundings = {
   dismissed: new Set(),
   isDialogOpen: false,
 };
-const anybody = { ...admin, isAdmin: false };
+const anyone = { ...admin, isAdmin: false };
 const user = (updating = false, version = 'v1.4.2'): Action => ({
   kind: 'status',
   status: { version, updating },
 });
 const calm = { next: null };
-const itself = endedRun('updated', { by: 'automatic' });
-const after = { version: 'v1.5.0', next: null, run: itself };
+const automatic = endedRun('updated', { by: 'automatic' });
+const after = { version: 'v1.5.0', next: null, run: automatic };
 const newPage = { ...admin, pageVersion: '1.5.0' };
 const place = { versions: path, at: 0 };
 
 describe('a notice', () => {
   it.each<[string, Action[], NoticeSurroundings, object]>([
-    ['the page’s own version before an answer', [], admin, { version: 'v1.4.2', isButton: true, pill: null }],
-    ['to anybody the version', [user()], anybody, { version: 'v1.4.2', isButton: false, pill: null }],
     [
-      'to somebody whom the page takes for an admin the same',
-      [user()],
+      'the version of the page before the first answer',
+      [],
       admin,
-      { isButton: false, pill: null },
+      { version: 'v1.4.2', isButton: true, pill: null },
     ],
-    ['what is newer', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
-    ['where a path leads', [status(onTheWay)], admin, { pill: { kind: 'available', to: 'v2.0.0' } }],
+    ['the version to users', [user()], anyone, { version: 'v1.4.2', isButton: false, pill: null }],
+    ['the same to a user whom the page treats as an admin', [user()], admin, { isButton: false, pill: null }],
+    ['an available update', [status()], admin, { pill: { kind: 'available', to: 'v1.5.0' } }],
     [
-      'nothing of what is skipped',
+      'the target of an upgrade path',
+      [status(onTheWay)],
+      admin,
+      { pill: { kind: 'available', to: 'v2.0.0' } },
+    ],
+    [
+      'no skipped version',
       [status({ skipped: { version: 'v1.5.0', since: null } })],
       admin,
       { isButton: true, pill: null },
     ],
     [
-      'a bad end',
+      'a failed update',
       [status({ run: endedRun('failed') })],
       admin,
       { pill: { kind: 'failed', isRollback: false } },
@@ -47,7 +52,7 @@ describe('a notice', () => {
     [
       'an update to users',
       [user(true)],
-      anybody,
+      anyone,
       { pill: { kind: 'updating', percent: null, isButton: false } },
     ],
     [
@@ -57,31 +62,31 @@ describe('a notice', () => {
       { pill: { kind: 'updating', percent: 42, isButton: true } },
     ],
     [
-      'how far a path has come',
+      'the position on an upgrade path',
       [status(), run(runOf({ upgradePath: path }))],
       admin,
       { pill: { kind: 'updating', place, percent: 42 } },
     ],
-    ['the same between two of its updates', [halfway()], newPage, { pill: { kind: 'updating', place } }],
-    ['an update by itself', [status(after)], newPage, { pill: null, news: itself }],
-    ['none to an old page', [status(after)], admin, { news: null }],
+    ['that position between two updates', [halfway()], newPage, { pill: { kind: 'updating', place } }],
+    ['an automatic update', [status(after)], newPage, { pill: null, news: automatic }],
+    ['no automatic update to an old page', [status(after)], admin, { news: null }],
     [
-      'no end of one that has changed nothing',
+      'no result of an automatic update that changed nothing',
       [status({ ...calm, run: endedRun('refused', { by: 'automatic' }) })],
       admin,
       { pill: null, news: null },
     ],
     [
-      'an old page',
+      'a reload button on an old page',
       [user(), user(false, 'v1.5.0'), user(false, 'v1.5.0')],
-      anybody,
+      anyone,
       { version: 'v1.5.0', pill: { kind: 'reload', version: 'v1.5.0' } },
     ],
-    ['no old page after one answer', [user(), user(false, 'v1.5.0')], anybody, { pill: null }],
+    ['no reload button after one answer only', [user(), user(false, 'v1.5.0')], anyone, { pill: null }],
     [
-      'no old page under a dialog',
+      'no reload button while a dialog is open',
       [user(false, 'v1.5.0'), user(false, 'v1.5.0')],
-      { ...anybody, isDialogOpen: true },
+      { ...anyone, isDialogOpen: true },
       { pill: null },
     ],
   ])('shows %s', (_, told, surroundings, view) => {

@@ -14,13 +14,13 @@ import {
   status,
 } from './state.ts';
 
-describe('what a page knows', () => {
-  it('has no run go back, but for one that was taken for crashed', () => {
+describe('the state of a page', () => {
+  it('never reopens a run, except one that was considered crashed', () => {
     expect(stateAfter(run(runOf()), run(endedRun('failed')), run(runOf())).watched?.outcome).toBe('failed');
     expect(stateAfter(run(runOf()), run(endedRun('crashed')), run(runOf())).watched?.outcome).toBeNull();
   });
 
-  it('finds the end of its run in the history', () => {
+  it('finds the result of its run in the history', () => {
     const later = status({ run: endedRun('failed', { id: 'run2' }) });
     const told = [status({ run: runOf() }), later];
     expect(stateAfter(...told).watched).toMatchObject({ id: 'run1', outcome: null });
@@ -28,46 +28,50 @@ describe('what a page knows', () => {
     expect(stateAfter(...told, history).watched).toMatchObject({ id: 'run1', outcome: 'updated' });
   });
 
-  it('takes its run’s word for what runs, until svc says it itself', () => {
+  it('uses the version reported by the run until svc reports one', () => {
     const told = [status(), run(runOf()), run(endedRun('updated'))];
     expect(stateAfter(...told).version).toBe('v1.5.0');
-    const behind = status({ run: endedRun('updated') });
-    expect(stateAfter(...told, behind).version).toBe('v1.4.2');
-    // As it is told the end again.
-    expect(stateAfter(...told, behind, run(endedRun('updated'))).version).toBe('v1.4.2');
+    const older = status({ run: endedRun('updated') });
+    expect(stateAfter(...told, older).version).toBe('v1.4.2');
+    // The end is reported a second time.
+    expect(stateAfter(...told, older, run(endedRun('updated'))).version).toBe('v1.4.2');
     expect(stateAfter(status(), run(runOf()), run(endedRun('failed'))).version).toBe('v1.4.2');
   });
 
-  it('counts an absence from its first try, and a page from when it came', () => {
-    expect(stateAfter(status(), nothing, page(502)).absence).toEqual({ since: 2000, pageSince: null });
-    expect(stateAfter(status(), nothing, page(200), page(200)).absence).toEqual({
+  it('counts an outage from the first failed request, and a different page from its first response', () => {
+    expect(stateAfter(status(), nothing, page(502)).outage).toEqual({ since: 2000, pageSince: null });
+    expect(stateAfter(status(), nothing, page(200), page(200)).outage).toEqual({
       since: 2000,
       pageSince: 3000,
     });
-    expect(stateAfter(status(), page(200), nothing, page(200)).absence).toEqual({
+    expect(stateAfter(status(), page(200), nothing, page(200)).outage).toEqual({
       since: 2000,
       pageSince: 4000,
     });
-    expect(stateAfter(nothing, loggedOut).absence).toBeNull();
+    expect(stateAfter(nothing, loggedOut).outage).toBeNull();
     expect(stateAfter(loggedOut, nothing).loggedOut).toBe(false);
   });
 
-  it('writes out characters that would hide something', () => {
+  it('escapes characters that could hide text', () => {
     const cause = 'web \u202egnp.exe\nnext';
     const told = stateAfter(status({ run: endedRun('failed', { cause }) })).status?.run?.cause;
     expect(told).toBe('web \\u202egnp.exe\nnext');
   });
 });
 
-describe('the page is loaded anew', () => {
+describe('the page reloads', () => {
   const after = endedRun('updated');
   const new_ = status({ version: 'v1.5.0', run: after });
   it.each([
-    ['once a server that knows the end has answered', [status(), run(runOf()), run(after), new_], 'run1'],
-    ['not before', [status(), run(runOf()), run(after)], null],
-    ['not for a run that it has not seen', [status(), new_, new_], null],
     [
-      'not for another end',
+      'after an answer from a server that knows the result',
+      [status(), run(runOf()), run(after), new_],
+      'run1',
+    ],
+    ['not before that answer', [status(), run(runOf()), run(after)], null],
+    ['not after a run that the page has not seen', [status(), new_, new_], null],
+    [
+      'not after another result',
       [status(), run(runOf()), run(endedRun('unchanged')), status({ run: endedRun('unchanged') })],
       null,
     ],
@@ -77,7 +81,7 @@ describe('the page is loaded anew', () => {
       'run1',
     ],
     [
-      'also for the step of a path that nobody has seen',
+      'also after a step of an upgrade path that ran unseen',
       [
         halfway(),
         status({ version: 'v2.0.0', run: { ...after, id: 'run2', to: 'v2.0.0', upgradePath: path } }),
@@ -86,12 +90,12 @@ describe('the page is loaded anew', () => {
       'run2',
     ],
     [
-      'not between two updates of a path',
+      'not between two updates of an upgrade path',
       [status(), run(runOf({ upgradePath: path })), halfway(), halfway()],
       null,
     ],
     [
-      'where a path was ended there',
+      'after an upgrade path was cancelled between two updates',
       [
         status(),
         run(runOf({ upgradePath: path })),
@@ -111,7 +115,7 @@ describe('the title of the tab', () => {
   it.each([
     [[status()], null],
     [[status(), run(runOf()), nothing], '42 % – svc'],
-    [[status(), run(runOf({ state: 'verify', percent: null })), nothing], 'away 3 s – svc'],
+    [[status(), run(runOf({ state: 'verify', percent: null })), nothing], 'unavailable 3 s – svc'],
     [[status(), run(runOf()), run(endedRun('updated')), status({ version: 'v1.5.0' })], '✓ v1.5.0 – svc'],
     [[status(), run(runOf()), run(endedRun('broken'))], 'Update failed – svc'],
     [
@@ -123,7 +127,7 @@ describe('the title of the tab', () => {
     expect(tabTitle(stateAfter(...told), (told.length + 3) * 1000, closed)).toBe(title);
   });
 
-  it('is the page’s own once the end is closed', () => {
+  it('is the title of the page once the result is dismissed', () => {
     const state = stateAfter(status(), run(runOf()), run(endedRun('broken')));
     expect(tabTitle(state, 9000, new Set(['run1']))).toBeNull();
   });

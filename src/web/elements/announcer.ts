@@ -1,9 +1,9 @@
-/** Milliseconds in which several announcements become one. */
+/** Milliseconds within which several announcements are merged into one. */
 const gathered = 2_000;
 
 /**
- * Says to those who do not see a dialog what it shows (docs/contract.md 10.8). Its live regions are within the dialog, as
- * everything outside is inert. Of several announcements within two seconds the last one is said; an urgent one at once.
+ * Announces the state of a dialog to screen readers (docs/contract.md 10.8). The live regions are inside the dialog, because
+ * everything outside is inert. Of several announcements within two seconds only the last is made; urgent ones are immediate.
  */
 export class Announcer {
   readonly polite = region('status', 'polite');
@@ -24,7 +24,7 @@ export class Announcer {
     }
   }
 
-  /** A screen reader reads the first words of a dialog that opens with its heading: they are not said again. */
+  /** Sets the text without an announcement: a screen reader reads it when the dialog opens. */
   begin(text: string): void {
     clearTimeout(this.#timer);
     this.#said = text;

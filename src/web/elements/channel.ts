@@ -7,7 +7,7 @@ import { channelName } from '../views/format.ts';
 import { channelFields, SettingsForm } from './settings-form.ts';
 import type { Child } from './vnode.ts';
 
-/** `<svc-update-channel>`: the choice of the releases that are offered, for a page of settings. */
+/** `<svc-update-channel>`: the choice of the release channel, for a settings page. */
 export class SvcUpdateChannel extends SettingsForm {
   protected fields(): Child[] {
     return [channelFields()];

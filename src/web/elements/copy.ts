@@ -1,6 +1,6 @@
 /**
- * Puts a text on the clipboard. Where the browser has none for this page (on plain HTTP, or where it is forbidden), selects
- * the text where the page shows it, and gives false.
+ * Copies a text to the clipboard. If the clipboard is not available (on plain HTTP, or forbidden), selects the shown text
+ * instead and returns false.
  */
 export async function copyText(text: string, shown: () => Element | null): Promise<boolean> {
   try {

@@ -15,12 +15,12 @@ import { patch } from './dom.ts';
 import { dialogSheet } from './styles.ts';
 import { addressOf, UpdateElement } from './update-element.ts';
 
-/** Milliseconds for which a person may read that a new version runs before the page is loaded anew. */
+/** Milliseconds to read the result before the page reloads. */
 const reading = 2_000;
 
 /**
- * `<svc-update-dialog>`: starts an update and shows how it goes. Opened by `open()`, as the notice does; it may be put
- * anywhere in a page, and moves to the end of `body`.
+ * `<svc-update-dialog>`: starts an update and shows its progress. The notice opens it with `open()`. It may be placed
+ * anywhere in a page and moves itself to the end of `body`.
  */
 export class SvcUpdateDialog extends UpdateElement {
   readonly #dialog = document.createElement('dialog');
@@ -31,7 +31,7 @@ export class SvcUpdateDialog extends UpdateElement {
   #key = '';
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reloadTimer: ReturnType<typeof setTimeout> | undefined;
-  /** What is done once for each run, and was done. */
+  /** Actions that were done and are done only once for each run. */
   readonly #done = new Set<string>();
   #isShown = false;
   readonly #sizes = new ResizeObserver(() => this.#letScroll());
@@ -46,7 +46,7 @@ export class SvcUpdateDialog extends UpdateElement {
   }
 
   override connectedCallback(): void {
-    // A sidebar that is folded away would hide it.
+    // A collapsed sidebar would hide it.
     if (this.parentElement !== document.body) document.body.append(this);
     else super.connectedCallback();
   }
@@ -60,7 +60,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#isShown;
   }
 
-  /** Opens it, where it is not open yet. @param opener gets the focus back */
+  /** Opens the dialog if it is not open. @param opener gets the focus when the dialog closes */
   open(opener: HTMLElement | null = null): void {
     if (this.#isShown || !this.isConnected) return;
     this.#isShown = true;
@@ -96,7 +96,7 @@ export class SvcUpdateDialog extends UpdateElement {
     const content = contentOf(view, context);
     this.#show(content, content.key ?? view.kind, context);
     clearTimeout(this.#timer);
-    if ((content.ticks || state.absence !== null) && document.visibilityState !== 'hidden')
+    if ((content.ticks || state.outage !== null) && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.draw(), 1000);
   }
 
@@ -116,11 +116,11 @@ export class SvcUpdateDialog extends UpdateElement {
     if (body) this.#sizes.observe(body);
     if (isFirst) this.#announcer.begin(content.announcement);
     else this.#announcer.say(content.announcement, content.isUrgent ?? false);
-    // Where the element that had the focus is gone, the heading gets it, which nobody presses by mistake.
+    // If the focused element is gone, focus the heading, which cannot be pressed by mistake.
     if (focused !== null && this.shadow.activeElement === null && this.#dialog.open) this.#heading()?.focus();
   }
 
-  /** A body that can be scrolled has to be reached by keyboard. */
+  /** A scrollable body must be reachable by keyboard. */
   #letScroll(): void {
     const body = this.#content.querySelector('.body');
     if (!body) return;
@@ -132,7 +132,7 @@ export class SvcUpdateDialog extends UpdateElement {
     return this.#content.querySelector('h2');
   }
 
-  /** Asks for the last lines of a bad run, and has the page loaded anew after a good one. */
+  /** Requests the log lines of a failed run, and schedules the reload after a successful one. */
   #prepare(view: DialogView): void {
     const { store } = this;
     if ((view.kind === 'failed' || view.kind === 'broken') && this.#isFirst(`lines ${view.run.id}`))
@@ -148,14 +148,14 @@ export class SvcUpdateDialog extends UpdateElement {
     return isFirst;
   }
 
-  /** Loads the page anew, unless its script prevents that. */
+  /** Reloads the page unless its script prevents it. */
   #reload(run: string): void {
     const { state } = this.store;
     const isWanted = this.hostPage.dispatch('reload', { run: state.watched, version: state.version });
     if (isWanted) {
       leaveHandover(() => sessionStorage, { run, queued: state.queued });
       location.reload();
-    } else this.#set({ stays: true });
+    } else this.#set({ isReloadPrevented: true });
   }
 
   #set(change: LocalState): void {
@@ -180,7 +180,7 @@ export class SvcUpdateDialog extends UpdateElement {
       },
       cancel: () => {
         this.#set({ isCancelSent: true });
-        // The state has the answer by then. Where it is a refusal or got lost, the button may be pressed again.
+        // The state now contains the answer. After a refusal or a lost answer, the button can be pressed again.
         void store.cancel().then(() => this.#set({ isCancelSent: false }));
       },
       check: () => void store.check(),
@@ -225,12 +225,12 @@ export class SvcUpdateDialog extends UpdateElement {
 }
 
 function closingLabel(state: PageState): string {
-  const { close, closeOn, closeRollbackOn } = texts();
-  if (!state.isUpdating && !betweenOf(state)) return close;
-  return isRollback(openRun(state)) ? closeRollbackOn : closeOn;
+  const t = texts();
+  if (!state.isUpdating && !betweenOf(state)) return t.close;
+  return isRollback(openRun(state)) ? t.closeDuringRollback : t.closeDuringUpdate;
 }
 
-/** Opens the dialog of an address: the page's own, else a new one with the attributes of its opener. */
+/** Opens the existing dialog of an address, or a new dialog with the attributes of its opener. */
 export function openUpdateDialog(base: string | null, opener: HTMLElement | null = null): SvcUpdateDialog {
   const found = [...document.querySelectorAll<SvcUpdateDialog>('svc-update-dialog')].find(
     (dialog) => dialog.address === addressOf(base),

@@ -2,12 +2,12 @@ import { type Child, flat, type VNode } from './vnode.ts';
 
 const svgTags = new Set(['svg', 'path', 'circle']);
 
-/** What each node was made of the last time. */
+/** The last description of each node. */
 const made = new WeakMap<Node, VNode>();
 
 /**
- * Makes the children of a node what they are to be. Nodes that are still wanted are kept as they are, with their focus,
- * their selection and their place, so that nothing flickers and nothing is announced twice. Text goes in as text alone.
+ * Updates the children of a node. Nodes that are still wanted keep their focus, selection and position, so that nothing
+ * flickers and nothing is announced twice. Text is only ever inserted as text.
  */
 export function patch(parent: Node, children: readonly Child[]): void {
   const wanted = flat(children);

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts';
 import { texts } from '../texts.ts';
 import { tabTitle } from '../views/tab-title.ts';
 
-/** What the page around the elements of a store learns of an update: events for its script, and the title of its tab. */
+/** Reports an update to the page around the elements: events for its script, and the title of the tab. */
 export class HostPage {
   readonly store: Store;
   readonly #elements = new Set<HTMLElement>();
@@ -11,9 +11,9 @@ export class HostPage {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #openRun: string | null = null;
   readonly #endedRuns = new Set<string>();
-  /** The page's own title, and what was put in its place. */
+  /** The title of the page, and the title shown instead. */
   #title: { own: string; shown: string } | null = null;
-  /** The version that the page was loaded anew for, until that is read. */
+  /** The new version after a reload, until the message is closed. */
   arrived: string | null = null;
 
   constructor(store: Store) {
@@ -34,7 +34,7 @@ export class HostPage {
     this.#setTitle(null);
   }
 
-  /** Dispatches an event at the dialog, else at another element. Gives false where the page has prevented it. */
+  /** Dispatches an event at the dialog, otherwise at another element. Returns false if the page prevented the default. */
   dispatch(name: 'start' | 'end' | 'reload', detail: object): boolean {
     const elements = [...this.#elements];
     const target = elements.find(({ localName }) => localName === 'svc-update-dialog') ?? elements[0];
@@ -70,13 +70,13 @@ export class HostPage {
     const t = texts();
     const arrived = this.arrived === null ? null : t.titleUpdated(this.arrived, t.product);
     this.#setTitle(isWanted ? (tabTitle(state, performance.now(), dismissed.all()) ?? arrived) : null);
-    // The title may tell how long svc is away.
-    if (state.absence !== null && document.visibilityState !== 'hidden')
+    // The title may contain the time since svc became unavailable.
+    if (state.outage !== null && document.visibilityState !== 'hidden')
       this.#timer = setTimeout(() => this.#showTitle(), 1000);
   }
 
   #setTitle(text: string | null): void {
-    // A title that the page has set meanwhile is its own.
+    // If the page has changed the title since, keep that title.
     const own = this.#title && document.title === this.#title.shown ? this.#title.own : document.title;
     if (text === null) {
       if (this.#title) document.title = own;

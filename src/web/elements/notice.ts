@@ -9,14 +9,14 @@ import { Toast } from './toast.ts';
 import { UpdateElement } from './update-element.ts';
 import { h, type VNode } from './vnode.ts';
 
-/** What the page before this one has left; the first notice of an admin tells it. */
+/** Left by the previous page; shown by the first notice of an admin. */
 let handover: Handover | null | undefined;
 
-/** `<svc-update-notice>`: the version that runs, and for admins what there is to do about it. */
+/** `<svc-update-notice>`: the running version, and for admins a button to update. */
 export class SvcUpdateNotice extends UpdateElement {
   readonly #bar = document.createElement('span');
   readonly #toast = new Toast(() => this.#closeToast());
-  /** The version of the first answer: the page's own, where that does not say by which it was made. */
+  /** The version of the first answer: taken as the page's version if the page does not specify one. */
   #firstVersion: string | null = null;
   #handover: Handover | null = null;
   #news: Run | null = null;
@@ -31,7 +31,7 @@ export class SvcUpdateNotice extends UpdateElement {
     openUpdateDialog(this.getAttribute('base'), this);
   }
 
-  /** A dialog that closes gives the focus back to the notice, that is to its first button. */
+  /** A closing dialog returns the focus to the first button of the notice. */
   override focus(): void {
     this.#bar.querySelector('button')?.focus();
   }
@@ -83,7 +83,7 @@ export class SvcUpdateNotice extends UpdateElement {
     const { status } = this.store.state;
     if (handover === undefined) handover = takeHandover(() => sessionStorage);
     if (handover && status?.run?.id === handover.run && status.run.outcome === 'updated') {
-      // Jobs that came during the update are known only now; later ones have not waited for it.
+      // Jobs created during the update are only known now; jobs created later did not wait for it.
       const now = status.reason?.jobs?.length ?? 0;
       this.#handover = { ...handover, queued: Math.max(handover.queued, now) };
       handover = null;
@@ -91,7 +91,7 @@ export class SvcUpdateNotice extends UpdateElement {
     }
     const news = this.#news;
     if (status && (this.#handover || news)) this.#toast.show(status, this.#handover?.queued ?? 0, news);
-    // Another tab has closed it.
+    // Closed in another tab.
     else this.#toast.hide();
   }
 

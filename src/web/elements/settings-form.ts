@@ -10,7 +10,7 @@ import { formSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
 import { type Child, h, type VNode } from './vnode.ts';
 
-/** A form for a page of settings, which a button saves: what a person chooses is kept apart until then. */
+/** A form for a settings page. Changes are kept as a draft until the Save button is pressed. */
 export abstract class SettingsForm extends UpdateElement {
   readonly #form = document.createElement('form');
   #draft: Draft = {};
@@ -19,7 +19,7 @@ export abstract class SettingsForm extends UpdateElement {
 
   constructor() {
     super(formSheet);
-    // What cannot be is said by the server, in a sentence.
+    // The server validates the values and explains a refusal.
     this.#form.noValidate = true;
     this.#form.addEventListener('input', ({ target }) => this.#change(target as HTMLInputElement));
     this.#form.addEventListener('submit', (event) => {
@@ -29,11 +29,11 @@ export abstract class SettingsForm extends UpdateElement {
     this.shadow.append(this.#form);
   }
 
-  /** @param chosen what is set, with what the person has changed */
+  /** @param chosen the saved settings with the changes of the draft */
   protected abstract fields(status: Status | null, chosen: Draft, draft: Draft): Child[];
-  /** Asks the server for it: once for each kind of setting, until one is refused. */
+  /** Sends the draft: one request for each kind of setting, until one is refused. */
   protected abstract ask(status: Status, draft: Draft): Promise<Answer<Status | UserStatus>>;
-  /** What is set now. */
+  /** The saved settings in words. */
   protected abstract told(status: Status): string;
 
   protected draw(): void {
@@ -77,7 +77,7 @@ export abstract class SettingsForm extends UpdateElement {
     this.#isSaving = false;
     const t = texts();
     if (answer.kind === 'ok') {
-      // What was changed while it was saved is still to be saved.
+      // Keep changes that were made during the request.
       if (this.#draft === draft) this.#draft = {};
       this.#result = { look: 'ok', text: this.told(store.state.status ?? status) };
     } else {
@@ -86,8 +86,11 @@ export abstract class SettingsForm extends UpdateElement {
           ? sentence(answer.problem.detail)
           : answer.kind === 'logged-out'
             ? `${t.loggedOut}.`
-            : t.noAnswerShort(t.product);
-      this.#result = { look: 'bad', text: `${t.notSaved(why)} ${t.stands(channelName(status.channel))}` };
+            : t.noAnswerSaving(t.product);
+      this.#result = {
+        look: 'bad',
+        text: `${t.notSaved(why)} ${t.channelUnchanged(channelName(status.channel))}`,
+      };
     }
     this.draw();
   }
@@ -105,7 +108,7 @@ export function channelFields(): VNode {
   const t = texts();
   return h(
     'fieldset',
-    // For screen readers alone, as the page has its own heading above the element.
+    // Only for screen readers, because the page has a heading above the element.
     { key: 'channel', 'aria-label': t.channel },
     ...(Object.keys(t.channels) as Channel[]).map((name) =>
       h(

@@ -10,7 +10,7 @@ import { channelName, sentences, weekday } from '../views/format.ts';
 import { channelFields, SettingsForm } from './settings-form.ts';
 import { type Child, h } from './vnode.ts';
 
-/** `<svc-update-settings>`: the channel, and what starts by itself, for a page of settings. */
+/** `<svc-update-settings>`: the channel and the automatic updates, for a settings page. */
 export class SvcUpdateSettings extends SettingsForm {
   protected fields(status: Status | null, { enabled }: Draft, { channel: _, ...draft }: Draft): Child[] {
     const t = texts();
@@ -24,16 +24,16 @@ export class SvcUpdateSettings extends SettingsForm {
         h(
           'label.choice',
           h('input', { type: 'checkbox', role: 'switch', name: 'enabled' }),
-          h('b', t.enabled),
-          h('span', t.enabledAbout),
+          h('b', t.automaticEnabled),
+          h('span', t.automaticEnabledAbout),
         ),
         enabled && whenFields(),
-        h('p.muted', isChanged ? t.notSavedYet : automaticText(status.automatic, this.#now())),
+        h('p.muted', isChanged ? t.unsavedChanges : automaticText(status.automatic, this.#now())),
       ),
     ];
   }
 
-  /** What a server may not take comes first: where it refuses that, nothing is saved. */
+  /** Sends the settings that may be refused first, so that a refusal saves nothing. */
   protected async ask(status: Status, draft: Draft): Promise<Answer<Status | UserStatus>> {
     const { channel = status.channel } = draft;
     const answer = status.automatic && (await this.store.setAutomatic(choiceOf(draft)));
@@ -52,13 +52,14 @@ export class SvcUpdateSettings extends SettingsForm {
 
 function whenFields(): Child {
   const t = texts();
+  const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
   return h(
     'div',
     { key: 'when', class: 'fields' },
     h(
       'div.row',
-      field(t.from, 'from', 'time'),
-      field(t.to, 'to', 'time'),
+      field(t.windowFrom, 'from', 'time'),
+      field(t.windowTo, 'to', 'time'),
       field(t.timeZone, 'timeZone', 'text'),
     ),
     h(
@@ -67,8 +68,8 @@ function whenFields(): Child {
       h('span', { id: 'days' }, t.days),
       h('div.row', ...dayWords.map((day, at) => tick(weekday(at), 'days', day))),
     ),
-    h('label.plain', t.ageBefore, ' ', input('age', 'number', { min: 0 }), ' ', t.ageAfter),
-    tick(t.majors, 'includeMajors', 'on'),
+    h('label.plain', beforeAge, input('age', 'number', { min: 0 }), afterAge),
+    tick(t.includeMajors, 'includeMajors', 'on'),
   );
 }
 

@@ -1,4 +1,4 @@
-/** A style sheet that no policy of the page forbids. */
+/** A constructed style sheet, allowed by any content security policy. */
 function sheet(css: string): CSSStyleSheet {
   const made = new CSSStyleSheet();
   made.replaceSync(css);
@@ -6,8 +6,8 @@ function sheet(css: string): CSSStyleSheet {
 }
 
 /**
- * What all elements share. Colours, space, radius and fonts are custom properties of the page, with defaults for a plain
- * one. Light or dark is as the page's `color-scheme` has it. Sizes are in em, as text may be twice as large.
+ * Styles of all elements. Colours, spacing, radius and fonts are custom properties of the page, with defaults for a plain
+ * page. Light or dark follows the `color-scheme` of the page. Sizes are in em, because text may be twice as large.
  */
 export const baseSheet = sheet(`
 :host {
@@ -110,9 +110,9 @@ progress { appearance: none; display: block; width: 100%; height: 6px; margin-to
 progress::-webkit-progress-bar { background: var(--sunken) }
 progress::-webkit-progress-value { background: var(--accent); border-radius: 3px }
 progress::-moz-progress-bar { background: var(--accent) }
-.away { display: grid; justify-items: center; gap: 8px; padding: 24px 0 12px; text-align: center }
+.unavailable { display: grid; justify-items: center; gap: 8px; padding: 24px 0 12px; text-align: center }
 .clock { font-size: 2.86em; line-height: 1.25; font-weight: 600; letter-spacing: -.02em }
-.away h3 { font-size: 1.21em; font-weight: 600 }
+.unavailable h3 { font-size: 1.21em; font-weight: 600 }
 textarea { width: 100%; min-height: 10em; padding: 10px 12px; color: inherit; background: var(--sunken); border: 1px solid var(--line); border-radius: var(--radius); resize: vertical }
 .past { flex: 0 1 auto; min-height: 3.2em; overflow: auto; border-top: 1px solid var(--line); font-size: .93em; color: var(--muted) }
 .past summary { padding: 12px var(--space); cursor: pointer }

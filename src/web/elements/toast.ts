@@ -1,13 +1,13 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import type { Run, Status } from '../../wire/status.ts';
-import { newsUrl, serversBehind } from '../model/selectors.ts';
+import { isRollback, newsUrl, outdatedServers } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { externalLink, warningBox } from '../views/components.ts';
 import { dayText, joined, seconds, timeOfDay } from '../views/format.ts';
 import { patch } from './dom.ts';
 import { h } from './vnode.ts';
 
-/** What the page says of an update that has ended well: above everything, wherever the notice is. */
+/** Announces a successful update above everything else on the page, wherever the notice is. */
 export class Toast {
   readonly element = document.createElement('div');
   readonly #close: () => void;
@@ -17,33 +17,34 @@ export class Toast {
     Object.assign(this.element, { className: 'toast', popover: 'manual', role: 'status', hidden: true });
   }
 
-  /** @param news the run, where it has started by itself */
+  /** @param news the run, if it was started automatically */
   show(status: Status, queued: number, news: Run | null): void {
     const t = texts();
     const { run, version, reason } = status;
-    const behind = serversBehind(status);
-    const waiting = (reason?.jobs ?? []).length > 0 ? t.jobsRun(queued) : t.jobsHaveRun(queued);
+    const outdated = outdatedServers(status);
+    const queuedJobs =
+      (reason?.jobs ?? []).length > 0 ? t.queuedJobsRunning(queued) : t.queuedJobsFinished(queued);
     const about = joined(
       news && version,
-      run && run.downtimeSeconds !== null && t.awayFor(seconds(run.downtimeSeconds)),
-      queued > 0 && waiting,
+      run && run.downtimeSeconds !== null && t.downtime(seconds(run.downtimeSeconds)),
+      queued > 0 && queuedJobs,
     );
     patch(this.element, [
       h(
         'div.inner',
-        h('div.top', h('b', news ? itselfText(news, status.now) : t.versionRuns(version))),
+        h('div.top', h('b', news ? automaticText(news, status.now) : headingOf(status))),
         about !== '' && h('span.muted', about),
-        warningBox(withoutLeftBehind(run?.warnings ?? [], behind)),
-        behind.length > 0 &&
+        warningBox(withoutLeftBehind(run?.warnings ?? [], outdated)),
+        outdated.length > 0 &&
           h(
             'div',
-            h('b', t.serversBehind(behind.length)),
-            ...behind.map((server) => h('div.muted', t.serverRuns(server.name, server.version))),
+            h('b', t.serversOutdated(outdated.length)),
+            ...outdated.map((server) => h('div.muted', t.serverVersion(server.name, server.version))),
           ),
         h(
           'div.row',
           h('button', { type: 'button', class: 'b', onclick: this.#close }, t.close),
-          externalLink(newsUrl(status, version), t.whatIsNew),
+          externalLink(newsUrl(status, version), t.releaseNotes),
         ),
       ),
     ]);
@@ -59,7 +60,12 @@ export class Toast {
   }
 }
 
-function itselfText({ endedAt }: Run, now: string): string {
+function headingOf({ run, version }: Status): string {
   const t = texts();
-  return t.updatedItself(t.product, dayText(endedAt, Date.parse(now)), timeOfDay(endedAt));
+  return isRollback(run) ? t.rolledBackToVersion(version) : t.updatedTo(version);
+}
+
+function automaticText({ endedAt }: Run, now: string): string {
+  const t = texts();
+  return t.updatedAutomatically(t.product, dayText(endedAt, Date.parse(now)), timeOfDay(endedAt));
 }

@@ -9,14 +9,14 @@ export const addressOf = (base: string | null): string => (base || usualBase).re
 
 const hostPages = new Map<string, HostPage>();
 
-/** Elements of this page that ask the same address share a store. */
+/** Elements with the same address share a store. */
 function hostPageFor(address: string): HostPage {
   const hostPage = hostPages.get(address) ?? new HostPage(new Store(address));
   hostPages.set(address, hostPage);
   return hostPage;
 }
 
-/** An element with the address of a store and a shadow, which is drawn anew after each change. */
+/** An element with a store and a shadow root, redrawn after each change. */
 export abstract class UpdateElement extends HTMLElement {
   static readonly observedAttributes = ['base', 'admin', 'version', 'keep-title', 'settings-url', 'dump-url'];
   readonly shadow: ShadowRoot;
@@ -31,7 +31,7 @@ export abstract class UpdateElement extends HTMLElement {
 
   protected abstract draw(): void;
 
-  /** Where the endpoints are, however the attribute spells it. */
+  /** The normalized address of the endpoints. */
   get address(): string {
     return addressOf(this.getAttribute('base'));
   }

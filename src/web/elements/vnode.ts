@@ -1,12 +1,12 @@
 type Value = string | number | boolean | null | undefined | ((event: Event) => void);
 type Attributes = Readonly<Record<string, Value>>;
 
-/** What an element of the page is to be. */
+/** The description of an element. */
 export interface VNode {
   tag: string;
-  /** Keeps an element apart from its like, and together with itself when it moves. */
+  /** Identifies an element among similar ones, also when it moves. */
   key: unknown;
-  /** With its listeners, `onclick` and the like. */
+  /** Including listeners such as `onclick`. */
   attributes: Attributes;
   children: readonly (VNode | string)[];
 }
@@ -14,8 +14,8 @@ export interface VNode {
 export type Child = VNode | string | null | false | undefined | readonly Child[];
 
 /**
- * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes that are false or null
- * are left out, and so are such children.
+ * Describes an element: `h('p.muted', { title: 'x', onclick }, 'text', h('b', 'more'))`. Attributes and
+ * children that are false or null are omitted.
  */
 export function h(name: string, first: Attributes | Child = null, ...rest: Child[]): VNode {
   const [tag = '', ...classes] = name.split('.');

@@ -1,6 +1,6 @@
 /**
  * A moment of the server's clock, and the same moment of the page's counter (docs/contract.md 10.6). The wall clock of a
- * browser may be days off, so it is never asked.
+ * browser may be days off, so it is never used.
  */
 export interface ServerClock {
   /** Milliseconds since 1970. */
@@ -9,7 +9,7 @@ export interface ServerClock {
   counter: number;
 }
 
-/** The clock that an answer tells; the known one where `now` is no time. */
+/** The clock from an answer; the known clock if `now` is invalid. */
 export function readClock(now: string, counter: number, known: ServerClock | null): ServerClock | null {
   const server = Date.parse(now);
   return Number.isFinite(server) ? { server, counter } : known;
@@ -19,7 +19,7 @@ export function readClock(now: string, counter: number, known: ServerClock | nul
 export const serverTime = (clock: ServerClock | null, counter: number): number | null =>
   clock === null ? null : clock.server + (counter - clock.counter);
 
-/** Milliseconds from a time that the server has named to `now`, never below 0; null where one of them is not known. */
+/** Milliseconds from a time of the server to `now`, never below 0; null if one of them is unknown. */
 export function ageOf(time: string | null | undefined, now: number | null): number | null {
   const age = now === null ? Number.NaN : now - Date.parse(time ?? '');
   return Number.isFinite(age) ? Math.max(0, age) : null;
@@ -27,7 +27,7 @@ export function ageOf(time: string | null | undefined, now: number | null): numb
 
 export type Unit = 'second' | 'minute' | 'hour' | 'day';
 
-/** A length of time as a person says it: in its largest unit, minutes with seconds up to ten of them. */
+/** A duration in its largest unit; below ten minutes also with seconds. */
 export function inUnits(milliseconds: number): [unit: Unit, count: number][] {
   const seconds = Math.floor(milliseconds / 1000);
   const minutes = Math.floor(seconds / 60);

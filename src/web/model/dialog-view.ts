@@ -24,24 +24,24 @@ import {
   offeredPath,
   openRun,
   orderOf,
+  outdatedServers,
   type PathPlace,
   placeBetween,
   placeOf,
-  serversBehind,
 } from './selectors.ts';
 
-/** What a dialog shows: one of these, and nothing else. Lengths of time are milliseconds. */
+/** The possible views of a dialog. Durations are in milliseconds. */
 export type DialogView =
   | { kind: 'asking' }
   | { kind: 'users-only'; version: string }
   | { kind: 'logged-out'; isOn: boolean }
-  /** For a while another page than svc has answered. */
+  /** A page that is not svc has been answering for a while. */
   | { kind: 'other-page'; isOn: boolean }
-  /** svc is away because it is being replaced. `log` is the command that shows why, once that takes long. */
-  | { kind: 'restarting'; run: Run; absent: number; log: string | null }
-  /** svc is away without a reason that the page knows. */
-  | { kind: 'no-answer'; absent: number; isOn: boolean }
-  | { kind: 'starting'; to: string | null }
+  /** svc is unavailable because it is being replaced. `log` is the log command, after a long wait. */
+  | { kind: 'restarting'; run: Run; outageMs: number; log: string | null }
+  /** svc is unavailable for an unknown reason. */
+  | { kind: 'no-answer'; outageMs: number; isOn: boolean }
+  | { kind: 'starting'; to: string | null; isRollback: boolean }
   | { kind: 'rollback-asking'; to: string; asked: number }
   | RollbackView
   | { kind: 'rollback-refused'; to: string; problem: Problem | null; jobs: JobAge[] }
@@ -54,7 +54,7 @@ export type DialogView =
   | { kind: 'not-possible'; status: Status; reason: Reason }
   | { kind: 'other-update'; reason: Reason; since: number | null }
   | { kind: 'jobs'; status: Status; order: Order; jobs: JobAge[]; isStuck: boolean }
-  /** A newer server has a reason that this page does not know. */
+  /** The reason comes from a newer server and is unknown to this page. */
   | { kind: 'other-reason'; reason: Reason }
   | OfferView;
 
@@ -65,22 +65,22 @@ export interface RunView {
   kind: 'waiting' | 'preparing' | 'updating' | 'cancelling' | 'late' | 'other-state';
   run: Run;
   rows: RowOfRun[];
-  /** Milliseconds since its begin. */
+  /** Milliseconds since its start. */
   elapsed: number | null;
   jobs: JobAge[];
   cancelProblem: Problem | null;
-  /** Where on a path it is. */
+  /** Its position on an upgrade path. */
   place: PathPlace | null;
   /** Seconds that svc and its data services were stopped for the last restore point. */
   saved: number | null;
 }
 
-/** One update of a path has ended, and the next one is to begin. */
+/** A step of an upgrade path has ended, and the next step has not started yet. */
 export interface BetweenView extends Pick<RunView, 'cancelProblem' | 'place'> {
   kind: 'pendingStep';
   version: string | null;
   pendingStep: PendingStep;
-  /** For how long it has waited. */
+  /** The waiting time so far. */
   waited: number | null;
 }
 
@@ -88,31 +88,31 @@ export interface EndView {
   kind: EndKind;
   run: Run;
   rows: RowOfRun[];
-  /** The version that answers now. */
+  /** The running version. */
   version: string | null;
-  /** After `updated`: another version runs than the run's `to`, and no later run is the cause. */
-  lags: boolean;
-  /** What to try again; null where it is no longer offered. */
+  /** After `updated`: the running version is not `to`, and no later run changed it. */
+  latestNotMoved: boolean;
+  /** The order for *Try again*; null if it is no longer offered. */
   again: Order | null;
-  behind: Status['buildServers'];
+  outdatedServers: Status['buildServers'];
 }
 
 export interface OfferView {
   kind: 'available';
   status: Status;
   to: string;
-  /** The release that needs `to` first; null where `to` is the latest one, or `path` leads to that. */
+  /** The release that requires `to`; null if `to` or the last version of `path` is the latest release. */
   before: string | null;
-  /** The versions of the updates that lead to the latest one, where it takes several. */
+  /** The upgrade path to the latest release; empty if one update is enough. */
   path: readonly string[];
   major: boolean;
-  /** Of the page about the version that is offered. */
+  /** The page of the offered release. */
   url: string | null;
   published: number | null;
   releases: readonly PublishedRelease[];
-  /** Seconds that svc was away the last time. */
-  lastAway: number | null;
-  /** For how long `to` has been skipped; null where it is not. */
+  /** The last downtime in seconds. */
+  lastDowntime: number | null;
+  /** The time since `to` was skipped; null if it is not skipped. */
   skipped: { age: number | null } | null;
 }
 
@@ -121,7 +121,7 @@ export interface RollbackView {
   kind: 'rollback';
   offer: RollbackOffer;
   version: string | null;
-  /** The jobs that it would interrupt. */
+  /** The jobs that the rollback would interrupt. */
   jobs: JobAge[];
 }
 
@@ -129,16 +129,16 @@ export interface JobAge extends BlockingJob {
   age: number | null;
 }
 
-/** Milliseconds of an absence before it is shown, where svc has no reason to be away. */
+/** Milliseconds of an unexpected outage before it is shown. */
 const blip = 2_000;
-/** Milliseconds of a restart after which the dialog says where to look. */
+/** Milliseconds of a restart after which the log command is shown. */
 const longRestart = 60_000;
-/** Milliseconds for which a proxy may show a page of its own while it learns of the new svc. */
+/** Milliseconds for which a proxy may show its own page before it finds the new container. */
 const pageGrace = 10_000;
 
 /**
- * What a dialog shows of what the page knows: the first of these that holds (docs/contract.md 10.2).
- * @param now of the page's counter. @param dismissed ids of runs whose end was closed in this browser
+ * Selects the view of a dialog: the first one that applies (docs/contract.md 10.2).
+ * @param now time of the page's counter. @param dismissed ids of runs whose result was dismissed in this browser
  */
 export function dialogView(state: PageState, now: number, dismissed: ReadonlySet<string>): DialogView {
   const server = serverTime(state.clock, now);
@@ -146,12 +146,15 @@ export function dialogView(state: PageState, now: number, dismissed: ReadonlySet
   const open = openRun(state);
 
   if (state.loggedOut) return { kind: 'logged-out', isOn: open !== null };
-  const away = absenceView(state, open, now);
+  const away = outageView(state, open, now);
   if (away) return away;
   if (state.isWatchedUnknown && state.watched && !dismissed.has(state.watched.id))
     return { kind: 'run-unknown', run: state.watched, version: state.version };
   if (open) return runView(open, state, server);
-  if (start?.kind === 'pressed') return { kind: 'starting', to: start.to };
+  if (start?.kind === 'pressed') {
+    const { to, isRollback = false } = start;
+    return { kind: 'starting', to, isRollback };
+  }
   if (start?.kind === 'not-started') return { kind: 'not-started', problem: start.problem };
   if (state.rollback) return rollbackView(state.rollback, state, now, server);
   if (status === null)
@@ -185,7 +188,7 @@ function rollbackView(
   }
 }
 
-/** The run whose end the person has not closed yet. After `updated` only where this page has seen the run open. */
+/** The run whose result was not dismissed yet. The result `updated` only counts if this page has seen the run open. */
 function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<string>): Run | undefined {
   return [watched, status?.run].find(
     (run): run is Run =>
@@ -197,16 +200,16 @@ function undismissedEnd({ watched, status }: PageState, dismissed: ReadonlySet<s
   );
 }
 
-function absenceView(state: PageState, open: Run | null, now: number): DialogView | null {
-  const { absence } = state;
-  if (absence === null) return null;
-  const absent = Math.max(0, now - absence.since);
+function outageView(state: PageState, open: Run | null, now: number): DialogView | null {
+  const { outage } = state;
+  if (outage === null) return null;
+  const outageMs = Math.max(0, now - outage.since);
   const isOn = open !== null || state.isUpdating || betweenOf(state) !== null;
-  if (absence.pageSince !== null && now - absence.pageSince >= pageGrace) return { kind: 'other-page', isOn };
+  if (outage.pageSince !== null && now - outage.pageSince >= pageGrace) return { kind: 'other-page', isOn };
   if (open && mayBeAway(open))
-    return { kind: 'restarting', run: open, absent, log: absent >= longRestart ? open.log : null };
+    return { kind: 'restarting', run: open, outageMs, log: outageMs >= longRestart ? open.log : null };
   const isFirst = state.answeredAt === null;
-  return absent >= blip || isFirst ? { kind: 'no-answer', absent, isOn } : null;
+  return outageMs >= blip || isFirst ? { kind: 'no-answer', outageMs, isOn } : null;
 }
 
 function runView(run: Run, state: PageState, server: number | null): RunView {
@@ -256,9 +259,10 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     run,
     rows: rowsOf(run, server ?? Date.parse(run.endedAt ?? run.startedAt)),
     version,
-    lags: kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
-    // An update to the same version looks at what may be half done, and finishes it.
-    // A rollback is offered again, by the restore point of that moment.
+    latestNotMoved:
+      kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
+    // An update to the same version finishes an incomplete update.
+    // A rollback is offered again with the current restore point.
     again: isRollback(run)
       ? null
       : kind === 'broken'
@@ -268,7 +272,7 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
           : status && run.upgradePath.length > 1
             ? orderOf(status)
             : orderTo(run.to),
-    behind: serversBehind(status),
+    outdatedServers: outdatedServers(status),
   };
 }
 
@@ -295,7 +299,7 @@ const blocking: Record<ReasonCode, Blocking> = {
   'rollback-refused': 'none',
 };
 
-/** What a dialog shows where nothing has happened. */
+/** The view if there is no run to show. */
 function idleView(status: Status, state: PageState, server: number | null): DialogView {
   const { next, reason } = status;
   if (next === null) {
@@ -340,7 +344,7 @@ function offerView(status: Status, { history }: PageState, server: number | null
     url: release?.url ?? null,
     published: ageOf(release?.publishedAt, server),
     releases: releases.filter(({ notes }) => notes !== null && notes.trim() !== ''),
-    lastAway: last?.downtimeSeconds ?? null,
+    lastDowntime: last?.downtimeSeconds ?? null,
     skipped: status.skipped && { age: ageOf(status.skipped.since, server) },
   };
 }

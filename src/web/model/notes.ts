@@ -1,4 +1,4 @@
-/** A piece of a line. Links lead to https alone. */
+/** A part of a line. Links only use https. */
 export type Inline =
   | { kind: 'text' | 'code'; text: string }
   | { kind: 'strong' | 'em'; inside: Inline[] }
@@ -10,18 +10,18 @@ export type Block =
   | { kind: 'list'; ordered: boolean; start: number; items: Inline[][] }
   | { kind: 'code'; lines: string[] };
 
-/** Nesting of emphasis beyond which marks are text. */
+/** Maximum nesting of emphasis; deeper marks are text. */
 const deepest = 4;
-/** Characters that emphasis goes over at most, so that a line of nothing but marks takes no time. */
+/** Maximum length of emphasis, so that a line full of marks is parsed quickly. */
 const farthest = 1000;
 
 /**
- * The notes of a release: headings, lists, paragraphs, code, and in them emphasis, code and https links. They are
- * somebody else's text, so everything else (HTML, images, other links) stays the text that it is.
+ * Release notes: headings, lists, paragraphs and code, with emphasis, code and https links in them. Notes are untrusted,
+ * so everything else (HTML, images, other links) is shown as plain text.
  */
 export function readNotes(markdown: string): Block[] {
   const blocks: Block[] = [];
-  /** What opened the code block that a line is in. */
+  /** The fence of the open code block. */
   let fence = '';
   let isApart = true;
   for (const line of markdown.split(/\r\n|\n|\r/)) {
@@ -39,11 +39,11 @@ export function readNotes(markdown: string): Block[] {
   return blocks;
 }
 
-/** Adds a line to the blocks. Gives whether the next line begins a block of its own. */
+/** Adds a line to the blocks. Returns whether the next line starts a new block. */
 function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
   const text = line.trim();
   if (text === '') return true;
-  // No group of this pattern repeats, as that would take long for a long line of marks.
+  // No group of this pattern repeats, because matching a long line of marks would be slow.
   if (/^[-*_][-*_ ]+$/.test(text) && text.replaceAll(' ', '').length > 2) return true;
   const heading = /^#{1,6}[ \t]+(.*)$/.exec(text)?.[1];
   if (heading !== undefined) {
@@ -68,11 +68,11 @@ function addLine(blocks: Block[], line: string, isApart: boolean): boolean {
   return false;
 }
 
-// Each alternative begins at a mark and looks at a bounded piece, so that no text takes long.
+// Each alternative starts at a mark and has a bounded length, so that parsing is always fast.
 const marks =
   /\\([!-/:-@[-`{-~])|(`+)|(!?\[[^[\]\n]{0,500}\])\(([^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500})?)\)|(\*\*|__|\*|_)|(https:\/\/[^\s<>"'`]{1,2000})/g;
 
-/** The pieces of a line. A link within a link is text. */
+/** The parts of a line. A link within a link is text. */
 function readInline(line: string, depth = 0, isInLink = false): Inline[] {
   const found: Inline[] = [];
   const pattern = new RegExp(marks);
@@ -124,10 +124,10 @@ function readInline(line: string, depth = 0, isInLink = false): Inline[] {
   return found;
 }
 
-/** Where emphasis that begins before `from` ends; -1 where it does not. */
+/** The end of emphasis that starts before `from`; -1 if it has no end. */
 function closing(line: string, mark: string, from: number, begin: number): number {
   const isWord = (char: string | undefined) => char !== undefined && /[\p{L}\p{N}]/u.test(char);
-  // `snake_case` is a name, and ` * ` a star.
+  // `snake_case` and ` * ` are not emphasis.
   if (/^\s?$/.test(line.charAt(from)) || (mark.startsWith('_') && isWord(line[begin - 1]))) return -1;
   let end = line.indexOf(mark, from + 1);
   for (; end >= 0 && end - from <= farthest; end = line.indexOf(mark, end + 1)) {
@@ -138,16 +138,16 @@ function closing(line: string, mark: string, from: number, begin: number): numbe
   return -1;
 }
 
-/** The address of a link; null where it is not https, or has a user: `https://github.com@evil.example` misleads. */
+/** The address of a link; null if it is not https or contains a user: `https://github.com@evil.example` misleads. */
 function httpsUrl(text: string): string | null {
   const url = /^https:\/\//i.test(text) ? URL.parse(text) : null;
   return url === null || url.username + url.password !== '' ? null : url.href;
 }
 
-/** About how many characters of notes fit on a line. */
+/** Approximate number of characters on a line. */
 const lineLength = 56;
 
-/** The blocks, or pieces of them, that fit on so many lines; null where all of them fit. */
+/** The blocks that fit on the given number of lines, the last one possibly shortened; null if all fit. */
 export function folded(blocks: readonly Block[], lines: number): Block[] | null {
   const kept: Block[] = [];
   let left = lines;

@@ -15,12 +15,12 @@ import {
 } from './selectors.ts';
 
 export interface NoticeView {
-  /** What runs; null before anything is known. */
+  /** The running version; null before the first answer. */
   version: string | null;
   /** The version is a button that opens the dialog. */
   isButton: boolean;
   pill: Pill | null;
-  /** An update by itself that the person has not been told of. */
+  /** An automatic update whose message was not closed yet. */
   news: Run | null;
 }
 
@@ -39,7 +39,7 @@ export type Pill =
 export interface NoticeSurroundings {
   /** The element has the attribute `admin`. */
   isAdmin: boolean;
-  /** The version that the page was made by, where it says so. */
+  /** The version that rendered the page; null if unknown. */
   pageVersion: string | null;
   dismissed: ReadonlySet<string>;
   isDialogOpen: boolean;
@@ -47,7 +47,7 @@ export interface NoticeSurroundings {
 
 export function noticeView(state: PageState, surroundings: NoticeSurroundings): NoticeView {
   const { status, version } = state;
-  // Whoever gets a user's answer is no admin, whatever the page says (docs/contract.md 10.9).
+  // A user who receives the user view is not an admin, even if the page has the attribute (docs/contract.md 10.9).
   const isButton = surroundings.isAdmin && (status !== null || version === null);
   return {
     version: version ?? surroundings.pageVersion,
@@ -79,17 +79,17 @@ function pillOf(
     versionBefore !== null &&
     isSame(version, versionBefore) &&
     !isSame(version, pageVersion);
-  // Not under a dialog: somebody may be typing here.
+  // Not while a dialog is open, because a user may be typing.
   if (isOld && !isDialogOpen) return { kind: 'reload', version };
   if (!isAdmin || status === null) return null;
   const { run: last, next } = status;
-  // An outcome of a newer server's own is shown in the dialog alone, in its words.
+  // An outcome unknown to this page is only shown in the dialog, in the words of the server.
   if (last && ['failed', 'broken'].includes(endKind(last)) && !dismissed.has(last.id) && !isQuiet(last))
     return { kind: 'failed', isRollback: isRollback(last) };
   return next && status.skipped === null ? { kind: 'available', to: orderOf(status).target } : null;
 }
 
-/** A page that was left open is told once it is of the new version: until then it offers to load itself anew. */
+/** Shown only on a page of the new version. An older page offers to reload first. */
 function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeSurroundings): Run | null {
   const run = status?.run;
   const isNew = run?.by === byItself && run.outcome === 'updated' && !dismissed.has(run.id);

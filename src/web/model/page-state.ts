@@ -4,55 +4,55 @@ import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-sh
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';
 import { readClock, type ServerClock } from './ages.ts';
 
-/** In milliseconds of the page's counter, `performance.now()`. */
+/** Milliseconds of the page's counter, `performance.now()`. */
 type Moment = number;
 
-/** That svc does not answer. */
-export interface Absence {
+/** svc does not answer. */
+export interface Outage {
   since: Moment;
-  /** Since when a page that is no error answers in its place. */
+  /** The time of the first successful answer from a different page. */
   pageSince: Moment | null;
 }
 
-/** The start of an update that the person at this page has asked for. */
+/** A start requested on this page. */
 export type Start =
-  /** Not answered yet. */
-  | { kind: 'pressed'; to: string | null }
-  /** It was not accepted; `problem` is null where its answer was lost. */
+  /** The answer is pending. */
+  | { kind: 'pressed'; to: string | null; isRollback?: boolean }
+  /** Not accepted; `problem` is null if the connection was lost. */
   | { kind: 'not-started'; problem: Problem | null };
 
-/** The rollback to the restore point that the person at this page has asked for. */
+/** A rollback requested on this page. */
 export type Rollback =
   | { kind: 'asking'; to: string; since: Moment }
   | { kind: 'offer'; offer: RollbackOffer }
-  /** svc has refused the question or the rollback; `problem` is null where an answer was lost. */
+  /** svc refused the offer or the rollback; `problem` is null if the connection was lost. */
   | { kind: 'refused'; to: string; problem: Problem | null };
 
-/** All that a page knows. It is never changed in place. */
+/** The immutable state of a page. */
 export interface PageState {
-  /** For admins. */
+  /** Only known to admins. */
   status: Status | null;
-  /** For everybody. */
+  /** Known to all users. */
   version: string | null;
   isUpdating: boolean;
-  /** The version of the answer before the last one. */
+  /** The version in the answer before the last answer. */
   versionBefore: string | null;
   answeredAt: Moment | null;
   clock: ServerClock | null;
   loggedOut: boolean;
-  absence: Absence | null;
-  /** The last run that this page has seen open, as it is by now. */
+  outage: Outage | null;
+  /** The latest state of the last run that this page has seen open. */
   watched: Run | null;
-  /** When the page learned of its end. */
+  /** When the page received its result. */
   watchedEndedAt: Moment | null;
-  /** svc answers that it knows nothing of the watched run. */
+  /** svc has no record of the watched run. */
   isWatchedUnknown: boolean;
   start: Start | null;
   rollback: Rollback | null;
-  /** The answer to a cancellation that is not possible. */
+  /** The refusal of a cancellation. */
   cancelProblem: Problem | null;
   history: readonly Run[] | null;
-  /** Jobs that were queued when the last update was begun, or now where none is on. */
+  /** Number of queued jobs: at the start of the last update, or now if no update is in progress. */
   queued: number;
 }
 
@@ -64,7 +64,7 @@ export const initialState: PageState = {
   answeredAt: null,
   clock: null,
   loggedOut: false,
-  absence: null,
+  outage: null,
   watched: null,
   watchedEndedAt: null,
   isWatchedUnknown: false,
@@ -78,24 +78,24 @@ export const initialState: PageState = {
 export type Action =
   | { kind: 'status'; status: Status | UserStatus }
   | { kind: 'run'; run: ToldRun }
-  /** svc has said something, if only that it still is there. */
+  /** svc sent an event or a heartbeat. */
   | { kind: 'heard' }
   | { kind: 'refused'; refused: Refused }
   | { kind: 'run-unknown' }
   | { kind: 'history'; runs: readonly Run[] }
-  | { kind: 'pressed'; to: string | null }
-  /** A start was answered by 409. */
+  | { kind: 'pressed'; to: string | null; isRollback?: boolean }
+  /** A start was answered with 409. */
   | { kind: 'in-the-way'; reason: Reason }
   | { kind: 'not-started'; problem: Problem | null }
   | { kind: 'cancel-refused'; problem: Problem }
   | { kind: 'rollback'; rollback: Rollback }
-  /** The person has read what became of a start, a cancellation or a question. */
+  /** The user has read the answer to a request. */
   | { kind: 'acknowledged' }
   /** The dialog was closed. */
   | { kind: 'closed' };
 
 export function reduce(state: PageState, action: Action, at: Moment): PageState {
-  const answered = { ...state, loggedOut: false, absence: null };
+  const answered = { ...state, loggedOut: false, outage: null };
   switch (action.kind) {
     case 'status':
       return withStatus(answered, clean(action.status), at);
@@ -127,14 +127,14 @@ export function reduce(state: PageState, action: Action, at: Moment): PageState 
     case 'acknowledged':
       return { ...state, start: null, rollback: null, cancelProblem: null };
     case 'closed':
-      // A start that is not answered yet is still under way when the dialog opens again.
+      // A pending start is still pending when the dialog opens again.
       return { ...state, start: isPressed(state) ? state.start : null, rollback: null, cancelProblem: null };
   }
 }
 
 /**
- * What a server says, with every character written out that would hide or turn around what stands beside it. Line breaks
- * and tabs stay, as notes are made of them.
+ * Escapes all characters in a server's texts that could hide or reverse other text. Line breaks and tabs are kept, because
+ * release notes need them.
  */
 const clean = <T>(value: T): T =>
   mapTexts(value, (text) => text.replace(/(?:(?!\r\n)[^\n\t])+/g, (piece) => writtenOut(piece)));
@@ -149,20 +149,20 @@ function withStatus(state: PageState, status: Status | UserStatus, at: Moment): 
     clock: readClock(status.now, at, state.clock),
     status: { ...status, releases: status.releases ?? kept },
     isUpdating: isOpen(status.run),
-    // The page that is loaded after an update tells how many there were.
+    // The page after the reload shows this number.
     queued:
       isOpen(status.run) || state.watched?.outcome === 'updated'
         ? state.queued
         : queuedIn(status.reason?.jobs),
   };
   if (status.run === null) return next;
-  // The next step of a path may begin and end while nobody looks.
+  // The next step of an upgrade path may start and end between two requests.
   return withRun(next, status.run, at, state.status?.pendingStep?.to === status.run.to);
 }
 
-/** Whether a start or a rollback was asked for and is not answered yet: no button may ask for another one. */
+/** Whether a start or a rollback is pending. Until it is answered, no button may request another. */
 export const isPressed = ({ start }: PageState): boolean => start?.kind === 'pressed';
-/** Whether a run is on. */
+/** Whether a run is in progress. */
 export const isOpen = (run: Run | null | undefined): run is Run & { outcome: null } => run?.outcome === null;
 const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
   jobs.filter(({ state }) => state === 'queued').length;
@@ -170,23 +170,23 @@ const queuedIn = (jobs: readonly BlockingJob[] = []): number =>
 function withToldRun(state: PageState, run: ToldRun, at: Moment): PageState {
   const next = withRun({ ...state, clock: readClock(run.now, at, state.clock) }, run, at);
   const hasBeenUpdated = isOpen(state.watched) && next.watched?.outcome === 'updated';
-  // The version before is no longer true, though the server has yet to be asked what runs.
+  // The old version is outdated, although the server has not reported the new one yet.
   return hasBeenUpdated ? { ...next, version: run.to ?? next.version } : next;
 }
 
-/** @param isAwaited the page has seen what was before it, though perhaps not the run */
+/** @param isAwaited the page has seen the state before the run, but perhaps not the run */
 function withRun(state: PageState, run: Run, at: Moment, isAwaited = false): PageState {
   const { watched, status, start } = state;
   const isOn = isOpen(run);
   const seen = { ...state, watched: run, isWatchedUnknown: false, isUpdating: isOn };
   if (watched?.id !== run.id) {
     if (!isOn && !isAwaited) return state;
-    // A run has begun, so an answer to an earlier start or cancellation is out of date.
+    // A run has started, so the answer to an earlier start or cancellation is outdated.
     const isOld = start?.kind === 'not-started';
     const watchedEndedAt = isOn ? null : at;
     return { ...seen, watchedEndedAt, cancelProblem: null, rollback: null, start: isOld ? null : start };
   }
-  // A server that has just begun may still be reading what came before; a run that was taken for crashed may go on.
+  // A server that has just started may still report an older state. A run that was considered crashed may continue.
   if (isOn && watched.outcome !== null && watched.outcome !== 'crashed') return state;
   return {
     ...seen,
@@ -203,11 +203,11 @@ function withHistory(state: PageState, at: Moment): PageState {
 }
 
 function withRefusal(state: PageState, refused: Refused, at: Moment): PageState {
-  if (refused.kind === 'logged-out') return { ...state, loggedOut: true, absence: null };
-  // An error of svc's own is an answer.
-  if (refused.kind === 'problem') return { ...state, loggedOut: false, absence: null };
+  if (refused.kind === 'logged-out') return { ...state, loggedOut: true, outage: null };
+  // An error response from svc is an answer.
+  if (refused.kind === 'problem') return { ...state, loggedOut: false, outage: null };
   const { why } = refused;
   const isPage = why.what === 'other' && why.status >= 200 && why.status < 300;
-  const { since = at, pageSince = null } = state.absence ?? {};
-  return { ...state, loggedOut: false, absence: { since, pageSince: isPage ? (pageSince ?? at) : null } };
+  const { since = at, pageSince = null } = state.outage ?? {};
+  return { ...state, loggedOut: false, outage: { since, pageSince: isPage ? (pageSince ?? at) : null } };
 }

@@ -1,9 +1,9 @@
 import type { Run } from '../../wire/status.ts';
 
-/** Lines of the log that a report ends with. */
+/** Number of log lines at the end of a report. */
 export const reportedLines = 20;
 
-/** A line of the updater's log as the stream has it; null where it is none. */
+/** Formats a line of the event stream as a log line; null if it is not a log line. */
 export function lineText(line: unknown): string | null {
   const { time, level, phase, message } = (line ?? {}) as Record<string, unknown>;
   if (typeof message !== 'string') return null;
@@ -12,11 +12,11 @@ export function lineText(line: unknown): string | null {
     .join(' ');
 }
 
-/** Facts for an issue, in Markdown, and in English whatever the language of the page. */
+/** Facts for an issue in Markdown, always in English. */
 export function reportText(run: Run, version: string | null, lines: readonly string[]): string {
   const facts: [string, string | null][] = [
     [run.kind === 'rollback' ? 'Rollback' : 'Update', `${run.from ?? '?'} → ${run.to ?? '?'}`],
-    ['Runs now', version],
+    ['Running version', version],
     ['Outcome', run.outcome],
     ['Code', run.code],
     ['Phase', run.phase],
@@ -25,13 +25,13 @@ export function reportText(run: Run, version: string | null, lines: readonly str
     ['Advice', run.advice],
     ['Started', run.startedAt],
     ['Ended', run.endedAt],
-    ['Away', run.downtimeSeconds === null ? null : `${run.downtimeSeconds} s`],
+    ['Downtime', run.downtimeSeconds === null ? null : `${run.downtimeSeconds} s`],
     ['Run', run.id],
   ];
   const known = facts.filter(([, fact]) => fact !== null && fact !== '');
   const warnings = run.warnings.map((warning) => `- Warning: ${warning}`);
   const last = lines.slice(-reportedLines);
-  // Longer than any in the lines, so that none of them closes it.
+  // Longer than any fence in the lines, so that no line closes it.
   const longest = Math.max(2, ...last.flatMap((line) => line.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = '`'.repeat(longest + 1);
   const log = last.length === 0 ? [] : ['', `${fence}text`, ...last, fence];

@@ -1,34 +1,34 @@
-/** Milliseconds between two requests for the status where nobody waits for anything. */
+/** Milliseconds between two status requests when the page is idle. */
 const calmPause = 60_000;
-/** The same during a run, while a dialog is open, and until svc has answered for the first time. */
+/** The same during a run, while a dialog is open, and until the first answer. */
 export const closePause = 5_000;
 
 export interface Situation {
-  /** The tab is shown, and an element is in it. */
+  /** The tab is visible and contains an element. */
   isLookedAt: boolean;
   isDialogOpen: boolean;
-  /** svc has answered since the page is there. */
+  /** svc has answered since the page was loaded. */
   hasAnswer: boolean;
-  /** The id of the run that is open as far as the page knows, `''` where only that there is one, or is to be in a moment. */
+  /** The id of the open run; `''` if the id is unknown or the run is about to start. */
   openRun: string | null;
-  /** A request for the status is under way. */
+  /** A status request is pending. */
   isAsking: boolean;
-  /** When the last request was begun, in milliseconds of the page's counter; null where none was. */
+  /** Start of the last request, in milliseconds of the page's counter; null before the first request. */
   askedAt: number | null;
-  /** The last answer is out of date: the tab is shown again, a run has ended. */
+  /** The last answer is outdated: the tab was shown again, or a run has ended. */
   isDue: boolean;
 }
 
 export interface Schedule {
-  /** When the status is asked for; null: not at all. */
+  /** Time of the next status request; null for none. */
   askAt: number | null;
-  /** The run whose event stream is held open. */
+  /** The run whose event stream is open. */
   follow: string | null;
 }
 
 /**
- * What is asked of the server, and when (docs/contract.md 10.5). A browser has six connections to a plain-HTTP host, which
- * all of its tabs share: so only a tab that is looked at and shows a dialog holds a stream, and then asks for nothing else.
+ * Decides which requests are sent, and when (docs/contract.md 10.5). All tabs of a browser share six connections to a
+ * plain-HTTP host. Therefore only a visible tab with an open dialog opens a stream, and then sends no other requests.
  */
 export function schedule(situation: Situation): Schedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;

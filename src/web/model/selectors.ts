@@ -3,14 +3,14 @@ import type { Order } from '../../wire/reader.ts';
 import type { PendingStep, Run, Status } from '../../wire/status.ts';
 import { isOpen, type PageState } from './page-state.ts';
 
-/** The run that is on, as far as the page knows. */
+/** The run in progress, as far as the page knows. */
 export function openRun({ watched, status, isWatchedUnknown }: PageState): Run | null {
   if (isOpen(watched) && !isWatchedUnknown) return watched;
   const last = status?.run;
   return isOpen(last) && last.id !== watched?.id ? last : null;
 }
 
-/** The run for whose end the page is loaded anew (docs/contract.md 10.4); null where it is not, or not yet. */
+/** The run after which the page reloads (docs/contract.md 10.4); null if it does not reload, or not yet. */
 export function reloadFor(state: PageState): string | null {
   const { watched, watchedEndedAt, answeredAt } = state;
   if (watched?.outcome !== 'updated' || watchedEndedAt === null || betweenOf(state)) return null;
@@ -18,11 +18,11 @@ export function reloadFor(state: PageState): string | null {
   return isAnswered && isEndKnown(state, watched) ? watched.id : null;
 }
 
-/** A server that does not know the end of a run yet may be the old one, with the old page. */
+/** A server that does not know the result yet may be the old server, with the old page. */
 const isEndKnown = ({ status }: PageState, { id }: Run): boolean =>
   status !== null && (status.run?.id !== id || status.run.outcome !== null);
 
-/** Two updates of a path, where none is on. A stream tells the end of one before any status tells what comes next. */
+/** The pending step between two updates of an upgrade path. A stream reports the end of a step before the status reports the next. */
 export function betweenOf(state: PageState): PendingStep | null {
   const { status, watched, watchedEndedAt, answeredAt } = state;
   if (openRun(state)) return null;
@@ -37,36 +37,36 @@ export function betweenOf(state: PageState): PendingStep | null {
   return to === undefined ? null : { to, reason: null, since, until: '' };
 }
 
-/** Where on a path something is: the first of its versions is 0. */
+/** A position on an upgrade path, counted from 0. */
 export interface PathPlace {
   versions: readonly string[];
   at: number;
 }
 
-/** The place of a run on the path that it is a step of. */
+/** The position of a run on its upgrade path. */
 export function placeOf(run: Run | null | undefined): PathPlace | null {
   if (!run || run.upgradePath.length < 2) return null;
   const at = run.upgradePath.indexOf(run.to ?? '');
   return at < 0 ? null : { versions: run.upgradePath, at };
 }
 
-/** The place that a path has come to between two of its updates. */
+/** The position on an upgrade path between two updates. */
 export const placeBetween = ({ status, watched }: PageState, { to }: PendingStep): PathPlace | null =>
   [status?.run, watched].map(placeOf).find((place) => place?.versions[place.at + 1] === to) ?? null;
 
-/** The versions up to the latest one, where there is one at least between that and what runs. */
+/** The upgrade path to the latest release; empty if one update is enough. */
 export function offeredPath({ next, latest }: Status): readonly string[] {
   const { upgradePath: path = [] } = next ?? {};
   return path.length > 1 && path.at(-1) === latest?.version ? path : [];
 }
 
-/** What a person who wants what is newest asks for. */
+/** The order that installs the latest release. */
 export function orderOf(status: Status): Order {
   const last = offeredPath(status).at(-1);
   return last === undefined ? { target: status.next?.version ?? '' } : { target: last, allSteps: true };
 }
 
-/** The end of a run that nobody has asked for and that has changed nothing: it never has to be read. */
+/** Whether an automatic run changed nothing, so that its result need not be shown. */
 export const isQuiet = ({ by, outcome }: Run): boolean =>
   by === byItself && (outcome === 'cancelled' || outcome === 'refused');
 
@@ -82,24 +82,24 @@ const endKinds: Record<EndState, EndKind> = {
   crashed: 'broken',
 };
 
-/** How a run has ended, as the views tell ends apart. */
+/** The result of a run, as the views distinguish results. */
 export const endKind = ({ outcome }: Run): EndKind => known(endKinds, outcome ?? '') ?? 'other-end';
 export const isGoodEnd = (run: Run): boolean => ['updated', 'unchanged', 'cancelled'].includes(endKind(run));
 
 /** Whether the run restores an older version and its data. */
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';
 
-export const serversBehind = (status: Status | null): Status['buildServers'] =>
+export const outdatedServers = (status: Status | null): Status['buildServers'] =>
   status?.buildServers.filter(({ outdated }) => outdated) ?? [];
 
-/** The address of the page about a version, where that is the latest one. */
+/** The address of the release page, if the version is the latest release. */
 export const newsUrl = (status: Status | null, version: string | null): string | null =>
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
-/** Whether two versions are the same, however they are written: hosts write them with a `v` and without. */
+/** Whether two versions are the same, with or without a leading `v`. */
 export const isSame = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
 
-/** What a table has for a code of the server's. A newer server may have others, one called `constructor`, too. */
+/** The table entry for a code of the server. A newer server may send unknown codes, even `constructor`. */
 export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
   Object.hasOwn(table, code) ? table[code] : undefined;

@@ -1,7 +1,7 @@
-/** The browser's storage, asked for each time: where it is forbidden, to ask for it throws already. */
+/** Gets the browser's storage each time, because access may throw if it is forbidden. */
 type GetStorage = () => Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
-/** A value that was kept as JSON; null where there is none that can be read. */
+/** A value stored as JSON; null if it is missing or unreadable. */
 function read(storage: GetStorage, key: string): unknown {
   try {
     return JSON.parse(storage().getItem(key) ?? 'null');
@@ -15,17 +15,16 @@ function write(storage: GetStorage, key: string, value: object | null): void {
     if (value === null) storage().removeItem(key);
     else storage().setItem(key, JSON.stringify(value));
   } catch {
-    // It may be full, too. No update needs what is kept here.
+    // The storage may be forbidden or full. Updates work without it.
   }
 }
 
 const dismissedKey = 'svc-update-closed';
-/** As many as the history has: a run is asked for while it is the last one. */
+/** The length of the history. */
 const keptRuns = 50;
 
 /**
- * The runs whose end was closed in this browser, by their ids. Where the browser keeps nothing, they are known to this
- * page alone.
+ * The ids of the runs whose result was dismissed in this browser. Without storage, they are only known to this page.
  */
 export class DismissedRuns {
   readonly #storage: GetStorage;
@@ -51,20 +50,20 @@ export class DismissedRuns {
   }
 }
 
-/** What a page that reloads leaves to the one that takes its place. */
+/** Data that a page passes on to the page after a reload. */
 export interface Handover {
   run: string;
-  /** Jobs that were queued when the update began. */
+  /** Number of queued jobs when the update started. */
   queued: number;
 }
 
 const handoverKey = 'svc-update-farewell';
 
-/** @param storage `sessionStorage`, which is the tab's */
+/** @param storage `sessionStorage`, which belongs to the tab */
 export const leaveHandover = (storage: GetStorage, handover: Handover): void =>
   write(storage, handoverKey, handover);
 
-/** What the page before has left, once. */
+/** Reads and deletes the data of the previous page. */
 export function takeHandover(storage: GetStorage): Handover | null {
   const { run, queued } = (read(storage, handoverKey) ?? {}) as Partial<Handover>;
   write(storage, handoverKey, null);

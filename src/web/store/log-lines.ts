@@ -2,10 +2,10 @@ import type { Reader } from '../../wire/reader.ts';
 import { readEvents } from '../../wire/reader-events.ts';
 import { lineText, reportedLines } from '../model/report.ts';
 
-/** Milliseconds, as a person may be waiting who has pressed a button. */
+/** Milliseconds. Short, because a user may be waiting after pressing a button. */
 const deadline = 3_000;
 
-/** The last lines of the log of one run: those that were streamed, else what svc still has. */
+/** The last log lines of a run: from the stream, otherwise from svc. */
 export class LogLines {
   readonly #reader: Reader;
   #run = '';
@@ -31,7 +31,7 @@ export class LogLines {
   }
 }
 
-/** The last lines of a run's log: its stream from the first line on, as far as svc still has them; else none. */
+/** Reads the stream of a run from its first line, as far as svc still has the lines. */
 async function readLines(reader: Reader, run: string): Promise<string[]> {
   const late = AbortSignal.timeout(deadline);
   const opened = await reader.events(`${run}:0`, late);
@@ -45,7 +45,7 @@ async function readLines(reader: Reader, run: string): Promise<string[]> {
       if (text !== null) lines = [...lines, text].slice(-reportedLines);
     }
   } catch {
-    // The lines that came before the stream broke are better than none.
+    // Keep the lines received before the stream broke.
   }
   return lines;
 }

@@ -9,14 +9,14 @@ import { betweenOf, openRun } from '../model/selectors.ts';
 import { DismissedRuns } from '../model/storage.ts';
 import { LogLines } from './log-lines.ts';
 
-/** Milliseconds for which a new server may still look for the run that it was started by. */
+/** Milliseconds within which a new server may still find the run that started it. */
 const unknownAfter = 5_000;
 
 const rollbackRefused =
   (to: string) =>
   (problem: Problem | null): Action => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
 
-/** The state of all elements of a page that ask the same address, and when what is asked for it. */
+/** The shared state and requests of all elements with the same address. */
 export class Store {
   readonly lines: LogLines;
   readonly dismissed = new DismissedRuns(() => localStorage);
@@ -28,9 +28,9 @@ export class Store {
   #isAsking = false;
   #isDue = false;
   #askedAt: number | null = null;
-  /** The run whose event stream is read, and what ends that. */
+  /** The run whose event stream is read, and the controller that stops reading. */
   #following: { id: string; end: AbortController } | null = null;
-  /** Since when svc answers without the run that was seen open. */
+  /** Since when the answers of svc lack the run that was seen open. */
   #missingSince: number | null = null;
   #isChecking = false;
 
@@ -38,10 +38,10 @@ export class Store {
     this.#reader = new Reader({ address });
     this.lines = new LogLines(this.#reader);
     addEventListener('online', () => this.askNow());
-    // A page that comes out of the browser's memory shows what was true when it went there.
+    // A page restored from the back/forward cache shows outdated state.
     addEventListener('pageshow', ({ persisted }) => persisted && this.askNow());
     document.addEventListener('visibilitychange', () => this.askNow());
-    // An end that is closed in one tab is closed in all of them.
+    // A result dismissed in one tab is dismissed in all tabs.
     addEventListener('storage', () => this.#changed());
   }
 
@@ -53,12 +53,12 @@ export class Store {
     return this.#openDialogs > 0;
   }
 
-  /** The server reads the releases again, as the person has asked for. */
+  /** A requested check for releases is in progress. */
   get isChecking(): boolean {
     return this.#isChecking;
   }
 
-  /** Calls a listener after each change, until what it gives is called. The server is asked as long as there is one. */
+  /** Adds a listener for changes and returns a function that removes it. Requests are only sent while there is a listener. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     this.#schedule();
@@ -68,7 +68,7 @@ export class Store {
     };
   }
 
-  /** To be called with `true` when a dialog opens and with `false` when it closes. */
+  /** Call this with `true` when a dialog opens and with `false` when it closes. */
   showDialog(isOpen: boolean): void {
     this.#openDialogs += isOpen ? 1 : -1;
     if (isOpen) {
@@ -93,8 +93,8 @@ export class Store {
   }
 
   /**
-   * Asks for a start. Until that is answered the dialog has no button for another one (docs/contract.md 10.3).
-   * @param end the id of the run from whose end the person tries again; that is closed once svc has answered
+   * Requests a start. Until it is answered, the dialog has no start button (docs/contract.md 10.3).
+   * @param end the id of the run that is retried; its result is dismissed once svc has answered
    */
   async start(order: Order, end: string | null = null): Promise<void> {
     this.#dispatch({ kind: 'pressed', to: order.target });
@@ -104,12 +104,12 @@ export class Store {
     if (end !== null && (answer.kind === 'ok' || refusal)) this.dismissed.add(end);
     if (refusal) {
       this.#dispatch({ kind: 'in-the-way', reason: refusal });
-      // The status tells whose run it is.
+      // The status contains the other run.
       if (refusal.code === 'update-running') this.askNow();
     } else await this.#begun(answer, (problem) => ({ kind: 'not-started', problem }));
   }
 
-  /** Asks for the effects of a rollback, until the person has read something else. */
+  /** Requests the rollback offer. The answer is ignored if the user has left the view. */
   async askRollback(to: string): Promise<void> {
     const asking: Rollback = { kind: 'asking', to, since: performance.now() };
     this.#dispatch({ kind: 'rollback', rollback: asking });
@@ -122,14 +122,14 @@ export class Store {
     else this.#dispatch(rollbackRefused(to)(answer.kind === 'problem' ? answer.problem : null));
   }
 
-  /** Asks for a rollback; as with a start, no button asks for another one until that is answered. */
+  /** Requests a rollback. Until it is answered, the dialog has no start button. */
   async rollback(order: RollbackOrder): Promise<void> {
     const { confirm: to } = order;
-    this.#dispatch({ kind: 'pressed', to });
+    this.#dispatch({ kind: 'pressed', to, isRollback: true });
     await this.#begun(await this.#reader.rollback(order), rollbackRefused(to));
   }
 
-  /** What came of asking for a run; `refused` says that none did, of a problem or of an answer that was lost. */
+  /** Handles the answer to a start or rollback; `refused` creates the action for a problem or a lost connection. */
   async #begun(answer: Answer<ToldRun>, refused: (problem: Problem | null) => Action): Promise<void> {
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
@@ -146,11 +146,11 @@ export class Store {
     const answer = await this.#reader.cancel();
     if (answer.kind === 'ok') {
       this.#dispatch({ kind: 'run', run: answer.value });
-      // Between two updates a path is ended, of which the status tells.
+      // A cancellation between two updates ends the upgrade path, which only the status reports.
       if (answer.value.outcome !== null) await this.#readStatus(false);
     } else if (answer.kind === 'problem') this.#dispatch({ kind: 'cancel-refused', problem: answer.problem });
     else if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
-    // The answer got lost. As the stream may go on beside it, the next status tells whether svc is away.
+    // The answer was lost. The stream may still be open, so the next status shows whether svc is available.
     else this.askNow();
   }
 
@@ -171,7 +171,7 @@ export class Store {
     const answer = this.#told(await this.#reader.skip(version));
     if (answer.kind === 'ok') return;
     if (answer.kind === 'logged-out') this.#dispatch({ kind: 'refused', refused: answer });
-    // Whatever came of it, the next status tells.
+    // The next status shows the result.
     else this.askNow();
   }
 
@@ -180,7 +180,7 @@ export class Store {
     this.#changed();
   }
 
-  /** After the answer of a start got lost, the status tells whether there was one. */
+  /** After a lost answer, the status shows whether a run was started. */
   async #hasNotStarted(): Promise<boolean> {
     const before = this.#state.watched?.id;
     const answer = await this.#readStatus(false);
@@ -226,7 +226,7 @@ export class Store {
     this.#isDue = false;
     this.#askedAt = performance.now();
     const { status } = this.#state;
-    // Notes are long, and only a dialog shows them: they are asked for once for each release that is offered or may be found.
+    // Release notes are long and only shown in a dialog, so they are requested once for each offered release.
     const hasNotes = status !== null && (status.next === null || (status.releases ?? []).length > 0);
     const notes = this.isDialogOpen && (refresh || !hasNotes);
     const answer = await this.#reader.status({ refresh, notes });
@@ -238,11 +238,11 @@ export class Store {
     return answer;
   }
 
-  /** Where the run that was seen open is no longer the last one, the history has its end, or svc does not know it. */
+  /** If the watched run is no longer the last run, looks it up in the history. */
   async #findWatched(): Promise<void> {
     const { watched, status } = this.#state;
     const isMissing = watched !== null && watched.outcome === null && status?.run?.id !== watched.id;
-    // The stream tells of a run that is followed.
+    // The stream reports a followed run.
     if (!isMissing || status === null || this.#following !== null) {
       this.#missingSince = null;
       return;
@@ -272,7 +272,7 @@ export class Store {
     }
     if (signal.aborted) return;
     this.#following = null;
-    // The server that knows the end tells what runs now, and how long svc was away.
+    // The next status contains the running version and the downtime.
     this.askNow();
     if (openRun(this.#state) === null) void this.#readHistory();
   }

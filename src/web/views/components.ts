@@ -4,23 +4,23 @@ import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { texts } from '../texts.ts';
 
-/** What the dialog shows of one state. */
+/** The content of the dialog in one state. */
 export interface Content {
-  /** Of the dialog; by default the one of a dialog that starts an update. */
+  /** The title of the dialog; by default `heading`. */
   title?: string;
-  /** Content of another key is made of other nodes; by default the kind of the view. */
+  /** Content with a different key gets new nodes; by default the kind of the view. */
   key?: string;
   body: Child[];
   actions?: Child[];
-  /** What is said to somebody who does not see it. */
+  /** The text for screen readers. */
   announcement: string;
-  /** The announcement interrupts whatever is being said. */
+  /** The announcement interrupts the screen reader. */
   isUrgent?: boolean;
-  /** It shows how long something takes. */
+  /** Contains a clock. */
   ticks?: boolean;
 }
 
-/** What a view has of the dialog around it: what a person can do, and what the dialog knows by itself. */
+/** The actions and the local state of the dialog, for its views. */
 export interface DialogContext {
   readonly start: (order: Order) => void;
   readonly cancel: () => void;
@@ -29,36 +29,36 @@ export interface DialogContext {
   readonly askRollback: (to: string) => void;
   readonly rollback: (order: RollbackOrder) => void;
   readonly close: () => void;
-  /** Closes the dialog, and never shows the end of the run again. */
+  /** Closes the dialog and dismisses the result of the run. */
   readonly dismiss: (run: string) => void;
   readonly tryAgain: (run: Run, order: Order | null) => void;
   readonly reload: () => void;
   readonly copyReport: (run: Run) => void;
-  /** Copies the text of the element beside the pressed button. */
+  /** Copies the text of the element next to the pressed button. */
   readonly copy: (event: Event, id: string) => void;
   readonly set: (change: LocalState) => void;
   readonly local: LocalState;
   /** The server's time. */
   readonly now: number | null;
   readonly isChecking: boolean;
-  /** Of the page about what runs now. */
+  /** The page of the running release. */
   readonly newsUrl: string | null;
   readonly dumpUrl: string | null;
   readonly settingsUrl: string | null;
 }
 
-/** What a dialog knows by itself, until it is closed. */
+/** The state of a dialog until it is closed. */
 export interface LocalState {
-  /** The person is asked once more: whether jobs are to be cut short, whether data is to be replaced. */
+  /** The user must confirm that jobs are interrupted or data is replaced. */
   isConfirming?: boolean;
-  /** All of the notes are shown. */
+  /** All release notes are shown. */
   isUnfolded?: boolean;
-  /** A request to cancel is not answered yet. */
+  /** A cancellation is pending. */
   isCancelSent?: boolean;
-  /** The last copy button that was pressed, and what came of it. */
+  /** The last pressed copy button and its result. */
   copied?: { id: string; isCopied: boolean } | undefined;
-  /** The script of the page has prevented that it is loaded anew. */
-  stays?: boolean;
+  /** The script of the page prevented the reload. */
+  isReloadPrevented?: boolean;
   /** The text of a report that could not be copied. */
   report?: string | undefined;
 }
@@ -66,8 +66,8 @@ export interface LocalState {
 type Look = '' | 'primary' | 'quiet' | 'quiet end' | 'quiet danger end';
 
 /**
- * A button of another key gets another node, so that nobody presses Enter on what has just become another button.
- * @param press null while the last press is being answered
+ * A button with a different key gets a new node, so that Enter is never pressed on a button that has just changed.
+ * @param press null while a request is pending
  */
 export function button(key: string, label: string, press: (() => void) | null, look: Look = ''): VNode {
   const attributes = { key, type: 'button', class: look ? `b ${look}` : 'b' };
@@ -89,7 +89,7 @@ export const lead = (heading: Child, about: Child = null, look: 'ok' | 'bad' | n
     about && h('p', about),
   );
 
-/** A text that sets off one piece of it, wherever a translation puts that. */
+/** A text with one highlighted part, at any position in a translation. */
 export function highlighted(text: string, piece: string): Child {
   const at = text.indexOf(piece);
   if (at < 0) return text;
@@ -102,13 +102,13 @@ export const muted = (...text: Child[]): VNode => h('p.muted', ...text);
 export const box = (look: 'bad' | 'warn' | '', heading: string, ...rest: Child[]): VNode =>
   h('div', { class: look ? `box ${look}` : 'box' }, h('b', heading), ...rest);
 
-/** What a copy button says: what became of its last press, else its label. */
+/** The label of a copy button: the result of the last press, or its default label. */
 export function copyLabel(id: string, label: string, { local: { copied } }: DialogContext): string {
   if (copied?.id !== id) return label;
   return copied.isCopied ? texts().copied : texts().selected;
 }
 
-/** A command to be typed, with a button that copies it. */
+/** A command with a copy button. */
 export function command(text: string, context: DialogContext): VNode {
   const id = `cmd ${text}`;
   const label = copyLabel(id, texts().copy, context);
@@ -147,7 +147,7 @@ export const warningBox = (warnings: readonly string[]): Child =>
     warnings.length === 1 ? h('span', warnings[0]) : bulletList(warnings),
   );
 
-/** The sign before a phase of a run, or before a version of a path. */
+/** The symbol before a phase of a run or a version of an upgrade path. */
 export function dot(mark: RowOfRun['mark']): VNode {
   const inside: Record<RowOfRun['mark'], Child> = {
     done: h('path', { d: 'M6 9.3 8.2 11.5 12.2 7' }),

@@ -16,15 +16,16 @@ import {
 } from './run.ts';
 
 const renderers: { [K in DialogView['kind']]: (view: ViewOf<K>, context: DialogContext) => Content } = {
-  asking: () => renderPlain(texts().asking(texts().product), texts().askingAbout),
-  'users-only': ({ version }) => renderPlain(texts().usersOnly, texts().youRun(version)),
+  asking: () => renderPlain(texts().connecting(texts().product), texts().connectingAbout),
+  'users-only': ({ version }) =>
+    renderPlain(texts().adminsOnly(texts().product), texts().youAreRunning(version)),
   'logged-out': ({ isOn }, context) => {
-    const { loggedOut, loggedOutOn, loggedOutElse } = texts();
-    return renderReload(loggedOut, isOn ? loggedOutOn : loggedOutElse, context);
+    const t = texts();
+    return renderReload(t.loggedOut, isOn ? t.loggedOutDuringUpdate : t.loggedOutAbout, context);
   },
   'other-page': ({ isOn }, context) => {
-    const { otherPage, otherPageOn, otherPageElse } = texts();
-    return renderReload(otherPage, isOn ? otherPageOn : otherPageElse, context);
+    const t = texts();
+    return renderReload(t.otherPage, isOn ? t.otherPageDuringUpdate : t.otherPageAbout, context);
   },
   restarting: renderRestarting,
   'no-answer': renderNoAnswer,
@@ -72,7 +73,7 @@ const renderReload = (heading: string, about: string, context: DialogContext): C
   actions: [button('reload', texts().reload, context.reload, 'primary')],
 });
 
-/** The content of a state between the heading and the buttons of the dialog. */
+/** The heading, content and buttons of the dialog. */
 export function dialogNodes(content: Content, key: string, closing: string, close: () => void): Child[] {
   const t = texts();
   const { title = t.heading(t.product), body, actions = [] } = content;

@@ -1,7 +1,8 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
+import type { Run } from '../../wire/status.ts';
 import { type Child, h } from '../elements/vnode.ts';
 import type { EndView, ViewOf } from '../model/dialog-view.ts';
-import { isGoodEnd, isRollback } from '../model/selectors.ts';
+import { isGoodEnd, isRollback, isSame } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import {
   box,
@@ -48,7 +49,7 @@ function headingOf({ kind, run, version }: EndView): string {
   const t = texts();
   switch (kind) {
     case 'updated':
-      return t.versionRuns(version ?? run.to ?? '');
+      return updatedHeading(run, version);
     case 'unchanged':
       return t.unchanged;
     case 'cancelled':
@@ -56,32 +57,37 @@ function headingOf({ kind, run, version }: EndView): string {
     case 'failed':
       if (run.rolledBack !== null && run.to !== null)
         return t.versionFailed(run.to, run.cause === null ? '' : run.cause.replace(/\.$/, ''));
-      if (run.outcome === 'refused') return isRollback(run) ? t.rollbackRefused : t.refused;
-      return isRollback(run) ? t.rollbackFailed : t.failed;
+      if (run.outcome === 'refused') return isRollback(run) ? t.rollbackRefused : t.updateRefused;
+      return isRollback(run) ? t.rollbackFailed : t.theUpdateFailed;
     case 'broken':
-      if (run.outcome === 'crashed') return isRollback(run) ? t.rollbackCrashed : t.crashed;
-      if (run.code === 'broken' && run.to !== null) return t.broken(run.to);
+      if (run.outcome === 'crashed') return isRollback(run) ? t.rollbackInterrupted : t.updateInterrupted;
+      if (run.code === 'broken' && run.to !== null) return t.installedUnhealthy(run.to);
       return run.code === 'unhealthy' && version !== null
-        ? t.notWell(version)
+        ? t.unhealthy(version)
         : isRollback(run)
-          ? t.rollbackUnknown
-          : t.brokenUnknown;
+          ? t.rollbackUnsuccessful
+          : t.updateUnsuccessful;
     case 'other-end':
       return sentence(run.message || (run.outcome ?? '')).replace(/\.$/, '');
   }
+}
+
+function updatedHeading(run: Run, version: string | null): string {
+  const t = texts();
+  if (run.to === null || (version !== null && !isSame(version, run.to)))
+    return t.versionIsRunning(version ?? '');
+  return isRollback(run) ? t.rolledBackToVersion(run.to) : t.updatedTo(run.to);
 }
 
 function aboutOf({ kind, run, version }: EndView, { now }: DialogContext): string {
   const t = texts();
   switch (kind) {
     case 'updated':
-      return run.downtimeSeconds === null
-        ? ''
-        : t.awayFor(seconds(run.downtimeSeconds)).replace(/^./, (first) => first.toUpperCase());
+      return run.downtimeSeconds === null ? '' : t.downtime(seconds(run.downtimeSeconds));
     case 'cancelled':
-      return t.cancelledAbout(version ?? run.from ?? '');
+      return t.stillRunning(version ?? run.from ?? '');
     case 'other-end':
-      return version === null ? '' : t.runsNow(version);
+      return version === null ? '' : t.nowRunning(version);
     default:
       return run.rolledBack === null
         ? sentence(run.message)
@@ -89,15 +95,21 @@ function aboutOf({ kind, run, version }: EndView, { now }: DialogContext): strin
   }
 }
 
-function goodBody({ kind, run, version, lags, behind }: EndView, context: DialogContext): Child {
+function goodBody(
+  { kind, run, version, latestNotMoved, outdatedServers }: EndView,
+  context: DialogContext,
+): Child {
   const t = texts();
   if (kind !== 'updated')
-    return [warningBox(run.warnings), kind === 'unchanged' && version !== null && muted(t.runsNow(version))];
+    return [
+      warningBox(run.warnings),
+      kind === 'unchanged' && version !== null && muted(t.nowRunning(version)),
+    ];
   return [
-    lags && box('warn', t.lagsBehind(run.to ?? '')),
-    warningBox(withoutLeftBehind(run.warnings, behind)),
-    behindNodes(behind, context),
-    !context.local.stays && muted(t.reloads),
+    latestNotMoved && box('warn', t.latestNotMoved(run.to ?? '')),
+    warningBox(withoutLeftBehind(run.warnings, outdatedServers)),
+    outdatedServerNodes(outdatedServers, context),
+    !context.local.isReloadPrevented && muted(t.reloading),
   ];
 }
 
@@ -106,29 +118,29 @@ function badBody({ kind, run, rows, version }: EndView, context: DialogContext):
   const { cause, code, advice, log } = run;
   const { report } = context.local;
   const isDeep = run.steps.some(({ state }) => ['write', 'save', 'recreate', 'verify'].includes(state));
-  // The heading of a rolled back update has the cause.
-  const isTold = run.rolledBack !== null && run.to !== null && cause !== null;
-  const why = isTold ? null : (cause ?? code);
+  // The heading of a rolled back update contains the cause.
+  const isInHeading = run.rolledBack !== null && run.to !== null && cause !== null;
+  const why = isInHeading ? null : (cause ?? code);
   return [
     isDeep && phaseList(rows),
     why !== null && box('bad', sentence(why), cause !== null && code !== null && h('span.mono', code)),
-    isTold && code !== null && h('p', h('span.mono', code)),
+    isInHeading && code !== null && h('p', h('span.mono', code)),
     warningBox(run.warnings),
     advice !== null && h('p', h('b', t.next), ' ', advice),
     log !== null && command(log, context),
-    kind === 'broken' && version !== null && muted(t.runsNow(version)),
+    kind === 'broken' && version !== null && muted(t.nowRunning(version)),
     report !== undefined &&
       h('textarea', { key: 'report', readonly: true, 'aria-label': t.report, rows: 10 }, report),
   ];
 }
 
-/** The build servers that an update has not reached, with the commands that update them. */
-export function behindNodes(behind: EndView['behind'], context: DialogContext): Child {
+/** The outdated build servers, with the commands that update them. */
+export function outdatedServerNodes(servers: EndView['outdatedServers'], context: DialogContext): Child {
   const t = texts();
-  if (behind.length === 0) return null;
-  const runs = behind.map(({ name, version }) => h('span', t.serverRuns(name, version)));
-  const commands = new Set(behind.map((server) => server.command).filter(Boolean));
-  return [box('', t.serversBehind(behind.length), ...runs), commandList([...commands], context)];
+  if (servers.length === 0) return null;
+  const lines = servers.map(({ name, version }) => h('span', t.serverVersion(name, version)));
+  const commands = new Set(servers.map((server) => server.command).filter(Boolean));
+  return [box('', t.serversOutdated(servers.length), ...lines), commandList([...commands], context)];
 }
 
 function actionsOf({ kind, run, again }: EndView, context: DialogContext): Child[] {
@@ -138,12 +150,12 @@ function actionsOf({ kind, run, again }: EndView, context: DialogContext): Child
   if (kind === 'updated')
     return [
       button('reload', t.reloadNow, context.reload, 'primary'),
-      externalLink(context.newsUrl, t.whatIsNew, 'end'),
+      externalLink(context.newsUrl, t.releaseNotes, 'end'),
     ];
   if (isGoodEnd(run)) return [close('primary')];
   const report = button('report', copyLabel('report', t.copyReport, context), () => context.copyReport(run));
   if (kind === 'other-end') return [close('primary'), report];
-  const label = kind === 'failed' ? t.tryAgain : t.checkItAgain;
+  const label = kind === 'failed' ? t.tryAgain : t.checkAgain;
   return [button('again', label, () => context.tryAgain(run, again), 'primary'), report, close('quiet end')];
 }
 

@@ -8,20 +8,20 @@ export const duration = (milliseconds: number, { units }: Texts = texts()): stri
     .map(([unit, count]) => units[unit](count))
     .join(' ');
 
-/** How long ago something was, in the largest unit alone. */
+/** An age in its largest unit only. */
 export const age = (milliseconds: number): string => {
   const [first] = inUnits(milliseconds);
   return first ? texts().units[first[0]](first[1]) : '';
 };
 
-/** The duration of a number of seconds, as the server counts. */
+/** The duration of a number of seconds. */
 export const seconds = (count: number): string => duration(Math.round(count) * 1000);
 
-/** `10:42`, in the reader's time zone where none is named. */
+/** `10:42`, by default in the reader's time zone. */
 export const timeOfDay = (time: string | null, timeZone?: string): string =>
   formatted(time, { hour: '2-digit', minute: '2-digit' }, timeZone);
 
-/** `10:42:15`, with its day where that is another one than the server's. */
+/** `10:42:15`, with the day if it is not today. */
 export function moment(time: string, now: number | null): string {
   const isToday = now !== null && Math.abs(now - Date.parse(time)) < 12 * 3_600_000;
   const day = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);
@@ -34,30 +34,30 @@ export function dateText(time: string | null, now: number | null): string {
     formatted(new Date(at).toISOString(), { year: 'numeric', month: 'numeric', day: 'numeric' });
   const at = Date.parse(time ?? '');
   if (!Number.isFinite(at)) return '–';
-  if (now !== null && day(at) === day(now)) return texts().today(timeOfDay(time));
+  if (now !== null && day(at) === day(now)) return texts().todayAt(timeOfDay(time));
   const isOld = now !== null && Math.abs(now - at) > 300 * 86_400_000;
   return formatted(time, { day: 'numeric', month: 'short', ...(isOld ? { year: 'numeric' } : {}) });
 }
 
-/** `14 March`; empty where that is today, by the server's time. */
+/** `14 March`; empty if it is today by the server's time. */
 export const dayText = (time: string | null, now: number | null, timeZone?: string): string =>
   daysBetween(now, Date.parse(time ?? ''), timeZone) === 0
     ? ''
     : formatted(time, { day: 'numeric', month: 'long' }, timeZone);
 
-/** A day to come in words: `tonight`, `tomorrow`, `on Thursday`, `on 14 March`. */
+/** A future day in words: `tonight`, `tomorrow`, `on Thursday`, `on 14 March`. */
 export function dayToCome(time: string, now: number | null, timeZone?: string): string {
   const t = texts();
   const days = daysBetween(now, Date.parse(time), timeZone);
   const hour = hourOf(Date.parse(time), timeZone);
   const isEarly = hour < 6;
-  if (days === 0) return isEarly || hour >= 18 ? t.tonight : t.thisDay;
-  // Before the morning, what is still to come that day is tonight, and no other night is.
+  if (days === 0) return isEarly || hour >= 18 ? t.tonight : t.today;
+  // The early hours of the next day count as tonight, unless it is still early morning.
   if (days === 1) return isEarly && hourOf(now ?? 0, timeZone) >= 6 ? t.tonight : t.tomorrow;
   return t.onDay(days < 7 ? formatted(time, { weekday: 'long' }, timeZone) : dayText(time, now, timeZone));
 }
 
-/** Midnights from one moment to another. */
+/** Number of midnights between two times. */
 function daysBetween(now: number | null, at: number, timeZone: string | undefined): number {
   const day = (moment: number) => {
     const parts = dateFormat({ year: 'numeric', month: 'numeric', day: 'numeric' }, timeZone, 'en-CA');
@@ -69,7 +69,7 @@ function daysBetween(now: number | null, at: number, timeZone: string | undefine
 const hourOf = (at: number, timeZone: string | undefined): number =>
   Number(dateFormat({ hour: 'numeric', hourCycle: 'h23' }, timeZone, 'en').format(at));
 
-/** `Mon` and so on, of the days of a week in the order of ISO 8601. */
+/** `Mon` and so on, by the ISO 8601 order of weekdays. */
 export const weekday = (index: number): string =>
   dateFormat({ weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));
 
@@ -78,7 +78,7 @@ function formatted(time: string | null, form: Intl.DateTimeFormatOptions, timeZo
   return Number.isFinite(at) ? dateFormat(form, timeZone).format(at) : '–';
 }
 
-/** In a time zone, else the reader's, also where the browser does not know it. */
+/** In a time zone, or in the reader's if none is given or the browser does not know it. */
 function dateFormat(
   form: Intl.DateTimeFormatOptions,
   timeZone: string | undefined,
@@ -91,27 +91,27 @@ function dateFormat(
   }
 }
 
-/** What a server says, as a sentence: updaters begin in lower case, and end without a full stop. */
+/** Formats a server message as a sentence: log messages start in lower case and have no full stop. */
 export function sentence(said: string): string {
   const text = said.trim();
-  // A first word that is a version, a path or the product's name stays as it is.
+  // Do not capitalize a version, a path or the product name.
   const word = /^[a-z]+(?=[\s,;:']|$)/.exec(text)?.[0];
   const first =
     word !== undefined && word !== texts().product ? text.charAt(0).toUpperCase() + text.slice(1) : text;
   return first === '' || /[.!?…:]$/.test(first) ? first : `${first}.`;
 }
 
-/** The versions of a run, as far as they are known: one that was started by hand may not tell them. */
+/** The versions of a run, as far as known: a manually started run may not report them. */
 export const fromTo = (from: string | null, to: string | null): string => {
-  if (to === null) return texts().anUpdate;
+  if (to === null) return texts().unknownVersion;
   return from === null ? texts().updateTo(to) : `${from} → ${to}`;
 };
 
-/** Facts in one line. */
+/** Joins facts into one line. */
 export const joined = (...facts: (string | null | undefined | false)[]): string =>
   facts.filter(Boolean).join(' · ');
 
-/** The name of a channel; its code where a newer server has another one. */
+/** The name of a channel, or the code of an unknown channel. */
 export const channelName = (channel: string): string =>
   known<{ name: string }>(texts().channels, channel)?.name ?? channel;
 

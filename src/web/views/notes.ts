@@ -4,13 +4,13 @@ import { type Block, folded, type Inline, readNotes } from '../model/notes.ts';
 import { texts } from '../texts.ts';
 import type { DialogContext } from './components.ts';
 
-/** Lines of the notes that are shown before somebody asks for more. */
+/** Number of lines shown before *Show all* is pressed. */
 const shownLines = 12;
 
-// Notes are drawn after each change, and read once.
+// Notes are parsed once and drawn after each change.
 const read = new WeakMap<PublishedRelease, Block[]>();
 
-/** The notes of the releases that an update brings, newest first, each below its version. */
+/** The notes of all releases in an update, newest first, each below its version. */
 export function notesNodes(releases: readonly PublishedRelease[], context: DialogContext): Child {
   if (releases.length === 0) return null;
   const all = releases.flatMap((release): Block[] => {

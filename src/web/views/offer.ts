@@ -3,7 +3,7 @@ import { type Child, h, type VNode } from '../elements/vnode.ts';
 import type { JobAge, OfferView, ViewOf } from '../model/dialog-view.ts';
 import { orderOf } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
-import { byItselfText, keptBackText } from './automatic.ts';
+import { automaticUpdateText, notAutomaticText } from './automatic.ts';
 import {
   box,
   bulletList,
@@ -28,28 +28,30 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   const offered = before ?? goal;
   const heading = t.available(offered);
   const about = joined(
-    t.youRun(status.version),
-    major ? t.newMajor : channelName(status.channel),
+    t.youAreRunning(status.version),
+    major ? t.majorVersion : channelName(status.channel),
     view.published !== null && t.publishedAgo(age(view.published)),
   );
-  const away =
-    view.lastAway === null ? t.awayFew(t.product) : t.awayAsLast(t.product, seconds(view.lastAway));
+  const downtime =
+    view.lastDowntime === null
+      ? t.unavailableBriefly(t.product)
+      : t.unavailableAsLast(t.product, seconds(view.lastDowntime));
   const whole = status.next?.estimatedSeconds ?? null;
   const takes = status.restorePoint
-    ? sentences(whole !== null && t.itTakes(seconds(whole)), unavailableText(status.restorePoint))
-    : whole !== null && whole < 60 && view.lastAway !== null
-      ? t.itTakesAway(t.product, seconds(whole), Math.max(1, Math.round(view.lastAway)))
-      : sentences(whole !== null && t.itTakes(seconds(whole)), away);
+    ? sentences(whole !== null && t.estimatedDuration(seconds(whole)), unavailableText(status.restorePoint))
+    : whole !== null && whole < 60 && view.lastDowntime !== null
+      ? t.estimatedDurationAndDowntime(seconds(whole), seconds(Math.max(1, view.lastDowntime)))
+      : sentences(whole !== null && t.estimatedDuration(seconds(whole)), downtime);
   const preparation = status.preparation === null ? null : sentence(status.preparation);
   const saved = savedText(status, to);
   const label = before === null && path.length === 0 ? t.updateNow : t.updateTo(goal);
-  const byItself = byItselfText(status, context.now);
+  const automatic = automaticUpdateText(status, context.now);
   const notes = externalLink(view.url, t.releaseNotes, 'end');
   if (view.skipped !== null) {
     const since = view.skipped.age === null ? '' : age(view.skipped.age);
     return {
       announcement: heading,
-      body: [lead(highlighted(heading, offered), about), muted(t.youSkip(offered, since))],
+      body: [lead(highlighted(heading, offered), about), muted(t.youSkipped(offered, since))],
       actions: [button('unskip', t.offerAgain, () => context.skip(null), 'primary'), notes],
     };
   }
@@ -59,46 +61,46 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
       lead(highlighted(heading, offered), about),
       path.length > 0 && [
         stationList([status.version, ...path], 1, false),
-        muted(`${t.pathOf(path.length)}. ${t.awayEach(t.product)}`),
+        muted(t.upgradePathAbout(t.product, path.length)),
       ],
-      before !== null && box('warn', t.needsFirst(before, to), h('span', t.needsFirstAbout)),
-      major && box('warn', t.onlyForward, dumpNode(sentences(preparation, saved), context)),
+      before !== null &&
+        box('warn', t.intermediateRelease(before, to), h('span', t.intermediateReleaseAbout(before, to))),
+      major && box('warn', t.majorWarning, dumpNode(sentences(preparation, saved), context)),
       notesNodes(view.releases, context),
       muted(
         sentences(
           !major && preparation,
           !major && saved,
-          fetchedText(status),
+          downloadText(status),
           !path.length && takes,
-          t.jobsWait,
+          t.newJobsRunLater,
         ),
       ),
-      byItself && muted(byItself),
+      automatic && muted(automatic),
     ],
     actions: [
       button('start', label, () => context.start(orderOf(status)), 'primary'),
-      // What has to come first cannot be skipped.
+      // A required intermediate release cannot be skipped.
       before === null && button('skip', t.skipThis, () => context.skip(goal), 'quiet'),
       notes,
     ],
   };
 }
 
-/** Whether the images are here. */
-function fetchedText({ next, prefetch }: Status): string | false {
+/** Whether the images have been downloaded. */
+function downloadText({ next, prefetch }: Status): string | false {
   const t = texts();
   return next?.downloaded
-    ? t.downloaded
-    : prefetch?.state === 'downloading' && t.beingDownloaded(prefetch.percent);
+    ? t.alreadyDownloaded
+    : prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
 }
 
-/** That the update saves the data first. */
 function savedText({ restorePoint, version }: Status, to: string): string | null {
   const t = texts();
   return restorePoint && t.dataSaved(t.product, to, version);
 }
 
-/** That the data services are stopped, too, and for how long the last time. */
+/** The data services are stopped too: the text includes how long that took last time. */
 function unavailableText({ downtimeSeconds: last }: NonNullable<Status['restorePoint']>): string {
   const t = texts();
   return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, seconds(last));
@@ -107,7 +109,7 @@ function unavailableText({ downtimeSeconds: last }: NonNullable<Status['restoreP
 function dumpNode(before: string, { dumpUrl }: DialogContext): VNode {
   const t = texts();
   if (before !== '') return h('span', before);
-  return h('span', t.takeDump, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToDump)]);
+  return h('span', t.backUpFirst, dumpUrl !== null && [' ', h('a', { href: dumpUrl }, t.howToBackUp)]);
 }
 
 export function renderJobs(
@@ -115,24 +117,30 @@ export function renderJobs(
   context: DialogContext,
 ): Content {
   const t = texts();
-  const top = [lead(t.inTheWay(jobs.length), fromTo(status.version, order.target)), jobList(jobs)];
+  const heading = jobsHeading(jobs);
+  const top = [lead(heading, fromTo(status.version, order.target)), jobList(jobs)];
   if (context.local.isConfirming) {
-    const cut = cutShort(jobs);
+    const interrupted = interruptedJobs(jobs);
     return {
-      announcement: `${t.willCut} ${cut.join(', ')}`,
+      announcement: `${t.willBeInterrupted} ${interrupted.join(', ')}`,
       ticks: true,
-      body: [...top, box('bad', t.willCut, bulletList(cut))],
+      body: [...top, box('bad', t.willBeInterrupted, bulletList(interrupted))],
       actions: [
         button('back', t.back, () => context.set({ isConfirming: false })),
-        button('force', t.cutShort, () => context.start({ ...order, force: true }), 'quiet danger end'),
+        button(
+          'force',
+          t.interruptAndUpdate,
+          () => context.start({ ...order, force: true }),
+          'quiet danger end',
+        ),
       ],
     };
   }
   const whenIdle = () => context.start({ ...order, when: 'idle' });
   return {
-    announcement: t.inTheWay(jobs.length),
+    announcement: heading,
     ticks: true,
-    body: [...top, muted(isStuck ? t.isStuck : t.canWait(t.product))],
+    body: [...top, muted(isStuck ? t.stuckJobs : t.canWaitForJobs(t.product))],
     actions: [
       !isStuck && button('idle', t.updateWhenIdle, whenIdle, 'primary'),
       checkAgain(context, isStuck ? 'primary' : ''),
@@ -141,12 +149,19 @@ export function renderJobs(
   };
 }
 
+function jobsHeading(jobs: readonly JobAge[]): string {
+  const t = texts();
+  const queued = jobs.filter(({ state }) => state === 'queued').length;
+  const running = jobs.length - queued;
+  return joined(running > 0 && t.jobsRunning(running), queued > 0 && t.jobsQueued(queued));
+}
+
 const kindName = (kind: string): string => codeText(texts().jobKinds, kind, kind);
 const jobName = ({ kind, title }: JobAge): string =>
   title === null ? kindName(kind) : `${kindName(kind)} ${title}`;
 
-/** A queued job is not cut short but runs afterwards. One in a state that this page does not know counts as running. */
-export const cutShort = (jobs: readonly JobAge[]): string[] =>
+/** Queued jobs run afterwards. A job in a state unknown to this page counts as running. */
+export const interruptedJobs = (jobs: readonly JobAge[]): string[] =>
   jobs.filter(({ state }) => state !== 'queued').map(jobName);
 
 export const jobList = (jobs: readonly JobAge[]): Child =>
@@ -177,13 +192,13 @@ export function renderNothing(
 ): Content {
   const t = texts();
   const { upToDate, feedError, version, channel, automatic } = status;
-  const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.nothingNewer;
-  const paused = automatic && keptBackText(automatic, context.now);
-  const next = nextCheck !== null && t.nextTry(age(nextCheck));
+  const why = upToDate ? codeText(t.upToDate, upToDate.code, upToDate.message) : t.noUpdateAvailable;
+  const paused = automatic && notAutomaticText(automatic, context.now);
+  const next = nextCheck !== null && t.nextAttempt(age(nextCheck));
   return {
     announcement: why,
     body: [
-      lead(t.versionRuns(version), channelName(channel)),
+      lead(t.versionIsRunning(version), channelName(channel)),
       h('p', sentences(sentence(why), checked !== null && t.checkedAgo(age(checked)))),
       paused && muted(paused),
       feedError && box('warn', t.lastCheckFailed, h('span', sentences(sentence(feedError.message), next))),
@@ -197,23 +212,24 @@ export function renderNotPossible(
   context: DialogContext,
 ): Content {
   const t = texts();
+  const heading = t.cannotUpdate(t.product);
   const why = sentence(codeText(t.reasons, reason.code, reason.message));
   return {
-    announcement: `${t.notPossible}. ${why}`,
+    announcement: `${heading}. ${why}`,
     body: [
-      lead(t.notPossible, why),
-      status.manual.length > 0 && [h('p', t.byHand), commandList(status.manual, context)],
+      lead(heading, why),
+      status.manual.length > 0 && [h('p', t.manualCommands), commandList(status.manual, context)],
     ],
     actions: [checkAgain(context)],
   };
 }
 
-/** Another update is on, or a newer server has a reason that this page does not know. */
+/** Another update is in progress, or a newer server sends a reason unknown to this page. */
 export function renderReason(view: ViewOf<'other-update' | 'other-reason'>, context: DialogContext): Content {
   const t = texts();
   const why = sentence(codeText(t.reasons, view.reason.code, view.reason.message));
-  const heading = view.kind === 'other-update' ? t.otherUpdate : t.notPossible;
-  const since = view.kind === 'other-update' && view.since !== null ? t.ago(age(view.since)) : null;
+  const heading = view.kind === 'other-update' ? t.otherUpdateInProgress : t.cannotUpdate(t.product);
+  const since = view.kind === 'other-update' && view.since !== null ? t.startedAgo(age(view.since)) : null;
   return {
     announcement: `${heading}. ${why}`,
     ticks: since !== null,

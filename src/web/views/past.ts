@@ -3,29 +3,29 @@ import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { isPressed, type PageState } from '../model/page-state.ts';
-import { isGoodEnd, isRollback, serversBehind } from '../model/selectors.ts';
+import { isGoodEnd, isRollback, outdatedServers } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import { button, type DialogContext } from './components.ts';
-import { behindNodes } from './end.ts';
+import { outdatedServerNodes } from './end.ts';
 import { channelName, dateText, fromTo, joined, seconds } from './format.ts';
 
-/** Runs that are shown. */
 const shownRuns = 5;
 
-/** What is below every state: the channel, the last updates, and the build servers that are behind. */
+/** Shown below every state: the channel, past updates and outdated build servers. */
 export function pastNode(state: PageState, context: DialogContext): Child {
   const t = texts();
   const { status, history, rollback, isUpdating } = state;
   if (status === null) return null;
   const runs = (history ?? []).filter(({ outcome }) => outcome !== null).slice(0, shownRuns);
   const last = history?.find(({ outcome }) => outcome === 'updated');
-  const behind = serversBehind(status);
+  const outdated = outdatedServers(status);
   const point = rollback || isUpdating || isPressed(state) ? null : pointOf(history ?? [])?.restorePoint;
-  const away = last && last.downtimeSeconds !== null ? `, ${t.away(seconds(last.downtimeSeconds))}` : '';
+  const downtime =
+    last && last.downtimeSeconds !== null ? `, ${t.downtime(seconds(last.downtimeSeconds))}` : '';
   const summary = joined(
-    t.pastChannel(channelName(status.channel)),
-    last && t.pastLast(dateText(last.startedAt, context.now), `${fromTo(last.from, last.to)}${away}`),
-    behind.length > 0 && t.serversBehind(behind.length),
+    t.currentChannel(channelName(status.channel)),
+    last && t.lastUpdate(dateText(last.startedAt, context.now), `${fromTo(last.from, last.to)}${downtime}`),
+    outdated.length > 0 && t.serversOutdated(outdated.length),
   );
   return h(
     'details',
@@ -39,7 +39,7 @@ export function pastNode(state: PageState, context: DialogContext): Child {
           'p',
           button('rollback', t.rollBackToVersion(point.version), () => context.askRollback(point.version)),
         ),
-      behindNodes(behind, context),
+      outdatedServerNodes(outdated, context),
       context.settingsUrl !== null && h('p', h('a', { href: context.settingsUrl }, t.changeChannel)),
     ),
   );
@@ -47,7 +47,7 @@ export function pastNode(state: PageState, context: DialogContext): Child {
 
 function runTable(runs: readonly Run[], context: DialogContext): VNode {
   const t = texts();
-  const heads = [t.when, t.fromTo, t.outcome, t.absence, t.who];
+  const heads = [t.dateColumn, t.versionsColumn, t.outcomeColumn, t.downtimeColumn, t.startedByColumn];
   return h(
     'table',
     { 'aria-label': t.pastUpdates },
@@ -58,15 +58,15 @@ function runTable(runs: readonly Run[], context: DialogContext): VNode {
 
 function runRow(run: Run, context: DialogContext): VNode {
   const t = texts();
-  const { id, startedAt, from, to, downtimeSeconds: away, by } = run;
+  const { id, startedAt, from, to, downtimeSeconds, by } = run;
   return h(
     'tr',
     { key: id },
     h('td', dateText(startedAt, context.now)),
     h('td', fromTo(from, to)),
     h('td', { class: isGoodEnd(run) ? 'ok' : 'bad' }, outcomeOf(run)),
-    h('td', away === null ? '–' : t.away(seconds(away))),
-    h('td', by === byItself ? t.byItself : (by ?? t.byNobody)),
+    h('td', downtimeSeconds === null ? '–' : t.downtime(seconds(downtimeSeconds))),
+    h('td', by === byItself ? t.automatically : (by ?? t.startedManually)),
   );
 }
 

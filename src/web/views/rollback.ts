@@ -13,7 +13,7 @@ import {
   muted,
 } from './components.ts';
 import { joined, moment, seconds, sentence, sentences } from './format.ts';
-import { cutShort, jobList } from './offer.ts';
+import { interruptedJobs, jobList } from './offer.ts';
 
 export function renderRollbackAsking(
   { to, asked }: ViewOf<'rollback-asking'>,
@@ -36,20 +36,20 @@ export function renderRollback(view: RollbackView, context: DialogContext): Cont
   const { to, at, since = at } = offer;
   const title = t.headingRollback(t.product);
   const heading = t.restorePointOf(to, moment(at, context.now));
-  const top = lead(highlighted(heading, to), version === null ? null : t.youRun(version));
+  const top = lead(highlighted(heading, to), version === null ? null : t.youAreRunning(version));
   const replaced = t.willBeReplaced(moment(since, context.now));
   const warning = box('warn', replaced, h('span', t.currentSaved));
   if (context.local.isConfirming) {
-    const cut = cutShort(jobs);
-    const force = cut.length > 0 && ({ force: true } as const);
+    const interrupted = interruptedJobs(jobs);
+    const force = interrupted.length > 0 && ({ force: true } as const);
     return {
       title,
-      announcement: joined(replaced, ...(force ? [t.willCut, ...cut] : [])),
+      announcement: joined(replaced, ...(force ? [t.willBeInterrupted, ...interrupted] : [])),
       isUrgent: true,
       body: [
         top,
         box('bad', replaced, h('span', t.currentSaved)),
-        force && box('bad', t.willCut, bulletList(cut)),
+        force && box('bad', t.willBeInterrupted, bulletList(interrupted)),
       ],
       actions: [
         button('stay', t.cancel, () => context.set({ isConfirming: false })),
@@ -68,7 +68,7 @@ export function renderRollback(view: RollbackView, context: DialogContext): Cont
           offer.downtimeSeconds === null
             ? t.allUnavailable(t.product)
             : t.allUnavailableAbout(t.product, seconds(offer.downtimeSeconds)),
-          t.jobsWait,
+          t.newJobsRunLater,
         ),
       ),
     ],
@@ -86,14 +86,14 @@ export function renderRollbackRefused(
   const t = texts();
   const heading = t.cannotRollBack(t.product, to);
   const { refusal, advice, message } = (problem?.reason ?? {}) as { [key: string]: string | undefined };
-  const why = problem === null ? t.notStartedLost : sentence(message ?? problem.detail);
+  const why = problem === null ? t.connectionLost : sentence(message ?? problem.detail);
   return {
     title: t.headingRollback(t.product),
     announcement: `${heading}. ${why}`,
     isUrgent: true,
     body: [
       lead(heading),
-      box('bad', why, h('span.mono', refusal ?? (problem && t.status(problem.status)))),
+      box('bad', why, h('span.mono', refusal ?? (problem && t.httpStatus(problem.status)))),
       jobList(jobs),
       advice && h('p', h('b', t.next), ' ', advice),
     ],

@@ -24,7 +24,7 @@ import { stationList } from './stations.ts';
 export function renderWaiting(view: RunView, context: DialogContext): Content {
   const t = texts();
   const { run, rows, jobs, elapsed } = view;
-  const heading = jobs.length > 0 ? t.waitsFor(jobs.length) : fromTo(run.from, run.to);
+  const heading = jobs.length > 0 ? t.waitingForJobs(jobs.length) : fromTo(run.from, run.to);
   const now = currentRow(rows);
   return {
     title: titleOf(run),
@@ -33,7 +33,7 @@ export function renderWaiting(view: RunView, context: DialogContext): Content {
     body: [
       lead(
         heading,
-        joined(stepOf(view), run.until === null ? t.newJobsWait : t.waitsUntil(timeOfDay(run.until))),
+        joined(stepOf(view), run.until === null ? t.newJobsQueued : t.waitingUntil(timeOfDay(run.until))),
       ),
       stationsOf(view),
       jobList(jobs),
@@ -48,19 +48,19 @@ export function renderRun(view: RunView, context: DialogContext): Content {
   const t = texts();
   const { kind, run, rows } = view;
   const now = currentRow(rows);
-  const askedToStop = kind === 'cancelling' ? t.askedToStop(run.cancelRequestedBy ?? '') : null;
+  const cancelRequested = kind === 'cancelling' ? t.cancelRequested(run.cancelRequestedBy ?? '') : null;
   return {
     title: titleOf(run),
     key: 'run',
-    announcement: askedToStop ?? (now ? wordOf(now) : sentence(run.message)),
+    announcement: cancelRequested ?? (now ? wordOf(now) : sentence(run.message)),
     ticks: true,
     body: [
-      lead(fromTo(run.from, run.to), joined(stepOf(view), begun(run), t.closingIsHarmless)),
+      lead(fromTo(run.from, run.to), joined(stepOf(view), begun(run), t.canBeClosed)),
       stationsOf(view),
       phaseList(rows),
       run.state === 'save' && muted(savingText(view)),
       kind === 'other-state' && h('p', sentence(run.message || run.state)),
-      askedToStop && h('p', askedToStop),
+      cancelRequested && h('p', cancelRequested),
       cancelProblemBox(view),
     ],
     actions: runActions(view, context),
@@ -72,17 +72,17 @@ export function renderBetween(view: BetweenView, context: DialogContext): Conten
   const { pendingStep, version, waited } = view;
   const { to, reason, until } = pendingStep;
   const clock = waited === null ? null : clockText(waited);
-  const heading = reason === null ? t.versionRuns(version ?? '') : t.notReady(t.product, version ?? '');
+  const heading = reason === null ? t.versionIsRunning(version ?? '') : t.notReady(t.product, version ?? '');
   return {
-    title: t.headingOn(t.product),
+    title: t.headingUpdating(t.product),
     key: 'run',
     announcement: joined(heading, reason),
     ticks: true,
     body: [
-      lead(heading, joined(stepOf(view), clock, t.closingIsHarmless)),
+      lead(heading, joined(stepOf(view), clock, t.canBeClosed)),
       stationsOf(view, true),
-      h('p', reason === null ? t.nextBegins(to) : sentence(reason)),
-      reason !== null && muted(t.readyUntil(to, timeOfDay(until))),
+      h('p', reason === null ? t.nextStartsSoon(to) : sentence(reason)),
+      reason !== null && muted(t.readyDeadline(t.product, to, timeOfDay(until))),
       cancelProblemBox(view),
     ],
     actions: [button('cancel', t.cancel, context.local.isCancelSent ? null : context.cancel)],
@@ -97,10 +97,10 @@ const stationsOf = ({ place }: { place: PathPlace | null }, isDone = false): Chi
 
 function titleOf(run: Run): string {
   const t = texts();
-  return isRollback(run) ? t.headingRollbackOn(t.product) : t.headingOn(t.product);
+  return isRollback(run) ? t.headingRollingBack(t.product) : t.headingUpdating(t.product);
 }
 
-/** While data is copied: the server answers, so nothing has been stopped yet. */
+/** Shown while data is copied: the server answers, so nothing has been stopped yet. */
 function savingText({ saved }: RunView): string {
   const t = texts();
   return sentences(
@@ -113,7 +113,7 @@ const currentRow = (rows: readonly RowOfRun[]) => rows.find(({ mark }) => mark =
 
 function begun({ by, startedAt }: Run): string {
   const time = timeOfDay(startedAt);
-  if (by === byItself) return texts().startedItself(time);
+  if (by === byItself) return texts().startedAutomatically(time);
   return by === null ? texts().startedAt(time) : texts().startedBy(by, time);
 }
 
@@ -128,7 +128,7 @@ function runActions({ kind, run }: RunView, context: DialogContext): Child[] {
   if (kind === 'cancelling' || kind === 'other-state') return [];
   return [
     button('cancel', t.cancel, context.local.isCancelSent ? null : context.cancel),
-    run.state !== 'write' && run.state !== 'save' && h('span.muted.end', t.nothingChanged),
+    run.state !== 'write' && run.state !== 'save' && h('span.muted.end', t.nothingChangedYet),
   ];
 }
 
@@ -160,12 +160,15 @@ function phaseItem(row: RowOfRun): VNode {
   );
 }
 
-/** Updaters begin their sentences with the word that the row has already. */
+/** Removes the first word of an updater's message if the row already shows it. */
 const messageOf = ({ message }: RowOfRun): string =>
-  message.replace(/^(?:preparing|checking|pulling|pulled|replacing|verifying)\b[\s,:]*/i, '');
+  message.replace(
+    /^(?:preparing|checking|pulling|pulled|downloading|downloaded|replacing|verifying)\b[\s,:]*/i,
+    '',
+  );
 
 export function renderRestarting(
-  { run, absent, log }: ViewOf<'restarting'>,
+  { run, outageMs, log }: ViewOf<'restarting'>,
   context: DialogContext,
 ): Content {
   const t = texts();
@@ -175,49 +178,64 @@ export function renderRestarting(
     announcement: heading,
     ticks: true,
     body: [
-      awayNode(
-        absent,
+      unavailableNode(
+        outageMs,
         heading,
         muted(
-          `${t.restartingFor(t.product)}. ${isRollback(run) || savesData(run) ? t.restartingSaved : t.restartingAbout}`,
+          (isRollback(run) || savesData(run) ? t.restartingWithRestorePoint : t.restartingAbout)(t.product),
         ),
         h('span.muted.small', joined(stepOf({ place: placeOf(run) }), fromTo(run.from, run.to))),
       ),
-      log !== null && [h('p', t.onTheMachine), command(log, context)],
+      log !== null && [h('p', t.onTheServer), command(log, context)],
     ],
     actions: [isTooLate(run) && h('span.muted', isRollback(run) ? t.cannotCancelRollback : t.cannotCancel)],
   };
 }
 
-export function renderNoAnswer({ absent, isOn }: ViewOf<'no-answer'>): Content {
+export function renderNoAnswer({ outageMs, isOn }: ViewOf<'no-answer'>): Content {
   const t = texts();
   const heading = t.noAnswer(t.product);
   return {
-    title: isOn ? t.headingOn(t.product) : t.heading(t.product),
+    title: isOn ? t.headingUpdating(t.product) : t.heading(t.product),
     announcement: heading,
     ticks: true,
-    body: [awayNode(absent, heading, muted((isOn ? t.noAnswerForOn : t.noAnswerFor)(duration(absent))))],
+    body: [
+      unavailableNode(
+        outageMs,
+        heading,
+        muted((isOn ? t.noAnswerDuringUpdate : t.noAnswerFor)(duration(outageMs))),
+      ),
+    ],
   };
 }
 
-const awayNode = (absent: number, heading: string, ...about: Child[]): VNode =>
-  h('div.away', h('span', { class: 'clock', role: 'timer' }, clockText(absent)), h('h3', heading), ...about);
+const unavailableNode = (outageMs: number, heading: string, ...about: Child[]): VNode =>
+  h(
+    'div.unavailable',
+    h('span', { class: 'clock', role: 'timer' }, clockText(outageMs)),
+    h('h3', heading),
+    ...about,
+  );
 
-export function renderStarting({ to }: ViewOf<'starting'>): Content {
+export function renderStarting({ to, isRollback }: ViewOf<'starting'>): Content {
   const t = texts();
-  const heading = t.starting(t.product);
-  return { announcement: heading, body: [lead(heading, to)] };
+  const heading = isRollback ? t.startingRollback : t.startingUpdate;
+  return {
+    ...(isRollback && { title: t.headingRollback(t.product) }),
+    announcement: heading,
+    body: [lead(heading, to)],
+  };
 }
 
 export function renderNotStarted({ problem }: ViewOf<'not-started'>, context: DialogContext): Content {
   const t = texts();
-  const why = problem === null ? t.notStartedLost : sentence(problem.detail);
+  const why = problem === null ? t.connectionLost : sentence(problem.detail);
   return {
     announcement: `${t.notStarted}. ${why}`,
     isUrgent: true,
     body: [
       lead(t.notStarted),
-      box('bad', why, problem && h('span.mono', joined(problem.title, t.status(problem.status)))),
+      box('bad', why, problem && h('span.mono', joined(problem.title, t.httpStatus(problem.status)))),
     ],
     actions: [checkAgain(context, 'primary')],
   };

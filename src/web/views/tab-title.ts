@@ -5,15 +5,15 @@ import { texts } from '../texts.ts';
 import { duration } from './format.ts';
 
 /**
- * The title of the tab while there is something to tell of an update; null where the page's own stays.
- * @param now of the page's counter. @param dismissed ids of runs whose end was closed in this browser
+ * The title of the tab during and after an update; null to keep the title of the page.
+ * @param now time of the page's counter. @param dismissed ids of runs whose result was dismissed in this browser
  */
 export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<string>): string | null {
   const t = texts();
   const run = openRun(state);
-  const { absence, watched, version } = state;
+  const { outage, watched, version } = state;
   if (run) {
-    if (absence && mayBeAway(run)) return t.titleAway(duration(now - absence.since), t.product);
+    if (outage && mayBeAway(run)) return t.titleUnavailable(duration(now - outage.since), t.product);
     if (run.percent !== null) return t.titlePercent(run.percent, t.product);
     return isRollback(run) ? t.titleRollback(t.product) : t.titleUpdating(t.product);
   }
@@ -22,5 +22,5 @@ export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<s
     return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
   if (isGoodEnd(watched)) return null;
-  return isRollback(watched) ? t.titleRollbackEnded(t.product) : t.titleEnded(t.product);
+  return isRollback(watched) ? t.titleRollbackFailed(t.product) : t.titleFailed(t.product);
 }

@@ -4,13 +4,13 @@ import { findNamed, removeNamed } from '../../rig/engine-api.ts';
 import { updaterImage } from '../../rig/updater-run.ts';
 
 export interface Traces {
-  /** Stands in the name of everything that the demo makes, and of nothing else. */
+  /** Part of the name of everything that the demo creates, and of nothing else. */
   name: string;
   directory: string;
   registry: string;
 }
 
-/** Removes every trace of a demo, whatever state it is in; false where there was none. */
+/** Removes a demo in any state. @returns false if there was none */
 export async function removeAll({ name, directory, registry }: Traces): Promise<boolean> {
   const found = await findNamed(name);
   const there = await stat(directory).then(
@@ -18,7 +18,7 @@ export async function removeAll({ name, directory, registry }: Traces): Promise<
     () => false,
   );
   await removeNamed(name);
-  // Files belong to root where its containers wrote them.
+  // Files written by containers belong to root.
   if (there && process.getuid?.() !== 0) {
     const inside = ['--network', 'none', '-v', `${directory}:/demo`, '--entrypoint', '/bin/rm', updaterImage];
     await execa('docker', ['run', '--rm', ...inside, '-rf', `/demo/${name}`]);
@@ -29,7 +29,7 @@ export async function removeAll({ name, directory, registry }: Traces): Promise<
   return there || found.containers.length > 0;
 }
 
-/** Takes a repository's tags out of the registry; what is stored of layers stays there for the next demo. */
+/** Removes the tags of a repository from the registry. The layers are kept for the next demo. */
 async function forget(registry: string, repository: string): Promise<void> {
   const base = `http://${registry}/v2/${repository}`;
   const listed = await fetch(`${base}/tags/list`).catch(() => undefined);

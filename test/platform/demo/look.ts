@@ -2,7 +2,7 @@ import { type ContainerState, containerStates } from '../../rig/snapshot.ts';
 import type { Platform } from '../rig/platform.ts';
 import { bold, say, table } from './print.ts';
 
-/** The platform at one moment. test/e2e/platform.test.ts judges it more strictly. */
+/** The state of the platform. test/e2e/platform.test.ts checks it more strictly. */
 export interface Look {
   version: string | null;
   containers: Record<string, ContainerState>;
@@ -16,7 +16,7 @@ export async function lookAt(platform: Platform): Promise<Look> {
   return { version: health?.ok ? (await health.text()).trim() : null, containers, rows: rows.split('\n') };
 }
 
-/** The services of an update first. */
+/** Prints a table with the updated services first. */
 export function compareContainers(before: Look, after: Look): void {
   table([
     ['service', 'image', '', 'container', '', ''],
@@ -40,7 +40,7 @@ function row(was: ContainerState, now: ContainerState | undefined): string[] {
     moved ? `→ ${short(now?.reference ?? 'gone')}` : '',
     was.id.slice(0, 12),
     replaced ? `→ ${now?.id.slice(0, 12) ?? 'gone'}` : '',
-    replaced ? bold('replaced') : now?.startedAt === was.startedAt ? 'untouched' : bold('restarted'),
+    replaced ? bold('replaced') : now?.startedAt === was.startedAt ? 'unchanged' : bold('restarted'),
   ];
 }
 
@@ -48,10 +48,10 @@ function short(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** Prints whether the app answers with a version and has the database rows of an earlier moment; false if not. */
+/** Checks and prints whether the app runs a version with the database rows of an earlier state. */
 export function judge(now: Look, version: string, { rows }: Look): boolean {
   const holds = now.version === version && now.rows.join('\n') === rows.join('\n');
-  const sentence = `${version} answers, with the ${rows.length} rows of the database`;
-  say('', holds ? `  ${sentence}` : bold(`NOT SO: ${sentence}`));
+  const sentence = `${version} is running with all ${rows.length} rows of the database`;
+  say('', holds ? `  ${sentence}` : bold(`NOT TRUE: ${sentence}`));
   return holds;
 }

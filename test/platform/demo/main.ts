@@ -13,7 +13,7 @@ import { compareContainers, judge, lookAt } from './look.ts';
 import { bold, command, heading, say, table } from './print.ts';
 import { addRow, logIn, setUp } from './set-up.ts';
 
-/** What scripts/demo runs once everything is set up; its argument is `run`, `keep` or `remove`. */
+/** Started by scripts/demo after the setup; its argument is `run`, `keep` or `remove`. */
 
 const [mode = 'run'] = process.argv.slice(2);
 const name = 'svc-updater-demo';
@@ -26,13 +26,13 @@ const from = 'v1.0.0';
 const to = 'v1.1.0';
 const bad = 'v1.3.0';
 const unsigned = 'v1.1.1';
-/** Somebody sits there who may want to click, and to look at it for a while. */
+/** A person is watching who may want to click and to look around. */
 const isWatched = mode === 'run' && process.stdin.isTTY && process.stdout.isTTY && !process.env.CI;
 
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
-    if (!interruption.signal.aborted) say('', `${signal}: cleaning up, a moment`);
+    if (!interruption.signal.aborted) say('', `${signal}: cleaning up…`);
     interruption.abort();
   });
 }
@@ -42,54 +42,58 @@ process.exitCode = await main().catch((error) => {
   console.error(`demo: ${error instanceof Error ? error.message : error}`);
   return 1;
 });
-// What still listens for a key or to a stream must not keep it from ending.
+// An open stdin would keep the process from exiting.
 if (isWatched) process.stdin.pause();
 
 async function main(): Promise<number> {
   const removed = await removeAll(traces);
   if (mode === 'remove') {
-    say(removed ? 'removed the platform of the demo' : 'there is nothing to remove');
+    say(removed ? 'The demo platform has been removed.' : 'There is nothing to remove.');
     return 0;
   }
-  if (removed) say('  removed what an earlier demo had left');
-  let kept = false;
+  if (removed) say('  removed the remains of an earlier demo');
+  let keepsRunning = false;
   try {
-    const well = await story();
-    kept = mode === 'keep' && !interruption.signal.aborted;
-    return well ? 0 : 1;
+    const isSuccessful = await story();
+    keepsRunning = mode === 'keep' && !interruption.signal.aborted;
+    return isSuccessful ? 0 : 1;
   } finally {
-    if (!kept) {
+    if (!keepsRunning) {
       await removeAll(traces);
-      say('', 'Everything of the demo is removed again. --keep leaves the platform running.');
+      say('', 'The demo has been removed. Use --keep to leave the platform running.');
     }
   }
 }
 
 async function story(): Promise<boolean> {
-  heading(`1. A platform at ${from}`);
+  heading(`1. A platform running ${from}`);
   const { platform, forgeUrl } = await setUp({ ...traces, published: [to] });
-  goOn();
+  stopIfInterrupted();
   const cookie = await logIn(platform, 'anna');
   for (const row of ['first', 'second', 'third']) await addRow(platform, cookie, row);
   say(
-    `Proxy, app, worker and database run in ${platform.directory};`,
-    'its .env says',
+    `The directory ${platform.directory} contains the compose file for proxy, app, worker and database.`,
+    'Its .env contains this version:',
     ...(await platform.read('.env')).split('\n').filter((line) => line.startsWith('SVC_VERSION')),
     '',
   );
   table([
-    ['the dashboard', bold(platform.url)],
-    ['log in', 'by one click: as admin (anna), who may update, or as user (ben), who may not'],
-    ['its releases', `${forgeUrl}, which stands for GitHub: ${to} is out`],
+    ['dashboard', bold(platform.url)],
+    ['log in', 'with one click: as admin (anna), who can update, or as user (ben), who cannot'],
+    ['releases', `${forgeUrl}, a stand-in for GitHub, which has published ${to}`],
   ]);
   const before = await lookAt(platform);
 
-  heading('2. What an update would do');
+  heading('2. A dry run of the update');
   const planned = await runUpdater(platform, ['plan', '--target', to]);
-  if (planned !== 0) throw new Error(`plan ended with exit code ${planned}`);
+  if (planned !== 0) throw new Error(`svc-updater plan failed with exit code ${planned}`);
 
-  heading('3. Downloaded while nobody looks');
-  await until(platform, ({ next }) => next?.downloaded === true, `${to} is not downloaded`);
+  heading('3. The release is downloaded in advance');
+  await until(
+    platform,
+    ({ next }) => next?.downloaded === true,
+    `timed out waiting for the download of ${to}`,
+  );
   await runClient(platform, ['status']);
 
   heading('4. The update');
@@ -102,45 +106,49 @@ async function story(): Promise<boolean> {
   compareContainers(before, after);
   say(
     '',
-    `  svc was away for ${(outage.awayMs / 1000).toFixed(1)} s, two of which this release takes to start; browsers saw the proxy's page`,
+    `  svc was unavailable for ${(outage.awayMs / 1000).toFixed(1)} s. Two of these seconds are the start of this release. Browsers saw the page of the proxy.`,
   );
-  let well = judge(after, to, before) && exitCode === 0;
-  if (exitCode !== 0) say('', bold(`The update failed with exit code ${exitCode}: see above.`));
+  let isSuccessful = judge(after, to, before) && exitCode === 0;
+  if (exitCode !== 0) say('', bold(`The update failed with exit code ${exitCode}. See the output above.`));
 
-  heading('6. A rollback, with the data');
+  heading('6. A rollback that restores the data');
   await addRow(platform, cookie, 'fourth');
-  say(`After another row, an admin does not like ${to}, and rolls back:`, '');
+  say(`An admin adds a row, and then rolls back from ${to}:`, '');
   const rollbackCode = await runClient(platform, ['rollback', '--yes']);
-  well = judge(await lookAt(platform), from, before) && rollbackCode === 0 && well;
-  say('', 'No command undoes a rollback. To get the newer version, update again:', '');
+  isSuccessful = judge(await lookAt(platform), from, before) && rollbackCode === 0 && isSuccessful;
+  say('', 'A rollback cannot be undone. To install the newer version, update again:', '');
   const againCode = await runClient(platform, ['update', '--yes']);
-  well = judge(await lookAt(platform), to, before) && againCode === 0 && well;
+  isSuccessful = judge(await lookAt(platform), to, before) && againCode === 0 && isSuccessful;
 
-  heading('7. A bad release');
+  heading('7. A broken release');
   for (const version of [unsigned, bad])
     await fetch(`${forgeUrl}/publish?version=${version}`, { method: 'POST' });
-  const status = await until(platform, ({ latest }) => latest?.version === bad, `${bad} is not offered`);
-  const told = status.feedError?.message ?? 'nothing is said of it';
-  const isRefused = told.startsWith(`${unsigned} is not verified`);
-  const sentence = `${unsigned}, which somebody has put on the forge, is not offered: ${told}`;
-  say(isRefused ? `  ${sentence}` : bold(`NOT SO: ${sentence}`), '');
-  well = isRefused && well;
-  say(`${bad} is out, which does not start. Nobody does anything about it:`, '');
+  const status = await until(
+    platform,
+    ({ latest }) => latest?.version === bad,
+    `timed out waiting for ${bad} to be offered`,
+  );
+  const told = status.feedError?.message ?? 'the server does not report it';
+  const isRefused = told.startsWith(`${unsigned} is not proven`);
+  const sentence = `${unsigned} was published on the forge without a signature, so it is not offered: ${told}`;
+  say(isRefused ? `  ${sentence}` : bold(`NOT TRUE: ${sentence}`), '');
+  isSuccessful = isRefused && isSuccessful;
+  say(`${bad} does not start. The update is rolled back automatically:`, '');
   const badCode = await runClient(platform, ['update']);
-  well = judge(await lookAt(platform), to, before) && badCode !== 0 && well;
+  isSuccessful = judge(await lookAt(platform), to, before) && badCode !== 0 && isSuccessful;
 
   if (mode === 'keep') howToLookAround(platform, forgeUrl);
   if (isWatched) await stay(platform, forgeUrl);
-  return well;
+  return isSuccessful;
 }
 
-/** By a click of whoever watches, else by the client; followed to its end. Gives the client's exit code. */
+/** Follows an update started by a click, or starts one with the client. @returns the exit code of the client */
 async function update(platform: Platform): Promise<number> {
   const clicked = isWatched && (await waitForClick(platform));
   return runClient(platform, [clicked ? 'follow' : 'update']);
 }
 
-/** Its output straight to this one. Gives its exit code. */
+/** Inherits the output. @returns the exit code */
 async function runClient(platform: Platform, args: readonly string[]): Promise<number> {
   command(`SVC_URL=${platform.url} SVC_TOKEN=… svc instance ${args.join(' ')}`);
   const { exitCode } = await execa(process.execPath, [client, 'instance', ...args], {
@@ -149,42 +157,46 @@ async function runClient(platform: Platform, args: readonly string[]): Promise<n
     reject: false,
     cancelSignal: interruption.signal,
   });
-  goOn();
+  stopIfInterrupted();
   return exitCode ?? 1;
 }
 
-/** The feed is read again, which a server does every ten seconds at most. */
-async function until(platform: Platform, isSo: (status: Status) => boolean, sorry: string): Promise<Status> {
+/** Polls the status and has the feed read again, which a server does at most every ten seconds. */
+async function until(
+  platform: Platform,
+  isReached: (status: Status) => boolean,
+  timeoutMessage: string,
+): Promise<Status> {
   const headers = { authorization: `Bearer ${platform.apiToken}` };
   for (let tries = 0; tries < 120; tries++) {
     const answer = await fetch(`${platform.url}/api/v1/instance/update?refresh=1`, { headers }).catch(
       () => null,
     );
     const status = answer?.ok ? ((await answer.json()) as Status) : null;
-    if (status !== null && isSo(status)) return status;
+    if (status !== null && isReached(status)) return status;
     await sleep(500);
-    goOn();
+    stopIfInterrupted();
   }
-  throw new Error(sorry);
+  throw new Error(timeoutMessage);
 }
 
-/** True once somebody has clicked Update now, false once they press Enter here instead. */
+/** True after a click on Update now, false after Enter was pressed here instead. */
 async function waitForClick(platform: Platform): Promise<boolean> {
   say(
     `Log in as admin at ${bold(platform.url)} and click ${bold('Update now')},`,
-    'or press Enter, and it is done from here.',
+    'or press Enter to start the update from here.',
   );
   const entered = pressed();
   for (;;) {
     if (await Promise.race([entered, sleep(300, false)])) return false;
-    goOn();
+    stopIfInterrupted();
     const headers = { authorization: `Bearer ${platform.apiToken}` };
     const answer = await fetch(`${platform.url}/api/v1/instance/update`, { headers }).catch(() => null);
     if (answer?.ok && ((await answer.json()) as Status).run !== null) return true;
   }
 }
 
-/** True once Enter is pressed. */
+/** Waits for Enter. */
 function pressed(): Promise<true> {
   const lines = createInterface({ input: process.stdin });
   return new Promise((resolve) => {
@@ -200,17 +212,17 @@ function pressed(): Promise<true> {
 async function stay(platform: Platform, forgeUrl: string): Promise<void> {
   heading('Look around');
   say(
-    `The platform is yours: ${bold(platform.url)}. Publish its next releases at ${forgeUrl}:`,
-    'two are not signed by its publisher, one was never pushed, two do not start, so svc rolls back,',
-    'one is a major version.',
+    `The dashboard is at ${bold(platform.url)}. You can publish the next releases at ${forgeUrl}:`,
+    'two are not signed by the publisher, one was never pushed, two do not start and are rolled back,',
+    'and one is a major version.',
     'Press Enter to remove everything.',
   );
   await pressed();
 }
 
-/** Runs the updater the way an operator does, its log straight to this output. Gives its exit code. */
+/** Runs the updater like an operator and prints its log. @returns the exit code */
 async function runUpdater(platform: Platform, args: readonly string[]): Promise<number> {
-  // An updater of somebody's own instance may be at work on this engine.
+  // Another instance on this engine may be updating.
   const taken = (await askEngine('GET', '/containers/svc-updater/json')).status !== 404;
   const container = taken ? `${name}-run` : 'svc-updater';
   const parts = [
@@ -232,29 +244,29 @@ async function runUpdater(platform: Platform, args: readonly string[]): Promise<
   lines.on('line', (line) => say(line));
   const { exitCode } = await run;
   if (interruption.signal.aborted) await askEngine('DELETE', `/containers/${container}?force=1&v=1`);
-  goOn();
+  stopIfInterrupted();
   return exitCode ?? 1;
 }
 
 function howToLookAround(platform: Platform, forgeUrl: string): void {
-  heading('The platform is left running');
-  // What the updater keeps is root's own.
+  heading('The platform is still running');
+  // The state of the updater belongs to root.
   const sudo = process.getuid?.() === 0 ? '' : 'sudo ';
   const compose = `${docker} compose`;
   table([
-    ['the dashboard', platform.url],
-    ['publish its next releases', forgeUrl],
-    ['go to its directory', `cd ${platform.directory}`],
-    ['see its containers', `${compose} ps`],
-    ['see what the app printed', `${docker} logs ${platform.project}-app-1`],
-    ['read the log of the bad release', `${docker} logs ${name}-svc-updater`],
-    ['see the old files', `${sudo}ls -AR .svc-updater/backup`],
-    ['update by hand: nothing to do', `the command of part 2, with --target ${to} and without plan`],
-    ['downgrade by hand: refused', `the same, with --target ${from}`],
+    ['dashboard', platform.url],
+    ['publish the next releases', forgeUrl],
+    ['open its directory', `cd ${platform.directory}`],
+    ['list its containers', `${compose} ps`],
+    ['read the log of the app', `${docker} logs ${platform.project}-app-1`],
+    ['read the log of the failed update', `${docker} logs ${name}-svc-updater`],
+    ['list the backed-up files', `${sudo}ls -AR .svc-updater/backup`],
+    ['update manually (nothing to do)', `the command of step 2, without plan and with --target ${to}`],
+    ['downgrade manually (refused)', `the same command with --target ${from}`],
     ['remove everything', 'scripts/demo --remove'],
   ]);
 }
 
-function goOn(): void {
+function stopIfInterrupted(): void {
   interruption.signal.throwIfAborted();
 }

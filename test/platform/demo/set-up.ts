@@ -11,15 +11,15 @@ import { type Platform, shareParts, startPlatform } from '../rig/platform.ts';
 import type { Traces } from './clean.ts';
 
 export interface DemoOptions extends Traces {
-  /** What is published from the start. */
+  /** Releases that are published from the start. */
   published: readonly string[];
 }
 
-/** The platform and, in containers beside it, what is elsewhere in life: the forge, and one build server. */
+/** Starts the platform, and in separate containers the forge and one build server. */
 export async function setUp(options: DemoOptions): Promise<{ platform: Platform; forgeUrl: string }> {
   const { name, directory, registry, published } = options;
   await mkdir(directory, { recursive: true });
-  // Not readable by others: the platform has secrets in its .env.
+  // Not readable by other users, because .env contains secrets.
   await chmod(directory, 0o700);
   const { host } = await openTestHost({ run: name, directory, registry });
   const { base } = await shareParts(host);
@@ -68,10 +68,10 @@ async function answers(url: string): Promise<void> {
     if ((await fetch(url).catch(() => null))?.ok) return;
     await sleep(100);
   }
-  throw new Error(`nothing answers at ${url}`);
+  throw new Error(`no answer from ${url}`);
 }
 
-/** Logs in as the dashboard's button does; gives the cookie. */
+/** Logs in like the button of the dashboard. @returns the cookie */
 export async function logIn(platform: Platform, who: string): Promise<string> {
   const answer = await fetch(`${platform.url}/login`, {
     method: 'POST',
@@ -82,7 +82,7 @@ export async function logIn(platform: Platform, who: string): Promise<string> {
   return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
 }
 
-/** A row of the page Data. */
+/** Adds a row on the Data page. */
 export async function addRow(platform: Platform, cookie: string, name: string): Promise<void> {
   const answer = await fetch(`${platform.url}/data`, {
     method: 'POST',
@@ -90,5 +90,5 @@ export async function addRow(platform: Platform, cookie: string, name: string): 
     headers: { cookie, origin: platform.url },
     redirect: 'manual',
   });
-  if (answer.status !== 303) throw new Error(`a row cannot be made: ${answer.status}`);
+  if (answer.status !== 303) throw new Error(`cannot add a row: HTTP status ${answer.status}`);
 }

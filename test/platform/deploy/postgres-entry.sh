@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the stand-in for the public image of PostgreSQL starts with: the same variables, the same folder.
+# Entry point of the stand-in for the public PostgreSQL image, with the same variables and the same data directory.
 set -e
 bin=$(echo /usr/lib/postgresql/*/bin)
 data=${PGDATA:-/var/lib/postgresql/data}

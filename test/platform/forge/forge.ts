@@ -7,28 +7,28 @@ import { startBadRegistry } from '../../rig/bad-registry.ts';
 import { type PlatformRelease, platformReleases } from '../releases.ts';
 import { forgePage } from './page.ts';
 
-/** What stands for GitHub and its registry: releases by its protocol, and images that come as slowly as from far away. */
+/** A stand-in for GitHub and its registry: the releases API, and images at the speed of a slow connection. */
 export interface Forge {
-  /** Of its page and of the releases, as the machine reaches it. */
+  /** The address of its page and releases for this machine. */
   url: string;
-  /** The releases, as an app in a container reaches them. */
+  /** The address of the releases for containers. */
   feed: string;
   /** `127.0.0.1:port` for image references. */
   registry: string;
   publish(version: string): void;
-  /** From now on; null for as fast as they come. */
+  /** Limits the speed from now on; null removes the limit. */
   slow(bytesPerSecond: number | null): void;
-  /** From now on no image comes whole, before the function that this gives is called. */
+  /** Holds all image downloads until the returned function is called. */
   hold(): () => void;
   close(): Promise<void>;
 }
 
 export interface ForgeOptions {
-  /** The registry that has the images. */
+  /** The registry that stores the images. */
   upstream: string;
-  /** The machine's address in the engine's own network, which containers reach and nobody outside does. */
+  /** The address of the machine in the default network of the engine: reachable by containers, not from outside. */
   address: string;
-  /** A folder for each version, with what is attached to it. */
+  /** A folder for each version with its release assets. */
   assets: string;
   ports?: { feed: number; registry: number };
 }
@@ -50,7 +50,7 @@ export async function startForge({ upstream, address, assets, ports }: ForgeOpti
 
   const hold = () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    // The engine reports a layer once 1 MiB of it has come. A pull that is gone on with begins behind what has come.
+    // The engine reports a layer after the first 1 MiB. A resumed pull starts after the received part.
     registry.fail({ kind: 'late', after: 1_500_000, until: promise }, { on: 'blobs' });
     return () => {
       registry.fail(null);
@@ -130,7 +130,7 @@ function assetsOf({ version }: PlatformRelease, assets: string): string[] {
   }
 }
 
-/** With the validator that GitHub sends, by which an app that has it already gets nothing again. */
+/** With an ETag like GitHub, so that an unchanged response is not sent again. */
 function send(asked: IncomingMessage, answer: ServerResponse, content: object): void {
   const body = JSON.stringify(content);
   const etag = `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`;

@@ -1,4 +1,4 @@
-// The forge as a program of its own, for a demo that outlives the script that made it. Settings come from the environment.
+// The forge as a separate program, for a demo that keeps running after its script. Settings come from the environment.
 import { startForge } from './forge.ts';
 
 const {

@@ -6,19 +6,19 @@ import { execa } from 'execa';
 import { keptLayer, type ReadyLayer } from '../../rig/server/node-layer.ts';
 import type { TarEntry } from '../../rig/tar.ts';
 
-/** Programs out of Debian packages, as one layer that needs nothing below it. */
+/** Programs from Debian packages, as one layer without a base image. */
 export interface DebianPrograms {
-  /** Part of the file's name in the cache: another recipe needs another one. */
+  /** Part of the file name in the cache: each recipe needs its own name. */
   name: string;
-  /** The package that brings them; what it depends on comes too, libraries alone. */
+  /** The package of the programs; of its dependencies only libraries are included. */
   package: string;
-  /** Below the root of the unpacked packages: a folder or a file, which may hold a `*` for one name. */
+  /** Folders or files below the root of the unpacked packages; `*` matches one name. */
   paths: readonly string[];
 }
 
 const layers = new Map<string, Promise<ReadyLayer>>();
 
-/** Fetched by the machine's own apt, unpacked without being installed, and kept in the cache. */
+/** Downloads packages with apt, unpacks them without installing them, and caches the result. */
 export function debianLayer(programs: DebianPrograms): Promise<ReadyLayer> {
   const made = layers.get(programs.name) ?? keptLayer(programs.name, () => unpack(programs));
   layers.set(programs.name, made);
@@ -50,7 +50,7 @@ async function download(name: string, directory: string): Promise<void> {
   try {
     await fetched();
   } catch {
-    // A fresh machine has no package lists yet, or has those of another day.
+    // A new machine has no package lists, or outdated ones.
     await run('apt-get', ['update', '-q'], directory);
     await fetched();
   }
@@ -63,7 +63,7 @@ async function packagesFor(name: string, directory: string): Promise<string[]> {
   const { stdout } = await run('apt-cache', ['depends', ...flags, name], directory);
   const all = stdout.split('\n').filter((line) => /^[a-z]/.test(line));
   const wanted = new RegExp(`^(lib|zlib|${name}$|${name}-(client-)?\\d+$)`);
-  // A compiler for large queries, and what belongs to programs that are left out.
+  // A compiler for large queries, and dependencies of omitted programs.
   const unwanted = /llvm|^libz3|perl|-modules|elogind|newt|slang|semanage|-bin|l10n|-data$|debian/;
   return all.filter((each) => wanted.test(each) && !unwanted.test(each));
 }
@@ -80,7 +80,7 @@ async function entriesOf(root: string, { paths }: DebianPrograms): Promise<TarEn
       entries.set(library.name, library);
     }
   }
-  // As on a machine that has the package: found on the PATH, in whatever folder they lie.
+  // Found on the PATH, as on a machine with the package.
   for (const file of [...entries.keys()].filter((name) => /^usr\/lib\/.*\/bin\//.test(name))) {
     const name = `usr/bin/${basename(file)}`;
     entries.set(name, { name, kind: 'link', target: `/${file}` });
@@ -102,7 +102,7 @@ async function filesAt(root: string, path: string): Promise<string[]> {
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 }
 
-/** The packages' own loader, which finds their libraries whatever the machine has; null for programs without any. */
+/** The loader of the packages, which finds their libraries on any machine; null for static programs. */
 async function loaderOf(root: string): Promise<string | null> {
   for (const folder of ['lib64', 'lib', 'usr/lib64', 'usr/lib']) {
     const names = await readdir(join(root, folder)).catch(() => []);
@@ -116,7 +116,7 @@ async function librariesOf(root: string, loader: string, program: string): Promi
   const folders = (await readdir(join(root, 'usr/lib'))).filter((name) => name.endsWith('-linux-gnu'));
   const places = folders.flatMap((name) => [join(root, 'lib', name), join(root, 'usr/lib', name)]);
   const at = join(root, loader);
-  // A link to an absolute path leads out of the unpacked tree.
+  // A link to an absolute path points outside the unpacked tree.
   const target = await readlink(at).catch(() => at);
   const real = target.startsWith(root)
     ? target
@@ -137,7 +137,7 @@ async function librariesOf(root: string, loader: string, program: string): Promi
   if (/not a dynamic executable|statically linked/.test(listed.stdout + listed.stderr)) return [];
   if (libraries.length === 0)
     throw new Error(`${program} has no libraries: ${listed.stdout}${listed.stderr}`);
-  // Programs ask for it without the `usr/` that newer releases have before it.
+  // Programs expect the path without `usr/`, which newer releases add.
   const name = loader.replace(/^usr\//, '');
   return [...libraries, { name, kind: 'file', mode: 0o755, content: await readFile(real) }];
 }

@@ -13,7 +13,7 @@ const path = '/usr/bin:/bin';
 const here = new URL('../', import.meta.url);
 
 /**
- * The image of a release: svc, Node, the release's own compose file, and whose releases it takes.
+ * The image of a release: svc, Node, the compose file of the release, and the trusted public key.
  * @param key the public key of its publisher
  */
 export async function buildRelease(release: PlatformRelease, key: string): Promise<Image> {
@@ -35,7 +35,7 @@ export async function buildRelease(release: PlatformRelease, key: string): Promi
   });
 }
 
-/** Nothing but what all releases share: an engine that has it does not unpack Node again for each. */
+/** The layers shared by all releases, so that an engine unpacks Node only once. */
 export async function buildBase(): Promise<Image> {
   return assemble(await svcLayers(), { Cmd: ['app'] });
 }
@@ -47,10 +47,10 @@ function svcLayers(): Promise<Layer[]> {
   return svc;
 }
 
-/** The same ones in the same order in every image that has them, and first those of the other tests' images: unpacked once. */
+/** Shared layers in the same order in every image, starting with those of other test images, so that they are unpacked once. */
 const programLayers = () => [baseLayer(), nodeLayer()];
 
-/** The platform as one file, and what browsers get of it; the update elements as they are published. */
+/** The platform as one file, its assets for browsers, and the published update elements. */
 async function svcFiles(): Promise<TarEntry[]> {
   const [program, elements] = await Promise.all([bundle(new URL('svc/main.ts', here)), readElements()]);
   const assets = fileURLToPath(new URL('svc/assets/', here));
@@ -64,14 +64,14 @@ async function svcFiles(): Promise<TarEntry[]> {
   ];
 }
 
-/** As `npm run build` leaves them. */
+/** As built by `npm run build`. */
 function readElements(): Promise<Buffer> {
   return readFile(new URL('../../dist/web/index.mjs', here)).catch((cause) => {
     throw new Error('the platform shows what npm run build makes', { cause });
   });
 }
 
-/** In place of the public image of PostgreSQL. */
+/** Replaces the public image of PostgreSQL. */
 export async function buildDatabase(): Promise<Image> {
   const entry = await readFile(new URL('deploy/postgres-entry.sh', here));
   const files: TarEntry[] = [
@@ -92,7 +92,7 @@ export async function buildDatabase(): Promise<Image> {
   );
 }
 
-/** In place of the public image of Caddy. */
+/** Replaces the public image of Caddy. */
 export async function buildProxy(): Promise<Image> {
   return assemble([await baseLayer(), await debianLayer(caddy)], {
     Env: [`PATH=${path}`, 'XDG_CONFIG_HOME=/config', 'XDG_DATA_HOME=/data'],

@@ -13,25 +13,25 @@ import { buildBase, buildDatabase, buildProxy, buildRelease } from './images.ts'
 import { platformPublisher, signRelease } from './sign-release.ts';
 
 export interface PlatformOptions {
-  /** Part of the name of everything that belongs to it. */
+  /** Part of the name of everything that belongs to the platform. */
   name?: string;
-  /** The address of the releases, as the app reaches it. */
+  /** The address of the releases for the app. */
   feed: string;
-  /** `127.0.0.1:port` of a registry before the run's own. */
+  /** `127.0.0.1:port` of a registry in front of the registry of the run. */
   registry: string;
-  /** Where its forge has what is attached to its releases. */
+  /** The folder of the release assets. */
   assets: string;
-  /** Of whose key it takes releases. Default the platform's publisher, who signs all that are pushed here. */
+  /** The trusted publisher; by default the publisher that signs all releases here. */
   publisherKey?: string;
-  /** What is pushed besides v1.0.0. Default every release. */
+  /** Releases to push besides v1.0.0; by default all. */
   releases?: readonly string[];
-  /** The images of proxy and database where they are not stand-ins. */
+  /** The images of proxy and database, if not stand-ins. */
   images?: { proxy?: string | undefined; db?: string | undefined };
-  /** The updater's container, where the usual name may be somebody else's. */
+  /** The name of the updater's container, in case the default name is taken. */
   updaterName?: string;
 }
 
-/** The demo platform at v1.0.0: proxy, app, worker and database, and a build server elsewhere. */
+/** The demo platform with v1.0.0: proxy, app, worker, database, and a separate build server. */
 export async function startPlatform(host: TestHost, options: PlatformOptions): Promise<Platform> {
   const parts = await shareParts(host);
   const name = options.name ?? `${host.run}-${randomBytes(3).toString('hex')}`;
@@ -47,7 +47,7 @@ export interface Parts {
 
 const shared = new Map<string, Promise<Parts>>();
 
-/** Once for a run: the images that no update touches, and the layers that all releases have. They go with its other traces. */
+/** Created once for a run: the images that no update changes, and the shared layers of all releases. */
 export function shareParts(host: TestHost): Promise<Parts> {
   const parts = shared.get(host.run) ?? sharePartsNow(host);
   shared.set(host.run, parts);
@@ -78,7 +78,7 @@ export class Platform extends Instance {
   readonly #assets: string;
   readonly #publisherKey: string;
   readonly #agentToken: string;
-  /** With which a program is an admin. */
+  /** The token of programs that act as an admin. */
   readonly apiToken: string;
 
   constructor(host: TestHost, name: string, port: number, options: PlatformOptions & Parts) {
@@ -95,7 +95,7 @@ export class Platform extends Instance {
       DB_IMAGE: options.images?.db ?? options.db,
       UPDATER_IMAGE: updaterImage,
       UPDATER_NAME: options.updaterName ?? `${name}-svc-updater`,
-      // Built on this machine, where it is in no registry.
+      // Built on this machine and not in any registry.
       UPDATER_PULL: 'missing',
       ...(engineSocket === '/var/run/docker.sock' ? {} : { SVC_SOCKET: engineSocket }),
     });
@@ -128,7 +128,7 @@ export class Platform extends Instance {
     await this.#startBuildServer();
   }
 
-  /** Signs a release and pushes it; one that has no tag is nowhere. */
+  /** Signs and pushes a release; a release without a tag is not pushed. */
   override async publish(version: string): Promise<string> {
     const release = releaseOf(version);
     const { tag = version } = release;
@@ -138,12 +138,12 @@ export class Platform extends Instance {
     return tag === null ? '' : push(this.#host.registry, `${this.name}/svc`, tag, image);
   }
 
-  /** Rows of the database, in the words of `psql`. */
+  /** Runs a query and returns the output of `psql`. */
   async sql(query: string): Promise<string> {
     return (await this.compose('exec', '-T', 'db', 'psql', '-U', 'svc', '-Atc', query)).trim();
   }
 
-  /** `svc-worker` in agent mode, as on another machine: no part of the project, and no update reaches it. */
+  /** `svc-worker` in agent mode, as on another machine: not part of the project, and not updated with it. */
   async #startBuildServer(): Promise<void> {
     const environment = [`SVC_URL=${this.url}`, `AGENT_TOKEN=${this.#agentToken}`, 'AGENT_NAME=build-1'];
     const flags = environment.flatMap((line) => ['-e', line]);
@@ -158,7 +158,7 @@ const deployed = (name: string) => readFile(new URL(`../deploy/${name}`, import.
 const files = {
   'compose.yaml': await composeOf(releaseOf('v1.0.0')),
   'proxy/Caddyfile': await deployed('Caddyfile'),
-  'proxy/away.html': await deployed('away.html'),
+  'proxy/updating.html': await deployed('updating.html'),
 };
 
 const secret = () => randomBytes(12).toString('hex');

@@ -6,7 +6,7 @@ import { composeOf, type PlatformRelease } from '../releases.ts';
 import { buildRelease } from './images.ts';
 
 /**
- * Leaves in a folder what `scripts/release --recipe` makes a release of the platform of, and gives the recipe's path.
+ * Writes the input of `scripts/release --recipe` for a release of the platform to a folder. Returns the path of the recipe.
  * @param image its repository, registry included @param key the public key of its publisher
  */
 export async function writeRecipe(

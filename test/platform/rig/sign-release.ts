@@ -6,18 +6,18 @@ import { publisher } from '../../../scripts/lib/release/sign.ts';
 import { type Image, sha256 } from '../../rig/image.ts';
 import { composeOf, type PlatformRelease, platformReleases } from '../releases.ts';
 
-/** Whose releases a platform takes: its images have the public key. Nobody keeps the other half. */
+/** The publisher of the platform. Its images contain the public key; the private key is not stored. */
 export const platformPublisher = publisher();
-/** They are signed side by side, and came out one after the other: an older moment than that of a release before is refused. */
+/** Increasing publication times, because a time before that of an earlier release is refused. */
 const publishedAt = (release: PlatformRelease): string =>
   new Date(begunAt + platformReleases.indexOf(release)).toISOString();
 const begunAt = Date.now();
-/** Somebody who may publish at the forge, and has a key of his own. */
-const somebodyElse = publisher();
+/** A publisher with access to the forge and another key. */
+const otherPublisher = publisher();
 
 /**
- * Leaves what is attached to a release in a folder of its version, as scripts/release does.
- * @param reference what its image is called in the registry
+ * Writes the release assets to a folder of its version, like scripts/release.
+ * @param reference the reference of its image in the registry
  */
 export async function signRelease(
   release: PlatformRelease,
@@ -37,11 +37,11 @@ export async function signRelease(
     { 'compose.yaml': sha256(Buffer.from(compose)) },
   );
   await writeFile(join(assets, 'release.json'), file);
-  const signer = release.signedBy === 'somebody else' ? somebodyElse : platformPublisher;
+  const signer = release.signedBy === 'another key' ? otherPublisher : platformPublisher;
   await writeFile(join(assets, 'release.json.sigstore.json'), signer.sign(file));
 }
 
-/** An image that was made in memory, as a layout would have it. */
+/** Converts an image in memory to the form of an image layout. */
 function describable({ blobs, manifest: { mediaType, bytes } }: Image): LayoutImage {
   const root = { mediaType, digest: sha256(bytes), size: bytes.length };
   const { config, layers } = JSON.parse(String(bytes));

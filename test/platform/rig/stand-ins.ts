@@ -1,6 +1,6 @@
 import type { DebianPrograms } from './debian.ts';
 
-/** The database, and the clients that tests use. */
+/** The database and the clients for tests. */
 export const postgres: DebianPrograms = {
   name: 'platform-postgresql-3',
   package: 'postgresql',

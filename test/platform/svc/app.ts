@@ -5,7 +5,7 @@ import { routes } from './routes.ts';
 import type { Settings } from './settings.ts';
 import { createUpdates } from './updates.ts';
 
-/** The app: migrates the database, serves the dashboard, and updates the instance when somebody wants it. */
+/** The app: migrates the database, serves the dashboard and updates the instance on request. */
 export async function runApp(settings: Settings): Promise<void> {
   const db = await openDatabase(settings.databaseUrl);
   const migrated = await migrate(db, settings.version);

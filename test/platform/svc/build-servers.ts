@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 
 const command = 'curl -fLO https://example.org/svc-worker && systemctl --user restart svc-worker';
 
-/** Machines elsewhere whose `svc-worker` runs in agent mode. An update of the instance does not reach them. */
+/** Other machines that run `svc-worker` in agent mode. An instance update does not update them. */
 export class BuildServers {
   readonly #db: Database;
 

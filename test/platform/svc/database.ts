@@ -6,11 +6,11 @@ import { type Migration, migrations } from './migrations.ts';
 export type Database = pg.Pool;
 export type Connection = pg.PoolClient;
 
-/** A connection to the database, once it answers. */
+/** Connects to the database and waits until it answers. */
 export async function openDatabase(url: string): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: 8 });
-  // An idle connection that breaks is replaced by the pool.
-  pool.on('error', ({ message }) => console.error(`the database: ${message}`));
+  // The pool replaces a broken idle connection.
+  pool.on('error', ({ message }) => console.error(`database error: ${message}`));
   for (let tries = 0; ; tries++) {
     try {
       await pool.query('SELECT 1');
@@ -22,7 +22,7 @@ export async function openDatabase(url: string): Promise<Database> {
   }
 }
 
-/** What one connection does as a whole or not at all, and alone among those that take the same lock. */
+/** Runs work in a transaction, exclusively among transactions with the same lock. */
 export async function together<T>(
   db: Database,
   lock: Lock | null,
@@ -37,7 +37,7 @@ export async function together<T>(
     connection.release();
     return result;
   } catch (error) {
-    // Whatever it is in the middle of goes with the connection.
+    // Discard the connection together with its open transaction.
     connection.release(true);
     throw error;
   }
@@ -46,7 +46,7 @@ export async function together<T>(
 export type Lock = keyof typeof locks;
 const locks = { migrations: 1, queue: 2 };
 
-/** Brings the tables to what this release expects. Forward only: there is no way back. Gives what was done. */
+/** Migrates the tables forward to this release. Returns the applied migrations. */
 export function migrate(db: Database, version: string): Promise<Migration[]> {
   return together(db, 'migrations', async (connection) => {
     await connection.query(

@@ -5,11 +5,11 @@ export interface Item {
   id: string;
   name: string;
   made_at: Date;
-  /** Null before v1.1.0, which asks for it. */
+  /** Null before v1.1.0, which added the column. */
   author: string | null;
 }
 
-/** What people keep in svc. Each release knows the columns that its migrations have made. */
+/** The rows of the Data page. Each release uses the columns that its migrations created. */
 export class Items {
   readonly #db: Database;
   readonly #author: string | null;
@@ -23,7 +23,7 @@ export class Items {
     return this.#author !== null;
   }
 
-  /** The newest first. */
+  /** Newest first. */
   async list(): Promise<Item[]> {
     const author = this.#author === null ? 'null' : this.#author;
     const { rows } = await this.#db.query<Item>(

@@ -11,18 +11,18 @@ export interface JobRow {
   queued_at: Date;
   started_at: Date | null;
   ended_at: Date | null;
-  /** More than one where a restart cut it short. */
+  /** More than one if a restart interrupted the job. */
   starts: number;
 }
 
-/** What the page can start. */
+/** The jobs that the page can start. */
 export const kinds = {
   deployment: { kind: 'deployment', title: 'web to production', seconds: 20, stuck: false },
   backup: { kind: 'backup', title: 'nightly', seconds: 6, stuck: false },
-  stuck: { kind: 'backup', title: 'to a disk that is gone', seconds: 24 * 3600, stuck: true },
+  stuck: { kind: 'backup', title: 'to a missing disk', seconds: 24 * 3600, stuck: true },
 } as const satisfies Record<string, Pick<JobRow, 'kind' | 'title' | 'seconds' | 'stuck'>>;
 
-/** The queue that the worker takes from, one job at a time. It is in the database, and so is that it is held. */
+/** The queue of the worker, one job at a time. The queue and its hold are stored in the database. */
 export class Jobs implements JobQueue {
   readonly #db: Database;
 
@@ -40,7 +40,7 @@ export class Jobs implements JobQueue {
     ]);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   async list(): Promise<JobRow[]> {
     const { rows } = await this.#db.query<JobRow>('SELECT * FROM job ORDER BY id DESC LIMIT 50');
     return rows;
@@ -51,7 +51,7 @@ export class Jobs implements JobQueue {
     return rowCount === 1;
   }
 
-  /** Alone with the worker's look at it: after this no job starts, whatever moment the worker is at. */
+  /** Uses the same lock as the worker: afterwards no job starts. */
   async hold(): Promise<void> {
     await together(this.#db, 'queue', (c) =>
       c.query('INSERT INTO hold VALUES (true) ON CONFLICT DO NOTHING'),
@@ -76,7 +76,7 @@ export class Jobs implements JobQueue {
     });
   }
 
-  /** The next one, begun; null where one runs, nothing waits or the queue is held. */
+  /** Starts the next job. Null if a job is running, none is queued or the queue is held. */
   async takeNext(): Promise<JobRow | null> {
     return together(this.#db, 'queue', async (c) => {
       const { rows } = await c.query<JobRow>(
@@ -90,8 +90,8 @@ export class Jobs implements JobQueue {
     });
   }
 
-  /** Whether somebody has ended it meanwhile. */
-  async isOver(id: string): Promise<boolean> {
+  /** Whether the job was ended by a user. */
+  async isDone(id: string): Promise<boolean> {
     const { rowCount } = await this.#db.query("SELECT 1 FROM job WHERE id = $1 AND state = 'done'", [id]);
     return rowCount === 1;
   }
@@ -103,8 +103,8 @@ export class Jobs implements JobQueue {
     );
   }
 
-  /** What ran when the worker went away runs again. */
-  async putBack(): Promise<void> {
+  /** Queues jobs again that were running when the worker stopped. */
+  async requeueRunning(): Promise<void> {
     await this.#db.query("UPDATE job SET state = 'queued', started_at = null WHERE state = 'running'");
   }
 }

@@ -1,5 +1,5 @@
 // svc, a small self-hosted platform, in one program: the app (dashboard and updates), the worker, and the worker as the agent
-// of a build server elsewhere. The first argument says which.
+// of a build server on another machine. The first argument selects the role.
 import { runAgent } from './agent.ts';
 import { runApp } from './app.ts';
 import { checkNeeds, readSettings } from './settings.ts';
@@ -9,7 +9,7 @@ const roles = { app: runApp, worker: runWorker, agent: runAgent };
 const role = process.argv[2] ?? 'app';
 
 try {
-  if (!(role in roles)) throw new Error(`svc app | worker | agent, and not ${role}`);
+  if (!(role in roles)) throw new Error(`unknown role ${role}: use app, worker or agent`);
   const settings = readSettings();
   checkNeeds(settings, role);
   await roles[role as keyof typeof roles](settings);

@@ -1,10 +1,10 @@
 export interface Migration {
-  /** The release that it came with. */
+  /** The release that introduced it. */
   version: string;
   sql: string;
 }
 
-/** In the order in which they came. What has been released is never changed. */
+/** In release order. A released migration is never changed. */
 export const migrations: readonly Migration[] = [
   {
     version: 'v1.0.0',
@@ -24,9 +24,9 @@ export const migrations: readonly Migration[] = [
       );
       CREATE TABLE hold (held boolean PRIMARY KEY);
       CREATE TABLE item (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL, made_at timestamptz DEFAULT now());
-      CREATE TABLE kept_text (key text PRIMARY KEY, text text NOT NULL);
+      CREATE TABLE update_store (key text PRIMARY KEY, text text NOT NULL);
       CREATE TABLE build_server (name text PRIMARY KEY, version text NOT NULL, seen_at timestamptz NOT NULL);`,
   },
-  { version: 'v1.1.0', sql: `ALTER TABLE item ADD COLUMN made_by text NOT NULL DEFAULT 'nobody knows'` },
+  { version: 'v1.1.0', sql: `ALTER TABLE item ADD COLUMN made_by text NOT NULL DEFAULT 'unknown'` },
   { version: 'v2.0.0', sql: 'ALTER TABLE item RENAME COLUMN made_by TO author' },
 ];

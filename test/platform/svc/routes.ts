@@ -17,7 +17,7 @@ import type { Settings } from './settings.ts';
 
 type Env = { Variables: { person: Person } };
 
-/** Nothing but svc's own files, and nothing that writes markup from text: the update elements need no more. */
+/** Allows only svc's own files, and no markup from text. The update elements work with this policy. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; " +
   "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -36,7 +36,7 @@ export function routes(settings: Settings, db: Database, updates: InstanceUpdate
   const items = new Items(db, version);
   const buildServers = new BuildServers(db);
 
-  // The elements' own path; the library asks by itself who may.
+  // The path of the elements; the library checks permissions itself.
   app.all('/api/v1/instance/update/*', (c) => updates.handle(c.req.raw));
   app.get('/healthz', (c) => c.text(`${version}\n`));
   app.get('/assets/:name', async (c) => {
@@ -44,7 +44,7 @@ export function routes(settings: Settings, db: Database, updates: InstanceUpdate
     const type = assets[name];
     if (type === undefined) return c.notFound();
     const text = await readFile(join(settings.assets, name), 'utf8');
-    // Another release has other files at the same addresses.
+    // The next release has different files at the same addresses.
     return c.body(text, 200, { 'content-type': type, 'cache-control': 'no-cache' });
   });
   app.post('/api/v1/build-servers', async (c) => {
@@ -64,7 +64,7 @@ export function routes(settings: Settings, db: Database, updates: InstanceUpdate
     c.header('cache-control', 'no-store');
   });
   app.post('*', async (c, next) =>
-    isSameOrigin(c) ? next() : c.text('This came from another page.\n', 403),
+    isSameOrigin(c) ? next() : c.text('This request came from a different site.\n', 403),
   );
   app.get('/login', (c) => c.html(loginPage(version)));
   app.post('/login', async (c) => {
@@ -73,7 +73,7 @@ export function routes(settings: Settings, db: Database, updates: InstanceUpdate
     c.header('set-cookie', await sessions.begin(person));
     return c.redirect('/jobs', 303);
   });
-  // From here on only people who are logged in.
+  // All following routes require a login.
   app.use(async (c, next) => {
     const person = await sessions.of(c.req.raw.headers);
     if (person === null)
@@ -118,7 +118,7 @@ async function field(c: Context, name: string): Promise<string> {
   return typeof value === 'string' ? value : '';
 }
 
-/** Whether a form is on one of our own pages: the login of whoever sends it comes along from any site. */
+/** Protects against cross-site requests: the form must be on one of our own pages. */
 function isSameOrigin(c: Context): boolean {
   const site = c.req.header('sec-fetch-site');
   if (site !== undefined) return site === 'same-origin';

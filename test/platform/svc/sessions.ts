@@ -6,13 +6,13 @@ export interface Person {
   role: 'admin' | 'user';
 }
 
-/** Who can log in, by a click: this is a demo. */
+/** Users of the demo, who log in with one click. */
 export const people: Readonly<Record<string, Person>> = {
   anna: { name: 'anna', role: 'admin' },
   ben: { name: 'ben', role: 'user' },
 };
 
-/** Logins, in the database: a restart of the app ends none. Of a login's secret only the hash is kept. */
+/** Logins, stored in the database so that they survive restarts. Only the hash of a secret is stored. */
 export class Sessions {
   readonly #db: Database;
   readonly #apiToken: string | null;
@@ -22,7 +22,7 @@ export class Sessions {
     this.#apiToken = apiToken;
   }
 
-  /** The cookie of a new login. */
+  /** Creates a login. @returns its cookie */
   async begin({ name, role }: Person): Promise<string> {
     const secret = randomBytes(24).toString('base64url');
     await this.#db.query('INSERT INTO session (secret, name, role) VALUES ($1, $2, $3)', [
@@ -33,7 +33,7 @@ export class Sessions {
     return `session=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${30 * 24 * 3600}`;
   }
 
-  /** Whose login a request has; null for nobody's. */
+  /** The person who sent a request; null without a valid login. */
   async of(headers: Headers): Promise<Person | null> {
     const bearer = /^Bearer (\S+)$/.exec(headers.get('authorization') ?? '')?.[1];
     if (bearer !== undefined) return this.#isApiToken(bearer) ? { name: 'the API', role: 'admin' } : null;
@@ -45,7 +45,7 @@ export class Sessions {
     return rows[0] ?? null;
   }
 
-  /** The cookie that takes the login away. */
+  /** Deletes a login. @returns the cookie that removes it from the browser */
   async end(headers: Headers): Promise<string> {
     const secret = secretOf(headers);
     if (secret !== null) await this.#db.query('DELETE FROM session WHERE secret = $1', [hash(secret)]);
@@ -57,7 +57,7 @@ export class Sessions {
   }
 }
 
-/** In a time that does not tell how far they are alike. */
+/** Compares in constant time. */
 export function sameSecret(a: string, b: string): boolean {
   return timingSafeEqual(createHash('sha256').update(a).digest(), createHash('sha256').update(b).digest());
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** What svc takes from its environment. An empty value is none. */
+/** Settings from the environment. An empty value counts as not set. */
 export interface Settings {
   version: string;
   databaseUrl: string;
@@ -9,19 +9,19 @@ export interface Settings {
   updaterName: string;
   updaterPull: 'always' | 'missing';
   feedUrl: string | null;
-  /** Whose releases are taken: what their publisher has built in. */
+  /** The public key of the publisher, built into the image. Only releases signed with it are accepted. */
   publisherKey: string;
-  /** With which build servers say that they are there. */
+  /** The token of build servers. */
   agentToken: string | null;
-  /** With which programs, such as the client `svc`, act as an admin. */
+  /** The token of programs that act as an admin, such as the client `svc`. */
   apiToken: string | null;
-  /** Whose web part is served, and the style sheet and the script beside it. */
+  /** The directory of the web elements, the style sheet and the script. */
   assets: string;
-  /** How long it takes to start, so that people can see it. */
+  /** An extra delay at start that makes the downtime visible. */
   bootMs: number;
-  /** Names of settings without which this release does not start: `app:MAIL_FROM`. */
+  /** Required settings of this release, by role: `app:MAIL_FROM`. */
   needs: readonly string[];
-  /** Who this is among all processes of the instance. */
+  /** The host name, unique among all processes of the instance. */
   host: string;
 }
 
@@ -44,12 +44,12 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
   };
 }
 
-/** A setting that came with a release and that nobody has made yet. */
+/** @throws Error if a setting that this release requires is not set */
 export function checkNeeds({ needs, version }: Settings, role: string, env = process.env): void {
   for (const need of needs) {
     const [of, name = ''] = need.split(':');
     if (of === role && !env[name]) {
-      throw new Error(`svc ${version}: ${name} is not set; this release needs it in .env`);
+      throw new Error(`svc ${version} requires ${name}: set it in .env`);
     }
   }
 }

@@ -2,11 +2,11 @@ import { createInstanceUpdates, type InstanceUpdates } from 'svc-updater/instanc
 import { BuildServers } from './build-servers.ts';
 import type { Database } from './database.ts';
 import { Jobs } from './jobs.ts';
-import { keptTexts } from './kept-texts.ts';
 import { Sessions } from './sessions.ts';
 import type { Settings } from './settings.ts';
+import { updateStore } from './update-store.ts';
 
-/** All that svc does to update itself. */
+/** Everything that svc needs to update itself. */
 export function createUpdates(settings: Settings, db: Database): InstanceUpdates {
   const sessions = new Sessions(db, settings.apiToken);
   const buildServers = new BuildServers(db);
@@ -19,7 +19,7 @@ export function createUpdates(settings: Settings, db: Database): InstanceUpdates
       settings.feedUrl === null ? null : { url: settings.feedUrl, trust: { keys: [settings.publisherKey] } },
     authorize: ({ headers }) => sessions.of(headers),
     queue: new Jobs(db),
-    store: keptTexts(db),
+    store: updateStore(db),
     restorePoint: true,
     prefetch: true,
     buildServers: async () => {

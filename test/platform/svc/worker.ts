@@ -6,30 +6,30 @@ import type { Settings } from './settings.ts';
 
 const beatMs = 200;
 
-/** Takes jobs from the queue, one at a time, until it is told to stop. */
+/** Runs jobs from the queue, one at a time, until it receives a stop signal. */
 export async function runWorker({ databaseUrl, version }: Settings): Promise<void> {
   const db = await openDatabase(databaseUrl);
   const jobs = new Jobs(db);
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
 
-  // The app makes the tables, and both are started at the same time.
+  // The app creates the tables, and both start at the same time.
   while (!(await isMigrated()) && !stopping.signal.aborted) await sleep(beatMs);
-  await jobs.putBack();
+  await jobs.requeueRunning();
   await writeFile('/tmp/alive', '');
-  console.log(`svc-worker ${version} takes jobs`);
+  console.log(`svc-worker ${version} is ready to run jobs`);
   while (!stopping.signal.aborted) {
     const job = await jobs.takeNext();
     if (job === null) await sleep(beatMs);
     else await work(job);
   }
-  await jobs.putBack();
+  await jobs.requeueRunning();
   await db.end();
 
-  /** The work itself, which somebody may end early. */
+  /** The work itself, which a user may end early. */
   async function work(job: JobRow): Promise<void> {
     const until = Date.now() + job.seconds * 1000;
-    while (Date.now() < until && !stopping.signal.aborted && !(await jobs.isOver(job.id)))
+    while (Date.now() < until && !stopping.signal.aborted && !(await jobs.isDone(job.id)))
       await sleep(beatMs);
     if (!stopping.signal.aborted) await jobs.end(job.id);
   }

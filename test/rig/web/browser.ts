@@ -10,16 +10,16 @@ import {
 import type { Script } from '../../../src/instance/testing/index.ts';
 import { type PageServer, servePage } from './page-server.ts';
 
-/** Debian's, without a window: it takes half the time of the other one. Another is named by the environment. */
+/** Debian's headless shell, which is twice as fast as the full browser. The environment can select another browser. */
 const program = process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell';
 const withoutNetlink = fileURLToPath(new URL('./without-netlink', import.meta.url));
 
-/** A browser; to start one is dear, so a test file has one. */
+/** Starts a browser. Starting is slow, so each test file uses one browser. */
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({
     executablePath: withoutNetlink,
     env: { ...process.env, PROGRAM: program },
-    // Root has no sandbox in a container.
+    // The sandbox does not work for root in a container.
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
   });
 
@@ -27,20 +27,20 @@ export interface Visit {
   page: Page;
   context: BrowserContext;
   server: PageServer;
-  /** What the page has complained of: errors, and what its policy forbids. */
+  /** Errors and policy violations of the page. */
   complaints: string[];
 }
 
 export interface VisitOptions extends BrowserContextOptions {
   attributes?: string;
   body?: string;
-  /** Of the address. Default `localhost`. */
+  /** The host name of the address; default `localhost`. */
   host?: string;
-  /** Before the page is opened. */
+  /** Called before the page is opened. */
   prepare?(page: Page): Promise<unknown>;
 }
 
-/** Opens a page with the elements, played from a script; closed when the visit is over. */
+/** Opens a page with the elements and a scripted server, and closes it after the visit. */
 export async function visit(
   browser: Browser,
   script: Script,
@@ -53,7 +53,7 @@ export async function visit(
   if (body !== undefined) server.body = body;
   const context = await browser.newContext({ viewport: { width: 768, height: 720 }, ...contextOptions });
   try {
-    // The machine may have more to do than this.
+    // The machine may be busy.
     context.setDefaultTimeout(90_000);
     const page = await context.newPage();
     const complaints = listen(page);
@@ -70,17 +70,17 @@ function listen(page: Page): string[] {
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
-    // What a page asks for in vain is told by the browser itself.
+    // The browser itself reports failed requests.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       complaints.push(message.text());
   });
   return complaints;
 }
 
-/** What axe finds on a page, of all of its rules or of some. */
+/** Runs all axe rules, or the given rules, on a page. */
 export async function axeFindings(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
-  // The rule about landmarks is the page's, not the elements'.
+  // Landmarks are the responsibility of the page, not of the elements.
   const asked = rules ? { runOnly: rules } : { rules: { region: { enabled: false } } };
   const found = (await page.evaluate(
     `axe.run(document, ${JSON.stringify({ ...asked, preload: false, resultTypes: ['violations'] })})`,
@@ -91,7 +91,7 @@ export async function axeFindings(page: Page, rules?: readonly string[]): Promis
   );
 }
 
-/** Elements of the dialog or the notice that stick out of the window, or whose text does. */
+/** Elements of the dialog or the notice that overflow the window, or whose text does. */
 export const stickingOut = (page: Page): Promise<string[]> =>
   page.evaluate(`(() => {
     const found = [];

@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 import { toNodeHandler } from '../../../src/instance/index.ts';
 import { createScriptedUpdates, type Script } from '../../../src/instance/testing/index.ts';
 
-/** What a page of the strictest kind allows; nothing of the elements may need more. */
+/** The strictest content security policy. The elements must work with it. */
 export const strictPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -17,18 +17,18 @@ export const strictPolicy = [
 
 export interface Asked {
   method: string;
-  /** With its query. */
+  /** Including the query. */
   path: string;
   isStream: boolean;
 }
 
 export interface PageServer {
   port: number;
-  /** Requests for the endpoints, in their order. */
+  /** Requests to the endpoints, in order. */
   asked: Asked[];
-  /** Ends the play and begins another one, as another server in the same place. */
+  /** Replaces the scripted server with another one at the same address. */
   play(script: Script): Promise<void>;
-  /** Whoever asks for the page gets it with these attributes of the notice. */
+  /** The attributes of the notice in the page. */
   attributes: string;
   body: string;
   close(): Promise<void>;
@@ -36,7 +36,7 @@ export interface PageServer {
 
 let bundle: Promise<string> | undefined;
 
-/** The elements as they are published, made of the sources. */
+/** The elements, built from source as for publication. */
 const elements = (): Promise<string> => {
   bundle ??= build({
     entryPoints: [fileURLToPath(new URL('../../../src/web/index.ts', import.meta.url))],
@@ -64,7 +64,7 @@ const pageText = (attributes: string, body: string) => `<!doctype html>
 <body><nav aria-label="Places"><a href="/">Jobs</a><svc-update-notice ${attributes}></svc-update-notice></nav>
 <main><h1>Jobs</h1>${body}</main></body></html>`;
 
-/** A page with the elements, and the endpoints played from a script, on a free port of every address. */
+/** Serves a page with the elements and scripted endpoints on a free port. */
 export async function servePage(script: Script = {}): Promise<PageServer> {
   let updates = createScriptedUpdates(script);
   await updates.start();

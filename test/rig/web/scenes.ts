@@ -10,7 +10,7 @@ import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';
 
-/** A state that a dialog can be in, how to come there, and its heading. What it says is seen by test/web/dialog-words.test.ts. */
+/** A state of the dialog, how to reach it, and its heading. test/web/dialog-words.test.ts checks the other texts. */
 export interface DialogScene {
   name: string;
   script: () => Script;
@@ -49,7 +49,7 @@ export const releases = [
   },
 ];
 
-/** A run that has ended. */
+/** A completed run. */
 export const pastRun = (change: Partial<Run> = {}): Run =>
   runOf({
     id: 'past1',
@@ -80,11 +80,11 @@ export const history = [
   pastRun({ id: 'past3', from: 'v1.4.0', to: 'v1.4.1', by: null, startedAt: ago(90 * day) }),
 ];
 
-/** A run that comes to a state at once and stays there. */
+/** A run that reaches a state immediately and stays in it. */
 export function staysIn(state: ScriptedStep['state'], step: Partial<ScriptedStep> = {}): ScriptedRun {
   const { steps } = typicalRun(state === 'save' ? { outcome: 'updated', in: state } : undefined);
   const before = steps.findIndex((one) => one.state === state);
-  // Whoever is to be cut off in a state has to be there before it begins.
+  // A page must be connected before the state that disconnects it begins.
   const seconds = step.disturbed === undefined ? 0.02 : 0.4;
   const quick = steps.slice(0, Math.max(0, before)).map((one) => ({ ...one, seconds }));
   const own = steps.find((one) => one.state === state) ?? { state, seconds: 1, says: [state] };
@@ -100,7 +100,7 @@ const scene = (script: Script): Script => ({
 });
 
 const open = (run: ScriptedRun, script: Script = {}) => scene({ ...script, open: run });
-/** For what a page only sees that has seen the run before. */
+/** For states that a page shows only if it has seen the run before. */
 const started = (run: ScriptedRun, script: Script = {}) => scene({ ...script, runs: [run] });
 
 const jobs = [
@@ -113,7 +113,7 @@ const jobs = [
   },
   { kind: 'deployment', state: 'queued', title: 'web to staging', since: ago(minute), stuck: false },
 ] as const;
-/** The last run, as it ended. */
+/** A script whose last run has ended. */
 const ended = (change: Partial<Run>): Script =>
   scene({
     history: [
@@ -157,7 +157,7 @@ const quickEnd = (end: ScriptedRun['end'], step: Partial<ScriptedStep> = {}): Sc
 const savedAt = ago(3 * day);
 const offer: RollbackOffer = { from: 'v1.4.2', to: 'v1.4.1', at: savedAt, downtimeSeconds: 9 };
 const point = { at: savedAt, version: 'v1.4.1', bytes: 325_000_000, downtimeSeconds: 12 };
-/** After an update that has saved a restore point. */
+/** After an update that saved a restore point. */
 export const afterSaved = (script: Script = {}): Script =>
   scene({
     status: { latest: { ...latest, version: 'v1.4.2' }, next: null },
@@ -170,7 +170,7 @@ const askRollback = async (page: Page): Promise<void> => {
   await page.locator('svc-update-dialog summary').click();
   await press('Roll back to v1.4.1…')(page);
 };
-const offerHeading = /^v1\.4\.1, with the data saved at \d+ \w+, \d\d:\d\d:\d\d$/;
+const offerHeading = /^v1\.4\.1 with the data from \d+ \w+, \d\d:\d\d:\d\d$/;
 
 export const automatic: Automatic = {
   enabled: true,
@@ -184,14 +184,14 @@ export const automatic: Automatic = {
   blockedBy: null,
 };
 const toV2 = { ...latest, version: 'v2.0.0' };
-/** Where it takes two updates to the newest release. */
+/** Two updates are needed to reach the latest release. */
 export const twoUpdates: Script = {
   ...standing,
   status: { latest: toV2, next: { version: 'v1.5.0', major: false, upgradePath: ['v1.5.0', 'v2.0.0'] } },
   releases: [],
 };
 const quick: ScriptedRun = { steps: [{ state: 'pull', seconds: 0.2 }], end: { outcome: 'updated' } };
-const wordsBetween = { seconds: 600, says: 'old builds are moved, 40 of 214' };
+const pendingReason = { seconds: 600, reason: 'old builds are being moved, 40 of 214' };
 
 export const scenes: DialogScene[] = [
   {
@@ -204,7 +204,7 @@ export const scenes: DialogScene[] = [
           upToDate: { code: 'newest', message: 'v1.4.2 is the newest on stable.' },
         },
       }),
-    heading: 'v1.4.2 runs',
+    heading: 'v1.4.2 is running',
   },
   {
     name: 'available',
@@ -237,13 +237,13 @@ export const scenes: DialogScene[] = [
   {
     name: 'jobs',
     script: () => scene({ jobs }),
-    heading: '2 jobs are in the way',
+    heading: '1 job is running · 1 job is queued',
   },
   {
     name: 'jobs-anyway',
     script: () => scene({ jobs }),
     act: press('Update anyway…'),
-    heading: '2 jobs are in the way',
+    heading: '1 job is running · 1 job is queued',
   },
   {
     name: 'not-possible',
@@ -257,7 +257,7 @@ export const scenes: DialogScene[] = [
           ],
         },
       }),
-    heading: 'Not possible from here',
+    heading: 'svc cannot be updated from here',
   },
   {
     name: 'waiting',
@@ -266,7 +266,7 @@ export const scenes: DialogScene[] = [
         steps: [{ state: 'waiting', seconds: 600, jobs: [...jobs], until: ago(-40 * minute) }],
         end: { outcome: 'updated' },
       }),
-    heading: 'Waits for 2 jobs',
+    heading: 'Waiting for 2 jobs',
   },
   {
     name: 'pulling',
@@ -294,7 +294,7 @@ export const scenes: DialogScene[] = [
         },
       ),
     act: press('Update now'),
-    heading: 'v1.5.0 runs',
+    heading: 'Updated to v1.5.0',
   },
   {
     name: 'failed',
@@ -303,10 +303,10 @@ export const scenes: DialogScene[] = [
         outcome: 'failed',
         state: 'failed',
         phase: 'pull',
-        message: 'nothing was changed, v1.4.2 runs on',
+        message: 'nothing was changed; v1.4.2 is still running',
         cause: 'ghcr.io/acme/svc:v1.5.0: the registry has no such tag',
         code: 'pull-unknown',
-        advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
+        advice: 'Check that v1.5.0 is published for linux/amd64, then run the update again.',
       }),
     heading: 'The update failed',
   },
@@ -331,12 +331,12 @@ export const scenes: DialogScene[] = [
         state: 'broken',
         phase: 'verify',
         message:
-          'the new version has started and is not well; nothing was put back, as its migrations may have run',
+          'v1.5.0 was started but is unhealthy; it was not rolled back because its migrations may have run',
         cause: 'worker exited with code 1, restarted 5 times: fatal: cannot reach queue at redis:6379',
         code: 'broken',
-        advice: 'See docker compose -p svc logs worker, mend the cause, then check it again.',
+        advice: 'Read the output of docker compose -p svc logs worker, fix the cause, then check again.',
       }),
-    heading: 'v1.5.0 has started and is not well',
+    heading: 'v1.5.0 was installed but is unhealthy',
   },
   {
     name: 'available-major-saved',
@@ -388,13 +388,13 @@ export const scenes: DialogScene[] = [
   },
   {
     name: 'path-between',
-    script: () => ({ ...twoUpdates, pendingSteps: [wordsBetween], runs: [quick] }),
+    script: () => ({ ...twoUpdates, pendingSteps: [pendingReason], runs: [quick] }),
     act: press('Update to v2.0.0'),
-    heading: 'svc v1.5.0 is not ready for the next one yet',
+    heading: 'svc v1.5.0 is not ready for the next update yet',
   },
 ];
 
-/** The page does not want to be loaded anew. */
+/** Prevents the automatic reload. */
 async function stays(page: Page): Promise<void> {
   await page.addInitScript("addEventListener('svc-update-reload', (event) => event.preventDefault())");
 }

@@ -1,4 +1,4 @@
-// The rows of the page Jobs, asked for every second while somebody can see them.
+// Requests the rows of the Jobs page every second while the page is visible.
 const body = document.getElementById('jobs');
 const queue = document.getElementById('queue');
 
@@ -10,15 +10,15 @@ if (body) {
 }
 
 async function show() {
-  // No answer while svc is away: the rows stay as they are.
+  // svc is unavailable: keep the current rows.
   const answer = await fetch('/api/v1/jobs').catch(() => null);
   if (!answer?.ok) return;
   const { jobs, held, now } = await answer.json();
   queue.textContent = held
-    ? 'The queue is held for an update: what waits runs afterwards.'
+    ? 'The queue is on hold during an update. Queued jobs run afterwards.'
     : 'One job runs at a time.';
   body.replaceChildren(...jobs.map((job) => row(job, Date.parse(now))));
-  if (jobs.length === 0) body.append(element('tr', 'Nothing has run yet.', 'quiet'));
+  if (jobs.length === 0) body.append(element('tr', 'No jobs yet.', 'quiet'));
 }
 
 function row({ id, title, kind, state, stuck, started_at: from, ended_at: to }, now) {
@@ -26,7 +26,7 @@ function row({ id, title, kind, state, stuck, started_at: from, ended_at: to }, 
   const took =
     from === null ? '–' : `${Math.round(((to === null ? now : Date.parse(to)) - Date.parse(from)) / 1000)} s`;
   const pill = element('span', hangs ? 'stuck' : state, `state ${hangs ? 'stuck' : state}`);
-  const end = element('button', 'End it', 'quiet');
+  const end = element('button', 'End job', 'quiet');
   end.name = 'end';
   end.value = id;
   const cells = [title, kind, pill, took, state === 'done' ? '' : end].map((content) => {

@@ -14,7 +14,7 @@ export function dataPage(items: readonly Item[], showsAuthor: boolean): Html {
       <span class="quiet"><output id="count">${items.length}</output> rows in PostgreSQL</span>
     </form>
     <table>
-      <thead><tr><th>No.<th>Name<th>Made${showsAuthor ? html`<th>By` : ''}</tr></thead>
+      <thead><tr><th>No.<th>Name<th>Created${showsAuthor ? html`<th>Created by` : ''}</tr></thead>
       <tbody>${rows}</tbody>
     </table>`;
 }

@@ -13,7 +13,7 @@ interface Layout {
   content: Html;
 }
 
-/** Every page: the sidebar, with the notice at its foot, and beside it what the page is about. */
+/** The layout of every page: the sidebar with the notice at the bottom, and the content. */
 export function layout({ view, version, person, content }: Layout): Html {
   const isAdmin = person.role === 'admin';
   const links = Object.entries(views).map(([name, path]) => {

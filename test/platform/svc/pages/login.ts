@@ -10,7 +10,7 @@ export function loginPage(version: string): Html {
     'Log in',
     html`<main class="login">
       <h1>svc</h1>
-      <p>A small platform to try updates on. Nobody needs a password here.</p>
+      <p>A small platform to try updates on. No password is needed.</p>
       <form method="post" action="/login">${buttons}</form>
       <p class="quiet">${version}</p>
     </main>`,
