@@ -213,7 +213,7 @@ test('a click updates it, and its client follows', async () => {
   await ada.press('Update now');
   await expect.poll(async () => (await history()).length, { timeout: 20_000 }).toBe(1);
   const followed = await larder('instance follow');
-  expect(followed.said).toMatch(/✓ larder v1\.1\.0 runs\./);
+  expect(followed.said).toMatch(/✓ Updated to v1\.1\.0 in /);
   expect(followed.exitCode).toBe(0);
   await ada.sees(/v1\.1\.0 runs/);
   await ada.seesButton(/^larder v1\.1\.0/);
@@ -232,7 +232,7 @@ test('a click updates it, and its client follows', async () => {
 test('a release whose image is missing leaves it as it is, and says so', async () => {
   await fetch(`${forgeUrl()}/more`);
   const { said, exitCode } = await larder('instance update');
-  expect([exitCode, said]).toEqual([4, expect.stringContaining('The update failed (pull-unknown)')]);
+  expect([exitCode, said]).toEqual([4, expect.stringContaining('Update failed (pull-unknown)')]);
   const ada = await Visitor.arrive(browser, 'Ada');
   await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
   await ada.page.goto(`${url}/`);
