@@ -229,7 +229,7 @@ test('a click updates it, and its client follows', async () => {
   expect(ada.complaints).toEqual([]);
 });
 
-test('a release whose image is missing leaves it as it is, and says so', async () => {
+test('an update to a release without its image fails and changes nothing', async () => {
   await fetch(`${forgeUrl()}/more`);
   const { said, exitCode } = await larder('instance update');
   expect([exitCode, said]).toEqual([4, expect.stringContaining('Update failed (pull-unknown)')]);
@@ -243,7 +243,7 @@ test('a release whose image is missing leaves it as it is, and says so', async (
   read('log of the updater', await type(`docker logs ${name}-larder-updater`, directory));
 });
 
-test('by hand it is updated under its own name', async () => {
+test('a manual update uses the name of the product', async () => {
   const updater = (words: string) =>
     type(`${byHand.replace('--name larder-updater', '')} ${words}`, directory).then((said) =>
       read(words, said),
@@ -256,7 +256,7 @@ test('by hand it is updated under its own name', async () => {
   ]);
 });
 
-test('nothing that anybody has read is about svc', async () => {
+test('no text that a user has read contains svc', async () => {
   const ofInstance = ['status', 'channel', 'update', 'follow', 'cancel', 'history'];
   const said = [
     ...['--help', 'instance --help', 'update --help', 'completion --help', '--version', 'nonsense', 'update'],

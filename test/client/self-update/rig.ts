@@ -37,7 +37,7 @@ export async function bundled(options: BuildOptions): Promise<string> {
 /** Files of a release by their names. */
 export type Files = Readonly<Record<string, string | Buffer>>;
 
-/** What a release says of itself, and who has signed it. */
+/** The contents of `release.json` and its signer. */
 export interface Proof {
   version?: string;
   product?: string;
