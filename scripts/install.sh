@@ -19,7 +19,7 @@ if command -v cosign >/dev/null; then
   get release.json && get release.json.sigstore.json
   (cd "$new" && cosign verify-blob --bundle release.json.sigstore.json \
     --certificate-identity-regexp '^https://github\.com/acme/svc-updater/\.github/workflows/release\.yml@refs/tags/v' \
-    --certificate-oidc-issuer https://token.actions.githubusercontent.com release.json) || die 'release.json has no valid signature'
+    --certificate-oidc-issuer https://token.actions.githubusercontent.com release.json) || die 'release.json: invalid signature'
   grep -q "\"$file\": *\"sha256:$sum\"" "$new/release.json" || die "$file does not match its checksum in the signed release.json"
 fi
 

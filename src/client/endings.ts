@@ -55,7 +55,7 @@ function badLines(run: Run): string[] {
   const hasUser = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
   return [
     hasUser
-      ? `✗ ${subject} ${sentence(run.message)}`
+      ? `✗ ${sentence(`${subject} ${run.message}`)}`
       : `✗ ${headOf(word, run, subject)}. ${sentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),

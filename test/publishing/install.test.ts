@@ -188,7 +188,7 @@ describe('install.sh', () => {
     });
 
     it.each<[string, number, Record<string, string | Reply>, string]>([
-      ['without a trusted signature', 1, {}, 'release.json has no valid signature'],
+      ['without a trusted signature', 1, {}, 'release.json: invalid signature'],
       [
         'with another checksum in release.json',
         0,
