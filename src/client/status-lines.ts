@@ -47,10 +47,11 @@ export const pathLine = (version: string, path: readonly string[]): string =>
   `Upgrade path: ${[version, ...path].join(' → ')} (${count(path.length, 'update')})`;
 
 /** The wait between two steps of an upgrade path. */
-export const betweenLine = ({ to, reason }: PendingStep, version: string, time: string): string =>
-  reason === null
-    ? `Next step: update to ${to}.`
-    : `${version} is not ready for ${to} yet: ${reason.replace(/\.$/, '')}${time === '' ? '' : ` (${time} so far)`}`;
+export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
+  if (reason === null) return `Next step: update to ${to}.`;
+  const line = `${version} is not ready for ${to} yet: ${reason.replace(/\.$/, '')}`;
+  return time === '' ? line : `${line} (${time} so far)`;
+}
 
 /** When the update starts automatically, or why it does not; null if automatic updates are off. */
 export function automaticLine({ automatic, next, now }: Status): string | null {

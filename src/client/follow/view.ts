@@ -94,7 +94,8 @@ export function notesAt(view: View, now: number): string[] {
   }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
-    notes.push(`${time === '' ? '' : `Waiting until ${time} at the latest. `}New jobs stay queued.`);
+    if (time !== '') notes.push(`Waiting until ${time} at the latest. New jobs stay queued.`);
+    else notes.push('New jobs stay queued.');
   }
   if (run.cancelRequestedBy !== null && run.outcome === null)
     notes.push(`Cancellation requested by ${run.cancelRequestedBy}. It may be too late to cancel.`);
