@@ -9,7 +9,7 @@ export interface PhaseRow {
   done: string;
   states: readonly RunState[];
   /** The states whose last message is still shown after the phase. */
-  tells: readonly RunState[];
+  messageStates: readonly RunState[];
 }
 
 /** All phases, in their order. `saving` is only shown once a run has reached it. */
@@ -18,13 +18,13 @@ export const phaseRows: readonly PhaseRow[] = [
     doing: 'preparing',
     done: 'prepared',
     states: ['waiting', 'preparing', 'launching'],
-    tells: ['preparing'],
+    messageStates: ['preparing'],
   },
-  { doing: 'checking', done: 'checked', states: ['inspect', 'plan'], tells: [] },
-  { doing: 'pulling', done: 'pulled', states: ['pull'], tells: ['pull'] },
-  { doing: 'saving', done: 'saved', states: ['save'], tells: [] },
-  { doing: 'replacing', done: 'replaced', states: ['write', 'recreate'], tells: [] },
-  { doing: 'verifying', done: 'verified', states: ['verify'], tells: [] },
+  { doing: 'checking', done: 'checked', states: ['inspect', 'plan'], messageStates: [] },
+  { doing: 'pulling', done: 'pulled', states: ['pull'], messageStates: ['pull'] },
+  { doing: 'saving', done: 'saved', states: ['save'], messageStates: [] },
+  { doing: 'replacing', done: 'replaced', states: ['write', 'recreate'], messageStates: [] },
+  { doing: 'verifying', done: 'verified', states: ['verify'], messageStates: [] },
 ];
 
 /** A phase of one run. */
@@ -79,8 +79,8 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
       const message = (isOver ? steps.at(-1)?.message : run.message) ?? '';
       return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
     }
-    const told = steps.findLast(({ state }) => row.tells.includes(state));
-    return [{ mark: 'done', word: row.done, message: told?.message ?? '', percent: null, took }];
+    const shown = steps.findLast(({ state }) => row.messageStates.includes(state));
+    return [{ mark: 'done', word: row.done, message: shown?.message ?? '', percent: null, took }];
   });
 }
 
