@@ -5,8 +5,7 @@ import { table } from './text.ts';
 function settings(): string[] {
   const { name, url, token } = names();
   return [
-    `Server address and token: ${url} and ${token}, or the file written by ${name} login,`,
-    `$XDG_CONFIG_HOME/${name}/config.json.`,
+    `Server address and token: ${url} and ${token}, or $XDG_CONFIG_HOME/${name}/config.json (written by ${name} login).`,
     'Colours are off if NO_COLOR is set or the output is not a terminal.',
   ];
 }

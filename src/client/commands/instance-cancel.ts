@@ -10,8 +10,7 @@ import { clean, cleanText, linesOf, sentence } from '../text.ts';
 
 export const instanceCancel: Command = {
   name: 'instance cancel',
-  summary:
-    'Cancel the update in progress, or the next step of an upgrade path, before any container is replaced',
+  summary: 'Cancel the update in progress, or the next step of an upgrade path',
   usage: '',
   options: [],
   examples: [
