@@ -28,6 +28,6 @@ const commands: readonly Command[] = [
   completion,
 ];
 
-/** Everything that the client can do, in the product's own words. */
+/** All commands, with the name of the product in their texts. */
 export const allCommands = (): readonly Command[] =>
   mapTexts(commands, (text) => text.replaceAll(/\bsvc\b/g, names().name));

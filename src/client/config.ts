@@ -4,23 +4,23 @@ import { isAbsolute, join } from 'node:path';
 import { Failure } from './command.ts';
 import { names } from './names.ts';
 
-/** Which svc to speak to. */
+/** The server to connect to. */
 export interface Config {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   url: string;
   token: string | null;
-  /** What to change where the address is wrong: `SVC_URL`, or the file. */
+  /** The setting that contains the address: `SVC_URL`, or `url in FILE`. */
   urlSetting: string;
-  /** What to change where the token is. */
+  /** The setting that contains the token. */
   tokenSetting: string;
-  /** The file that the token is from, and that is open to others than its owner; null where there is none. */
+  /** The file of the token if other users can read or change it; otherwise null. */
   openFile: string | null;
 }
 
 /**
- * From `SVC_URL` and `SVC_TOKEN`, else from the file that `svc login` leaves. The file's token goes to the file's
- * address alone: it would be another server's.
- * @throws Failure where there is no address, or none that makes sense
+ * Reads the address and the token from the environment, or from the file written by the login. The token of the file is only sent to the
+ * address in the file, never to another server.
+ * @throws Failure if the address is missing or invalid
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const path = configPath(env);
@@ -30,8 +30,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const file = isWhole || path === null ? null : readFile(path);
   const fromFile = file?.url ?? '';
   if (given === '' && fromFile === '') {
-    const way = path === null ? '.' : `, or log in: ${name} login (${path} has no url)`;
-    throw new Failure(2, `It is not known where ${name} is. Set ${urlVariable}${way}`);
+    const set = `The address of ${name} is not set. Set ${urlVariable}`;
+    throw new Failure(
+      2,
+      path === null ? `${set}.` : `${set}, or log in: ${name} login (${path} contains no url)`,
+    );
   }
   const urlSetting = given === '' ? `url in ${path}` : urlVariable;
   const url = readUrl(given || fromFile, urlSetting);
@@ -40,7 +43,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const token = ownToken ?? (isOfFile && file?.token ? file.token : null);
   const tokenSetting = ownToken !== null || !isOfFile ? tokenVariable : `token in ${path}`;
   if (token !== null && !/^[\x21-\x7e]+$/.test(token)) {
-    throw new Failure(2, `${tokenSetting} has characters that no token has.`);
+    throw new Failure(2, `${tokenSetting} contains characters that are not allowed in a token.`);
   }
   const isFromFile = token !== null && ownToken === null;
   return {
@@ -52,11 +55,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   };
 }
 
-/** Null where nobody knows of a home: a user without an entry in the machine's list, as containers run with. */
+/** Null if the user has no home directory, for example in a container with an arbitrary uid. */
 function configPath(env: NodeJS.ProcessEnv): string | null {
   const given = env.XDG_CONFIG_HOME ?? '';
   const at = (base: string) => join(base, names().name, 'config.json');
-  // The standard has it that a relative path is to be ignored.
+  // The XDG specification ignores relative paths.
   if (isAbsolute(given)) return at(given);
   try {
     return at(join(homeOf(env), '.config'));
@@ -65,7 +68,7 @@ function configPath(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-/** Never a file of the working directory, which may be anybody's. */
+/** Never a path in the working directory, which may belong to another user. */
 function homeOf(env: NodeJS.ProcessEnv): string {
   const home = env.HOME || homedir();
   return isAbsolute(home) ? home : userInfo().homedir;
@@ -78,13 +81,13 @@ function readFile(path: string): { url: string; token: string } | null {
   } catch (error) {
     const { code = String(error) } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    throw new Failure(2, `${path} cannot be read (${code}).`);
+    throw new Failure(2, `Cannot read ${path} (${code}).`);
   }
   try {
     const { url, token } = Object(JSON.parse(text)) as Record<string, unknown>;
     return { url: trimmed(url), token: trimmed(token) };
   } catch {
-    throw new Failure(2, `${path} is no JSON. Mend it, or log in again: ${names().name} login`);
+    throw new Failure(2, `${path} is not valid JSON. Fix it, or log in again: ${names().name} login`);
   }
 }
 
@@ -98,14 +101,17 @@ function isOpen(path: string): boolean {
 function readUrl(text: string, setting: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Failure(2, `${setting} has to be an address like https://${names().name}.example.org.`);
+    throw new Failure(2, `${setting} must be an address like https://${names().name}.example.org.`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new Failure(2, `${setting} must not have a name and password in it: set ${names().token}.`);
+    throw new Failure(
+      2,
+      `${setting} must not contain a user name or password. Set ${names().token} instead.`,
+    );
   }
-  // A mark with nothing behind it is in neither of the two that Node has for it.
+  // `search` and `hash` are empty for a mark without text after it.
   if (/[?#]/.test(url.href)) {
-    throw new Failure(2, `${setting} must not have anything behind its path.`);
+    throw new Failure(2, `${setting} must not contain a query (?) or a fragment (#).`);
   }
   return withoutSlash(text);
 }

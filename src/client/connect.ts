@@ -8,19 +8,19 @@ import { type Config, readConfig } from './config.ts';
 import { explain } from './explain.ts';
 import { names } from './names.ts';
 
-/** A command that speaks with the server that the user means. */
+/** The context of a command that connects to the server. */
 export interface Session extends Context {
   reader: Reader;
   config: Config;
 }
 
-/** @throws Failure where it is not known where svc is */
+/** @throws Failure if the address of the server is not set */
 export function connect(context: Context): Session {
   const config = readConfig(context.env);
   const { url, token, openFile } = config;
   if (openFile !== null)
     context.stderr.write(
-      `! Others may read or change ${openFile}, which has the token: chmod 600 ${shellWord(openFile)}\n`,
+      `! Other users can read or change ${openFile}, which contains the token. To prevent this: chmod 600 ${shellWord(openFile)}\n`,
     );
   const headers = {
     'User-Agent': `${names().name}/${context.version}`,
@@ -30,14 +30,14 @@ export function connect(context: Context): Session {
   return { ...context, config, reader: new Reader({ address, headers }) };
 }
 
-/** An answer that has to be a proper one. @throws Failure with exit code 2 where it is none */
+/** The value of a valid answer. @throws Failure with exit code 2 for any other answer */
 export async function expectAnswer<T>(asked: Promise<Answer<T>>, session: Session): Promise<T> {
   const answer = await asked;
   if (answer.kind === 'ok') return answer.value;
   throw failureOf(answer, session);
 }
 
-/** @throws Failure, also where the user is no admin */
+/** @throws Failure, also if the user is not an admin */
 export async function statusForAdmins(
   asked: Promise<Answer<Status | UserStatus>>,
   session: Session,
@@ -45,15 +45,15 @@ export async function statusForAdmins(
   const status = await expectAnswer(asked, session);
   if (isForAdmins(status)) return status;
   const { url, tokenSetting } = session.config;
-  throw new Failure(2, `${url} allows this to admins only. See ${tokenSetting}.`);
+  throw new Failure(2, `${url} allows this only for admins. Check ${tokenSetting}.`);
 }
 
-/** What ends a command that cannot do without the answer. */
+/** The failure of a command that requires a valid answer. */
 export const failureOf = (
   refused: Refused,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
   problem: Problem | null = null,
 ): Failure => (signal.aborted ? interrupted() : new Failure(2, explain(refused, config), problem));
 
-/** It was stopped where nothing had been begun. */
+/** Interrupted before anything was started. */
 export const interrupted = (): Failure => new Failure(stoppedCode, '');

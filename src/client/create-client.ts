@@ -12,40 +12,37 @@ import { cleanText, jsonLine } from './text.ts';
 export type { Product, ProductOptions } from '../progress/product.ts';
 export type { Trust } from '../provenance/trust.ts';
 
-/** What a client is built with. */
 export interface ClientOptions {
-  /** Of this build, as its release is called: `v1.4.2`. `update` goes by it. Default `dev`. */
+  /** The version of this build, `v1.4.2`. Default `dev`. */
   version?: string;
   /**
-   * Who may sign the releases that `update` takes: as an object, or as text that has public keys in PEM, or such an object in JSON.
-   * Default: nobody is asked for, and `SHA256SUMS` is all that is checked.
+   * The publishers whose releases `update` installs: an object, the same object as JSON, or public keys in PEM.
+   * Default: no signature is required, and only `SHA256SUMS` is checked.
    */
   trust?: Trust | string;
 }
 
-/** The command-line client of a product: one program, which does one command and ends. */
+/** The command-line client of a product. It runs one command and exits. */
 export interface Client {
-  /**
-   * Does what is typed (default: what this process was started with) and ends the process with the command's exit code.
-   */
+  /** Runs a command (default: the arguments of this process) and exits with its exit code. */
   run(words?: readonly string[]): Promise<void>;
 }
 
 /**
- * The client of a product, under its name: `larder instance update`, `LARDER_URL`, `~/.config/larder/config.json`. It is
- * to be bundled into one file, `larder.mjs`, which `larder update` replaces by that of a newer release.
- * @throws TypeError that names every mistake in the product at once, or the one in the trust
+ * Creates the client of a product, under its name: `larder instance update`, `LARDER_URL`, `~/.config/larder/config.json`.
+ * Bundle it into one file, `larder.mjs`; `larder update` replaces the file with the one of a newer release.
+ * @throws TypeError that lists all mistakes in the product, or the mistake in `trust`
  */
 export function createClient(
   product: ProductOptions,
   { version = 'dev', trust }: ClientOptions = {},
 ): Client {
   const known = productOf(product);
-  const believed = trust === undefined ? null : trustOf(trust);
+  const trusted = trust === undefined ? null : trustOf(trust);
   return {
     run: (words = process.argv.slice(2)) => {
       setProduct(known);
-      return new Process(version, believed).run(words);
+      return new Process(version, trusted).run(words);
     },
   };
 }
@@ -54,7 +51,7 @@ function trustOf(given: Trust | string): Trust {
   try {
     return readTrust(given);
   } catch (cause) {
-    throw new TypeError(`wrong trust: ${(cause as Error).message}`, { cause });
+    throw new TypeError(`invalid trust: ${(cause as Error).message}`, { cause });
   }
 }
 
@@ -78,21 +75,21 @@ class Process {
     process.stderr.on('error', () => {});
     const ended = await this.#command(words);
     const { aborted } = this.#stopped.signal;
-    // A command that was stopped does not know by what.
+    // A command that was interrupted does not have the signal.
     this.#exit(ended === stoppedCode && aborted ? 128 + this.#stoppedBy : ended);
   }
 
   #stop(name: NodeJS.Signals, number: number): void {
     const { aborted } = this.#stopped.signal;
-    // Who types Ctrl-C twice does not want to wait for anything. The others are often sent twice by themselves.
+    // A second Ctrl-C exits immediately. The other signals are often sent twice by the system.
     if (aborted && name === 'SIGINT') process.exit(128 + number);
     if (!aborted) this.#stoppedBy = number;
     this.#stopped.abort();
   }
 
   /**
-   * Whoever reads the output may have seen enough of it: `svc instance history | head -1`. What is followed is let go as
-   * with Ctrl-C, as nobody learns how it ends. A terminal that is gone (EIO) has sent its signal, too, or will.
+   * The reader of the output may have closed it, as in `svc instance history | head -1`. The command then stops as with
+   * Ctrl-C. A closed terminal (EIO) also sends a signal, which is handled there.
    */
   #cannotWrite({ code = 'unknown' }: NodeJS.ErrnoException): void {
     if (code === 'EIO') return;
@@ -100,17 +97,17 @@ class Process {
     this.#stopped.abort();
   }
 
-  /** Connections that are kept for the next request would keep the process. */
+  /** Exits explicitly, because open connections would keep the process alive. */
   #exit(exitCode: number): void {
     process.stdout.write('', (error) => {
       if (error) this.#cannotWrite(error);
       const isLost = this.#unwritable !== null && this.#unwritable !== 'EPIPE';
-      const lost = isLost ? `${names().name}: what it says cannot be written (${this.#unwritable})\n` : '';
+      const lost = isLost ? `${names().name}: cannot write the output (${this.#unwritable})\n` : '';
       process.stderr.write(lost, () => process.exit(isLost ? exitCode || 1 : exitCode));
     });
   }
 
-  /** Resolves with the exit code; what went wrong has been said. */
+  /** Resolves with the exit code, after errors were printed. */
   async #command(words: readonly string[]): Promise<number> {
     const { stdout, stderr } = process;
     const { name: program } = names();
@@ -130,9 +127,9 @@ class Process {
     } catch (error) {
       if (error instanceof UsageError) {
         const name = findCommand(words, commands)?.name ?? (words[0] === 'instance' ? words[0] : '');
-        // What was typed stands in it, and may be anything.
+        // The message contains arguments, which may contain control characters.
         const mistakes = error.message.split('\n').map(cleanText).join('\n');
-        say(`${program}: ${mistakes}\nMore: ${[program, name, '--help'].filter(Boolean).join(' ')}`);
+        say(`${program}: ${mistakes}\nHelp: ${[program, name, '--help'].filter(Boolean).join(' ')}`);
         return 2;
       }
       if (error instanceof Failure) {
@@ -140,7 +137,9 @@ class Process {
         say(error.message);
         return error.exitCode;
       }
-      say(`${program}: this is a bug: ${error instanceof Error ? error.stack : String(error)}`);
+      say(
+        `${program}: internal error, please report it: ${error instanceof Error ? error.stack : String(error)}`,
+      );
       return 1;
     }
   }
@@ -153,7 +152,7 @@ class Process {
       stdout,
       stderr,
       stdin,
-      // What is set and not empty switches colours off, whatever it says: https://no-color.org
+      // Any value except an empty one disables colours: https://no-color.org
       isTerminal: stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb',
       canAsk: stdin.isTTY === true && stderr.isTTY === true,
       columns: () => stdout.columns || 80,

@@ -3,108 +3,115 @@ import { type EndState, isGoodEnd } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
 import { names } from './names.ts';
-import { count, table } from './text.ts';
-import { between, duration, seconds } from './times.ts';
+import { count, sentence, table } from './text.ts';
+import { ageOf, between, duration, seconds } from './times.ts';
 
-/** How a bad end begins; what follows is in the server's words. */
+/** The first words of a failure. The server's message follows. */
 const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({
-  refused: `${what} was refused`,
+  refused: `${what} refused`,
   failed: `${what} failed`,
-  broken: `${what} has left ${names().name} broken`,
-  cancelled: `${what} was cancelled`,
+  broken: `${what} failed and ${names().name} needs attention`,
+  cancelled: `${what} cancelled`,
   crashed: 'The updater crashed',
 });
 
-/** What a run is called. */
+/** The run in a sentence. */
 export const nameOf = ({ kind }: Pick<Run, 'kind'>): string =>
   kind === 'rollback' ? 'the rollback' : 'the update';
-const subjectOf = (run: Pick<Run, 'kind'>): string => nameOf(run).replace('t', 'T');
+const subjectOf = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'Rollback' : 'Update');
 
-/** `The update failed (pull-unknown)` */
-const headOf = (word: string, run: Pick<Run, 'code' | 'kind'>): string =>
-  (new Map(Object.entries(heads(subjectOf(run)))).get(word) ?? `${subjectOf(run)} ended “${word}”`) +
-  (run.code === null ? '' : ` (${run.code})`);
+/** `Update failed (pull-unknown)` */
+const headOf = (word: string, { code }: Pick<Run, 'code'>, subject: string): string =>
+  (new Map(Object.entries(heads(subject))).get(word) ?? `${subject} ended with the outcome "${word}"`) +
+  (code === null ? '' : ` (${code})`);
 
-/** As the updater itself would exit, and 143 for `cancelled`; 1 for a word that a newer server has. */
+/** The updater's own exit code, 143 for `cancelled`, 1 for an outcome that only a newer server has. */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
   return Object.entries(exitCodes).find(([word]) => word === outcome)?.[1] ?? 1;
 }
 
-/** How a followed run has ended: what is said of it, and the exit code. */
+/** The result of a followed run: the lines to print and the exit code. */
 export interface Ending {
   lines: string[];
   exitCode: number;
 }
 
-/** The end of a run for people. `status` is the server's that told it; null where it did not say. */
+/** The result of a run as text. `status` is null if the server did not answer. */
 export function endingOf(run: Run, status: Status | null): Ending {
   const servers = status?.buildServers ?? [];
   const warnings = withoutLeftBehind(run.warnings, servers).map((warning) => `! ${warning}`);
   const isGood = isGoodEnd(run.outcome);
   const lines = isGood
-    ? [goodLine(run, status), ...warnings, ...behindLines(servers)]
+    ? [goodLine(run, status), ...warnings, ...outdatedLines(servers)]
     : [...badLines(run), ...warnings];
   return { lines, exitCode: exitCodeOf(run.outcome) };
 }
 
 function badLines(run: Run): string[] {
   const word = run.outcome ?? run.state;
-  // Who has cancelled it is told in the server's words: `cancelled by anna: nothing was changed`.
-  const isTold = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
+  const subject = subjectOf(run);
+  // The server's message contains the user: `cancelled by anna: nothing was changed`.
+  const hasUser = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
   return [
-    `✗ ${isTold ? `${subjectOf(run)} was ` : `${headOf(word, run)}: `}${endSentence(run.message)}`,
+    hasUser
+      ? `✗ ${sentence(`${subject} ${run.message}`)}`
+      : `✗ ${headOf(word, run, subject)}. ${sentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
-    ...(run.log === null ? [] : [`  The whole log, on the machine: ${run.log}`]),
+    ...(run.log === null ? [] : [`  Full log, on the server: ${run.log}`]),
   ];
 }
-
-const endSentence = (message: string): string => (/[.!?]$/.test(message) ? message : `${message}.`);
 
 function goodLine(run: Run, status: Status | null): string {
   const { name } = names();
-  const times = timesOf(run).join(', ');
-  const runs = status?.version ?? run.to ?? 'the newest release';
-  // Where the tag that the instance follows lags behind, something else runs than was meant.
-  if (run.to !== null && run.to !== 'canary' && runs !== run.to)
-    return `✓ ${name} ${runs} runs; the tag of its image does not lead to ${run.to} yet. ${times}`.trimEnd();
+  const [took, downtime] = [durationOf(run), downtimeOf(run)];
+  const facts = timesOf(run).length === 0 ? '' : ` (${timesOf(run).join(', ')})`;
+  const times = `${took === null ? '' : ` in ${took}`}${downtime === null ? '' : ` (${downtime})`}`;
+  const running = status?.version ?? run.to ?? 'the latest release';
+  // The tag that the instance follows may not point to the target yet.
+  if (run.to !== null && run.to !== 'canary' && running !== run.to)
+    return `✓ ${name} ${running} is running; its image tag does not point to ${run.to} yet${facts}`;
   if (run.outcome === 'unchanged')
-    return `✓ ${name} ${runs} runs already and is well; nothing was replaced. ${times}`.trimEnd();
-  return `✓ ${name} ${runs} runs. ${times}`.trimEnd();
+    return `✓ ${name} ${running} is already running and healthy; nothing was replaced.`;
+  return `✓ ${run.kind === 'rollback' ? 'Rolled back' : 'Updated'} to ${running}${times}`;
 }
 
-/** `38 s`, `away for 4 s`: how long it took and how long svc was away, as far as that is known. */
-export function timesOf({ startedAt, endedAt, downtimeSeconds }: Run): string[] {
+const durationOf = ({ startedAt, endedAt }: Run): string | null => {
   const took = between(startedAt, endedAt);
+  return took === null ? null : duration(took);
+};
+const downtimeOf = ({ downtimeSeconds }: Run): string | null =>
+  downtimeSeconds === null ? null : `${seconds(downtimeSeconds)} downtime`;
+
+/** `38 s`, `4 s downtime`, if they are known. */
+export const timesOf = (run: Run): string[] =>
+  [durationOf(run), downtimeOf(run)].filter((text) => text !== null);
+
+/** The outdated build servers, with the update command of each. */
+function outdatedLines(servers: readonly BuildServer[]): string[] {
+  const outdated = servers.filter((server) => server.outdated);
+  if (outdated.length === 0) return [];
   return [
-    ...(took === null ? [] : [duration(took)]),
-    ...(downtimeSeconds === null ? [] : [`away for ${seconds(downtimeSeconds)}`]),
+    `${count(outdated.length, 'build server')} ${outdated.length === 1 ? 'is' : 'are'} outdated:`,
+    ...table(outdated.map(({ name, command }) => [name, command])),
   ];
 }
 
-/** The build servers that an update did not reach, with the command for each. */
-function behindLines(servers: readonly BuildServer[]): string[] {
-  const behind = servers.filter((server) => server.outdated);
-  if (behind.length === 0) return [];
-  return [
-    `${count(behind.length, 'build server')} ${behind.length === 1 ? 'stays' : 'stay'} behind:`,
-    ...table(behind.map(({ name, command }) => [name, command])),
-  ];
-}
-
-/** The mark at the beginning of a line in its colour. */
+/** Colours the mark at the beginning of a line. */
 export const paintMark = (line: string): string =>
   line.replace(/^[✓✗!](?= )/, (mark) => `\x1b[${{ '✓': 32, '✗': 31 }[mark] ?? 33}m${mark}\x1b[0m`);
 
 /** `v1.4.2 → v1.5.0` */
-export const wayOf = ({ from, to }: Pick<Run, 'from' | 'to'>): string =>
+export const versionsOf = ({ from, to }: Pick<Run, 'from' | 'to'>): string =>
   [from, to].filter((version) => version !== null).join(' → ');
 
-/** A bad end in one line, as a part of the status; null after a good one. */
-export function badEnd(run: Run): string | null {
+/** The line of the status about a failed run; null after any other. */
+export function failureLine(run: Run, now: string): string | null {
   const { outcome } = run;
   if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')
     return null;
-  return `${headOf(outcome, run)}: ${endSentence(run.message)}`;
+  const passed = ageOf(run.endedAt, now);
+  const head = headOf(outcome, run, `Last ${nameOf(run).replace('the ', '')}`);
+  return `${head}${passed === '' ? '' : `, ${passed} ago`}. ${sentence(run.message)}`;
 }

@@ -3,11 +3,11 @@ import type { Config } from './config.ts';
 import { names } from './names.ts';
 import { cleanText, sentence } from './text.ts';
 
-/** What a proxy says for a server that it does not reach. */
+/** The statuses of a proxy that cannot reach its server. */
 const proxyErrors = new Set([502, 503, 504]);
 const endpoints = '/api/v1/instance/update';
 
-/** Why svc gave no proper answer: one sentence with the address, and what to change. */
+/** Explains an unusable answer: what happened, at which address, and what to check. */
 export function explain(refused: Refused, config: Config): string {
   const { url, token, urlSetting, tokenSetting } = config;
   const { name, token: tokenVariable } = names();
@@ -15,67 +15,72 @@ export function explain(refused: Refused, config: Config): string {
   if (refused.kind === 'problem') {
     const { status, detail } = refused.problem;
     if (status === 403)
-      return `${url} does not allow this (403): ${sentence(cleanText(detail))} See ${tokenSetting}.`;
-    return `${url} answered ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` See ${urlSetting}.` : ''}`;
+      return `${url} does not allow this (403): ${sentence(cleanText(detail))} Check ${tokenSetting}.`;
+    return `${url} answered ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
-  // A request has one `Authorization`, which has the token.
+  // A request has only one `Authorization` header, and it contains the token.
   if (refused.inFront !== null)
-    return `Something in front of ${name} at ${url} wants a login of its own (401, ${refused.inFront}), and ${name} was not asked. It has to let ${endpoints} pass; else see ${urlSetting}.`;
+    return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let ${endpoints} pass, or check ${urlSetting}.`;
   if (refused.status !== 401) return explainRedirect(refused.location, config);
   return token === null
-    ? `${url} wants to know who asks (401). Set ${tokenVariable}, or log in: ${name} login`
-    : `${url} does not accept the token (401). See ${tokenSetting}, or log in again: ${name} login`;
+    ? `${url} requires a login (401). Set ${tokenVariable}, or log in: ${name} login`
+    : `${url} does not accept the token (401). Check ${tokenSetting}, or log in again: ${name} login`;
 }
 
 function explainRedirect(location: string | null, { url, urlSetting }: Config): string {
   const target = location === null ? null : URL.parse(location, url);
   const at = target?.pathname.indexOf(endpoints) ?? -1;
   if (target === null || at < 0) {
-    const where =
-      target === null ? ', perhaps to' : ` to ${cleanText(target.origin + target.pathname)}, perhaps`;
-    return `${url} redirects${where} a log-in. That is not followed; see ${urlSetting}.`;
+    const page =
+      target === null
+        ? 'an unknown address'
+        : `${cleanText(target.origin + target.pathname)}, possibly a login page`;
+    return `${url} redirects to ${page}. Redirects are not followed; check ${urlSetting}.`;
   }
   const other = target.origin + target.pathname.slice(0, at);
   return other === url
-    ? `${url} redirects to itself: something in front of ${names().name} changes addresses. See ${urlSetting}.`
-    : `${url} redirects. ${urlSetting} should be ${cleanText(other)}`;
+    ? `${url} redirects to itself. A proxy in front of ${names().name} may be rewriting addresses; check ${urlSetting}.`
+    : `${url} redirects. Set ${urlSetting} to ${cleanText(other)}`;
 }
 
 function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   const { name } = names();
-  const see = `See ${urlSetting}.`;
-  const isUp = `Is ${name} up? Else see ${urlSetting}.`;
-  if (why.what === 'late') return `${url} does not answer in time. Is ${name} well? Else see ${urlSetting}.`;
+  const check = `Check ${urlSetting}.`;
+  const checkServer = `Check that ${name} is running and that ${urlSetting} is correct.`;
+  if (why.what === 'late') return `${url} did not answer in time. ${checkServer}`;
   if (why.what === 'large')
-    return `What answers at ${url} sends more than 8 MiB, as ${name} never does. ${see}`;
+    return `The answer from ${url} is larger than 8 MiB, so it is not from ${name}. ${check}`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${cleanText(why.type)}`}`;
-    return `Something else than ${name} answers at ${url} (${what}). ${proxyErrors.has(why.status) ? isUp : see}`;
+    return `The answer from ${url} is not from ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
   }
   const code = codeOf(why.cause);
   const { hostname, host, pathname } = new URL(url);
   const behind = pathname === '/' ? '' : pathname;
   const known: readonly (readonly [form: RegExp, text: string])[] = [
-    [/^ECONNREFUSED$/, `Nothing answers at ${url}: connection refused. ${isUp}`],
-    [/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, `There is no host ${hostname} (${url}). ${see}`],
-    [/^ERR_TLS_CERT_ALTNAME_INVALID$/, `The certificate at ${url} is for another host. ${see}`],
-    [/^CERT_HAS_EXPIRED$/, `The certificate at ${url} has expired. It has to be renewed there.`],
+    [/^ECONNREFUSED$/, `${url} refused the connection. ${checkServer}`],
+    [/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, `The host ${hostname} was not found (${url}). ${check}`],
+    [/^ERR_TLS_CERT_ALTNAME_INVALID$/, `The certificate of ${url} is for another host. ${check}`],
+    [/^CERT_HAS_EXPIRED$/, `The certificate of ${url} has expired. Renew it on the server.`],
     [
       /CERT|SIGNED|UNABLE_TO_/,
-      `The certificate at ${url} is not trusted (${code}). Name the file of its authority in NODE_EXTRA_CA_CERTS.`,
+      `The certificate of ${url} is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to the certificate file of its authority.`,
     ],
     [
       /^(?:EPROTO|ERR_SSL_)/,
-      `${url} does not speak TLS. ${urlSetting} should perhaps be http://${host}${behind}`,
+      `${url} does not use TLS. If it serves plain HTTP, set ${urlSetting} to http://${host}${behind}`,
     ],
-    [/^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/, `${url} closed the connection before it had answered. ${isUp}`],
-    [/^HPE_|HTTP\/1\.1 protocol/, `Something that speaks no HTTP answers at ${url}. ${see}`],
+    [
+      /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/,
+      `${url} closed the connection before the answer was complete. ${checkServer}`,
+    ],
+    [/^HPE_|HTTP\/1\.1 protocol/, `The answer from ${url} is not HTTP. ${check}`],
   ];
   const [, text] = known.find(([form]) => form.test(code)) ?? [];
-  return text ?? `The connection to ${url} failed (${cleanText(code)}). ${isUp}`;
+  return text ?? `The connection to ${url} failed (${cleanText(code)}). ${checkServer}`;
 }
 
-/** What Node calls it; `fetch` hides it in the cause, several addresses of one host in a list. */
+/** Node's error code. `fetch` wraps it in a cause, and in a list if a host has several addresses. */
 function codeOf(error: unknown): string {
   const { code, cause, errors, message } = Object(error) as {
     code?: unknown;
@@ -86,5 +91,5 @@ function codeOf(error: unknown): string {
   if (typeof code === 'string') return code;
   const inner = cause ?? errors?.[0];
   if (inner !== undefined) return codeOf(inner);
-  return typeof message === 'string' && message !== '' ? message : 'no reason is known';
+  return typeof message === 'string' && message !== '' ? message : 'unknown reason';
 }

@@ -5,23 +5,21 @@ import { table } from './text.ts';
 function settings(): string[] {
   const { name, url, token } = names();
   return [
-    `Where ${name} is: ${url} and ${token}, or the file that ${name} login leaves`,
-    `($XDG_CONFIG_HOME/${name}/config.json). Colours: never with NO_COLOR, or where the output is no terminal.`,
+    `Server address and token: ${url} and ${token}, or $XDG_CONFIG_HOME/${name}/config.json (written by ${name} login).`,
+    'Colours are off if NO_COLOR is set or the output is not a terminal.',
   ];
 }
 
-/** The help of all commands, or of those that begin with a word. */
+/** The help of all commands, or of all commands of a group. */
 export function helpOfAll(commands: readonly Command[], group: string): string {
   const program = names().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));
   return lines(
-    group === ''
-      ? `${program}: speaks with ${a(program)} instance, and updates it`
-      : `${program} ${group}: what there is`,
+    group === '' ? `${program}: check and update ${a(program)} instance` : `${program} ${group}: commands`,
     '',
     ...table(listed.map(({ name, summary }) => [`${program} ${name}`, summary])),
     '',
-    `More of each: ${program} COMMAND --help. This version: ${program} --version`,
+    `Options and examples: ${program} COMMAND --help. Version of this client: ${program} --version`,
     ...settings(),
   );
 }
@@ -46,5 +44,5 @@ export function helpOf(command: Command): string {
 
 const lines = (...all: string[]): string => `${all.join('\n')}\n`;
 
-/** `svc` is spelt when it is said. */
+/** `svc` is pronounced letter by letter. */
 const a = (name: string): string => `${/^[aeio]|^svc$/.test(name) ? 'an' : 'a'} ${name}`;

@@ -1,15 +1,15 @@
 import { svc } from '../progress/product.ts';
 import { createClient } from './create-client.ts';
 
-/** The bundler puts it in. */
+/** Set by the bundler. */
 const built = process.env.SVC_UPDATER_BUILD_VERSION;
-/** Where releases are looked for without `SVC_FEED`; the bundler may put another address in. */
+/** The default of `SVC_FEED`. The bundler may set another address. */
 const feed = process.env.SVC_UPDATER_BUILD_FEED ?? svc.feed;
-/** Whose releases are believed: the text of a file. */
+/** The content of the trust file. */
 const trust = process.env.SVC_UPDATER_BUILD_TRUST;
 
-// It ends the process itself. Nothing waits for it at the top of the module, which has to become CommonJS in an executable; where
-// nothing is left to do before it has ended, that is a failure, and Node's own code for it.
+// The client exits the process. There is no top-level await, because the executable is built as CommonJS. Should the event loop
+// become empty before that, the process fails with Node's own code for this case.
 process.exitCode = 13;
 void createClient(
   { ...svc, feed },

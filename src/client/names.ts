@@ -1,18 +1,18 @@
 import { inCapitals, type Product, svc } from '../progress/product.ts';
 
-/** Everything in this client that is called after the product. */
+/** The names in this client that depend on the product. */
 export interface Names {
-  /** What the product is called, and what this client is typed by: `svc`. */
+  /** The product and the command of this client: `svc`. */
   name: string;
-  /** Environment variables: where the server is, the token for it, and where releases are. */
+  /** Environment variables: the address of the server, its token, and the address of the releases. */
   url: string;
   token: string;
   feed: string;
-  /** What the client is published as. */
+  /** The file name of the client in a release. */
   asset: string;
-  /** Of the updater, by which its log is read. */
+  /** The name of the updater's container, used to read its log. */
   container: string;
-  /** The web address of releases; null where only the environment may name one. */
+  /** The built-in web address of the releases; null if it must be set in the environment. */
   releases: string | null;
 }
 
@@ -28,10 +28,10 @@ const namesOf = ({ name, containerName, feed }: Product): Names => ({
 
 let current: Names = namesOf(svc);
 
-/** Those of the product whose client this process is. */
+/** The names of the product that this client is built for. */
 export const names = (): Names => current;
 
-/** Before anything is said: a process is the client of one product. */
+/** Must be called before any output. A process is the client of one product. */
 export function setProduct(product: Product): void {
   current = namesOf(product);
 }

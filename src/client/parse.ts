@@ -2,14 +2,14 @@ import { parseArgs } from 'node:util';
 import { type Args, type Command, UsageError } from './command.ts';
 import { names } from './names.ts';
 
-/** What somebody has typed. */
+/** The parsed command line. */
 export type Typed =
   | { kind: 'run'; command: Command; args: Args }
-  /** Help is wanted: of one command, or of all that begin so. */
+  /** Help for one command, or for all commands of a group. */
   | { kind: 'help'; command: Command | null; group: string }
   | { kind: 'version' };
 
-/** @throws UsageError that names every mistake */
+/** @throws UsageError that lists all mistakes */
 export function parseTyped(words: readonly string[], commands: readonly Command[]): Typed {
   const named = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
   const command = findCommand(named, commands);
@@ -38,8 +38,10 @@ function withoutCommand(words: readonly string[], commands: readonly Command[]):
     .map(({ name }) => name)
     .filter((name) => group === '' || name.startsWith(`${group} `));
   const unknown =
-    rest[0] === undefined ? `What should ${names().name} do?` : `There is no command "${words.join(' ')}".`;
-  throw new UsageError(`${unknown} There are: ${known.join(', ')}`);
+    rest[0] === undefined
+      ? `No command for ${names().name} was given.`
+      : `Unknown command "${words.join(' ')}".`;
+  throw new UsageError(`${unknown} Commands: ${known.join(', ')}`);
 }
 
 function readArgs(
@@ -69,19 +71,19 @@ function readArgs(
     if (token.kind !== 'option' || token.name === 'help') continue;
     const option = command.options.find(({ name }) => `--${name}` === token.rawName);
     const value = token.value ?? '';
-    if (option === undefined) mistakes.push(`There is no option ${token.rawName}.`);
-    else if (Object.hasOwn(options, option.name)) mistakes.push(`--${option.name} is given twice.`);
+    if (option === undefined) mistakes.push(`Unknown option ${token.rawName}.`);
+    else if (Object.hasOwn(options, option.name)) mistakes.push(`--${option.name} was given twice.`);
     else if (option.value === undefined) {
       if (token.value !== undefined) mistakes.push(`--${option.name} takes no value.`);
       options[option.name] = true;
     } else if (value === '' || (!token.inlineValue && value.startsWith('-'))) {
-      mistakes.push(`--${option.name} needs ${option.value}.`);
+      mistakes.push(`--${option.name} requires a value (${option.value}).`);
     } else if (option.choices?.includes(value) === false) {
-      mistakes.push(`--${option.name} is ${option.choices.join(' or ')}, not "${value}".`);
+      mistakes.push(`--${option.name} must be ${option.choices.join(' or ')}, not "${value}".`);
     } else options[option.name] = value;
   }
   mistakes.push(...wordMistakes(given, command));
-  if (end >= 0 && end < words.length - 1) mistakes.push('Nothing may stand behind --.');
+  if (end >= 0 && end < words.length - 1) mistakes.push('No arguments are allowed after --.');
   return { args: { options, words: given }, mistakes, wantsHelp };
 }
 
@@ -90,7 +92,9 @@ function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Comm
     const word = given[at];
     if (word === undefined && isOptional) return [];
     if (word === undefined) return [`${name} is missing${choices ? `: ${choices.join(' or ')}` : ''}.`];
-    return choices?.includes(word) === false ? [`${name} is ${choices.join(' or ')}, not "${word}".`] : [];
+    return choices?.includes(word) === false
+      ? [`${name} must be ${choices.join(' or ')}, not "${word}".`]
+      : [];
   });
-  return [...mistakes, ...given.slice(wanted.length).map((word) => `"${word}" is one word too many.`)];
+  return [...mistakes, ...given.slice(wanted.length).map((word) => `Unexpected argument "${word}".`)];
 }

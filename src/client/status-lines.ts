@@ -4,27 +4,30 @@ import { names } from './names.ts';
 import { count, cut, sentence, table, widthOf } from './text.ts';
 import { ageOf, between, dateTime, dueAt, duration, seconds } from './times.ts';
 
-// What comes from the server has been made fit to be shown.
+// Callers have escaped the texts of the server.
 
-/** What there is to go to, and how fresh that is known. */
+/** The available update, and when it was last checked. */
 export function offerLines(status: Status): string[] {
   const { latest, next, upToDate, checkedAt, feedError, now } = status;
   const lines: string[] = [];
   if (next === null) {
     const checked = ageOf(checkedAt, now);
-    const why = upToDate === null ? 'Nothing newer is known.' : sentence(upToDate.message);
+    const why = upToDate === null ? 'No update is available.' : sentence(upToDate.message);
     lines.push(checked === '' ? why : `${why} Checked ${checked} ago.`);
   } else {
     const published = ageOf(latest?.publishedAt, now);
     const when = published === '' ? '' : `, published ${published} ago`;
-    const where = latest?.url ? `: ${latest.url}` : '';
-    lines.push(`${latest?.version ?? next.version} is available${when}${where}`);
+    const notes = latest?.url ? `, ${latest.url}` : '';
+    lines.push(`Update available: ${latest?.version ?? next.version}${when}${notes}`);
     if (next.upgradePath.length > 1)
-      lines.push(`${pathLine(next.upgradePath)} (${names().name} instance update --all-steps)`);
+      lines.push(
+        pathLine(status.version, next.upgradePath),
+        `To install all steps: ${names().name} instance update --all-steps`,
+      );
     else if (latest !== null && latest.version !== next.version)
-      lines.push(`${next.version} has to come before it, and is what an update goes to now.`);
-    if (status.skipped !== null) lines.push(`Skipped: ${names().name} instance skip --undo`);
-    if (next.major) lines.push(`${next.version} is a major version; migrations only run forward.`);
+      lines.push(`${next.version} must be installed before ${latest.version}.`);
+    if (status.skipped !== null) lines.push(`Skipped. Offer again: ${names().name} instance skip --undo`);
+    if (next.major) lines.push(`${next.version} is a major version. Migrations cannot be undone.`);
     const fetched = prefetchLine(status);
     if (fetched !== null) lines.push(fetched);
     if (status.preparation !== null) lines.push(`Before an update: ${sentence(status.preparation)}`);
@@ -33,56 +36,63 @@ export function offerLines(status: Status): string[] {
   }
   if (feedError !== null) {
     const wait = between(now, feedError.nextCheckAt);
-    const again = wait === null ? '' : ` Next try in ${duration(wait)}.`;
+    const again = wait === null ? '' : ` Next attempt in ${duration(wait)}.`;
     lines.push(`The last check failed: ${sentence(feedError.message)}${again}`);
   }
   return lines;
 }
 
-/** The releases of a path, as somebody is told of it. */
-export const pathLine = (path: readonly string[]): string =>
-  `${count(path.length, 'update')}, one after the other: ${path.join(', ')}`;
+/** `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
+export const pathLine = (version: string, path: readonly string[]): string =>
+  `Upgrade path: ${[version, ...path].join(' → ')} (${count(path.length, 'update')})`;
 
-/** That one update of a path has ended, and the next has not begun for so long. */
-export const betweenLine = ({ to, reason: says }: PendingStep, version: string, time: string): string =>
-  says === null
-    ? `${to} comes next.`
-    : `${version} is not ready for ${to} yet: ${says.replace(/\.$/, '')}${time === '' ? '' : `, for ${time}`}`;
+/** The wait between two steps of an upgrade path. */
+export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
+  if (reason === null) return `Next step: update to ${to}.`;
+  const line = `${version} is not ready for ${to} yet: ${reason.replace(/\.$/, '')}`;
+  return time === '' ? line : `${line} (${time} so far)`;
+}
 
-/** When what is offered starts by itself, or why it does not; null where nothing does. */
-export function byItselfLine({ automatic, next, now }: Status): string | null {
+/** When the update starts automatically, or why it does not; null if automatic updates are off. */
+export function automaticLine({ automatic, next, now }: Status): string | null {
   if (!automatic?.enabled) return null;
   const { blockedBy, nextAt, timeZone } = automatic;
   if (blockedBy?.code === 'paused') {
     const since = dateTime(blockedBy.since ?? '');
-    return `Nothing starts by itself${since === '' ? '' : ` since ${since}`}: an update that ends well brings it back`;
+    const paused =
+      since === '' ? 'Automatic updates are paused.' : `Automatic updates have been paused since ${since}.`;
+    return `${paused} They resume after the next successful update.`;
   }
-  if (blockedBy !== null) return `Not by itself: ${blockedBy.message}`;
-  return nextAt && `${next === null ? 'At the earliest' : 'By itself'}: ${dueAt(nextAt, now, timeZone)}`;
+  if (blockedBy !== null) return `Not installed automatically: ${blockedBy.message}`;
+  if (nextAt === null) return null;
+  const due = dueAt(nextAt, now, timeZone);
+  return next === null
+    ? `Next automatic update: ${due}, if an update is available`
+    : `Automatic update ${due}`;
 }
 
 /** `by anna` */
-export const startedBy = (by: string): string => (by === byItself ? 'by itself' : `by ${by}`);
+export const startedBy = (by: string): string => (by === byItself ? 'automatically' : `by ${by}`);
 
-/** What has been downloaded of what is offered, and how long an update to it takes. */
+/** The progress of the prefetch and the estimated duration of the update. */
 function prefetchLine({ next, prefetch }: Status): string | null {
-  const takes = next?.estimatedSeconds == null ? '' : `It takes about ${seconds(next.estimatedSeconds)}.`;
-  const percent = prefetch?.percent == null ? '' : `, ${prefetch.percent} %`;
+  const takes =
+    next?.estimatedSeconds == null ? '' : `The update takes about ${seconds(next.estimatedSeconds)}.`;
   const is = next?.downloaded
     ? 'Downloaded.'
     : prefetch?.state === 'downloading'
-      ? `Being downloaded${percent}: nobody need wait for it.`
+      ? `Downloading in the background${prefetch.percent === null ? '' : `, ${prefetch.percent} %`}.`
       : '';
   return [is, takes].filter(Boolean).join(' ') || null;
 }
 
-/** The question before an update that cannot be undone lists these: what the platform does first. */
+/** The preparation that is shown before an update that cannot be undone. */
 export const beforeUpdate = ({ preparation, restorePoint }: Status): string => {
   if (preparation !== null) return sentence(preparation);
-  return restorePoint === null ? 'Take a database dump first.' : '';
+  return restorePoint === null ? 'Back up your database first.' : '';
 };
 
-/** That an update saves the data first, and the downtime of that; null if it does not. */
+/** Announces the restore point and its downtime; null if no restore point is saved. */
 export function restorePointLine({ restorePoint, version }: Status, to: string): string | null {
   if (restorePoint === null) return null;
   const { name } = names();
@@ -111,29 +121,31 @@ export function rollbackLines(
   ];
 }
 
-/** Why a run does not start, and what to do about it. */
+/** Why a run cannot start, and what to do. */
 export function refusalLines(
   reason: Reason,
   { now, run, manual }: Pick<Status, 'now' | 'run' | 'manual'>,
   wanted: RunKind = 'update',
 ): string[] {
-  const cannot = wanted === 'update' ? 'It cannot be updated' : `${names().name} cannot be rolled back`;
+  const cannot = wanted === 'update' ? 'Cannot update' : 'Cannot roll back';
   const { code, jobs = [], message, advice, refusal } = reason;
   const why = message.replace(/\.$/, '');
   if (jobs.length > 0)
-    return [`${cannot} now: ${jobsAre(jobs)} in the way`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
+    return [`${cannot} now: ${jobsAre(jobs)} running`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [sentence(message)];
   if (code === 'update-running') {
     const time = ageOf(reason.since ?? run?.startedAt, now);
-    // Another instance's, or one that is just being started: there is nothing to follow.
+    // The update of another instance, or one that is just starting, cannot be followed.
     if (run === null || run.outcome !== null)
-      return [`${cannot} now: ${why}${time === '' ? '' : `, for ${time}`}.`];
+      return [`${cannot} now: ${why}${time === '' ? '' : ` (started ${time} ago)`}.`];
     const facts = [run.by === null ? '' : startedBy(run.by), time === '' ? '' : `${time} ago`].filter(
       Boolean,
     );
-    const started = facts.length === 0 ? '' : `, started ${facts.join(', ')}`;
+    const what = `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the latest release'}`;
     return [
-      `${run.kind === 'rollback' ? 'A rollback' : 'An update'} to ${run.to ?? 'the newest release'} is on already${started}.`,
+      facts.length === 0
+        ? `${what} is already in progress.`
+        : `${what} is already in progress (started ${facts.join(' ')}).`,
       `Follow it: ${names().name} instance follow`,
     ];
   }
@@ -142,9 +154,9 @@ export function refusalLines(
       `${cannot} now${refusal === undefined ? '' : ` (${refusal})`}: ${why}.`,
       ...(advice === undefined ? [] : [`  Next: ${advice}`]),
     ];
-  const byHand =
-    manual.length === 0 ? [] : ['By hand, on the machine:', ...manual.map((line) => `  ${line}`)];
-  return [`${cannot} from here: ${why}.`, ...byHand];
+  const commands =
+    manual.length === 0 ? [] : ['To update manually, on the server:', ...manual.map((line) => `  ${line}`)];
+  return [`${cannot} from here: ${why}.`, ...commands];
 }
 
 /** `1 job is`, `2 jobs are` */
@@ -152,8 +164,8 @@ export const jobsAre = ({ length }: readonly BlockingJob[]): string =>
   `${count(length, 'job')} ${length === 1 ? 'is' : 'are'}`;
 
 /**
- * One line a job: what it is, how long it has been running, whether it will ever end. A title takes no more than the
- * columns leave for it, as the rest is what somebody decides by.
+ * One line per job: kind, title, age and whether it is stuck. The title is truncated to the available columns, so that
+ * the other facts stay visible.
  */
 export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map(({ kind, title, since, state, stuck }) => {
@@ -169,11 +181,13 @@ export function jobLines(jobs: readonly BlockingJob[], now: string, columns = In
 function jobAdvice(jobs: readonly BlockingJob[], wanted: RunKind): string {
   const [first, ...others] = jobs.filter((job) => job.stuck);
   if (first === undefined) {
-    const them = jobs.length === 1 ? 'it' : 'them';
-    return `Wait for ${them}: ${names().name} instance ${wanted} --when-idle. Cut ${them} short: --force.`;
+    const them = jobs.length === 1 ? 'the job' : 'the jobs';
+    return `To wait for ${them}: ${names().name} instance ${wanted} --when-idle. To stop ${them}: --force.`;
   }
-  const [subject, end] =
-    others.length === 0 ? [`The ${first.kind} is`, 'it'] : [`${count(others.length + 1, 'job')} are`, 'them'];
-  const all = jobs.length === 1 ? 'it' : jobs.length === 2 ? 'both' : 'all of them';
-  return `${subject} stuck: end ${end}, or cut ${all} short with --force. (--when-idle waits only for jobs that move.)`;
+  const all = jobs.length === 1 ? 'it' : jobs.length === 2 ? 'both jobs' : 'all jobs';
+  const cancel =
+    others.length === 0
+      ? `The ${first.kind} is stuck. Cancel it, or use --force to stop ${all}.`
+      : `${others.length + 1} jobs are stuck. Cancel them, or use --force to stop ${all}.`;
+  return `${cancel} (--when-idle waits only for jobs that make progress.)`;
 }

@@ -1,18 +1,17 @@
 import { mapTexts, writtenOut } from '../progress/plain-text.ts';
 
-/** Somebody else's text as it can stand on a terminal: what is no plain character is written out. */
+/** Makes an untrusted text safe for a terminal: control characters are escaped. */
 export const cleanText = (text: string): string => writtenOut(text.toWellFormed());
 
-/** The same for every text in an answer of the server's. */
+/** The same for every text in an answer of the server. */
 export const clean = <T>(value: T): T => mapTexts(value, cleanText);
 
-/** One line of JSON that says the same and can stand on a terminal, too. */
+/** One line of JSON that is also safe for a terminal. */
 export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify(value))}\n`;
 
-/** Lines as they are written. */
 export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** Half a sentence of the server's as a whole one: `v1.5.0 runs` gets its full stop, `nothing is …` its capital, too. */
+/** Adds a full stop to a message of the server, and a capital letter to a plain first word. */
 export function sentence(text: string): string {
   const trimmed = text.trim();
   const [first = ''] = /^\S*/.exec(trimmed) ?? [];
@@ -33,11 +32,11 @@ function widthOfOne(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** How many columns of a terminal a text takes; one with escape codes must not be asked about. */
+/** How many columns of a terminal a text takes. The text must not contain escape codes. */
 export const widthOf = (text: string): number =>
   [...text].reduce((sum, character) => sum + widthOfOne(character), 0);
 
-/** The text in at most so many columns. */
+/** Truncates a text to a number of columns. */
 export function cut(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let width = 0;
@@ -50,13 +49,13 @@ export function cut(text: string, columns: number): string {
   return columns < 1 ? '' : `${kept.trimEnd()}…`;
 }
 
-/** The text in exactly so many columns. */
+/** Truncates or pads a text to a number of columns. */
 export const inColumns = (text: string, columns: number): string => {
   const kept = cut(text, columns);
   return kept + ' '.repeat(Math.max(0, columns - widthOf(kept)));
 };
 
-/** The text in lines of at most so many columns, broken between words where that is possible. */
+/** Wraps a text between words. A longer word stays on one line. */
 export function wrap(text: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -71,7 +70,7 @@ export function wrap(text: string, columns: number): string[] {
   return [...lines, line];
 }
 
-/** Rows whose columns stand below each other; the last one as long as it is. */
+/** Rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[], indent = '  '): string[] {
   const widest = (at: number) => Math.max(...rows.map((row) => widthOf(row[at] ?? '')));
   return rows.map((row) =>

@@ -3,7 +3,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** How long something took or takes: `3 s`, `1 min 5 s`, `1 h 2 min`. */
+/** A duration: `3 s`, `1 min 5 s`, `1 h 2 min`. */
 export function duration(milliseconds: number): string {
   const passed = Math.max(0, milliseconds);
   if (passed < minute) return `${Math.floor(passed / second)} s`;
@@ -14,10 +14,10 @@ export function duration(milliseconds: number): string {
   return small === 0 ? `${big} ${unit}` : `${big} ${unit} ${small} ${part}`;
 }
 
-/** A number of seconds that a server has measured: rounded, as the web part does. */
+/** A number of seconds from the server, rounded as in the web part. */
 export const seconds = (count: number): string => duration(Math.round(count) * second);
 
-/** How long ago something was, as far as one wants to know: `41 min`, `3 days`. */
+/** An age in its largest unit: `41 min`, `3 days`. */
 export function age(milliseconds: number): string {
   const passed = Math.max(0, milliseconds);
   if (passed < minute) return `${Math.floor(passed / second)} s`;
@@ -26,39 +26,39 @@ export function age(milliseconds: number): string {
   return `${Math.floor(passed / day)} days`;
 }
 
-/** Milliseconds from one moment that a server told to another; null where one of them is no time. */
+/** Milliseconds between two times of the server; null if one of them is invalid. */
 export function between(from: string | null | undefined, to: string | null | undefined): number | null {
   const passed = Date.parse(to ?? '') - Date.parse(from ?? '');
   return Number.isFinite(passed) ? passed : null;
 }
 
-/** The age of a moment; empty where it is not known. */
+/** The age of a time of the server; empty if it is unknown. */
 export function ageOf(moment: string | null | undefined, now: string): string {
   const passed = between(moment, now);
   return passed === null ? '' : age(passed);
 }
 
-/** A moment of the server's clock as the reader's own clock shows it: `11:40`. */
+/** A time of the server on the local clock: `11:40`. */
 export function clockTime(moment: string, now: string): string {
   const ahead = between(now, moment);
   const date = new Date(ahead === null ? Date.parse(moment) : Date.now() + ahead);
   return Number.isNaN(date.getTime()) ? '' : date.toTimeString().slice(0, 5);
 }
 
-/** When something is due, by the wall clock of a time zone, which is named to who lives in another: `tonight after 02:00`. */
+/** A due time in a time zone, `tonight after 02:00`. The zone is added if it is not the local one. */
 export function dueAt(moment: string, now: string, timeZone: string): string {
   const ahead = between(now, moment);
-  if (ahead === null || ahead < minute) return 'at any moment';
+  if (ahead === null || ahead < minute) return 'within a minute';
   const zone = isZone(timeZone) ? timeZone : undefined;
   const [[today], [date = '', time = '']] = [now, moment].map((at) =>
     new Date(at).toLocaleString('sv', { timeZone: zone, dateStyle: 'short', timeStyle: 'short' }).split(' '),
   ) as [string[], string[]];
   const near = time >= '18:00' || time < '06:00' ? 'tonight' : date === today ? 'today' : 'tomorrow';
   const isElsewhere = zone !== undefined && zone !== Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return `${ahead < day ? near : date} after ${time}${isElsewhere ? ` (${zone})` : ''}`;
+  return `${ahead < day ? near : `on ${date}`} after ${time}${isElsewhere ? ` (${zone})` : ''}`;
 }
 
-/** A newer server may know others. */
+/** A newer server may use time zones that this runtime does not have. */
 function isZone(timeZone: string): boolean {
   try {
     return Boolean(Intl.DateTimeFormat('sv', { timeZone }));
@@ -67,7 +67,7 @@ function isZone(timeZone: string): boolean {
   }
 }
 
-/** `2026-11-21 10:42`, where the reader is. */
+/** `2026-11-21 10:42`, in the local time zone. */
 export function dateTime(moment: string): string {
   const date = new Date(moment);
   if (Number.isNaN(date.getTime())) return '';

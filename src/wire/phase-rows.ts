@@ -1,41 +1,41 @@
 import { isGoodEnd, launchStates, type RunState } from './codes.ts';
 import type { Run, RunStep } from './status.ts';
 
-/** What a person is shown of the states that a run goes through before its end. */
+/** A phase of a run: several states that are shown as one row. */
 export interface PhaseRow {
-  /** While it lasts: `replacing`. */
+  /** The id of the phase in progress: `replacing`. */
   doing: string;
-  /** Afterwards: `replaced`. */
+  /** The id of the completed phase: `replaced`. */
   done: string;
   states: readonly RunState[];
-  /** Those of its states whose last sentence is worth reading afterwards. */
-  tells: readonly RunState[];
+  /** The states whose last message is still shown after the phase. */
+  messageStates: readonly RunState[];
 }
 
-/** The phases of the states, in their order; `saving` is shown once a run has come to it. */
+/** All phases, in their order. `saving` is only shown once a run has reached it. */
 export const phaseRows: readonly PhaseRow[] = [
   {
     doing: 'preparing',
     done: 'prepared',
     states: ['waiting', 'preparing', 'launching'],
-    tells: ['preparing'],
+    messageStates: ['preparing'],
   },
-  { doing: 'checking', done: 'checked', states: ['inspect', 'plan'], tells: [] },
-  { doing: 'pulling', done: 'pulled', states: ['pull'], tells: ['pull'] },
-  { doing: 'saving', done: 'saved', states: ['save'], tells: [] },
-  { doing: 'replacing', done: 'replaced', states: ['write', 'recreate'], tells: [] },
-  { doing: 'verifying', done: 'verified', states: ['verify'], tells: [] },
+  { doing: 'checking', done: 'checked', states: ['inspect', 'plan'], messageStates: [] },
+  { doing: 'pulling', done: 'pulled', states: ['pull'], messageStates: ['pull'] },
+  { doing: 'saving', done: 'saved', states: ['save'], messageStates: [] },
+  { doing: 'replacing', done: 'replaced', states: ['write', 'recreate'], messageStates: [] },
+  { doing: 'verifying', done: 'verified', states: ['verify'], messageStates: [] },
 ];
 
 /** A phase of one run. */
 export interface RowOfRun {
   mark: 'done' | 'now' | 'failed' | 'ahead';
-  /** `pulled`, or `waiting` where it has a better word. */
+  /** The id of the phase, such as `pulled`; `waiting` while a run waits for jobs. Client and web have their own texts for it. */
   word: string;
-  /** The server's sentence; empty where there is none to be shown. */
+  /** The server's message; empty if none is shown. */
   message: string;
   percent: number | null;
-  /** Milliseconds that it has taken so far; null where it has not begun. */
+  /** Milliseconds so far; null before the phase. */
   took: number | null;
 }
 
@@ -44,21 +44,21 @@ export const savesData = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boole
   state === 'save' || steps.some((step) => step.state === 'save');
 
 /**
- * Whether svc may be unavailable: from the first stop on, which is in `save` if the run saves a restore point. An
- * unknown state is a newer server's.
+ * Whether svc may be unavailable: from the first stop of a container on, which is in `save` if the run saves a restore
+ * point.
  */
 export const mayBeAway = ({ state, steps }: Pick<Run, 'state' | 'steps'>): boolean =>
   ['save', 'recreate', 'verify'].includes(state) || (state === 'write' && savesData({ state, steps }));
 
-/** Whether the run can no longer be cancelled: from `recreate` on, and a rollback from the launch of its updater on. */
+/** Whether the run can no longer be cancelled: an update from `recreate` on, a rollback once its updater was launched. */
 export const isTooLate = ({ kind, state }: Pick<Run, 'kind' | 'state'>): boolean =>
   state === 'recreate' ||
   state === 'verify' ||
   (kind === 'rollback' && !launchStates.some((known) => known === state));
 
 /**
- * The phases of a run, as the server's clock has it: `now` is a moment of it in milliseconds. What an ended run did not
- * come to is left out; so is a state that is in no row.
+ * The phases of a run. `now` is the time on the server's clock, in milliseconds. Phases that an ended run did not reach are
+ * left out, and so are unknown states of a newer server.
  */
 export function rowsOf(run: Run, now: number): RowOfRun[] {
   const isOver = run.outcome !== null;
@@ -79,12 +79,12 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
       const message = (isOver ? steps.at(-1)?.message : run.message) ?? '';
       return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
     }
-    const told = steps.findLast(({ state }) => row.tells.includes(state));
-    return [{ mark: 'done', word: row.done, message: told?.message ?? '', percent: null, took }];
+    const shown = steps.findLast(({ state }) => row.messageStates.includes(state));
+    return [{ mark: 'done', word: row.done, message: shown?.message ?? '', percent: null, took }];
   });
 }
 
-/** Milliseconds. States may come again (`waiting`), so the times of all of them are added; null where that tells none. */
+/** Milliseconds, added up because a state may occur several times (`waiting`); null if they are unknown. */
 export function timeOf(steps: readonly RunStep[], now: number): number | null {
   if (steps.length === 0) return null;
   const times = steps.map(

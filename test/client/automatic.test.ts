@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { byItselfLine } from '../../src/client/status-lines.ts';
+import { automaticLine } from '../../src/client/status-lines.ts';
 import { dueAt } from '../../src/client/times.ts';
 import { readStatus } from '../../src/wire/reader-shapes.ts';
 import type { Automatic, BlockedBy, Status } from '../../src/wire/status.ts';
@@ -17,7 +17,7 @@ const automatic: Automatic = {
   blockedBy: null,
 };
 
-/** With what is sent to set it. */
+/** Also returns the bodies of PUT requests. */
 async function playAutomatic(change: Partial<Automatic> = {}) {
   const sent: unknown[] = [];
   const { url } = await play({
@@ -31,26 +31,26 @@ async function playAutomatic(change: Partial<Automatic> = {}) {
 }
 
 describe.concurrent('svc instance automatic', () => {
-  it('prints what is set', async () => {
+  it('prints the settings', async () => {
     const { url, sent } = await playAutomatic({ days: ['mon', 'tue'], includeMajors: true, minAgeHours: 0 });
     expect(await svc(url, 'instance automatic')).toEqual({
       exitCode: 0,
       err: '',
       out: [
-        'Updates start by themselves.',
-        '  when            02:00 to 05:00 (Europe/Berlin), mon, tue',
-        '  age             any',
-        '  major versions  yes',
-        'By itself: 2030-03-01 after 02:00 (Europe/Berlin)\n',
+        'Automatic updates are on.',
+        '  time window     02:00 to 05:00 (Europe/Berlin), mon, tue',
+        '  minimum age     none',
+        '  major versions  included',
+        'Automatic update on 2030-03-01 after 02:00 (Europe/Berlin)\n',
       ].join('\n'),
     });
     const off = await playAutomatic({ enabled: false });
     expect((await svc(off.url, 'instance automatic')).out).toBe(
       [
-        'No update starts by itself.',
-        '  when            02:00 to 05:00 (Europe/Berlin), every day',
-        '  age             published 72 h ago or earlier',
-        '  major versions  no\n',
+        'Automatic updates are off.',
+        '  time window     02:00 to 05:00 (Europe/Berlin), every day',
+        '  minimum age     72 h after publication',
+        '  major versions  excluded\n',
       ].join('\n'),
     );
     expect([...sent, ...off.sent]).toEqual([]);
@@ -71,14 +71,14 @@ describe.concurrent('svc instance automatic', () => {
     ],
     ['--days all', { enabled: true, days: [] }],
     ['--off', { enabled: false }],
-  ])('sets with %s that alone', async (words, body) => {
+  ])('changes only the given settings: %s', async (words, body) => {
     const { url, sent } = await playAutomatic();
     const { out, exitCode } = await svc(url, `instance automatic ${words}`);
     expect([exitCode, sent]).toEqual([0, [body]]);
-    expect(out).toMatch(body.enabled ? /^Updates start by themselves\./ : /^No update starts by itself\./);
+    expect(out).toMatch(body.enabled ? /^Automatic updates are on\./ : /^Automatic updates are off\./);
   });
 
-  it('names every mistake before anything is sent', async () => {
+  it('lists all mistakes and sends nothing', async () => {
     const { url, asked } = await play();
     const words = '--from 24:00 --to 2 --days mon,noday --min-age 9000 --include-majors --exclude-majors';
     const { err, exitCode } = await svc(url, `instance automatic ${words}`);
@@ -89,43 +89,45 @@ describe.concurrent('svc instance automatic', () => {
       '--days',
       '--min-age',
       '--include-majors',
-      'More:',
+      'Help:',
       '',
     ]);
   });
 });
 
-describe.concurrent('what starts by itself', () => {
+describe.concurrent('an automatic update', () => {
   it.each<[Partial<Automatic> & { blockedBy?: BlockedBy }, string | null]>([
     [
       { blockedBy: { code: 'major', message: 'v1.5.0 is a major version' } },
-      'Not by itself: v1.5.0 is a major version',
+      'Not installed automatically: v1.5.0 is a major version',
     ],
     [
       { nextAt: null, blockedBy: { code: 'paused', message: 'm', since: '2026-03-14T02:05:00.000Z' } },
       expect.stringMatching(
-        /^Nothing starts by itself since 2026-03-14 \d\d:05: an update that ends well brings it back$/,
+        /^Automatic updates have been paused since 2026-03-14 \d\d:05\. They resume after the next successful update\.$/,
       ),
     ],
     [{ enabled: false }, null],
-  ])('is told with the status: %j', (change, line) => {
+  ])('has its line in the status: %j', (change, line) => {
     const now = '2026-11-25T12:00:00Z';
     const status = { version: 'v1.4.2', channel: 'stable', automatic: { ...automatic, ...change }, now };
-    expect(byItselfLine(readStatus(status) as Status)).toEqual(line);
+    expect(automaticLine(readStatus(status) as Status)).toEqual(line);
   });
 
-  it('is no "automatic" that has started it', async () => {
+  it('is shown as started automatically', async () => {
     const { url, updates } = await play({ runs: [stayingIn('pull')] });
     await updates.update({ by: 'automatic' });
-    expect((await svc(url, 'instance update')).out).toMatch(/is on already, started by itself, \d+ s ago\./);
-    expect((await svc(url, 'instance history')).out).toMatch(/ on \(\w+\) {2}by itself\n$/);
+    expect((await svc(url, 'instance update')).out).toMatch(
+      /is already in progress \(started automatically \d+ s ago\)\./,
+    );
+    expect((await svc(url, 'instance history')).out).toMatch(/ in progress \(\w+\) {2}automatically\n$/);
   });
 
   it.each([
     ['2026-11-26T01:00:00Z', 'tonight after 02:00 (Europe/Berlin)'],
     ['2026-11-26T09:00:00Z', 'tomorrow after 10:00 (Europe/Berlin)'],
-    ['2026-11-26T23:30:00Z', '2026-11-27 after 00:30 (Europe/Berlin)'],
-    ['2026-11-25T11:59:00Z', 'at any moment'],
+    ['2026-11-26T23:30:00Z', 'on 2026-11-27 after 00:30 (Europe/Berlin)'],
+    ['2026-11-25T11:59:00Z', 'within a minute'],
   ])('is due at %s: %s', (at, words) => {
     expect(dueAt(at, '2026-11-25T12:00:00Z', 'Europe/Berlin')).toBe(words);
   });

@@ -36,34 +36,34 @@ const major = { next: { version: 'v2.0.0', major: true } };
 describe.concurrent('svc instance status', () => {
   it.each<[string, Script, RegExp[]]>([
     [
-      'what there is',
+      'the available update',
       { status: { buildServers } },
       [
-        /^svc v1\.4\.2, stable\nv1\.5\.0 is available, published \d+ \w+ ago: https:\/\/example\.org\/releases\/v1\.5\.0\n/,
-        /^It can be updated now: svc instance update\nBuild servers: build-1 v1\.4\.2, build-2 v1\.4\.0 \(outdated\)\n$/m,
+        /^svc v1\.4\.2 \(stable\)\nUpdate available: v1\.5\.0, published \d+ \w+ ago, https:\/\/example\.org\/releases\/v1\.5\.0\n/,
+        /^To update now: svc instance update\nBuild servers: build-1 v1\.4\.2, build-2 v1\.4\.0 \(outdated\)\n$/m,
       ],
     ],
     [
       'jobs',
       { jobs },
       [
-        /^It cannot be updated now: 2 jobs are in the way\n {2}deployment {2}web to production {2}2 min\n {2}backup {6}nightly {12}41 min, stuck\n/m,
-        /^The backup is stuck: end it, or cut both short with --force\. \(--when-idle waits only for jobs that move\.\)$/m,
+        /^Cannot update now: 2 jobs are running\n {2}deployment {2}web to production {2}2 min\n {2}backup {6}nightly {12}41 min, stuck\n/m,
+        /^The backup is stuck\. Cancel it, or use --force to stop both jobs\. \(--when-idle waits only for jobs that make progress\.\)$/m,
       ],
     ],
     [
-      'nothing newer',
+      'the latest version',
       { status: newest },
-      [/^svc v1\.4\.2, stable\nv1\.4\.2 is the newest release on the stable channel\. Checked .* ago\.\n$/],
+      [/^svc v1\.4\.2 \(stable\)\nv1\.4\.2 is the newest release on the stable channel\. Checked .* ago\.\n$/],
     ],
     [
-      'no way here',
+      'an unsupported environment',
       { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
       [
-        /^It cannot be updated from here: the engine does not answer\.\nBy hand, on the machine:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
+        /^Cannot update from here: the engine does not answer\.\nTo update manually, on the server:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
       ],
     ],
-    ['what a user may know', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
+    ['only the version to a user', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
   ])('shows %s', async (_, script, forms) => {
     const { url } = await play(script);
     const { out, err, exitCode } = await svc(url, 'instance status');
@@ -71,7 +71,7 @@ describe.concurrent('svc instance status', () => {
     for (const form of forms) expect(out).toMatch(form);
   });
 
-  it('prints what the server says as JSON', async () => {
+  it('prints the answer of the server as JSON', async () => {
     const { url } = await play({ jobs });
     const { out } = await svc(url, 'instance status --json');
     expect(JSON.parse(out)).toMatchObject({
@@ -84,55 +84,57 @@ describe.concurrent('svc instance status', () => {
 });
 
 describe.concurrent('svc instance channel', () => {
-  it('sets it, and says what is offered', async () => {
+  it('sets the channel and prints the offered version', async () => {
     const { url, asked } = await play();
     const { out, exitCode } = await svc(url, 'instance channel canary');
     expect([exitCode, asked]).toEqual([0, ['PUT /channel']]);
-    expect(out).toMatch(/^The channel is canary\. svc v1\.4\.2 runs\.\nv1\.5\.0 is available/);
+    expect(out).toMatch(/^Release channel: canary\. Running version: v1\.4\.2\nUpdate available: v1\.5\.0/);
   });
 });
 
 describe.concurrent('svc instance skip', () => {
-  it('has nothing said of a release, and has it offered again', async () => {
+  it('skips a release, and offers it again', async () => {
     const { url, asked } = await play();
     const { out, exitCode } = await svc(url, 'instance skip v1.5.0');
     expect([exitCode, asked]).toEqual([0, ['PUT /skip']]);
-    expect(out).toMatch(/^v1\.5\.0 is available.*\nSkipped: svc instance skip --undo\n/);
-    expect((await svc(url, 'instance status')).out).toContain('\nSkipped: svc instance skip --undo\n');
+    expect(out).toMatch(/^Update available: v1\.5\.0.*\nSkipped\. Offer again: svc instance skip --undo\n/);
+    expect((await svc(url, 'instance status')).out).toContain(
+      '\nSkipped. Offer again: svc instance skip --undo\n',
+    );
     expect((await svc(url, 'instance skip --undo')).out).not.toContain('Skipped');
   });
 
-  it('takes the newest alone, or --undo', async () => {
+  it('accepts only the latest release or --undo', async () => {
     const { url } = await play();
     const { err, exitCode } = await svc(url, 'instance skip v1.4.9');
     expect([exitCode, err]).toEqual([2, expect.stringContaining('v1.4.9 is not the newest release')]);
-    expect((await svc(url, 'instance skip')).err).toContain('Either the version that is offered, or --undo.');
+    expect((await svc(url, 'instance skip')).err).toContain('Specify either the offered version or --undo.');
   });
 });
 
 describe.concurrent('svc instance history', () => {
-  it('lists the runs, and where there are none says so', async () => {
+  it('lists the runs, or prints that there are none', async () => {
     const { url } = await play({ speed: 30 });
-    expect((await svc(url, 'instance history')).out).toBe('There has been no update yet.\n');
-    expect((await svc(url, 'instance follow')).out).toBe('There has been no update yet.\n');
+    expect((await svc(url, 'instance history')).out).toBe('There have been no updates yet.\n');
+    expect((await svc(url, 'instance follow')).out).toBe('There have been no updates yet.\n');
     await svc(url, 'instance update');
     const { out } = await svc(url, 'instance history');
     expect(out).toMatch(
-      /^\d{4}-\d\d-\d\d \d\d:\d\d {2}v1\.4\.2 → v1\.5\.0 {2}updated {2}\d+ s, away for 2 s, by admin\n$/,
+      /^\d{4}-\d\d-\d\d \d\d:\d\d {2}v1\.4\.2 → v1\.5\.0 {2}updated {2}\d+ s, 2 s downtime, by admin\n$/,
     );
     expect(JSON.parse((await svc(url, 'instance history --json')).out)).toMatchObject([{ id: 'run1' }]);
   });
 });
 
 describe.concurrent('svc instance update', () => {
-  it('sends the version that it has shown', async () => {
+  it('requests the version that the status has shown', async () => {
     const { url, asked } = await play({ speed: 30, status: major });
     const { exitCode } = await svc(url, 'instance update --yes --no-follow');
     expect(exitCode).toBe(0);
     expect(asked).toEqual(['GET', 'POST  {"target":"v2.0.0"}']);
   });
 
-  it('looks again where nothing is newer, and then says so', async () => {
+  it('refreshes the status if no update is available, then prints that', async () => {
     const { url, asked } = await play({ status: newest });
     const { out, exitCode } = await svc(url, 'instance update');
     expect([exitCode, asked]).toEqual([0, ['GET', 'GET']]);
@@ -140,48 +142,48 @@ describe.concurrent('svc instance update', () => {
     expect((await svc(url, 'instance update --target v1.4.2')).exitCode).toBe(0);
   });
 
-  it('goes to what that look has found', async () => {
+  it('updates to a version that the refresh has found', async () => {
     const { url } = await play({ speed: 30, status: newest, afterRefresh: { ...plainStatus } });
     expect((await svc(url, 'instance update --no-follow')).out).toMatch(
       /^The update to v1\.5\.0 has started\./,
     );
   });
 
-  it('does not wait for a job that is stuck', async () => {
+  it('does not wait for a stuck job', async () => {
     const { url, asked } = await play({ jobs });
     expect((await svc(url, 'instance update --when-idle')).exitCode).toBe(3);
     expect(asked).toEqual(['GET']);
   });
 
-  it('cuts jobs short only where somebody has said yes', async () => {
+  it('stops jobs only after consent', async () => {
     const { url, asked } = await play({ speed: 30, jobs });
     const asking = await svc(url, 'instance update --force');
-    expect([asking.exitCode, asking.err]).toEqual([2, expect.stringMatching(/add --yes$/m)]);
+    expect([asking.exitCode, asking.err]).toEqual([2, expect.stringMatching(/confirm with --yes\.$/m)]);
     expect(asked.filter((one) => one.startsWith('POST'))).toEqual([]);
     expect((await svc(url, 'instance update --force --yes --no-follow')).exitCode).toBe(0);
     expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0","force":true}');
   });
 
-  it('goes to a major version only where somebody has said yes', async () => {
+  it('updates to a major version only after consent', async () => {
     const { url, asked } = await play({ status: { ...major, preparation: 'a dump is made first' } });
     const { err, exitCode } = await svc(url, 'instance update');
     expect([exitCode, asked]).toEqual([2, ['GET']]);
     expect(err).toMatch(
-      /^svc: v2\.0\.0 is a major version; migrations only run forward\. A dump is made first\. Go on\? Nobody can be asked here: add --yes\n/,
+      /^svc: v2\.0\.0 is a major version\. Migrations cannot be undone\. A dump is made first\. Continue\? Without a terminal, confirm with --yes\.\n/,
     );
     const named = await play();
     expect((await svc(named.url, 'instance update --target v2.1.0')).err).toMatch(
-      /v2\.1\.0 is a major version; .* Take a database dump first\./,
+      /v2\.1\.0 is a major version\. .* Back up your database first\./,
     );
   });
 
   it.each([
-    ['--when-idle --force', /choose one/],
+    ['--when-idle --force', /cannot be combined/],
     [
       '--jsn now --json=1',
-      /There is no option --jsn\.\n--json takes no value\.\n"now" is one word too many\.\nMore: svc instance update --help/,
+      /Unknown option --jsn\.\n--json takes no value\.\nUnexpected argument "now"\.\nHelp: svc instance update --help/,
     ],
-  ])('does not take %s', async (words, form) => {
+  ])('rejects %s', async (words, form) => {
     const { err, exitCode } = await svc('http://127.0.0.1:1', `instance update ${words}`);
     expect([exitCode, err]).toEqual([2, expect.stringMatching(form)]);
   });
@@ -198,7 +200,7 @@ describe('an update that left svc broken', () => {
       run: { id: 'run1', state: outcome, outcome, to: 'v1.5.0' },
     }) as Status;
 
-  it('is started once more, as its release is then looked at again', () => {
+  it('can be started again with the same release', () => {
     expect(decide(statusOf('v1.5.0', 'broken'), wish)).toBe('v1.5.0');
     expect(decide(statusOf('v1.5.0', 'updated'), wish)).toMatchObject({ exitCode: 0 });
   });
@@ -206,24 +208,24 @@ describe('an update that left svc broken', () => {
 
 describe.concurrent('svc instance cancel', () => {
   it.each<[string, Script, string]>([
-    ['there is none', {}, 'No update is on.\n'],
+    ['no update is in progress', {}, 'No update is in progress.\n'],
     [
       'it is too late',
       { open: { steps: [{ state: 'verify', seconds: 600 }], end: { outcome: 'updated' } } },
       'The containers are being replaced, so the update can no longer be cancelled.\n',
     ],
-  ])('does nothing where %s', async (_, script, said) => {
+  ])('does nothing if %s', async (_, script, said) => {
     const { url } = await play(script);
     expect(await svc(url, 'instance cancel')).toEqual({ exitCode: 3, err: '', out: said });
   });
 });
 
-describe.concurrent('where svc is', () => {
+describe.concurrent('the configuration', () => {
   const home = mkdtempSync(join(tmpdir(), 'svc-config-'));
   const file = join(home, 'svc/config.json');
   afterAll(() => rmSync(home, { recursive: true }));
 
-  it('and who asks stands in the file, and in the environment before it', async () => {
+  it('is read from the environment, then from the file', async () => {
     const seen: (string | null)[] = [];
     const { url } = await play({
       authorize: ({ headers }) => {
@@ -233,12 +235,12 @@ describe.concurrent('where svc is', () => {
     });
     mkdirSync(join(home, 'svc'));
     writeFileSync(file, JSON.stringify({ url: `${url}/`, token: 'of-the-file' }), { mode: 0o640 });
-    const warning = `! Others may read or change ${file}, which has the token: chmod 600 ${file}\n`;
+    const warning = `! Other users can read or change ${file}, which contains the token. To prevent this: chmod 600 ${file}\n`;
     const status = (env: Record<string, string>) =>
       svc('', 'instance status', { env: { XDG_CONFIG_HOME: home, ...env } });
     expect(await status({})).toMatchObject({ exitCode: 0, err: warning });
     expect(await status({ SVC_TOKEN: 'own' })).toMatchObject({ exitCode: 0, err: '' });
-    // The file's token is for the file's address alone.
+    // The token of the file is only sent to the address of the file.
     const elsewhere = url.replace('127.0.0.1', 'localhost');
     expect(await status({ SVC_URL: elsewhere })).toMatchObject({ exitCode: 0, err: '' });
     expect(seen).toEqual(['Bearer of-the-file', 'Bearer own', null]);
@@ -252,7 +254,7 @@ describe('help', () => {
     for (const { name } of command.options) expect(help).toContain(`  --${name}`);
   });
 
-  it('lists every command, and what is no command says what there is', async () => {
+  it('lists every command, also after an unknown command', async () => {
     const { out } = await svc('', '--help');
     for (const { name } of commands) expect(out).toContain(`  svc ${name} `);
     const [update] = commands.filter(({ name }) => name === 'update');

@@ -7,10 +7,10 @@ import { allCommands } from '../../src/client/commands.ts';
 const commands = allCommands();
 
 const client = fileURLToPath(new URL('../../src/client/main.ts', import.meta.url));
-/** With a client of this name, as it is on the path of who has installed one. */
+/** Defines `svc` as it would be in the PATH. */
 const script = `svc() { '${process.execPath}' '${client}' "$@"; }\n${completionForBash()}`;
 
-/** What bash offers behind these words, the last of which is half typed. */
+/** The completions of bash for the last, incomplete word. */
 async function offered(words: readonly string[]): Promise<string[]> {
   const quoted = ['svc', ...words].map((word) => `'${word}'`).join(' ');
   const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;

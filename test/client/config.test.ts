@@ -5,7 +5,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { readConfig } from '../../src/client/config.ts';
 
 const user = vi.hoisted(() => ({ isUnknown: false }));
-// What Node does for a user whom the machine does not know, and who has no HOME.
+// The behaviour of Node for a user without a passwd entry and without HOME.
 vi.mock('node:os', async (original) => {
   const os = await original<typeof import('node:os')>();
   const known = <T>(ask: () => T) => {
@@ -19,7 +19,7 @@ const home = mkdtempSync(join(tmpdir(), 'svc-config-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 let homes = 0;
 
-/** What is read where the file says that. */
+/** Reads the configuration with this file content. */
 function read(file: string | null, env: Record<string, string> = {}, mode = 0o600) {
   const base = join(home, `${homes++}`);
   mkdirSync(join(base, 'svc'), { recursive: true });
@@ -40,11 +40,11 @@ it.each([
 });
 
 it.each([
-  ['localhost:3000', 'has to be an address like https://svc.example.org.'],
-  ['me:secret@svc', 'has to be an address like https://svc.example.org.'],
-  ['https://me:secret@svc', 'must not have a name and password'],
-  ['http://svc/?', 'must not have anything behind its path'],
-])('the address %s is none, and no secret in it is said', (given, said) => {
+  ['localhost:3000', 'must be an address like https://svc.example.org.'],
+  ['me:secret@svc', 'must be an address like https://svc.example.org.'],
+  ['https://me:secret@svc', 'must not contain a user name or password'],
+  ['http://svc/?', 'must not contain a query (?) or a fragment (#)'],
+])('the address %s is rejected without printing its secret', (given, said) => {
   const reading = () => read(null, { SVC_URL: given });
   expect(reading).toThrow(said);
   expect(reading).not.toThrow('secret');
@@ -54,7 +54,7 @@ it.each([
   [0o600, false],
   [0o640, true],
   [0o602, true],
-])('a file is open to others by its mode: %j', (mode, isOpen) => {
+])('mode %j decides whether other users can access the file', (mode, isOpen) => {
   expect(read(file('http://svc'), {}, mode).openFile !== null).toBe(isOpen);
   expect(read(file('http://svc'), { SVC_TOKEN: 'own' }, mode).openFile).toBeNull();
 });
@@ -68,30 +68,32 @@ it.each([
   expect(read(file(own), { SVC_URL: url }).token).toBe(token);
 });
 
-it('the token of a file may end with a line', () => {
+it('the token of a file may end with a newline', () => {
   expect(read(file('http://svc', 'abc\n'))).toMatchObject({ url: 'http://svc', token: 'abc' });
-  expect(() => read(file('http://svc', 'a\nb'))).toThrow(/token in .* has characters that no token has/);
-  expect(() => read('{')).toThrow(/config\.json is no JSON/);
+  expect(() => read(file('http://svc', 'a\nb'))).toThrow(
+    /token in .* contains characters that are not allowed in a token/,
+  );
+  expect(() => read('{')).toThrow(/config\.json is not valid JSON/);
 });
 
-it.each(['null', '{"token":"x"}', '{"url":5}'])('a file that says %s has no address', (text) => {
-  expect(() => read(text)).toThrow('It is not known where svc is');
+it.each(['null', '{"token":"x"}', '{"url":5}'])('the file %s contains no address', (text) => {
+  expect(() => read(text)).toThrow('The address of svc is not set');
 });
 
 it.each([{ HOME: '' }, { HOME: '', XDG_CONFIG_HOME: 'here' }, { HOME: 'here' }])(
-  'with %j no file of the working directory is read',
+  'with %j, no file in the working directory is read',
   (env) => {
     const path = join(userInfo().homedir, '.config/svc/config.json');
     expect(() => readConfig({ ...env, SVC_URL: '' })).toThrow(path);
   },
 );
 
-it('a user without a home has what the environment says', () => {
+it('a user without a home directory uses only the environment', () => {
   user.isUnknown = true;
   try {
     expect(readConfig({ SVC_URL: 'http://svc' })).toMatchObject({ url: 'http://svc', token: null });
     expect(readConfig({ HOME: 'here', SVC_URL: 'http://svc', SVC_TOKEN: 'a' }).token).toBe('a');
-    expect(() => readConfig({})).toThrow(/^It is not known where svc is\. Set SVC_URL\.$/);
+    expect(() => readConfig({})).toThrow(/^The address of svc is not set\. Set SVC_URL\.$/);
   } finally {
     user.isUnknown = false;
   }

@@ -6,18 +6,18 @@ import type { Status } from '../../src/wire/status.ts';
 import { play, stayingIn, svc } from './rig.ts';
 
 const why = {
-  message: 'nothing was changed, v1.4.2 runs on',
+  message: 'nothing was changed; v1.4.2 is still running',
   cause: 'ghcr.io/acme/svc:v1.5.0: the registry has no such tag',
   code: 'pull-unknown',
-  advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
+  advice: 'Check that v1.5.0 is published for linux/amd64, then run the update again.',
 };
 const details = [
   `  ${why.cause}`,
   `  Next: ${why.advice}`,
-  '  The whole log, on the machine: docker logs svc-updater',
+  '  Full log, on the server: docker logs svc-updater',
 ];
 
-/** What is said of a run to v1.5.0 that has ended so, with the server that told it. */
+/** The printed result of a run to v1.5.0. */
 function endOf(end: object, told: object = {}) {
   const run = {
     id: 'run1',
@@ -32,101 +32,107 @@ function endOf(end: object, told: object = {}) {
   return endingOf(runOf({ ...run, state: 'verify' }), status);
 }
 
-describe('the end of an update', () => {
+describe('the result of an update', () => {
   it.each<[object, number, string[]]>([
-    [{ outcome: 'updated' }, 0, ['✓ svc v1.5.0 runs. 38 s, away for 2 s']],
+    [{ outcome: 'updated' }, 0, ['✓ Updated to v1.5.0 in 38 s (2 s downtime)']],
     [
       { outcome: 'unchanged', downtimeSeconds: null },
       0,
-      ['✓ svc v1.5.0 runs already and is well; nothing was replaced. 38 s'],
+      ['✓ svc v1.5.0 is already running and healthy; nothing was replaced.'],
     ],
     [
       { outcome: 'refused', ...why },
       3,
-      ['✗ The update was refused (pull-unknown): nothing was changed, v1.4.2 runs on.', ...details],
+      ['✗ Update refused (pull-unknown). Nothing was changed; v1.4.2 is still running.', ...details],
     ],
     [
       { outcome: 'failed', ...why },
       4,
-      ['✗ The update failed (pull-unknown): nothing was changed, v1.4.2 runs on.', ...details],
+      ['✗ Update failed (pull-unknown). Nothing was changed; v1.4.2 is still running.', ...details],
     ],
     [
-      { outcome: 'broken', message: 'v1.5.0 is not well' },
+      { outcome: 'broken', message: 'v1.5.0 is unhealthy' },
       5,
-      ['✗ The update has left svc broken: v1.5.0 is not well.', ...details.slice(2)],
+      ['✗ Update failed and svc needs attention. v1.5.0 is unhealthy.', ...details.slice(2)],
     ],
-    [{ outcome: 'crashed', message: 'a bug', log: null }, 1, ['✗ The updater crashed: a bug.']],
+    [{ outcome: 'crashed', message: 'a bug', log: null }, 1, ['✗ The updater crashed. A bug.']],
     [
       { outcome: 'cancelled', message: 'cancelled by anna: nothing was changed', log: null },
       143,
-      ['✗ The update was cancelled by anna: nothing was changed.'],
+      ['✗ Update cancelled by anna: nothing was changed.'],
     ],
-    // A word of a newer server.
-    [{ outcome: 'paused', message: 'it sleeps', log: null }, 1, ['✗ The update ended “paused”: it sleeps.']],
+    // An outcome of a newer server.
+    [
+      { outcome: 'paused', message: 'it sleeps', log: null },
+      1,
+      ['✗ Update ended with the outcome "paused". It sleeps.'],
+    ],
   ])('%j exits with %d', (end, exitCode, lines) => {
     expect(endOf(end)).toEqual({ lines, exitCode });
   });
 
-  it('has what the updater warned of, and the build servers that stay behind', () => {
+  it('lists the warnings and the outdated build servers', () => {
     const server = (name: string, outdated: boolean) => ({
       ...{ name, outdated, version: 'v1.4.2', command: `update ${name}` },
     });
-    // The server warns of each, too, as it was at the end; what the status has is told once, as it is by now.
+    // The server's warnings about build servers are replaced by the current status.
     const stays = (name: string) => `build server ${name} still runs v1.4.1; update it with: update ${name}`;
     const warnings = ['the label says v1.4.9', stays('build-1'), stays('build-2')];
     const buildServers = [server('build-1', true), server('build-2', false), server('build-30', true)];
     expect(endOf({ outcome: 'updated', warnings }, { buildServers }).lines.slice(1)).toEqual([
       '! the label says v1.4.9',
-      '2 build servers stay behind:',
+      '2 build servers are outdated:',
       '  build-1   update build-1',
       '  build-30  update build-30',
     ]);
   });
 
-  it('says where something else runs than was meant', () => {
+  it('reports a running version other than the target', () => {
     expect(endOf({ outcome: 'updated' }, { version: 'v1.4.9' }).lines).toEqual([
-      '✓ svc v1.4.9 runs; the tag of its image does not lead to v1.5.0 yet. 38 s, away for 2 s',
+      '✓ svc v1.4.9 is running; its image tag does not point to v1.5.0 yet (38 s, 2 s downtime)',
     ]);
   });
 });
 
-describe.concurrent('an update that ends badly', () => {
+describe.concurrent('a failed update', () => {
   const script: Script = { speed: 40, runs: [typicalRun({ outcome: 'failed', in: 'pull', ...why })] };
 
-  it('is told to who follows it, and in the same way to who comes later', async () => {
+  it('is printed in the same way while following and later', async () => {
     const { url } = await play(script);
     const first = await svc(url, 'instance update');
     const later = await svc(url, 'instance follow');
     for (const { exitCode, out } of [first, later]) {
       expect(exitCode).toBe(4);
-      expect(out).toContain(`✗ The update failed (pull-unknown): ${why.message}.\n${details.join('\n')}\n`);
+      expect(out).toContain(
+        `✗ Update failed (pull-unknown). Nothing was changed; v1.4.2 is still running.\n${details.join('\n')}\n`,
+      );
     }
     expect(later.out).not.toContain('Updating');
   });
 });
 
 describe.concurrent('Ctrl-C', () => {
-  // `expect` of the test itself: a poll must know its test, and others run beside it.
+  // Uses the `expect` of the test, because a poll needs its own test and the tests are concurrent.
   it.for([
     ['SIGINT', 130],
     ['SIGHUP', 129],
-  ] as const)('ends the following, not the update, as %s does', async ([signal, code], { expect }) => {
+  ] as const)('stops following on %s, but not the update', async ([signal, code], { expect }) => {
     let isFollowed = true;
     const { url, updates } = await play({ speed: 4, runs: [stayingIn('pull', () => isFollowed)] });
     const said = await svc(url, 'instance update', {
-      onOutput: (text, interrupt) => text.includes('checked') && interrupt(signal),
+      onOutput: (text, interrupt) => text.includes('Checked') && interrupt(signal),
     });
     isFollowed = false;
     expect(said.exitCode).toBe(code);
     expect(said.out).toMatch(
       /\nThe update continues\. Follow it: svc instance follow\. Cancel it: svc instance cancel\.\n$/,
     );
-    // By itself; who asks while svc is away gets no answer.
+    // Polls the server directly, because the client gets no answer during the downtime.
     await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);
     expect((await svc(url, 'instance follow')).exitCode).toBe(0);
   });
 
-  it('says nothing where nothing was begun', async () => {
+  it('prints nothing if nothing was started', async () => {
     for (const command of ['status', 'update', 'follow', 'cancel', 'history', 'channel stable']) {
       let hasAsked = () => {};
       const asked = new Promise<void>((resolve) => (hasAsked = resolve));

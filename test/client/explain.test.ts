@@ -12,7 +12,7 @@ import { afterTests, serve } from './rig.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** What somebody is told whose first question gets that answer. */
+/** The explanation of an answer to the first request. */
 async function said(url: string): Promise<string> {
   const answer = await new Reader({ address: `${url}/api/v1/instance/update` }).status();
   if (answer.kind === 'ok') return JSON.stringify(answer.value);
@@ -44,58 +44,58 @@ const packed = text(200, gzipSync(Buffer.alloc(64 * 1024 * 1024, ' ')), {
   'content-encoding': 'gzip',
 });
 
-describe.concurrent('what to change is said where the answer is', () => {
+describe.concurrent('an unusable answer is explained', () => {
   it.each<[string, Answering, string]>([
     [
       'a redirect to TLS',
       page(308, { Location: 'https://svc.test/api/v1/instance/update' }),
-      'URL redirects. SVC_URL should be https://svc.test',
+      'URL redirects. Set SVC_URL to https://svc.test',
     ],
     [
       'a redirect to a log-in',
       page(302, { Location: '/login?next=/' }),
-      'URL redirects to URL/login, perhaps a log-in. That is not followed; see SVC_URL.',
+      'URL redirects to URL/login, possibly a login page. Redirects are not followed; check SVC_URL.',
     ],
     [
       'a redirect to the same with a slash',
       ({ url }, response) => response.writeHead(301, { Location: `${url}/` }).end(),
-      'URL redirects to itself: something in front of svc changes addresses. See SVC_URL.',
+      'URL redirects to itself. A proxy in front of svc may be rewriting addresses; check SVC_URL.',
     ],
     [
       '401 of svc, whatever a proxy adds',
       problem(401, 'Log in first.', { 'WWW-Authenticate': 'Basic' }),
-      'URL wants to know who asks (401). Set SVC_TOKEN, or log in: svc login',
+      'URL requires a login (401). Set SVC_TOKEN, or log in: svc login',
     ],
     [
       "a proxy's 401",
       page(401, { 'WWW-Authenticate': 'Basic realm="staging"' }),
-      'Something in front of svc at URL wants a login of its own (401, Basic), and svc was not asked. It has to let /api/v1/instance/update pass; else see SVC_URL.',
+      'A proxy in front of svc at URL requires its own login (401, Basic). Configure the proxy to let /api/v1/instance/update pass, or check SVC_URL.',
     ],
     [
       '403',
       problem(403, 'Only admins can do this.'),
-      'URL does not allow this (403): Only admins can do this. See SVC_TOKEN.',
+      'URL does not allow this (403): Only admins can do this. Check SVC_TOKEN.',
     ],
-    ["a proxy's 404", page(404), 'Something else than svc answers at URL (404, text/html). See SVC_URL.'],
+    ["a proxy's 404", page(404), 'The answer from URL is not from svc (404, text/html). Check SVC_URL.'],
     [
       "a proxy's 504",
       page(504),
-      'Something else than svc answers at URL (504, text/html). Is svc up? Else see SVC_URL.',
+      'The answer from URL is not from svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
     ],
     [
-      'JSON of somebody else',
+      'JSON of another program',
       json('{"version":"3.2","status":"ok"}'),
-      'Something else than svc answers at URL (200, application/json). See SVC_URL.',
+      'The answer from URL is not from svc (200, application/json). Check SVC_URL.',
     ],
     [
       'another protocol',
       ({ socket }) => socket.end('SSH-2.0-x\r\n'),
-      'Something that speaks no HTTP answers at URL. See SVC_URL.',
+      'The answer from URL is not HTTP. Check SVC_URL.',
     ],
     [
-      'half an answer',
+      'an incomplete answer',
       half,
-      'URL closed the connection before it had answered. Is svc up? Else see SVC_URL.',
+      'URL closed the connection before the answer was complete. Check that svc is running and that SVC_URL is correct.',
     ],
   ])('%s', async (_, answer, sentence) => {
     expect(await said(await serve(answer))).toBe(sentence);
@@ -104,39 +104,39 @@ describe.concurrent('what to change is said where the answer is', () => {
   it.each<[string, Reply]>([
     ['without an end', endless()],
     ['that is packed', packed],
-  ])('of an answer %s no more than 8 MiB is read', async (_, answer) => {
+  ])('reads at most 8 MiB of an answer %s', async (_, answer) => {
     const dropped = Promise.withResolvers<void>();
     const url = await serve((request, response) => {
       response.on('close', dropped.resolve);
       answer(request, response);
     });
     expect(await said(url)).toBe(
-      'What answers at URL sends more than 8 MiB, as svc never does. See SVC_URL.',
+      'The answer from URL is larger than 8 MiB, so it is not from svc. Check SVC_URL.',
     );
     await dropped.promise;
   });
 
-  it('nobody answers, or nobody who speaks TLS', async () => {
+  it('explains a refused connection, an unknown host and a server without TLS', async () => {
     const url = await serve(() => {});
     const closed = createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
     await new Promise((resolve) => closed.close(resolve));
     expect(await said(`http://127.0.0.1:${port}`)).toBe(
-      'Nothing answers at URL: connection refused. Is svc up? Else see SVC_URL.',
+      'URL refused the connection. Check that svc is running and that SVC_URL is correct.',
     );
-    expect(await said('http://svc.invalid')).toBe('There is no host svc.invalid (URL). See SVC_URL.');
+    expect(await said('http://svc.invalid')).toBe('The host svc.invalid was not found (URL). Check SVC_URL.');
     expect(await said(url.replace('http:', 'https:'))).toBe(
-      `URL does not speak TLS. SVC_URL should perhaps be ${url}`,
+      `URL does not use TLS. If it serves plain HTTP, set SVC_URL to ${url}`,
     );
   });
 
-  it('a certificate that is not trusted: which setting trusts one', async () => {
+  it('explains how to trust a certificate', async () => {
     const server = createTlsServer(selfSigned(), (_, response) => response.end()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     afterTests(() => server.close());
     expect(await said(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)).toBe(
-      'The certificate at URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Name the file of its authority in NODE_EXTRA_CA_CERTS.',
+      'The certificate of URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Set NODE_EXTRA_CA_CERTS to the certificate file of its authority.',
     );
   });
 });

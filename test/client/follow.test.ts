@@ -17,14 +17,14 @@ import { age, between, clockTime, duration, seconds } from '../../src/client/tim
 import type { Refused } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 
-// What a row expects may have the minute of the clock in it.
+// Some expected texts contain the current minute.
 vi.useFakeTimers({ toFake: ['Date'] });
 
 const start = Date.parse('2026-11-21T10:42:00Z');
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 const nothing: Refused = { kind: 'none', why: { what: 'late' } };
 
-/** A run in one state since its beginning, told at 0 and not heard of since. */
+/** A run that has been in one state from the start, received at 0. */
 function viewOf(state: string, refused: Refused | null = null, more: object = {}): View {
   const steps = [{ state, startedAt: at(0), endedAt: null, message: 'm' }];
   const run = readToldRun({
@@ -61,22 +61,28 @@ it.each<[View, number, string[]]>([
   [
     viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: null }),
     5,
-    ['svc does not know who asks (401), for 5 s. The update goes on by itself.'],
+    ['No answer from svc for 5 s: login required (401). The update continues on the server.'],
   ],
   [
     viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: 'Basic' }),
     5,
-    ['Something in front of svc wants a login (401, Basic), for 5 s. The update goes on by itself.'],
+    [
+      'No answer from svc for 5 s: a proxy requires a login (401, Basic). The update continues on the server.',
+    ],
   ],
-  // What is away is away, whatever a proxy says in its place.
+  // During the downtime, the answers of a proxy are ignored.
   [viewOf('verify', { kind: 'logged-out', status: 302, location: '/', inFront: null }), 5, []],
-  [viewOf('pull', null, { cancelRequestedBy: 'anna' }), 5, ['Asked to stop by anna; it may be too late.']],
+  [
+    viewOf('pull', null, { cancelRequestedBy: 'anna' }),
+    5,
+    ['Cancellation requested by anna. It may be too late to cancel.'],
+  ],
   [
     viewOf('waiting', null, { until: at(3600) }),
     5,
-    [`It waits for them, until ${clockTime(at(3600), at(0))} at most. New jobs stay queued.`],
+    [`Waiting until ${clockTime(at(3600), at(0))} at the latest. New jobs stay queued.`],
   ],
-])('%#: there is to say beside the phases, after %d s', (view, seconds, notes) => {
+])('%#: the lines below the phases after %d s', (view, seconds, notes) => {
   expect(notesAt(view, seconds * 1000)).toEqual(notes);
 });
 
@@ -91,10 +97,10 @@ const everySecond = (until: number) => Array.from({ length: until }, (_, index) 
 
 it.each<[string, View, number, string[]]>([
   [
-    'what lasts',
+    'a long phase',
     viewOf('pull', null, { percent: 42 }),
     25,
-    ['pulling, 10 s: 42 % m', 'pulling, 20 s: 42 % m'],
+    ['Downloading, 10 s: 42 % m', 'Downloading, 20 s: 42 % m'],
   ],
   [
     'jobs',
@@ -107,17 +113,17 @@ it.each<[string, View, number, string[]]>([
     }),
     21,
     [
-      'waiting, 0 s: for 2 jobs, backup nightly, job',
-      `It waits for them, until ${clockTime(at(3600), at(0))} at most. New jobs stay queued.`,
-      'waiting, 10 s: for 2 jobs, backup nightly, job',
-      'waiting, 20 s: for 2 jobs, backup nightly, job',
+      'Waiting, 0 s: for 2 jobs, backup nightly, job',
+      `Waiting until ${clockTime(at(3600), at(0))} at the latest. New jobs stay queued.`,
+      'Waiting, 10 s: for 2 jobs, backup nightly, job',
+      'Waiting, 20 s: for 2 jobs, backup nightly, job',
     ],
   ],
-])('plain lines tell every 10 s of %s', (_, view, seconds, lines) => {
+])('prints a plain line every 10 s during %s', (_, view, seconds, lines) => {
   expect(plainly(view, everySecond(seconds))).toEqual(['Updating svc v1 → v2', ...lines]);
 });
 
-it('programs are told once why nothing comes, beside their events', () => {
+it('prints the reason of a silence once to stderr with --json', () => {
   const events: string[] = [];
   const sentences: string[] = [];
   const printer = new JsonEvents(
@@ -136,7 +142,7 @@ function listOn(columns: () => number, rows: number) {
   return { written, list: new LiveList({ stdout, columns, rows: () => rows, isTerminal: false }) };
 }
 
-it('a list is written only where something has changed, and over all of what a narrower terminal has broken', () => {
+it('redraws the list only after a change, including lines wrapped by a narrower terminal', () => {
   let columns = 80;
   const { list, written } = listOn(() => columns, 24);
   const view = viewOf('pull', null, { message: 'a sentence as long as half of a line is' });
@@ -146,20 +152,20 @@ it('a list is written only where something has changed, and over all of what a n
   expect(written).toHaveLength(length);
   columns = 40;
   list.show(view, 1000);
-  // Three lines, the first of which is two by now.
+  // Three lines, and the first is now wrapped into two.
   const [first] = written.at(-1)?.split('\n') ?? [];
-  expect(first).toBe('\x1b[4A\r● pulling      a sentence as l…     1 s\x1b[K');
-  // Never from where it begins: tmux would keep the whole screen.
+  expect(first).toBe('\x1b[4A\r● Downloading  a sentence as l…     1 s\x1b[K');
+  // The screen is never cleared from the top, because tmux would save it.
   expect(written.at(-1)?.endsWith('\n\x1b[J')).toBe(true);
 });
 
-it('a list on a terminal that is low shows what is on, in its place', () => {
+it('shows the current phase on a low terminal', () => {
   const { list, written } = listOn(() => 40, 3);
   const view = viewOf('pull', null, { percent: 42 });
   list.begin(view, 1000);
   list.show(view, 2000);
   expect(written.at(-1)).toBe(
-    '\x1b[2A\r● pulling      42 % m               2 s\x1b[K\n  replacing\x1b[K\n\x1b[J',
+    '\x1b[2A\r● Downloading  42 % m               2 s\x1b[K\n  Replacing\x1b[K\n\x1b[J',
   );
 });
 
@@ -174,11 +180,11 @@ it.each([
   expect([duration(passed), age(passed)]).toEqual([long, short]);
 });
 
-it('a time that was measured is rounded, one that goes on is not', () => {
+it('rounds the durations of the server', () => {
   expect([2.7, 0.4, 64.5].map(seconds)).toEqual(['3 s', '0 s', '1 min 5 s']);
 });
 
-it('texts are made fit for a terminal, and measured as it does', () => {
+it('escapes texts for a terminal and measures their columns', () => {
   expect(cleanText('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
   expect(clean({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
   expect(JSON.parse(jsonLine({ a: '\x1b\u202e"' }))).toEqual({ a: '\x1b\u202e"' });
@@ -191,8 +197,8 @@ it('texts are made fit for a terminal, and measured as it does', () => {
       ['long', 'c'],
     ]),
   ).toEqual(['  a     b', '  long  c']);
-  expect(['nothing is on', 'v1 runs.', 'Oh?', ''].map(sentence)).toEqual([
-    'Nothing is on.',
+  expect(['nothing is running', 'v1 runs.', 'Oh?', ''].map(sentence)).toEqual([
+    'Nothing is running.',
     'v1 runs.',
     'Oh?',
     '',

@@ -3,14 +3,12 @@ import { type Disturbance, type Script, typicalRun } from '../../src/instance/te
 import type { ScriptedStep } from '../../src/instance/testing/script.ts';
 import { play, serve, svc } from './rig.ts';
 
-// Each test starts the client many times, beside the others.
-
-/** A client for which ten seconds go by in one: of its clock, and of all that it waits for. */
+/** Speeds up the clock and the timers of a client by a factor of ten. */
 const hurry = `
 const [now, wait] = [performance.now.bind(performance), globalThis.setTimeout];
 performance.now = () => now() * 10;
 globalThis.setTimeout = (work, time, ...more) => wait(work, time / 10, ...more);`;
-/** A client whose clock stands still but for its pauses of a second, which take no time. */
+/** Stops the clock of a client, except for its pauses of a second, which take no real time. */
 const pauses = `
 let [passed, wait] = [0, globalThis.setTimeout];
 performance.now = () => passed;
@@ -26,24 +24,24 @@ const problem = (status: number, body: object) =>
 
 const commands = ['status', 'history', 'update', 'follow', 'cancel', 'channel stable'];
 
-describe.concurrent('the first question', () => {
-  it('that gets no proper answer ends each command with 2, and says what to change', async () => {
+describe.concurrent('the first request', () => {
+  it('without a valid answer makes each command exit with 2 and explain what to check', async () => {
     const url = await serve((_, response) =>
       response.writeHead(502, { 'Content-Type': 'text/html' }).end('<h1>Bad gateway</h1>'),
     );
     for (const command of commands) {
       const { out, err, exitCode } = await svc(url, `instance ${command}`);
-      // Who follows an update may ask at the very moment when svc is away.
-      const advice = 'While an update replaces svc it is away: try again in a moment.\n';
+      // `follow` may be started during the downtime.
+      const advice = 'During an update, svc is unavailable for a moment: try again in a few seconds.\n';
       expect([exitCode, out, err]).toEqual([
         2,
         '',
-        `Something else than svc answers at ${url} (502, text/html). Is svc up? Else see SVC_URL.\n${command === 'follow' ? advice : ''}`,
+        `The answer from ${url} is not from svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
       ]);
     }
   });
 
-  it('that is redirected takes nothing there, its token least of all', async () => {
+  it('does not follow a redirect, and sends it no token', async () => {
     const asked: (string | undefined)[] = [];
     const elsewhere = await serve(({ headers, url }, response) => {
       asked.push(`${url} ${headers.authorization}`);
@@ -60,7 +58,7 @@ describe.concurrent('the first question', () => {
   });
 });
 
-/** A typical run whose step `recreate` is so long, with that in place of the server. */
+/** A typical run with a `recreate` of this length, disturbed in this way. */
 function away(disturbed: Disturbance | undefined, seconds: number): Script {
   const { steps, end } = typicalRun();
   const changed = steps.map((step): ScriptedStep => {
@@ -78,18 +76,18 @@ describe.concurrent('an update is followed', () => {
       const { url, asked } = await play(away(disturbed, 20));
       const { out, exitCode } = await svc(url, 'instance update');
       expect(exitCode, out).toBe(0);
-      expect(out).toMatch(/\nreplaced, \d+ s\nverified, \d+ s\n✓ svc v1\.5\.0 runs\./);
-      // It comes back with what it has seen, and not more often than its pauses let it.
+      expect(out).toMatch(/\nReplaced, \d+ s\nVerified, \d+ s\n✓ Updated to v1\.5\.0 in /);
+      // The client pauses between its attempts.
       expect(asked.filter((one) => one.startsWith('GET /progress')).length).toBeLessThan(14);
     },
   );
 
-  it('to a server that comes back and knows nothing of it: that is said', async () => {
+  it('by a client that reports a server without a record of it', async () => {
     const { url } = await play(away('unknown', 900));
     const { out, exitCode } = await svc(url, 'instance update', hurried);
     expect(exitCode).toBe(1);
     expect(out).toMatch(
-      /\nsvc v1\.4\.2 answers and knows nothing of the update begun at \d\d:\d\d\. On the machine: docker logs svc-updater\n$/,
+      /\nsvc v1\.4\.2 is running but has no record of the update started at \d\d:\d\d\. On the server: docker logs svc-updater\n$/,
     );
   });
 });
@@ -97,14 +95,14 @@ describe.concurrent('an update is followed', () => {
 describe.concurrent('the request for an update is refused', () => {
   it.each<[number, object, number, string]>([
     [400, { detail: 'there is no such release' }, 2, 'URL answered 400: There is no such release.\n'],
-    [409, { detail: 'a conflict' }, 3, 'It cannot be updated now: A conflict.\n'],
+    [409, { detail: 'a conflict' }, 3, 'Cannot update now: A conflict.\n'],
     [
       409,
       { detail: 'x', reason: { code: 'moon', message: 'the moon is full' } },
       3,
-      'It cannot be updated now: the moon is full.\n',
+      'Cannot update now: the moon is full.\n',
     ],
-  ])('with %d %j, said once and to programs as the document', async (status, body, code, sentence) => {
+  ])('with %d %j, printed once, and as the document with --json', async (status, body, code, sentence) => {
     const { url, asked } = await play({
       intercept: ({ method }) => (method === 'POST' ? problem(status, body) : undefined),
     });
@@ -115,8 +113,8 @@ describe.concurrent('the request for an update is refused', () => {
   });
 });
 
-describe.concurrent('a POST whose answer is lost', () => {
-  it('is not repeated where the update was started: that one is followed', async () => {
+describe.concurrent('a POST with a lost answer', () => {
+  it('is not repeated if the update was started; that update is followed', async () => {
     let posts = 0;
     const { url, updates } = await play({
       speed: 10,
@@ -130,12 +128,12 @@ describe.concurrent('a POST whose answer is lost', () => {
     const { out, err, exitCode } = await svc(url, 'instance update');
     expect([exitCode, posts]).toEqual([0, 1]);
     expect(err).toMatch(
-      /^http:\S+ closed the connection before it had answered\. .*Looking whether the update was started…\n$/,
+      /^http:\S+ closed the connection before the answer was complete\. .*Checking whether the update was started…\n$/,
     );
-    expect(out).toMatch(/^Updating svc v1\.4\.2 → v1\.5\.0\n[\s\S]*✓ svc v1\.5\.0 runs\./);
+    expect(out).toMatch(/^Updating svc v1\.4\.2 → v1\.5\.0\n[\s\S]*✓ Updated to v1\.5\.0 in /);
   });
 
-  it('is not repeated where it was not: that is said', async () => {
+  it('is not repeated if the update was not started; that is reported', async () => {
     let posts = 0;
     const { url, asked } = await play({
       intercept: ({ method }) => {
@@ -146,18 +144,18 @@ describe.concurrent('a POST whose answer is lost', () => {
     const { err, exitCode } = await svc(url, 'instance update', changed(pauses));
     expect([exitCode, posts]).toEqual([1, 1]);
     expect(err).toMatch(
-      /\nsvc has not started the update; nothing was changed\. Try again: svc instance update\n$/,
+      /\nsvc did not start the update; nothing was changed\. Try again: svc instance update\n$/,
     );
-    // It was looked for as long as the request may have been under way, and not without a pause.
+    // The client polls, with pauses, for as long as the request may still be processed.
     expect(asked.filter((one) => one === 'GET /progress')).toHaveLength(16);
   });
 });
 
-describe.concurrent('what comes from the server', () => {
+describe.concurrent('text from the server', () => {
   const evil = 'a\x1b[2Jb\x07\u202Ec\r\nd\u009b31m';
   const escaped = 'a\\u001b[2Jb\\u0007\\u202ec\\u000d\\u000ad\\u009b31m';
 
-  it('is written out where it would move the cursor or turn the text around', async () => {
+  it('is escaped if it contains control or bidi characters', async () => {
     const job = { kind: 'backup', state: 'running', title: evil, since: null, stuck: false } as const;
     const url = 'https://example.org/\x1b]8;;';
     const latest = { version: 'v1.5.0', url, notes: evil, publishedAt: null };

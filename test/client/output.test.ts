@@ -2,7 +2,7 @@ import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { clientCommand, environment, play, stayingIn } from './rig.ts';
 
-/** What a shell makes of it; `$SVC` is the client, `$PIPESTATUS` its exit code. */
+/** Runs a shell line. `$SVC` is the client, `$PIPESTATUS` its exit code. */
 async function typed(url: string, line: string) {
   const { stdout, stderr, exitCode } = await execa(
     'bash',
@@ -16,24 +16,24 @@ async function typed(url: string, line: string) {
   return { stdout, stderr, exitCode };
 }
 
-describe.concurrent('where nobody reads to the end', () => {
-  it('what is followed is let go, and its exit code says no good end', async () => {
+describe.concurrent('a closed or full output', () => {
+  it('stops following, with an exit code other than 0', async () => {
     const { url, updates } = await play({ speed: 10, runs: [stayingIn('pull')] });
     const { stdout, stderr } = await typed(url, '$SVC instance update | head -1; echo $PIPESTATUS');
     expect([stdout, stderr]).toEqual(['Updating svc v1.4.2 → v1.5.0\n130', '']);
     expect(await updates.history()).toHaveLength(1);
   });
 
-  it('what is said at once has its own exit code', async () => {
+  it('does not change the exit code of a finished command', async () => {
     const { url } = await play();
     const { stdout } = await typed(url, '$SVC instance status | head -c 3; echo " $PIPESTATUS"');
     expect(stdout).toBe('svc 0');
   });
 
-  it('a full disk is said, and is no success', async () => {
+  it('reports a full disk as an error', async () => {
     const { url } = await play();
     const { stderr, exitCode } = await typed(url, '$SVC instance status > /dev/full');
-    expect([exitCode, stderr]).toEqual([1, 'svc: what it says cannot be written (ENOSPC)']);
+    expect([exitCode, stderr]).toEqual([1, 'svc: cannot write the output (ENOSPC)']);
     expect((await typed(url, '$SVC instance statsu 2> /dev/full')).exitCode).toBe(2);
   });
 });

@@ -6,27 +6,27 @@ import { svc } from './rig.ts';
 const commands = allCommands();
 const parse = (line: string) => parseTyped(line.split(' ').filter(Boolean), commands);
 
-describe('what was mistyped', () => {
+describe('a mistyped command', () => {
   it.each([
-    ['instance statu', 'There is no command "instance statu". There are: instance status, '],
-    ['', 'What should svc do? There are: instance status, '],
-  ])('%s: what there is, is said', (line, said) => {
+    ['instance statu', 'Unknown command "instance statu". Commands: instance status, '],
+    ['', 'No command for svc was given. Commands: instance status, '],
+  ])('%s: the commands are listed', (line, said) => {
     expect(() => parse(line)).toThrow(said);
   });
 
-  it('is written out where it would move the cursor', async () => {
+  it('is escaped if it contains control characters', async () => {
     const { err, exitCode } = await svc('', 'instance \x1b[2J\u202e --\x07');
     expect([exitCode, err]).toEqual([
       2,
-      expect.stringContaining('There is no command "instance \\u001b[2J\\u202e --\\u0007".'),
+      expect.stringContaining('Unknown command "instance \\u001b[2J\\u202e --\\u0007".'),
     ]);
-    expect(err).toMatch(/\nMore: svc instance --help\n$/);
+    expect(err).toMatch(/\nHelp: svc instance --help\n$/);
   });
 });
 
-it('help is where it is looked for, and -- alone is nothing', () => {
+it('accepts all spellings of help, and ignores -- at the end', () => {
   for (const line of ['instance help', 'help instance', 'instance -h', 'instance help status'])
     expect(parse(line)).toEqual({ kind: 'help', command: null, group: 'instance' });
   expect(parse('instance status --')).toMatchObject({ kind: 'run', args: { words: [] } });
-  expect(() => parse('instance status -- x')).toThrow('Nothing may stand behind --.');
+  expect(() => parse('instance status -- x')).toThrow('No arguments are allowed after --.');
 });

@@ -6,7 +6,7 @@ import { parseLines, play, stayingIn, svc } from './rig.ts';
 const path = ['v1.5.0', 'v2.0.0'];
 const latest = plainStatus.latest && { ...plainStatus.latest, version: 'v2.0.0' };
 const status = { latest, next: { version: 'v1.5.0', major: false, upgradePath: path } };
-const offer = '2 updates, one after the other: v1.5.0, v2.0.0';
+const offer = 'Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)';
 const moment = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
 
 interface Play extends Partial<Script> {
@@ -17,8 +17,8 @@ interface Play extends Partial<Script> {
 }
 
 /**
- * A server that goes a path. What is between its two updates lasts until the client has printed a text, or for ever; the
- * second update until the client follows it.
+ * A server with an upgrade path. The pause between the two updates lasts until the client has printed a text, or forever;
+ * the second update lasts until the client follows it.
  */
 async function playPath(until: string | null, { ends = [], says, ...more }: Play = {}) {
   let isOver = false;
@@ -41,37 +41,39 @@ describe.concurrent('svc instance update --all-steps', () => {
   it.each<[string, ScriptedEnd[], number, boolean]>([
     ['the first update', [{ outcome: 'failed', code: 'not-healthy' }], 4, false],
     ['the last one', [{ outcome: 'updated' }, { outcome: 'broken' }], 5, true],
-  ])('ends as %s does', async (_, ends, code, goesOn) => {
-    const { url, typing } = await playPath('\nv2.0.0 comes next.\n', { ends });
+  ])('exits with the code of %s', async (_, ends, code, goesOn) => {
+    const { url, typing } = await playPath('\nNext step: update to v2.0.0.\n', { ends });
     const { out, exitCode } = await svc(url, 'instance update --all-steps --yes', typing);
     expect([exitCode, out.includes('2 of 2')]).toEqual([code, goesOn]);
   });
 
-  it('follows one update after the other to the last', async () => {
+  it('follows all updates of the path', async () => {
     const { url, asked, typing } = await playPath('not ready', { says: '12 rows are left' });
     const { out, exitCode } = await svc(url, 'instance update --all-steps --yes', typing);
     expect([exitCode, asked.filter((one) => one.startsWith('POST'))]).toEqual([
       0,
       ['POST  {"target":"v2.0.0","allSteps":true}'],
     ]);
-    expect(out.match(/^.*(?:of 2|after the other|not ready|✓).*$/gm)).toEqual([
+    expect(out.match(/^.*(?:of 2|Upgrade path|not ready|✓).*$/gm)).toEqual([
       offer,
       '1 of 2: Updating svc v1.4.2 → v1.5.0',
-      expect.stringMatching(/^✓ svc v1\.5\.0 runs\./),
-      expect.stringMatching(/^v1\.5\.0 is not ready for v2\.0\.0 yet: 12 rows are left, for \d+ s$/),
+      expect.stringMatching(/^✓ Updated to v1\.5\.0 in /),
+      expect.stringMatching(/^v1\.5\.0 is not ready for v2\.0\.0 yet: 12 rows are left \(\d+ s so far\)$/),
       '2 of 2: Updating svc v1.5.0 → v2.0.0',
-      expect.stringMatching(/^✓ svc v2\.0\.0 runs\./),
+      expect.stringMatching(/^✓ Updated to v2\.0\.0 in /),
     ]);
   });
 
-  it('asks once, with all versions named, where one of them is a major one', async () => {
+  it('asks once if the path contains a major version', async () => {
     const { url, asked } = await playPath(null);
     const { out, err, exitCode } = await svc(url, 'instance update --all-steps');
     expect([out, exitCode, asked]).toEqual([`${offer}\n`, 2, ['GET']]);
-    expect(err).toMatch(/^svc: v2\.0\.0 is a major version; migrations only run forward\. .* add --yes\n/);
+    expect(err).toMatch(
+      /^svc: v2\.0\.0 is a major version\. Migrations cannot be undone\. .* confirm with --yes\.\n/,
+    );
   });
 
-  it('is one update as ever where the path is no longer, or --target is its first', async () => {
+  it('requests a single update if the path has only one', async () => {
     for (const [more, words] of [
       [{ status }, ' --target v1.5.0'],
       [{}, ''],
@@ -82,10 +84,10 @@ describe.concurrent('svc instance update --all-steps', () => {
     }
   });
 
-  it('says that the platform was not ready in time', async () => {
+  it('reports that the platform was not ready in time', async () => {
     const { url, updates } = await playPath(null, {
       says: '12 rows are left',
-      // What the server tells of the wait, which is over by then.
+      // Lets the server report a deadline that has passed.
       intercept: async (request) => {
         if (request.method !== 'GET' || !request.url.endsWith('/update') || request.headers.has('inner'))
           return undefined;
@@ -102,12 +104,12 @@ describe.concurrent('svc instance update --all-steps', () => {
     expect(said).toMatchObject({
       exitCode: 3,
       out: expect.stringMatching(
-        /\nv1\.5\.0 was not ready for v2\.0\.0 in time: 12 rows are left\.\nGo on: svc instance update --all-steps\n$/,
+        /\nv1\.5\.0 was not ready for v2\.0\.0 in time: 12 rows are left\.\nTo continue: svc instance update --all-steps\n$/,
       ),
     });
   });
 
-  it('tells programs each run, and what is between them', async () => {
+  it('prints each run and each pending step as JSON', async () => {
     const { url, typing } = await playPath('"reason":"a"', { says: 'a' });
     const { out } = await svc(url, 'instance update --all-steps --yes --json', typing);
     const events = parseLines(out);
@@ -123,8 +125,8 @@ describe.concurrent('svc instance update --all-steps', () => {
   });
 });
 
-describe.concurrent('between two updates of a path', () => {
-  it('Ctrl-C ends the following, which can be taken up again, and cancel the path', async () => {
+describe.concurrent('between two steps of an upgrade path', () => {
+  it('Ctrl-C stops following, follow resumes it, and cancel ends the path', async () => {
     const { url, updates } = await playPath(null, { says: 'rows are left' });
     const said = await svc(url, 'instance update --all-steps --yes', {
       onOutput: (text, interrupt) => text.includes('not ready') && interrupt(),
@@ -132,11 +134,11 @@ describe.concurrent('between two updates of a path', () => {
     expect(said).toMatchObject({
       exitCode: 130,
       out: expect.stringMatching(
-        /\nThe update to v2\.0\.0 comes next, by itself\. Follow it: svc instance follow\. Stop it: svc instance cancel\.\n$/,
+        /\nThe update to v2\.0\.0 will start automatically\. Follow it: svc instance follow\. Cancel it: svc instance cancel\.\n$/,
       ),
     });
     expect((await svc(url, 'instance status')).out).toMatch(
-      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left, for \d+ s\nFollow it: svc instance follow\. Stop it: svc instance cancel$/m,
+      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left \(\d+ s so far\)\nFollow it: svc instance follow\. Cancel it: svc instance cancel$/m,
     );
     const { promise: isFollowed, resolve: follows } = Promise.withResolvers<void>();
     const following = svc(url, 'instance follow', {
@@ -145,17 +147,17 @@ describe.concurrent('between two updates of a path', () => {
     await isFollowed;
     expect(await svc(url, 'instance cancel')).toMatchObject({
       exitCode: 0,
-      out: '✓ No further update follows: svc v1.5.0 stays.\n',
+      out: '✓ Upgrade path cancelled. svc v1.5.0 is still running.\n',
     });
     const { out, exitCode } = await following;
     expect(exitCode).toBe(143);
     expect(out).toMatch(
-      /^✓ svc v1\.5\.0 runs\..*\n(?:v.*\n)*The path was ended: v2\.0\.0 does not follow\.\n/,
+      /^✓ Updated to v1\.5\.0 in .*\n(?:v.*\n)*The upgrade path was cancelled; v2\.0\.0 was not installed\.\n/,
     );
     expect(await updates.history()).toHaveLength(1);
   });
 
-  it('cancel that comes too late for one says that another follows', async () => {
+  it('a cancellation that is too late reports the next step', async () => {
     const run = {
       id: 'run1',
       state: 'verify',
@@ -172,11 +174,11 @@ describe.concurrent('between two updates of a path', () => {
     const { out, exitCode } = await svc(url, 'instance cancel');
     expect([exitCode, out]).toEqual([
       3,
-      'The containers are being replaced, so the update can no longer be cancelled.\nv2.0.0 comes next. Stop it: svc instance cancel\n',
+      'The containers are being replaced, so the update can no longer be cancelled.\nv2.0.0 will be installed next. Cancel it: svc instance cancel\n',
     ]);
   });
 
-  it('a server that does not answer is given up after --timeout', async () => {
+  it('stops following after --timeout without an answer', async () => {
     let isOff = false;
     const { url } = await playPath(null, {
       says: 'rows are left',
@@ -194,15 +196,15 @@ describe.concurrent('between two updates of a path', () => {
   });
 });
 
-describe.concurrent('a path that is offered', () => {
-  it('is told with the status, and by an update that goes only a part of it', async () => {
+describe.concurrent('an offered upgrade path', () => {
+  it('is shown by status, and by an update to its first step', async () => {
     const { url, asked } = await play({ speed: 30, status });
     expect((await svc(url, 'instance status')).out).toContain(
-      `\n${offer} (svc instance update --all-steps)\nIt can be updated now`,
+      `\n${offer}\nTo install all steps: svc instance update --all-steps\nTo update now`,
     );
     const { out } = await svc(url, 'instance update --no-follow');
     expect(out).toMatch(
-      /^v1\.5\.0 has to come before v2\.0\.0: --all-steps goes on to that\.\nThe update to v1\.5\.0 has/,
+      /^v1\.5\.0 must be installed before v2\.0\.0\. To continue to v2\.0\.0 automatically, use --all-steps\.\nThe update to v1\.5\.0 has/,
     );
     expect(asked.at(-1)).toBe('POST  {"target":"v1.5.0"}');
   });

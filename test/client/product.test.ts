@@ -12,7 +12,7 @@ import { bundled, proofOf, startRig } from './self-update/rig.ts';
 let directory = '';
 let program = '';
 
-/** The client of another product, as its maker bundles it. */
+/** The bundled client of another product. */
 const larderOf = (version: string, more: { trust?: Trust } = {}): Promise<string> =>
   bundled({
     stdin: {
@@ -22,7 +22,7 @@ await createClient({ name: 'larder' }, ${JSON.stringify({ version, ...more })}).
     },
   });
 
-/** Types a command. Nothing that it says is about svc. */
+/** Runs a command and checks that its output never contains svc. */
 async function larder(words: string, env: Record<string, string> = {}) {
   const { exitCode, all } = await execa(process.execPath, [program, ...words.split(' ').filter(Boolean)], {
     env: { PATH: process.env.PATH ?? '', HOME: directory, TZ: 'UTC', ...env },
@@ -44,34 +44,36 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe("another product's client", () => {
-  it('has its name in the help of everything, and in what completes its words', async () => {
-    expect((await larder('--help')).said).toMatch(/^larder: speaks with a larder instance, and updates it\n/);
+  it('uses the name of the product in help and completion', async () => {
+    expect((await larder('--help')).said).toMatch(/^larder: check and update a larder instance\n/);
     expect((await larder('--version')).said).toBe('larder v1.0.0');
     for (const { name } of allCommands()) {
       const { said } = await larder(`${name} --help`);
       expect(said).toContain(`  larder ${name} `.trimEnd());
     }
     expect((await larder('instance status --help')).said).toContain(
-      'Where larder is: LARDER_URL and LARDER_TOKEN',
+      'Server address and token: LARDER_URL and LARDER_TOKEN',
     );
     expect((await larder('completion bash')).said).toContain('larder');
   });
 
-  it('has it where something is wrong', async () => {
-    expect((await larder('')).said).toMatch(/^larder: What should larder do\? .*\nMore: larder --help$/s);
+  it('uses the name of the product in errors', async () => {
+    expect((await larder('')).said).toMatch(
+      /^larder: No command for larder was given\. .*\nHelp: larder --help$/s,
+    );
     const none = await larder('instance status');
     expect(none).toEqual({
       exitCode: 2,
-      said: `It is not known where larder is. Set LARDER_URL, or log in: larder login (${directory}/.config/larder/config.json has no url)`,
+      said: `The address of larder is not set. Set LARDER_URL, or log in: larder login (${directory}/.config/larder/config.json contains no url)`,
     });
     const away = await larder('instance status', { LARDER_URL: 'http://127.0.0.1:1' });
-    expect(away.said).toMatch(/(?:Is larder up\? Else see|See) LARDER_URL\.$/);
-    expect((await larder('update')).said).toContain('set LARDER_FEED to the address');
+    expect(away.said).toMatch(/Check that larder is running and that LARDER_URL is correct\.$/);
+    expect((await larder('update')).said).toContain('set LARDER_FEED to the web address');
     const feed = await larder('update', { LARDER_FEED: 'http://127.0.0.1:1/releases' });
-    expect(feed.said).toContain('that LARDER_FEED has its login');
+    expect(feed.said).toContain('add the login to LARDER_FEED');
   });
 
-  it('is replaced by the asset of its name, which somebody has signed whom it trusts', async () => {
+  it('installs only the asset with its name, signed by a trusted publisher', async () => {
     const anna = publisher();
     const fresh = await larderOf('v1.5.0');
     const rig = await startRig(await larderOf('v1.4.2', { trust: { keys: [anna.key] } }));
@@ -89,11 +91,11 @@ describe("another product's client", () => {
     }
   });
 
-  it('is of a product that makes sense, and of a trust', () => {
+  it('rejects an invalid product and an invalid trust', () => {
     expect(() => createClient({ name: 'Larder' })).toThrow('wrong product: name should be');
     for (const trust of ['', 'nobody', { keys: [] }])
       expect(() => createClient({ name: 'larder' }, { trust })).toThrow(
-        'wrong trust: it contains neither EC or RSA public',
+        'invalid trust: it contains neither EC or RSA public',
       );
   });
 });

@@ -20,7 +20,7 @@ import type { PhaseWord } from '../../src/wire/codes.ts';
 
 const nowhere = mkdtempSync(join(tmpdir(), 'svc-client-'));
 const program = join(nowhere, 'svc.mjs');
-// One file, as it is shipped, starts faster than its sources.
+// The client is bundled, as it is shipped; this also starts faster.
 await build({
   entryPoints: [fileURLToPath(new URL('../../src/client/main.ts', import.meta.url))],
   outfile: program,
@@ -33,14 +33,14 @@ await build({
   logLevel: 'error',
 });
 
-// Tests run side by side, so nothing is cleaned up before all are over.
+// Tests are concurrent, so everything is cleaned up at the end.
 const cleanUps: (() => unknown)[] = [() => rmSync(nowhere, { recursive: true, force: true })];
 export const afterTests = (cleanUp: () => unknown): void => void cleanUps.push(cleanUp);
 afterAll(async () => {
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
 });
 
-/** What a command of the client has said and done. */
+/** The output and the exit code of a command. */
 export interface Said {
   out: string;
   err: string;
@@ -49,13 +49,13 @@ export interface Said {
 
 export interface Typing {
   env?: Record<string, string>;
-  /** Called with what it has said so far, at each piece. */
+  /** Called with all output so far, after each chunk. */
   onOutput?: (said: string, interrupt: (signal?: NodeJS.Signals) => unknown) => unknown;
-  /** Ctrl-C, once this is resolved. */
+  /** Sends Ctrl-C once this is resolved. */
   interruptAfter?: Promise<unknown>;
 }
 
-/** The environment of a client: nothing of the tests' own but where programs are. */
+/** The environment of a client: only PATH is inherited. */
 export const environment = (url: string, more: Record<string, string> = {}): Record<string, string> => ({
   PATH: process.env.PATH ?? '',
   HOME: nowhere,
@@ -66,7 +66,7 @@ export const environment = (url: string, more: Record<string, string> = {}): Rec
 
 export const clientCommand: readonly [string, ...string[]] = [process.execPath, program];
 
-/** Runs the real client as a process of its own, with its output in pipes. */
+/** Runs the client in its own process, with its output in pipes. */
 export async function svc(
   url: string,
   words: string,
@@ -84,8 +84,8 @@ export async function svc(
   void interruptAfter?.then(() => child.kill('SIGINT'));
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (piece) => {
-      said += piece;
+    stream.on('data', (chunk) => {
+      said += chunk;
       onOutput?.(said, (signal = 'SIGINT') => child.kill(signal));
     });
   }
@@ -93,14 +93,14 @@ export async function svc(
   return { out: stdout, err: stderr, exitCode };
 }
 
-/** Each line of what `--json` prints. */
+/** The parsed lines of `--json`. */
 export const parseLines = (out: string) =>
   out
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line));
 
-/** A server that answers as the listener does, until the test is over; gives its address. */
+/** Starts a server until the end of the tests, and returns its address. */
 export async function serve(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -111,13 +111,13 @@ export async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A run that goes no further than that while it is said to last, by default for ever, however slow its follower is. */
+/** A run that stays in a state while `lasts` returns true, by default forever. */
 export function stayingIn(state: PhaseWord, lasts = () => true): ScriptedRun {
   const { steps, end } = typicalRun();
   return { steps: steps.map((step) => (step.state === state ? { ...step, lasts } : step)), end };
 }
 
-/** An instance that is played from a script, on a real server. */
+/** Plays a scripted instance on a real HTTP server. */
 export async function play(
   script: Script = {},
 ): Promise<{ url: string; updates: InstanceUpdates; asked: string[] }> {

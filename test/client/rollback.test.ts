@@ -32,7 +32,7 @@ const after: Script = {
 const posts = (asked: readonly string[]) => asked.filter((one) => one.startsWith('POST'));
 
 describe.concurrent('svc instance rollback', () => {
-  it('shows the effects, and starts nothing if nobody can be asked', async () => {
+  it('shows the effects, and starts nothing without a terminal', async () => {
     const { url, asked } = await play(after);
     const { out, err, exitCode } = await svc(url, 'instance rollback');
     expect([exitCode, posts(asked)]).toEqual([2, []]);
@@ -45,7 +45,9 @@ describe.concurrent('svc instance rollback', () => {
       /^Everything since 2026-11-21 10:42 \(\d+ \w+ ago\) will be replaced\. The current data is saved first\. svc and its data services will be unavailable for about 9 s\.$/,
     );
     expect(rest).toEqual([]);
-    expect(err).toMatch(/^svc: A rollback replaces the current data\. Nobody can be asked here: add --yes\n/);
+    expect(err).toMatch(
+      /^svc: A rollback replaces the current data\. Without a terminal, confirm with --yes\.\n/,
+    );
   });
 
   it.each<[Partial<RollbackOffer>, RegExp]>([
@@ -56,12 +58,12 @@ describe.concurrent('svc instance rollback', () => {
     expect((await svc(url, 'instance rollback')).out).toMatch(form);
   });
 
-  it('starts with --yes without a question, and is never called an update', async () => {
+  it('starts without a question with --yes, and is never called an update', async () => {
     const { url, asked } = await play(after);
     const { out, exitCode } = await svc(url, 'instance rollback --yes');
     expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
     expect(out).toMatch(
-      /\nRolling back svc v1\.5\.0 → v1\.4\.2\n[\s\S]*\nsaved, \d+ s\n[\s\S]*\n✓ svc v1\.4\.2 runs\. \d+ s, away for 3 s\n$/,
+      /\nRolling back svc v1\.5\.0 → v1\.4\.2\n[\s\S]*\nSaved data, \d+ s\n[\s\S]*\n✓ Rolled back to v1\.4\.2 in \d+ s \(3 s downtime\)\n$/,
     );
     expect(out).not.toMatch(/updat/i);
     expect((await svc(url, 'instance history')).out).toMatch(/v1\.5\.0 → v1\.4\.2 {2}rolled back {2}/);
@@ -84,7 +86,7 @@ describe.concurrent('svc instance rollback', () => {
       'there is no restore point',
       { ...after, rollback: undefined as never },
       '',
-      'svc cannot be rolled back now: The last update did not save a restore point.\n',
+      'Cannot roll back now: The last update did not save a restore point.\n',
     ],
     [
       'the updater refuses',
@@ -98,15 +100,15 @@ describe.concurrent('svc instance rollback', () => {
         },
       },
       '',
-      'svc cannot be rolled back now (modified-since): compose.yaml was changed.\n  Next: Undo the edit.\n',
+      'Cannot roll back now (modified-since): compose.yaml was changed.\n  Next: Undo the edit.\n',
     ],
     [
-      'jobs are in the way',
+      'jobs are running',
       { ...after, jobs: [job] },
       ' --yes',
-      'svc cannot be rolled back now: 1 job is in the way\n  deployment  web\nWait for it: svc instance rollback --when-idle. Cut it short: --force.\n',
+      'Cannot roll back now: 1 job is running\n  deployment  web\nTo wait for the job: svc instance rollback --when-idle. To stop the job: --force.\n',
     ],
-  ])('is refused where %s', async (_, script, words, said) => {
+  ])('is refused if %s', async (_, script, words, said) => {
     const { url, asked } = await play(script);
     const { out, exitCode } = await svc(url, `instance rollback${words}`);
     expect([exitCode, out.endsWith(said)]).toEqual([3, true]);
@@ -115,7 +117,7 @@ describe.concurrent('svc instance rollback', () => {
     expect(JSON.parse(json.out.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ status: 409 });
   });
 
-  it('asks on a terminal, then has the version typed', async () => {
+  it('asks on a terminal, then requires the version to be typed', async () => {
     const sitting = (...keys: string[]) => ({
       columns: 100,
       answers: [/Roll back\? \[y\/N\]$/, /Type v1\.4\.2 to roll back:$/].map(
@@ -126,17 +128,17 @@ describe.concurrent('svc instance rollback', () => {
       const { url, asked } = await play(after);
       const { all, exitCode } = await sit(url, 'instance rollback', sitting(...keys));
       expect([exitCode, posts(asked)]).toEqual([3, []]);
-      expect(all).toMatch(/Nothing was started\.$/);
+      expect(all).toMatch(/The rollback was not started\.$/);
     }
     const { url, asked } = await play(after);
     const { exitCode, all } = await sit(url, 'instance rollback', sitting('y\r', 'v1.4.2\r'));
     expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
-    expect(all).toMatch(/✓ svc v1\.4\.2 runs\./);
+    expect(all).toMatch(/✓ Rolled back to v1\.4\.2 in /);
   });
 });
 
 describe.concurrent('a restore point', () => {
-  it('is told with the status', async () => {
+  it('is shown by status', async () => {
     const { url } = await play(after);
     expect((await svc(url, 'instance status')).out).toMatch(
       /^Restore point: v1\.4\.2, with the data saved at 2026-11-21 10:42\. To roll back: svc instance rollback$/m,
@@ -144,7 +146,7 @@ describe.concurrent('a restore point', () => {
   });
 
   it.each([[null, 'while the last changes are copied']])(
-    'is announced before an update instead of a dump, with %j s',
+    'is announced before an update instead of a backup, with %j s',
     async (seconds, long) => {
       const { url } = await play({
         status: {
@@ -156,8 +158,8 @@ describe.concurrent('a restore point', () => {
       expect((await svc(url, 'instance status')).out).toContain(`\n${saved}\n`);
       const { out, err } = await svc(url, 'instance update');
       expect(out).toBe(`${saved}\n`);
-      expect(err).toContain('migrations only run forward. Go on?');
-      expect(err).not.toContain('dump');
+      expect(err).toContain('Migrations cannot be undone. Continue?');
+      expect(err).not.toContain('Back up');
     },
   );
 });

@@ -14,11 +14,11 @@ const job = (kind: ScriptedJob['kind'], title: string, more: Partial<ScriptedJob
 });
 
 describe.concurrent('on a terminal', () => {
-  it('one that waits says what for, and Ctrl-C what goes on', async () => {
+  it('shows the jobs of a waiting update, and after Ctrl-C that the update will start', async () => {
     let isSeen = false;
     const deployment = {
       ...job('deployment', 'web to production'),
-      // It ends once it was on the screen.
+      // The job ends once the screen has shown it.
       get seconds() {
         return isSeen ? 0 : Number.POSITIVE_INFINITY;
       },
@@ -34,14 +34,16 @@ describe.concurrent('on a terminal', () => {
     expect(exitCode).toBe(130);
     expect(
       screens.some((screen) =>
-        /\n● waiting {6}for 2 jobs +\d+ s\n[\s\S]*\n {2}deployment {2}web to production {1,2}/.test(screen),
+        /\n● Waiting {6}for 2 jobs +\d+ s\n[\s\S]*\n {2}deployment {2}web to production {1,2}/.test(screen),
       ),
     ).toBe(true);
-    expect(all).toMatch(/\nIt still waits for 1 job and starts by itself\. Stop it: svc instance cancel\.$/);
-    expect(all.replaceAll('\n', ' ')).toContain(' It waits for them. New jobs stay queued. It still');
+    expect(all).toMatch(
+      /\nThe update will start when 1 job has finished\. Cancel it: svc instance cancel\.$/,
+    );
+    expect(all.replaceAll('\n', ' ')).toContain(' New jobs stay queued. The update will start');
   });
 
-  it('a job that is cut short and a major version are asked about', async () => {
+  it('asks before stopping a job and before a major version', async () => {
     const script: Script = {
       speed: 20,
       jobs: [job('backup', 'nightly', { stuck: true })],
@@ -51,12 +53,12 @@ describe.concurrent('on a terminal', () => {
     const said = await sit(yes.url, 'instance update --force --no-follow', {
       columns: 120,
       answers: [
-        [/Go on\? \[y\/N\]$/, 'y\r'],
-        [/first\. Go on\? \[y\/N\]$/, 'y\r'],
+        [/Continue\? \[y\/N\]$/, 'y\r'],
+        [/first\. Continue\? \[y\/N\]$/, 'y\r'],
       ],
     });
     expect(said.all).toMatch(
-      /^1 job is cut short:\n {2}backup {2}nightly {2}2 min, stuck\nGo on\? \[y\/N\] y\nv2\.0\.0 is a major version; migrations only run forward\. Take a database dump first\. Go on\? \[y\/N\] y\nThe update to v2\.0\.0 has started\./,
+      /^1 job will be stopped:\n {2}backup {2}nightly {2}2 min, stuck\nContinue\? \[y\/N\] y\nv2\.0\.0 is a major version\. Migrations cannot be undone\. Back up your database first\. Continue\? \[y\/N\] y\nThe update to v2\.0\.0 has started\./,
     );
     expect(yes.asked.at(-1)).toBe('POST  {"target":"v2.0.0","force":true}');
     const no = await play(script);
@@ -64,7 +66,10 @@ describe.concurrent('on a terminal', () => {
       columns: 80,
       answers: [[/\[y\/N\]$/, '\r']],
     });
-    expect([refused.exitCode, refused.all]).toEqual([3, expect.stringMatching(/\nNothing was started\.$/)]);
+    expect([refused.exitCode, refused.all]).toEqual([
+      3,
+      expect.stringMatching(/\nThe update was not started\.$/),
+    ]);
     const left = await sit(no.url, 'instance update --force', {
       columns: 80,
       answers: [[/\[y\/N\]$/, '\x03']],
@@ -74,7 +79,7 @@ describe.concurrent('on a terminal', () => {
   });
 
   it.each([{ NO_COLOR: '1' }, { TERM: 'dumb' }])(
-    'with %j there are plain lines, without an escape code',
+    'prints plain lines without escape codes with %j',
     async (env) => {
       const { url } = await play({ speed: 20 });
       const { raw, exitCode } = await sit(url, 'instance update', { columns: 80, env });
@@ -85,7 +90,7 @@ describe.concurrent('on a terminal', () => {
           .split('\r\n')
           .slice(1, 6)
           .map((line) => line.split(',')[0]),
-      ).toEqual(['prepared', 'checked', 'pulled', 'replaced', 'verified']);
+      ).toEqual(['Prepared', 'Checked', 'Downloaded', 'Replaced', 'Verified']);
       expect(phaseWords).toHaveLength(7);
     },
   );

@@ -3,29 +3,29 @@ import xterm from '@xterm/headless';
 import { shellWord } from '../../src/progress/advice.ts';
 import { clientCommand, environment } from './rig.ts';
 
-/** What somebody sees who types a command of the client in a terminal. */
+/** The output of a command on a terminal. */
 export interface Session {
-  /** Every screen that there was, without empty lines at its end. */
+  /** All screens, without empty lines at the end. */
   screens: string[];
-  /** All that has scrolled by, and the last screen. */
+  /** The scrollback and the last screen. */
   all: string;
   exitCode: number;
-  /** As it was written, with its escape codes. */
+  /** The raw output, with escape codes. */
   raw: string;
 }
 
 export interface Sitting {
   columns: number;
   env?: Record<string, string>;
-  /** In place of the client made from the sources. */
+  /** Replaces the bundled client. */
   command?: readonly string[];
   /** Called with each screen. */
   onScreen?: (screen: string) => unknown;
-  /** What is typed once a screen is such, one after the other. */
+  /** Keys to type once a screen matches, in this order. */
   answers?: readonly (readonly [when: RegExp, keys: string])[];
 }
 
-/** Runs the client in a pseudo-terminal, which a terminal emulator reads. */
+/** Runs the client in a pseudo-terminal with a terminal emulator. */
 export async function sit(
   url: string,
   words: string,
@@ -41,10 +41,10 @@ export async function sit(
   const waiting = [...answers];
   let raw = '';
   let reading = Promise.resolve();
-  child.stdout.on('data', (piece: Buffer) => {
-    raw += piece.toString();
+  child.stdout.on('data', (chunk: Buffer) => {
+    raw += chunk.toString();
     reading = reading.then(async () => {
-      await new Promise<void>((resolve) => terminal.write(piece, resolve));
+      await new Promise<void>((resolve) => terminal.write(chunk, resolve));
       const screen = screenOf(terminal, terminal.buffer.active.baseY);
       if (screens.at(-1) === screen) return;
       screens.push(screen);
@@ -60,13 +60,13 @@ export async function sit(
   return { screens, all: screenOf(terminal, 0), exitCode, raw };
 }
 
-/** A line that the terminal has broken is one line, as it is for whoever copies it. */
+/** The text of the screen. Wrapped lines are joined, as a terminal does for copying. */
 function screenOf({ buffer: { active } }: InstanceType<typeof xterm.Terminal>, from: number): string {
   let text = '';
   for (let at = from; at < active.length; at++) {
     const line = active.getLine(at);
-    const goesOn = active.getLine(at + 1)?.isWrapped === true;
-    text += (line?.translateToString(!goesOn) ?? '') + (goesOn ? '' : '\n');
+    const isContinued = active.getLine(at + 1)?.isWrapped === true;
+    text += (line?.translateToString(!isContinued) ?? '') + (isContinued ? '' : '\n');
   }
   return text.trimEnd();
 }

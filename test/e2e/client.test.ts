@@ -1,5 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
+import { sentence } from '../../src/client/text.ts';
 import type { ProgressEvent } from '../../src/progress/event.ts';
 import type { Run } from '../../src/wire/status.ts';
 import { judgeUpdated } from '../judge/judge.ts';
@@ -12,12 +13,12 @@ import { buildClient, Client, type Typed } from './support/client.ts';
 import { watchReplaced } from './support/replaced.ts';
 import { inspect, removeContainer, updaterOf, waitForStatus } from './support/server.ts';
 
-// The story of one instance as its operator types it: the client as it is shipped, the server in its container, an
-// engine that replaces it (docs/client.md). Each test goes on where the one before it has stopped.
+// One instance and its operator: the bundled client, the server in its container, and a real engine (docs/client.md). Each
+// test continues with the state of the previous one.
 
-/** Bytes of a release that the engine does not have already; more than all else of it. */
+/** Bytes that the engine does not have yet; most of the release. */
 const ballast = 4_000_000;
-/** Nobody answers after the server has been replaced until there is such a file. */
+/** The new server does not answer until this file exists. */
 const endMigration = () => instance.write('data/migrated', '');
 
 let registry: BadRegistry;
@@ -35,7 +36,7 @@ beforeAll(async () => {
   instance = started;
   client = new Client(file, instance);
   await instance.publish('v1.1.0', { env: { MIGRATES_UNTIL: '/data/migrated' }, ballast });
-  // The app ends at once, again and again.
+  // The app exits immediately after each start.
   await instance.publish('v1.3.1', { env: { FAULT_APP: 'exit' } });
   await instance.write(
     'data/build-servers.json',
@@ -53,32 +54,32 @@ afterAll(async () => {
   await registry?.close();
 });
 
-const behind = [
-  '2 build servers stay behind:',
+const outdated = [
+  '2 build servers are outdated:',
   '  build-1   ssh build-1 update-worker',
   '  build-20  ssh build-20 update-worker',
 ];
 const logCommand = () => `docker logs ${updaterOf(instance)}`;
-/** What a command that the client has named shows on the machine. */
+/** Runs a command printed by the client, on the server. */
 const onMachine = async (command: string) => (await execa('sh', ['-c', command], { all: true })).all;
-/** All but the servers' own files. */
+/** Everything except the server's own files. */
 const state = async () => {
   await removeContainer(updaterOf(instance));
   return look(instance);
 };
-/** Without what changes from one look to the next. */
+/** Replaces ages and times. */
 const ageless = (text: string) =>
   text.replace(/\b\d+ (?:s|min|h|days)\b(?: \d+ s\b)?/g, 'N').replace(/\b\d{4}-\d\d-\d\d \d\d:\d\d/g, 'T');
 
 it('shows an update on a terminal, in a pipe and to a program, while its server is replaced', async () => {
   const before = await state();
-  // Half of it comes at once, the rest once somebody has come who follows.
+  // Half of the download arrives at once, the rest once a second client follows.
   const { promise: until, resolve: goOn } = Promise.withResolvers<void>();
   registry.fail({ kind: 'late', after: ballast / 2, until }, { on: 'blobs' });
   onTestFinished(() => registry.fail(null));
   const watch = watchOutage(`http://127.0.0.1:${instance.port}/data/kept.txt`);
   const changes = watchReplaced(`${instance.project}-app-1`);
-  // A job keeps the updater back until the program listens, which is to be told of everything that it says.
+  // A job delays the updater until the JSON client is listening, so that this client receives every line.
   const backup = await instance.addJob({ kind: 'backup', milliseconds: 120_000, title: 'nightly' });
   const endBackup = () => instance.endJob(backup.id);
   onTestFinished(endBackup);
@@ -92,7 +93,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
         json = client.start('follow --json');
         json.says(/"waiting"/).then(endBackup, () => {});
       }
-      if (plain === undefined && /● pulling +\d+ % /.test(screen)) {
+      if (plain === undefined && /● Downloading +\d+ % /.test(screen)) {
         plain = client.start('follow');
         plain.says(/Updating/).then(goOn, () => {});
       }
@@ -105,7 +106,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   const [piped, programs] = await Promise.all([plain?.done, json?.done]);
   const log = await onMachine(logCommand());
 
-  // The list fills in, in its order, and each time it is written over itself.
+  // The list fills in from top to bottom and is redrawn in place.
   expect(exitCode, all).toBe(0);
   for (const screen of screens) {
     expect(screen.match(/^Updating svc v1\.0\.0 → v1\.1\.0$/gm)).toHaveLength(1);
@@ -113,15 +114,17 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   }
   const states = screens.map((screen) => /^● (\w+)/m.exec(screen)?.[1] ?? '').filter(Boolean);
   expect(states.filter((word, at) => word !== states[at - 1])).toEqual(
-    ['waiting', 'preparing', 'checking', 'pulling', 'replacing', 'verifying'].filter((word) =>
+    ['Waiting', 'Preparing', 'Checking', 'Downloading', 'Replacing', 'Verifying'].filter((word) =>
       states.includes(word),
     ),
   );
-  expect(states).toEqual(expect.arrayContaining(['pulling', 'replacing']));
-  const percents = screens.flatMap((screen) => /^● pulling +(\d+) % /m.exec(screen)?.[1] ?? []).map(Number);
+  expect(states).toEqual(expect.arrayContaining(['Downloading', 'Replacing']));
+  const percents = screens
+    .flatMap((screen) => /^● Downloading +(\d+) % /m.exec(screen)?.[1] ?? [])
+    .map(Number);
   expect(percents).toEqual(percents.toSorted((a, b) => a - b));
   expect(Math.min(...percents)).toBeLessThan(100);
-  // The absence is counted, as long as it lasts: a try comes half as long again after the one before, at the latest.
+  // The downtime is counted while it lasts. The pauses between attempts grow by at most half.
   const counted = screens
     .flatMap((screen) => /svc is unavailable +(\d+) s$/m.exec(screen)?.[1] ?? [])
     .map(Number);
@@ -131,28 +134,28 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
 
   // An update on a busy machine may take more than a minute.
   const time = '(?:\\d+ min(?: \\d+ s)?|\\d+ s)';
-  const end = new RegExp(`^✓ svc v1\\.1\\.0 runs\\. ${time}, away for (\\d+) s$`);
+  const end = new RegExp(`^✓ Updated to v1\\.1\\.0 in ${time} \\((\\d+) s downtime\\)$`);
   const lines = all.split('\n');
   expect(lines.slice(1, 6).map((line) => line.replace(/^(✓ \w+).* \d+ s$/, '$1'))).toEqual(
-    ['prepared', 'checked', 'pulled', 'replaced', 'verified'].map((word) => `✓ ${word}`),
+    ['Prepared', 'Checked', 'Downloaded', 'Replaced', 'Verified'].map((word) => `✓ ${word}`),
   );
   expect(lines[6]).toMatch(end);
-  expect(lines.slice(7)).toEqual(behind);
+  expect(lines.slice(7)).toEqual(outdated);
   const away = Number(end.exec(lines[6] ?? '')?.[1]);
-  // In whole seconds; nobody answered for as long at least, but between the signal and its exit the old server may have.
+  // In whole seconds. The old server may still have answered between the signal and its exit.
   expect(away).toBeGreaterThan(start - die - 1);
   expect(away).toBeLessThan(outage.longestMs / 1_000 + (die - kill) + 1);
 
-  // Whoever came in the middle is told the same.
+  // Clients that started to follow later print the same.
   const closing = `${lines.slice(6).join('\n')}\n`;
   const [title = '', ...rows] = piped?.out.split('\n') ?? [];
   expect([piped?.exitCode, piped?.err, title]).toEqual([0, '', lines[0]]);
   expect(rows.slice(0, 5).map((row) => row.replace(/, \d+ (?:s|min).*/, ''))).toEqual([
-    'prepared',
-    'checked',
-    'pulled',
-    'replaced',
-    'verified',
+    'Prepared',
+    'Checked',
+    'Downloaded',
+    'Replaced',
+    'Verified',
   ]);
   expect(rows.slice(5).join('\n')).toBe(closing);
   expect(piped?.out).not.toContain('\x1b');
@@ -166,7 +169,7 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(runs.length + said.length).toBe(told.length);
   expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
   expect(runs.at(-1)).toMatchObject({ outcome: 'updated', from: 'v1.0.0', to: 'v1.1.0', by: 'anna' });
-  // Each line once, in its order, across the two servers: the end of what the machine has.
+  // Each log line once and in order, across both servers.
   const logged = log.split('\n').map((line) => line.slice(0, line.indexOf(' ')));
   expect(new Set(said.map(({ phase }) => phase))).toEqual(new Set(plainPhases));
   expect(said.map(({ time }) => time)).toEqual(logged.slice(-said.length));
@@ -175,14 +178,14 @@ it('shows an update on a terminal, in a pipe and to a program, while its server 
   expect(judgeUpdated(before, await state(), { version: 'v1.1.0', changed })).toEqual([]);
 });
 
-it('says that it does not know where svc never comes back, and how it ended once somebody has mended it', async () => {
+it('reports an unknown result if svc never answers, and the result after a manual repair', async () => {
   const { out, err, exitCode } = await client.run('update --target v1.3.1 --timeout 4');
   expect([exitCode, err]).toEqual([1, '']);
-  expect(out).toMatch(/^Updating svc v1\.1\.0 → v1\.3\.1\nprepared, .*\nchecked, .*\npulled, .*\n/);
-  const [, command = ''] = /On the machine: (docker logs \S+)\. Once/.exec(out) ?? [];
+  expect(out).toMatch(/^Updating svc v1\.1\.0 → v1\.3\.1\nPrepared, .*\nChecked, .*\nDownloaded, .*\n/);
+  const [, command = ''] = /On the server: (docker logs \S+)\. When/.exec(out) ?? [];
   expect(out.trimEnd().split('\n').slice(-2)).toEqual([
-    'svc has not answered for 4 s: it is not known what became of the update.',
-    `On the machine: ${logCommand()}. Once svc answers: svc instance follow`,
+    'svc has not answered for 4 s; the result of the update is unknown.',
+    `On the server: ${logCommand()}. When svc answers again: svc instance follow`,
   ]);
   const status = async () => (await inspect(updaterOf(instance)))?.State.Status;
   await expect.poll(status, { timeout: 90_000, interval: 100 }).toBe('exited');
@@ -193,15 +196,15 @@ it('says that it does not know where svc never comes back, and how it ended once
   await instance.compose('up', '-d', '--no-deps', 'app', 'worker');
   await waitForStatus(instance, ({ version, run }) => version === 'v1.4.0' && run?.outcome === 'broken');
   const followed = await client.run('follow');
-  const [message, advice] = /broken \(broken\): (.*) Next: (.*)$/m.exec(log)?.slice(1) ?? [];
+  const [message = '', advice] = /broken \(broken\): (.*) Next: (.*)$/m.exec(log)?.slice(1) ?? [];
   expect([followed.exitCode, followed.err]).toEqual([5, '']);
-  expect(followed.out).toContain(`✗ The update has left svc broken (broken): ${message}`);
-  expect(followed.out).toContain(`\n  Next: ${advice}\n  The whole log, on the machine: ${command}\n`);
+  expect(followed.out).toContain(`✗ Update failed and svc needs attention (broken). ${sentence(message)}`);
+  expect(followed.out).toContain(`\n  Next: ${advice}\n  Full log, on the server: ${command}\n`);
   const ends = ageless((await client.run('history')).out)
     .split('\n')
     .slice(0, 2);
   expect(ends.map((line) => line.replace(/ +/g, ' '))).toEqual([
-    'T v1.1.0 → v1.3.1 broken (broken) N, away for N, by anna',
-    'T v1.0.0 → v1.1.0 updated N, away for N, by anna',
+    'T v1.1.0 → v1.3.1 broken (broken) N, N downtime, by anna',
+    'T v1.0.0 → v1.1.0 updated N, N downtime, by anna',
   ]);
 });

@@ -213,7 +213,7 @@ test('a click updates it, and its client follows', async () => {
   await ada.press('Update now');
   await expect.poll(async () => (await history()).length, { timeout: 20_000 }).toBe(1);
   const followed = await larder('instance follow');
-  expect(followed.said).toMatch(/✓ larder v1\.1\.0 runs\./);
+  expect(followed.said).toMatch(/✓ Updated to v1\.1\.0 in /);
   expect(followed.exitCode).toBe(0);
   await ada.sees(/v1\.1\.0 runs/);
   await ada.seesButton(/^larder v1\.1\.0/);
@@ -229,10 +229,10 @@ test('a click updates it, and its client follows', async () => {
   expect(ada.complaints).toEqual([]);
 });
 
-test('a release whose image is missing leaves it as it is, and says so', async () => {
+test('an update to a release without its image fails and changes nothing', async () => {
   await fetch(`${forgeUrl()}/more`);
   const { said, exitCode } = await larder('instance update');
-  expect([exitCode, said]).toEqual([4, expect.stringContaining('The update failed (pull-unknown)')]);
+  expect([exitCode, said]).toEqual([4, expect.stringContaining('Update failed (pull-unknown)')]);
   const ada = await Visitor.arrive(browser, 'Ada');
   await ada.page.context().addCookies([{ name: 'session', value: token, url }]);
   await ada.page.goto(`${url}/`);
@@ -243,7 +243,7 @@ test('a release whose image is missing leaves it as it is, and says so', async (
   read('log of the updater', await type(`docker logs ${name}-larder-updater`, directory));
 });
 
-test('by hand it is updated under its own name', async () => {
+test('a manual update uses the name of the product', async () => {
   const updater = (words: string) =>
     type(`${byHand.replace('--name larder-updater', '')} ${words}`, directory).then((said) =>
       read(words, said),
@@ -256,7 +256,7 @@ test('by hand it is updated under its own name', async () => {
   ]);
 });
 
-test('nothing that anybody has read is about svc', async () => {
+test('no text that a user has read contains svc', async () => {
   const ofInstance = ['status', 'channel', 'update', 'follow', 'cancel', 'history'];
   const said = [
     ...['--help', 'instance --help', 'update --help', 'completion --help', '--version', 'nonsense', 'update'],

@@ -19,6 +19,6 @@ await build({
 await chmod('dist/larder.mjs', 0o755);
 await copyFile(fileURLToPath(import.meta.resolve('svc-updater/web')), 'dist/elements.mjs');
 
-// Beside larder.mjs in the release: the client takes nothing that it cannot check.
+// Published next to larder.mjs: the client requires its checksum.
 const sum = createHash('sha256').update(await readFile('dist/larder.mjs'));
 await writeFile('dist/SHA256SUMS', `${sum.digest('hex')}  larder.mjs\n`);

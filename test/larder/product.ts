@@ -1,6 +1,6 @@
 import type { ProductOptions } from 'svc-updater/client';
 
-/** All that is said of larder, in one place: what is left out comes from the name. */
+/** The product. All other fields have defaults derived from the name. */
 export const product: ProductOptions = {
   name: 'larder',
   services: ['web', 'jobs'],

@@ -1,4 +1,4 @@
-// The server: the endpoints, and a page with the elements.
+// The server, with the update endpoints and a page with the elements.
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -14,23 +14,24 @@ const updates = createInstanceUpdates({
   version: VERSION,
   updaterImage: UPDATER_IMAGE,
   updaterPull: 'missing',
-  // For a mirror of the releases, and for a second larder on the same engine.
+  // For a mirror of the releases.
   ...(FEED && { feed: { url: FEED } }),
+  // For a second larder on the same engine.
   ...(UPDATER_NAME && { containerName: UPDATER_NAME }),
-  // The client has the token; browsers have it in the cookie that a log-in of yours sets.
+  // The client sends the token. Browsers send the cookie that your login page sets.
   authorize({ headers }) {
     const bearer = headers.get('authorization')?.replace(/^Bearer /, '');
     const session = /(?:^|; )session=([^;]+)/.exec(headers.get('cookie') ?? '')?.[1];
     return hash('sha256', bearer ?? session ?? '') === secret ? { role: 'admin', name: 'ada' } : null;
   },
-  // Nothing in larder waits for its turn.
+  // larder has no job queue.
   queue: { hold() {}, resume() {}, jobs: () => [] },
   store: fileStore('/data/updates'),
 });
 
-const beside = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8');
-const page = beside('page.html').replace('VERSION', VERSION);
-const elements = beside('elements.mjs');
+const readText = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8');
+const page = readText('page.html').replace('VERSION', VERSION);
+const elements = readText('elements.mjs');
 const handle = toNodeHandler(updates);
 const server = createServer((request, response) =>
   handle(request, response, () => {
@@ -40,6 +41,6 @@ const server = createServer((request, response) =>
     return response.end(isScript ? elements : page);
   }),
 );
-server.listen(8080, () => console.log(`larder ${VERSION} listens`));
+server.listen(8080, () => console.log(`larder ${VERSION} is listening`));
 process.on('SIGTERM', () => updates.close().finally(() => process.exit()));
 await updates.start();

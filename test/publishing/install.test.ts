@@ -101,11 +101,11 @@ const here = await Promise.all(Object.values(machines).map(({ shell }) => isHere
 describe.each(Object.keys(machines).map((name, at) => [name as Machine, here[at]] as const))(
   'install.sh, by %s (where it is there: %s)',
   (machine, isThere) => {
-    it.skipIf(!isThere)('puts the program of this machine where no root is needed', async () => {
+    it.skipIf(!isThere)('installs the executable of this machine without root', async () => {
       const { exitCode, stdout, stderr } = await install(machine);
       expect({ exitCode, stderr, stdout }).toEqual({
         ...{ exitCode: 0, stderr: '' },
-        stdout: `${own} is installed as ${home}/.local/bin/svc`,
+        stdout: `installed ${own} as ${home}/.local/bin/svc`,
       });
       const svc = join(home, '.local/bin/svc');
       expect((await execa(svc, ['--version'])).stdout).toBe('svc v1.5.0');
@@ -113,9 +113,9 @@ describe.each(Object.keys(machines).map((name, at) => [name as Machine, here[at]
       expect(await left()).toEqual(['.local', '.local/bin', '.local/bin/svc']);
     });
 
-    it.skipIf(!isThere)('takes no file with a byte changed, and leaves nothing', async () => {
+    it.skipIf(!isThere)('rejects a changed file and leaves no files', async () => {
       files = { ...files, [own]: `${program} ` };
-      await expectNothing(await install(machine), /is not the one that SHA256SUMS names/);
+      await expectNothing(await install(machine), /does not match its checksum in SHA256SUMS/);
     });
   },
 );
@@ -129,40 +129,44 @@ async function expectNothing({ exitCode, stderr }: Awaited<ReturnType<typeof ins
 
 describe('install.sh', () => {
   it.each<[string, Record<string, string | Reply>, RegExp]>([
-    ['that is cut off', { [own]: cutOff }, /no svc-\S+ came from|is not the one that/],
-    ['whose sum is another file’s', { SHA256SUMS: `${sum(program)}  x${own}\n` }, /is not the one that/],
-  ])('takes no file %s, and leaves nothing', async (_, others, why) => {
+    ['that is incomplete', { [own]: cutOff }, /cannot download svc-\S+ from|does not match its checksum/],
+    [
+      'with the checksum of another file',
+      { SHA256SUMS: `${sum(program)}  x${own}\n` },
+      /does not match its checksum/,
+    ],
+  ])('rejects a file %s and leaves no files', async (_, others, why) => {
     files = { ...files, ...others };
     await expectNothing(await install('dash, with curl'), why);
   });
 
-  it('puts the client of one file where it is told to, in place of an older one', async () => {
+  it('replaces an older client in the given directory with svc.mjs', async () => {
     files = release({ 'svc.mjs': await clientOf('v1.5.0') });
     await mkdir(join(home, 'my programs'));
     const svc = join(home, 'my programs/svc');
     await writeFile(svc, 'the old one');
     const without = await install('dash, with curl', ['my programs'], { FILE: 'svc.mjs' });
-    expect(without.stderr).toContain('svc.mjs does not run here');
+    expect(without.stderr).toContain('svc.mjs does not run on this machine');
     expect(await readFile(svc, 'utf8')).toBe('the old one');
     const PATH = `${await programsOf('dash, with curl')}:${dirname(process.execPath)}`;
     const { stdout } = await install('dash, with curl', ['my programs'], { FILE: 'svc.mjs', PATH });
-    expect(stdout).toBe('svc.mjs is installed as my programs/svc');
+    expect(stdout).toBe('installed svc.mjs as my programs/svc');
     expect((await execa(svc, ['--version'])).stdout).toBe('svc v1.5.0');
     expect(await left()).toEqual(['my programs', 'my programs/svc']);
   });
 
-  it('puts nothing in place that does not run here', async () => {
+  it('does not install a file that does not run on this machine', async () => {
     files = release({ [own]: '#!/nowhere/of-another-libc\n' });
     const { exitCode, stderr } = await install('dash, with curl');
     expect(exitCode).toBe(1);
     expect(stderr).toContain(
-      `${own} does not run here: FILE=svc.mjs does where there is Node 22.12 or later`,
+      `${own} does not run on this machine; with Node 22.12 or later, try FILE=svc.mjs`,
     );
     expect(await left()).toEqual(['.local', '.local/bin']);
   });
 
-  describe('where there is a cosign', () => {
-    /** One that says what it was asked, and ends as it is told to. */
+  describe('with cosign', () => {
+    /** A cosign that records its arguments and exits with this code. */
     const withCosign = async (code: number) => {
       const path = await programsOf('dash, with curl');
       await writeFile(join(path, 'cosign'), `#!/bin/sh\necho "$@" >"$HOME/tmp/asked"\nexit ${code}\n`);
@@ -174,7 +178,7 @@ describe('install.sh', () => {
       files = { ...files, 'release.json': told(program), 'release.json.sigstore.json': '{}' };
     });
 
-    it('asks it what docs/checking.md has people ask', async () => {
+    it('runs the command of docs/checking.md', async () => {
       expect(await withCosign(0)).toMatchObject({ exitCode: 0, stderr: '' });
       const asked = await readFile(join(home, 'tmp/asked'), 'utf8');
       const typed = /^(cosign verify-blob [^`]*?--certificate-identity[^`]*?)\n```$/m.exec(
@@ -184,15 +188,20 @@ describe('install.sh', () => {
     });
 
     it.each<[string, number, Record<string, string | Reply>, string]>([
-      ['that nobody known has signed', 1, {}, 'nobody who is known has signed it'],
-      ['of which another was signed', 0, { 'release.json': told('x') }, 'is not the one that was signed'],
+      ['without a trusted signature', 1, {}, 'release.json: invalid signature'],
       [
-        'that has no signature',
+        'with another checksum in release.json',
+        0,
+        { 'release.json': told('x') },
+        'does not match its checksum in the signed release.json',
+      ],
+      [
+        'without a signature',
         0,
         { 'release.json.sigstore.json': missing },
-        'no release.json.sigstore.json',
+        'cannot download release.json.sigstore.json',
       ],
-    ])('takes no file %s', async (_, code, others, why) => {
+    ])('rejects a file %s', async (_, code, others, why) => {
       files = { ...files, ...others };
       const { exitCode, stderr } = await withCosign(code);
       expect(exitCode).toBe(1);
@@ -201,7 +210,7 @@ describe('install.sh', () => {
     });
   });
 
-  it('is short enough to be read, and names the place that package.json names', () => {
+  it('is short and uses the repository of package.json', () => {
     const lines = read('scripts/install.sh').split('\n');
     expect(lines.filter((line) => /^(?!#)./.test(line)).length).toBeLessThanOrEqual(22);
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(130);

@@ -65,7 +65,7 @@ describe('the phases of a run', () => {
         'done verified 1 s',
       ],
     ],
-    // A newer server's state is shown by nothing, and spoils nothing.
+    // An unknown state of a newer server is ignored.
     [
       ['launching', 'dancing'],
       3,

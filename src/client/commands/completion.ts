@@ -4,13 +4,16 @@ import { findCommand } from '../parse.ts';
 
 export const completion: Command = {
   name: 'completion',
-  summary: 'Prints a script that completes the words of svc in bash.',
+  summary: 'Print the completion script for bash',
   usage: '<bash>',
   options: [],
   arguments: [{ name: 'SHELL', choices: ['bash'] }],
   examples: [
-    ['eval "$(svc completion bash)"', 'in this shell; in ~/.bashrc for all'],
-    ['svc completion bash > ~/.local/share/bash-completion/completions/svc', 'for all shells, once'],
+    ['eval "$(svc completion bash)"', 'enable completion in this shell, or in ~/.bashrc for all shells'],
+    [
+      'svc completion bash > ~/.local/share/bash-completion/completions/svc',
+      'install completion for all shells',
+    ],
   ],
   run: async ({ stdout }) => {
     stdout.write(completionForBash());
@@ -18,10 +21,10 @@ export const completion: Command = {
   },
 };
 
-/** The word by which the script asks the client; behind it are the words before the one that is being typed. */
+/** The hidden command of the completion script. Its arguments are the words before the cursor. */
 export const askForOffers = '__complete';
 
-/** What may come next behind the words, one a line, with what it is behind a tab. */
+/** The possible next words, one per line, each with a tab and its description. */
 export function offersAfter(words: readonly string[], commands: readonly Command[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
@@ -39,7 +42,7 @@ export function offersAfter(words: readonly string[], commands: readonly Command
   return [...new Set(parts), ...(words.length === 0 ? ['help', '--help', '--version'] : [])].join('\n');
 }
 
-/** The script that makes bash ask the client what comes next. */
+/** The script with which bash asks the client for the next words. */
 export function completionForBash(): string {
   const { name: program } = names();
   const own = `_${program.replaceAll('-', '_')}`;

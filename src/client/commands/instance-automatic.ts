@@ -4,27 +4,30 @@ import type { Automatic } from '../../wire/status.ts';
 import { type Args, type Command, type Context, Failure, UsageError } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { names } from '../names.ts';
-import { byItselfLine } from '../status-lines.ts';
+import { automaticLine } from '../status-lines.ts';
 import { clean, linesOf, table } from '../text.ts';
 
 export const instanceAutomatic: Command = {
   name: 'instance automatic',
-  summary: 'Has updates start by themselves, at times that suit; without options it shows what is set.',
+  summary: 'Configure automatic updates, or show their settings if no option is given',
   usage:
     '[--from TIME] [--to TIME] [--days DAYS] [--time-zone ZONE] [--min-age HOURS] [--include-majors | --exclude-majors] [--off]',
   options: [
-    { name: 'from', value: 'TIME', help: 'when they may begin: 02:00' },
-    { name: 'to', value: 'TIME', help: 'until when: 05:00' },
-    { name: 'days', value: 'DAYS', help: 'on which: mon,tue, or all' },
-    { name: 'time-zone', value: 'ZONE', help: 'whose clock that is: Europe/Berlin' },
-    { name: 'min-age', value: 'HOURS', help: 'only what has been published for so long' },
-    { name: 'include-majors', help: 'major versions, too' },
-    { name: 'exclude-majors', help: 'no major versions' },
-    { name: 'off', help: 'nothing starts by itself; every other option switches it on' },
+    { name: 'from', value: 'TIME', help: 'Start of the time window, e.g. 02:00' },
+    { name: 'to', value: 'TIME', help: 'End of the time window, e.g. 05:00' },
+    { name: 'days', value: 'DAYS', help: 'Days on which updates may start, e.g. mon,tue; all for every day' },
+    { name: 'time-zone', value: 'ZONE', help: 'Time zone of the window, e.g. Europe/Berlin' },
+    { name: 'min-age', value: 'HOURS', help: 'Install only releases that were published at least HOURS ago' },
+    { name: 'include-majors', help: 'Also install major versions' },
+    { name: 'exclude-majors', help: 'Do not install major versions' },
+    { name: 'off', help: 'Turn automatic updates off; any other option turns them on' },
   ],
   examples: [
-    ['svc instance automatic --from 02:00 --to 05:00 --days sat,sun', 'at night, at the weekend'],
-    ['svc instance automatic', 'what is set, and when the next update starts'],
+    [
+      'svc instance automatic --from 02:00 --to 05:00 --days sat,sun',
+      'install updates at night, only at weekends',
+    ],
+    ['svc instance automatic', 'show the settings and when the next update will start'],
   ],
   run,
 };
@@ -38,13 +41,16 @@ async function run(context: Context): Promise<number> {
     status = clean(await statusForAdmins(reader.setAutomatic(choice, { signal }), session));
   const { automatic } = status;
   if (automatic === null)
-    throw new Failure(3, `${names().name} ${status.version} cannot update by itself; a newer version can.`);
-  const itself = byItselfLine(status);
-  stdout.write(linesOf([...settingLines(automatic), ...(itself === null ? [] : [itself])]));
+    throw new Failure(
+      3,
+      `${names().name} ${status.version} does not support automatic updates. Update it first.`,
+    );
+  const next = automaticLine(status);
+  stdout.write(linesOf([...settingLines(automatic), ...(next === null ? [] : [next])]));
   return 0;
 }
 
-/** Null where nothing is to be set. @throws UsageError that names every mistake */
+/** Null without options. @throws UsageError that lists all mistakes */
 function choiceOf({ options }: Args): AutomaticChoice | null {
   const {
     from,
@@ -58,12 +64,13 @@ function choiceOf({ options }: Args): AutomaticChoice | null {
   const isTime = (text = '00:00') => clockForm.test(text);
   const isDay = (text: string) => dayWords.some((day) => day === text);
   const mistakes = [
-    !isTime(from) && `--from needs a time like 02:00, not "${from}".`,
-    !isTime(to) && `--to needs a time like 05:00, not "${to}".`,
-    days?.every(isDay) === false && `--days needs ${dayWords.join(',')}, or all, not "${options.days}".`,
+    !isTime(from) && `--from must be a time such as 02:00, not "${from}".`,
+    !isTime(to) && `--to must be a time such as 05:00, not "${to}".`,
+    days?.every(isDay) === false &&
+      `--days must be all or a list of ${dayWords.join(',')}, not "${options.days}".`,
     !(/^\d{1,4}$/.test(minAge ?? '0') && Number(minAge ?? 0) <= 8760) &&
-      `--min-age needs a number of hours, not "${minAge}" (0 to 8760).`,
-    majors && noMajors && '--include-majors or --exclude-majors: choose one.',
+      `--min-age must be a number of hours from 0 to 8760, not "${minAge}".`,
+    majors && noMajors && '--include-majors and --exclude-majors cannot be combined.',
   ].filter((mistake) => typeof mistake === 'string');
   if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
   if (Object.keys(options).length === 0) return null;
@@ -78,7 +85,7 @@ function choiceOf({ options }: Args): AutomaticChoice | null {
   };
 }
 
-/** By what the command says of its options. */
+/** The options as the command declares them. */
 type TypedOptions = Partial<
   Record<'from' | 'to' | 'days' | 'time-zone' | 'min-age', string> &
     Record<'include-majors' | 'exclude-majors', true>
@@ -95,11 +102,11 @@ function settingLines({
 }: Automatic): string[] {
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
-    enabled ? 'Updates start by themselves.' : 'No update starts by itself.',
+    enabled ? 'Automatic updates are on.' : 'Automatic updates are off.',
     ...table([
-      ['when', `${from} to ${to} (${timeZone}), ${on}`],
-      ['age', age === 0 ? 'any' : `published ${age} h ago or earlier`],
-      ['major versions', majors ? 'yes' : 'no'],
+      ['time window', `${from} to ${to} (${timeZone}), ${on}`],
+      ['minimum age', age === 0 ? 'none' : `${age} h after publication`],
+      ['major versions', majors ? 'included' : 'excluded'],
     ]),
   ];
 }

@@ -10,12 +10,12 @@ import { clean, cleanText, linesOf, sentence } from '../text.ts';
 
 export const instanceCancel: Command = {
   name: 'instance cancel',
-  summary: 'Stops the update that is on, or the next one of several, as long as it has replaced nothing.',
+  summary: 'Cancel the update in progress, or the next step of an upgrade path',
   usage: '',
   options: [],
   examples: [
-    ['svc instance cancel', 'exits with 0 if it was stopped, with 3 if it was too late'],
-    ['svc instance cancel && svc instance status', 'stop it, then see what runs'],
+    ['svc instance cancel', 'exit with 0 if cancelled, with 3 if it was too late'],
+    ['svc instance cancel && svc instance status', 'cancel the update, then show the running version'],
   ],
   run,
 };
@@ -26,28 +26,29 @@ const pause = 1000;
 async function run(context: Context): Promise<number> {
   const session = connect(context);
   const { name } = names();
-  const current = await whatIsOn(session);
-  const run = current === null ? 'No update is on.' : await stop(session);
+  const current = await findCurrent(session);
+  const run = current === null ? 'No update is in progress.' : await cancel(session);
   const next = current && afterOnPath(clean(current));
-  const goesOn = next === null ? [] : [`${next} comes next. Stop it: ${name} instance cancel`];
+  const nextLines =
+    next === null ? [] : [`${next} will be installed next. Cancel it: ${name} instance cancel`];
   if (typeof run === 'string') {
-    session.stdout.write(linesOf([run, ...goesOn]));
+    session.stdout.write(linesOf([run, ...nextLines]));
     return 3;
   }
   if (current?.outcome != null) {
-    session.stdout.write(`✓ No further update follows: ${name} ${clean(run).to} stays.\n`);
+    session.stdout.write(`✓ Upgrade path cancelled. ${name} ${clean(run).to} is still running.\n`);
     return 0;
   }
   return followUpdate(session, {
     run,
     timeout: usualTimeout,
     json: false,
-    endingOf: (run, status) => endingOfStopped(run, status, goesOn),
+    endingOf: (run, status) => endingOfCancelled(run, status, nextLines),
   });
 }
 
-/** The run that is on, or the last one where the next of its path is to begin; null where there is nothing to stop. */
-async function whatIsOn(session: Session): Promise<ToldRun | null> {
+/** The run in progress, or the last run if the next step of its path is pending; null if nothing can be cancelled. */
+async function findCurrent(session: Session): Promise<ToldRun | null> {
   const answer = await session.reader.progress({ signal: session.signal });
   if (answer.kind === 'ok') {
     const { value: run } = answer;
@@ -57,8 +58,8 @@ async function whatIsOn(session: Session): Promise<ToldRun | null> {
   throw failureOf(answer, session);
 }
 
-/** The run that was asked to stop, or why it was not. To ask twice does no harm, so a lost answer is asked for again. */
-async function stop(session: Session): Promise<ToldRun | string> {
+/** Requests the cancellation; resolves with the run, or with the refusal. Repeating the request after a lost answer is safe. */
+async function cancel(session: Session): Promise<ToldRun | string> {
   const { reader, config, signal } = session;
   for (let attempt = 1; ; attempt++) {
     const answer = await reader.cancel({ signal });
@@ -73,17 +74,17 @@ async function stop(session: Session): Promise<ToldRun | string> {
     if (attempt === tries)
       throw new Failure(
         1,
-        `${explain(answer, config)} It is not known whether the update was asked to stop.`,
+        `${explain(answer, config)} It is unknown whether the server received the cancellation.`,
       );
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
-function endingOfStopped(run: Run, status: Status | null, goesOn: readonly string[]): Ending {
+function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly string[]): Ending {
   const { lines, exitCode } = endingOf(run, status);
   if (run.outcome !== 'cancelled') {
-    const later = nextOnPath(run) === null ? [] : goesOn;
-    return { lines: ['It was too late to stop it.', ...lines, ...later], exitCode: exitCode || 3 };
+    const later = nextOnPath(run) === null ? [] : nextLines;
+    return { lines: ['It was too late to cancel.', ...lines, ...later], exitCode: exitCode || 3 };
   }
   const line = sentence(run.message);
   return { lines: [`✓ ${run.message.startsWith('cancelled ') ? line : `Cancelled: ${line}`}`], exitCode: 0 };

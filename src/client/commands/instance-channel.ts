@@ -1,19 +1,18 @@
 import { channels } from '../../release/channel.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
-import { names } from '../names.ts';
 import { offerLines } from '../status-lines.ts';
 import { clean, linesOf } from '../text.ts';
 
 export const instanceChannel: Command = {
   name: 'instance channel',
-  summary: 'Sets what is offered: stable releases, or every canary build.',
+  summary: 'Set the release channel: stable releases only, or every canary build',
   usage: '<stable|canary>',
   options: [],
   arguments: [{ name: 'CHANNEL', choices: channels }],
   examples: [
-    ['svc instance channel canary', 'be offered every build'],
-    ['svc instance channel stable', 'from the next stable release on; it never goes back'],
+    ['svc instance channel canary', 'receive every build'],
+    ['svc instance channel stable', 'wait for the next stable release; never downgrades'],
   ],
   run,
 };
@@ -23,7 +22,7 @@ async function run(context: Context): Promise<number> {
   const { args, reader, signal, stdout } = session;
   const [channel = ''] = args.words;
   const status = clean(await statusForAdmins(reader.setChannel(channel, { signal }), session));
-  const line = `The channel is ${status.channel}. ${names().name} ${status.version} runs.`;
+  const line = `Release channel: ${status.channel}. Running version: ${status.version}`;
   stdout.write(linesOf([line, ...offerLines(status)]));
   return 0;
 }

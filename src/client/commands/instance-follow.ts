@@ -7,12 +7,12 @@ import { jsonLine } from '../text.ts';
 
 export const instanceFollow: Command = {
   name: 'instance follow',
-  summary: 'Follows the update that is on; without one it tells how the last one ended.',
+  summary: 'Follow the update in progress, or show the result of the last update',
   usage: '[--timeout SECONDS] [--json]',
-  options: [timeoutOption, { name: 'json', help: 'print one event a line, as JSON' }],
+  options: [timeoutOption, { name: 'json', help: 'Print one JSON event per line' }],
   examples: [
-    ['svc instance follow', 'from where it is to its end; exits as the update does'],
-    ['svc instance follow --json | jq .event', 'each event, for programs'],
+    ['svc instance follow', 'follow the update and exit with its exit code'],
+    ['svc instance follow --json | jq .event', 'print the type of each event'],
   ],
   run,
 };
@@ -26,12 +26,12 @@ async function run(context: Context): Promise<number> {
   if (answer.kind === 'ok') return followPath(session, { run: answer.value, timeout, json });
   if (answer.kind === 'problem' && answer.problem.status === 404) {
     if (json) stdout.write(jsonLine(answer.problem));
-    (json ? stderr : stdout).write('There has been no update yet.\n');
+    (json ? stderr : stdout).write('There have been no updates yet.\n');
     return 0;
   }
   const failure = failureOf(answer, session);
-  // Following may be taken up again in the moment in which svc is being replaced.
+  // The command may be started during the downtime of an update.
   if (answer.kind === 'none' && !signal.aborted)
-    failure.message += `\nWhile an update replaces ${names().name} it is away: try again in a moment.`;
+    failure.message += `\nDuring an update, ${names().name} is unavailable for a moment: try again in a few seconds.`;
   throw failure;
 }

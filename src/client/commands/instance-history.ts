@@ -1,19 +1,19 @@
 import type { Run } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
-import { timesOf, wayOf } from '../endings.ts';
+import { timesOf, versionsOf } from '../endings.ts';
 import { startedBy } from '../status-lines.ts';
 import { clean, jsonLine, linesOf, table } from '../text.ts';
 import { dateTime } from '../times.ts';
 
 export const instanceHistory: Command = {
   name: 'instance history',
-  summary: 'Lists the last updates, newest first.',
+  summary: 'List past updates, newest first',
   usage: '[--json]',
-  options: [{ name: 'json', help: 'print them as one JSON document' }],
+  options: [{ name: 'json', help: 'Print the history as one JSON document' }],
   examples: [
-    ['svc instance history', 'when, from what to what, how it ended, who started it'],
-    ["svc instance history --json | jq '.[0].outcome'", 'how the last one ended'],
+    ['svc instance history', 'show the time, versions, result and user of each update'],
+    ["svc instance history --json | jq '.[0].outcome'", 'print the result of the last update'],
   ],
   run,
 };
@@ -23,19 +23,19 @@ async function run(context: Context): Promise<number> {
   const { args, reader, signal, stdout } = session;
   const runs = await expectAnswer(reader.history({ signal }), session);
   const rows = clean(runs).map(cellsOf);
-  const lines = rows.length === 0 ? ['There has been no update yet.'] : table(rows, '');
+  const lines = rows.length === 0 ? ['There have been no updates yet.'] : table(rows, '');
   stdout.write(args.options.json ? jsonLine(runs) : linesOf(lines));
   return 0;
 }
 
 function cellsOf(run: Run): string[] {
   const isGood = run.outcome === 'updated' && run.kind === 'rollback';
-  const end = isGood ? 'rolled back' : (run.outcome ?? `on (${run.state})`);
+  const result = isGood ? 'rolled back' : (run.outcome ?? `in progress (${run.state})`);
   const facts = [...timesOf(run), ...(run.by === null ? [] : [startedBy(run.by)])];
   return [
     dateTime(run.startedAt),
-    wayOf(run) || 'an update',
-    run.code === null ? end : `${end} (${run.code})`,
+    versionsOf(run) || 'an update',
+    run.code === null ? result : `${result} (${run.code})`,
     facts.join(', '),
   ];
 }

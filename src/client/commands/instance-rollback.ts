@@ -5,7 +5,7 @@ import { type Command, type Context, UsageError } from '../command.ts';
 import { connect, expectAnswer, type Session, statusForAdmins } from '../connect.ts';
 import { followUpdate, timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
-import { askYesNo, cutShort, readLine } from '../start/agree.ts';
+import { agreeToStopJobs, askYesNo, readLine } from '../start/agree.ts';
 import type { Stay } from '../start/decide.ts';
 import { startRun } from '../start/start-run.ts';
 import { refusalLines, rollbackLines } from '../status-lines.ts';
@@ -13,19 +13,19 @@ import { clean, jsonLine, linesOf } from '../text.ts';
 
 export const instanceRollback: Command = {
   name: 'instance rollback',
-  summary: 'Rolls back to the version and the data before the last update, after showing the effects.',
+  summary: 'Roll back the last update: restore the previous version and its data',
   usage: '[--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
-    { name: 'when-idle', help: 'wait for running jobs to end; new ones stay queued' },
-    { name: 'force', help: 'cut running jobs short' },
-    { name: 'yes', help: 'roll back without asking' },
-    { name: 'no-follow', help: 'only start it' },
+    { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
+    { name: 'force', help: 'Stop running jobs' },
+    { name: 'yes', help: 'Roll back without asking' },
+    { name: 'no-follow', help: 'Start the rollback without following it' },
     timeoutOption,
-    { name: 'json', help: 'print one event a line, as JSON; a refusal is its problem document' },
+    { name: 'json', help: 'Print one JSON event per line; a refusal is printed as its problem document' },
   ],
   examples: [
-    ['svc instance rollback', 'see the effects, and roll back after two confirmations'],
-    ['svc instance rollback --yes --json', 'unattended'],
+    ['svc instance rollback', 'show the effects, then roll back after two confirmations'],
+    ['svc instance rollback --yes --json', 'roll back without confirmation, for scripts'],
   ],
   run,
 };
@@ -36,8 +36,7 @@ async function run(context: Context): Promise<number> {
   const [whenIdle, force, json] = [options['when-idle'], options.force, options.json].map(
     (option) => option === true,
   );
-  if (whenIdle && force)
-    throw new UsageError('--when-idle waits for jobs, --force cuts them short: choose one.');
+  if (whenIdle && force) throw new UsageError('--when-idle and --force cannot be combined.');
   const session = connect(context);
   const { reader, signal, stdout, stderr } = session;
   const tell = (...lines: readonly string[]) => (json ? stderr : stdout).write(linesOf(lines));
@@ -55,7 +54,7 @@ async function run(context: Context): Promise<number> {
   if (json) stdout.write(jsonLine({ event: 'rollback', data: offer }));
   tell(...rollbackLines(clean(offer), status));
   if (!(await agreeTwice(session, clean(offer), { status: clean(status), force: force === true }))) {
-    tell('Nothing was started.');
+    tell('The rollback was not started.');
     return 3;
   }
   const order = {
@@ -77,7 +76,7 @@ async function run(context: Context): Promise<number> {
   return 0;
 }
 
-/** The problem with which svc refuses; null otherwise. */
+/** The problem document of a refusal; null otherwise. */
 const refused = (answer: Answer<RollbackOffer>): Problem | null =>
   answer.kind === 'problem' && [404, 409, 429, 503].includes(answer.problem.status) ? answer.problem : null;
 
@@ -93,8 +92,8 @@ function stayFor(problem: Problem, status: Status): Stay {
 }
 
 /**
- * Asks for consent, then for the version, which nobody types by mistake.
- * @throws UsageError where nobody can answer, and `--yes` was not given
+ * Asks for consent, then for the version, so that no one confirms by mistake.
+ * @throws UsageError without a terminal and without `--yes`
  */
 async function agreeTwice(
   session: Session,
@@ -103,8 +102,8 @@ async function agreeTwice(
 ): Promise<boolean> {
   if (session.args.options.yes) return true;
   if (!session.canAsk)
-    throw new UsageError('A rollback replaces the current data. Nobody can be asked here: add --yes');
-  if (force && !(await cutShort(session, status))) return false;
+    throw new UsageError('A rollback replaces the current data. Without a terminal, confirm with --yes.');
+  if (force && !(await agreeToStopJobs(session, status))) return false;
   if (!(await askYesNo('Roll back?', session))) return false;
   return (await readLine(`Type ${to} to roll back: `, session)).trim() === to;
 }

@@ -5,13 +5,13 @@ import { clean, linesOf } from '../text.ts';
 
 export const instanceSkip: Command = {
   name: 'instance skip',
-  summary: 'Has nothing said of the newest release, until there is a newer one.',
+  summary: 'Skip the latest release until a newer one is published',
   usage: '<VERSION | --undo>',
-  options: [{ name: 'undo', help: 'have it offered again' }],
+  options: [{ name: 'undo', help: 'Offer the skipped release again' }],
   arguments: [{ name: 'VERSION', isOptional: true }],
   examples: [
-    ['svc instance skip v1.5.0', 'not this one'],
-    ['svc instance skip --undo', 'it is offered again'],
+    ['svc instance skip v1.5.0', 'do not offer v1.5.0 again'],
+    ['svc instance skip --undo', 'offer the skipped release again'],
   ],
   run,
 };
@@ -19,7 +19,7 @@ export const instanceSkip: Command = {
 async function run(context: Context): Promise<number> {
   const [version] = context.args.words;
   if ((version === undefined) !== (context.args.options.undo === true))
-    throw new UsageError('Either the version that is offered, or --undo.');
+    throw new UsageError('Specify either the offered version or --undo.');
   const session = connect(context);
   const { reader, signal, stdout } = session;
   const status = clean(await statusForAdmins(reader.skip(version ?? null, { signal }), session));

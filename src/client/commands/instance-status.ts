@@ -3,20 +3,20 @@ import { pointOf } from '../../wire/rollback-point.ts';
 import type { Status } from '../../wire/status.ts';
 import type { Command, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
-import { badEnd } from '../endings.ts';
+import { failureLine } from '../endings.ts';
 import { names } from '../names.ts';
-import { betweenLine, byItselfLine, offerLines, refusalLines } from '../status-lines.ts';
+import { automaticLine, betweenLine, offerLines, refusalLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
 import { ageOf, dateTime } from '../times.ts';
 
 export const instanceStatus: Command = {
   name: 'instance status',
-  summary: 'Shows what runs, what is newer, and whether an update can start now.',
+  summary: 'Show the running version, the available update and whether it can start now',
   usage: '[--json]',
-  options: [{ name: 'json', help: 'print the status as one JSON document' }],
+  options: [{ name: 'json', help: 'Print the status as one JSON document' }],
   examples: [
-    ['svc instance status', 'what runs and what is newer'],
-    ['svc instance status --json | jq -r .version', 'the version alone, for scripts'],
+    ['svc instance status', 'show the running version and the available update'],
+    ['svc instance status --json | jq -r .version', 'print only the running version, for scripts'],
   ],
   run,
 };
@@ -28,7 +28,7 @@ async function run(context: Context): Promise<number> {
   const status = clean(told);
   const lines = isForAdmins(status)
     ? statusLines(status)
-    : [`${names().name} ${status.version}`, ...(status.updating ? ['An update is on.'] : [])];
+    : [`${names().name} ${status.version}`, ...(status.updating ? ['An update is in progress.'] : [])];
   stdout.write(args.options.json ? jsonLine(told) : linesOf(lines));
   return 0;
 }
@@ -36,26 +36,20 @@ async function run(context: Context): Promise<number> {
 function statusLines(status: Status): string[] {
   const { version, channel, run: last, reason, canUpdate, buildServers, now } = status;
   const { name } = names();
-  const lines = [`${name} ${version}, ${channel}`, ...offerLines(status)];
+  const lines = [`${name} ${version} (${channel})`, ...offerLines(status)];
   if (status.pendingStep !== null)
     lines.push(
       betweenLine(status.pendingStep, version, ageOf(status.pendingStep.since, now)),
-      `Follow it: ${name} instance follow. Stop it: ${name} instance cancel`,
+      `Follow it: ${name} instance follow. Cancel it: ${name} instance cancel`,
     );
-  else if (canUpdate && status.next !== null) lines.push(`It can be updated now: ${name} instance update`);
-  // Where nothing is newer, that has been said already.
+  else if (canUpdate && status.next !== null) lines.push(`To update now: ${name} instance update`);
+  // `offerLines` has already printed this reason.
   else if (reason !== null && reason.code !== 'up-to-date') lines.push(...refusalLines(reason, status));
-  const itself = byItselfLine(status);
-  if (itself !== null && status.next !== null && reason?.code !== 'update-running') lines.push(itself);
-  const bad = last === null ? null : badEnd(last);
-  if (bad !== null) {
-    const when = ageOf(last?.endedAt, now);
-    lines.push(
-      `Last time${when === '' ? '' : `, ${when} ago`}: ${bad}`,
-      `More of it: ${name} instance follow`,
-    );
-  }
-  // The command itself tells of the restore point of an earlier run.
+  const automatic = automaticLine(status);
+  if (automatic !== null && status.next !== null && reason?.code !== 'update-running') lines.push(automatic);
+  const failure = last && failureLine(last, now);
+  if (failure) lines.push(failure, `Details: ${name} instance follow`);
+  // The restore point of an earlier run is shown by `instance rollback`.
   const point = last && pointOf([last])?.restorePoint;
   if (point)
     lines.push(

@@ -14,22 +14,26 @@ import { clean, cleanText, jsonLine, linesOf, sentence } from '../text.ts';
 
 export const instanceUpdate: Command = {
   name: 'instance update',
-  summary: 'Updates svc, and shows how that goes until the new version answers.',
+  summary: 'Update svc and follow the update until the new version answers',
   usage:
     '[--target VERSION] [--all-steps] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
-    { name: 'target', value: 'VERSION', help: 'what to go to: v1.5.0, or canary (what is offered)' },
-    { name: 'all-steps', help: 'all the way, where other releases have to come before it' },
-    { name: 'when-idle', help: 'wait for running jobs to end; new ones stay queued' },
-    { name: 'force', help: 'cut running jobs short' },
-    { name: 'yes', help: 'go on without asking: for a major version, and with --force' },
-    { name: 'no-follow', help: 'only start it' },
+    {
+      name: 'target',
+      value: 'VERSION',
+      help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
+    },
+    { name: 'all-steps', help: 'Install all releases of the upgrade path, one after the other' },
+    { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
+    { name: 'force', help: 'Stop running jobs' },
+    { name: 'yes', help: 'Do not ask before a major version or before --force stops jobs' },
+    { name: 'no-follow', help: 'Start the update without following it' },
     timeoutOption,
-    { name: 'json', help: 'print one event a line, as JSON; a refusal is its problem document' },
+    { name: 'json', help: 'Print one JSON event per line; a refusal is printed as its problem document' },
   ],
   examples: [
-    ['svc instance update', 'go to what is offered, and watch'],
-    ['svc instance update --when-idle', 'the same, once running jobs have ended'],
+    ['svc instance update', 'update to the offered version and follow the update'],
+    ['svc instance update --when-idle', 'update as soon as running jobs have finished'],
   ],
   run,
 };
@@ -49,20 +53,24 @@ async function run(context: Context): Promise<number> {
   const ask = (refresh: boolean) => statusForAdmins(reader.status({ refresh, signal }), session);
 
   let status = await ask(false);
-  // The status may be minutes old, and a release that was published just now is meant, too.
+  // The status may be minutes old, and a release may have been published since.
   if (wish.target === null && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
   const target = decide(status, wish);
   if (typeof target !== 'string') return stay(target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
-  if (steps.length > 1) tell(clean(pathLine(steps)));
+  if (steps.length > 1) tell(clean(pathLine(status.version, steps)));
   else if (!wish.allSteps && target === status.next?.version && goal !== target)
-    tell(clean(`${target} has to come before ${goal}: --all-steps goes on to that.`));
+    tell(
+      clean(
+        `${target} must be installed before ${goal}. To continue to ${goal} automatically, use --all-steps.`,
+      ),
+    );
   const saved = restorePointLine(status, steps[0] ?? target);
   if (saved !== null) tell(clean(saved));
   if (!(await agree(context, clean(status), { ...wish, steps: clean(steps) }))) {
-    tell('Nothing was started.');
+    tell('The update was not started.');
     return 3;
   }
   const order = {
@@ -81,7 +89,7 @@ async function run(context: Context): Promise<number> {
   if ('lines' in run) return stay(run);
   if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
-  const to = clean(run).to ?? 'the newest release';
+  const to = clean(run).to ?? 'the latest release';
   tell(`The update to ${to} has started. Follow it: ${names().name} instance follow`);
   return 0;
 }
@@ -89,17 +97,17 @@ async function run(context: Context): Promise<number> {
 /** @throws UsageError */
 function wishOf({ args: { options } }: Context): Wish {
   const [whenIdle, force] = [options['when-idle'] === true, options.force === true];
-  if (whenIdle && force)
-    throw new UsageError('--when-idle waits for jobs, --force cuts them short: choose one.');
+  if (whenIdle && force) throw new UsageError('--when-idle and --force cannot be combined.');
   const target = typeof options.target === 'string' ? options.target : null;
   if (target !== null && target !== 'canary' && channelOf(target) === null)
-    throw new UsageError(`--target needs a version like v1.5.0, or canary, not "${target}".`);
+    throw new UsageError(`--target must be a version such as v1.5.0, or canary, not "${target}".`);
   const allSteps = options['all-steps'] === true;
-  if (allSteps && target === 'canary') throw new UsageError('--all-steps goes to a release, not to canary.');
+  if (allSteps && target === 'canary')
+    throw new UsageError('--all-steps cannot be combined with --target canary.');
   return { target, whenIdle, force, allSteps };
 }
 
-/** The releases that one update each goes to. */
+/** The releases to install, one update each. */
 function stepsTo(target: string, { next }: Status, { allSteps }: Wish): readonly string[] {
   const at = allSteps && next ? next.upgradePath.indexOf(target) : -1;
   return next && at >= 0 ? next.upgradePath.slice(0, at + 1) : [target];
@@ -108,10 +116,10 @@ function stepsTo(target: string, { next }: Status, { allSteps }: Wish): readonly
 async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {
   const { reason, detail } = problem;
   const stay = (line: string): Stay => ({ lines: [line], problem, exitCode: 3 });
-  if (reason === undefined) return stay(`It cannot be updated now: ${sentence(cleanText(detail))}`);
+  if (reason === undefined) return stay(`Cannot update now: ${sentence(cleanText(detail))}`);
   if (reason.code === 'up-to-date') return stay(sentence(cleanText(reason.message)));
   if (reason.code !== 'update-running') return stayFor(reason, status, problem);
-  // Somebody was faster: whose it is, and that it can be followed, only a new status tells.
+  // Another update was started in the meantime. Only a new status contains its run.
   const answer = await reader.status({ signal });
   const current = answer.kind === 'ok' && isForAdmins(answer.value) ? answer.value : status;
   return stayFor(reason, current, problem);

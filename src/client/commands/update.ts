@@ -5,19 +5,19 @@ import { updateClient } from '../self-update/update-client.ts';
 /** Updates this client. */
 export const update: Command = {
   name: 'update',
-  summary: 'Updates svc itself.',
+  summary: 'Update the svc client itself',
   usage: '[--channel CHANNEL]',
   options: [
     {
       name: 'channel',
       value: 'CHANNEL',
       choices: channels,
-      help: 'channel of the releases; default stable',
+      help: 'Release channel; stable by default',
     },
   ],
   examples: [
-    ['svc update', 'replaces this svc by the newest stable release'],
-    ['svc update --channel canary', 'replaces it by the newest canary build'],
+    ['svc update', 'replace this client with the latest stable release'],
+    ['svc update --channel canary', 'replace this client with the latest canary build'],
   ],
 
   async run(context) {

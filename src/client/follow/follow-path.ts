@@ -11,12 +11,12 @@ import { clean, jsonLine, sentence } from '../text.ts';
 import { type FollowOptions, followOne, partingOf, tell, tellPast, watch } from './follow-update.ts';
 import type { View } from './view.ts';
 
-/** Milliseconds between two looks whether the next update has begun. */
+/** Milliseconds between two requests that check whether the next step has started. */
 const pause = 2_000;
-/** After so many looks in a row without a word of the next update there will be none: one may fall into its start. */
-const looks = 3;
+/** The path has ended after this many answers without a next step. A single answer may miss the step as it starts. */
+const maximumMissing = 3;
 
-/** Follows a run, and those that come after it on its path. Resolves with the exit code of the last one that there was. */
+/** Follows a run and the next steps of its upgrade path. Resolves with the exit code of the last run. */
 export async function followPath(session: Session, options: FollowOptions): Promise<number> {
   let { run } = options;
   for (;;) {
@@ -32,7 +32,7 @@ export async function followPath(session: Session, options: FollowOptions): Prom
   }
 }
 
-/** Waits for the next run of a path, and shows what for. Resolves with it, or with the exit code where there is none. */
+/** Waits for the next step and shows the reason of the wait. Resolves with the run, or with the exit code if there is none. */
 async function untilNext(
   session: Session,
   last: ToldRun,
@@ -61,7 +61,7 @@ async function untilNext(
     told.as = words;
   };
   const why = await watch(session, { timeout, json }, view, (signal) =>
-    looksFor(session, last, { note, signal }),
+    newsOfNext(session, last, { note, signal }),
   );
   if (why !== 'ended') {
     const { lines, exitCode } = await partingOf(why, view, session, timeout);
@@ -74,34 +74,34 @@ async function untilNext(
   if (json) session.stdout.write(jsonLine({ event: 'pendingStep', data: null }));
   const { reason, until } = view.pendingStep;
   const isLate = Date.parse(clock) >= Date.parse(until);
-  const waited = reason === null ? 'the update to it did not begin' : sentence(reason);
+  const waited = reason === null ? 'the update did not start.' : sentence(reason);
   tell(
     session,
     [
       isLate
         ? `${last.to} was not ready for ${to} in time: ${waited}`
-        : `The path was ended: ${to} does not follow.`,
-      `Go on: ${names().name} instance update --all-steps`,
+        : `The upgrade path was cancelled; ${to} was not installed.`,
+      `To continue: ${names().name} instance update --all-steps`,
     ],
     json,
   );
   return isLate ? 3 : exitCodeOf('cancelled');
 }
 
-/** Looks until another run is the last one, or no next one is spoken of any more. */
-async function* looksFor(
+/** Polls until another run is the last one, or until the server no longer reports a next step. */
+async function* newsOfNext(
   { reader }: Session,
   last: ToldRun,
   { note, signal }: { note: (status: Status) => void; signal: AbortSignal },
 ): AsyncGenerator<News, void> {
-  for (let silent = 0; silent < looks; ) {
+  for (let missing = 0; missing < maximumMissing; ) {
     const answer = await reader.status({ signal });
     if (signal.aborted) return;
     if (answer.kind === 'ok' && isForAdmins(answer.value)) {
       const { run, pendingStep } = answer.value;
       note(answer.value);
       if (run !== null && run.id !== last.id) return;
-      silent = pendingStep === null ? silent + 1 : 0;
+      missing = pendingStep === null ? missing + 1 : 0;
       yield { kind: 'heard' };
     } else yield { kind: 'unheard', refused: answer.kind === 'ok' ? noAnswer({ what: 'late' }) : answer };
     await sleep(pause, undefined, { signal }).catch(() => {});

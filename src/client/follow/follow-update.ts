@@ -7,19 +7,19 @@ import type { Session } from '../connect.ts';
 import { type Ending, endingOf, nameOf, paintMark } from '../endings.ts';
 import { explain } from '../explain.ts';
 import { names } from '../names.ts';
-import { clean, count, jsonLine, linesOf } from '../text.ts';
+import { clean, jsonLine, linesOf } from '../text.ts';
 import { clockTime, duration } from '../times.ts';
 import { JsonEvents, PlainLines } from './lines.ts';
 import { LiveList } from './live-list.ts';
 import { logOf, type Printer, type View } from './view.ts';
 
 export interface FollowOptions {
-  /** As it was told last, as it came. */
+  /** The last state from the server, unescaped. */
   run: ToldRun;
-  /** After so many seconds in a row without any answer it is given up. */
+  /** Seconds without an answer after which the client stops following. */
   timeout: number;
   json: boolean;
-  /** What is said at its end, where that is not the usual. */
+  /** Overrides the lines of the result. */
   endingOf?: (run: Run, status: Status | null) => Ending;
 }
 
@@ -28,27 +28,27 @@ export const usualTimeout = 900;
 export const timeoutOption: Option = {
   name: 'timeout',
   value: 'SECONDS',
-  help: `give up after so long without any answer (${usualTimeout})`,
+  help: `Stop following after SECONDS without an answer (default: ${usualTimeout})`,
 };
 
 /** In seconds. @throws UsageError */
 export function timeoutOf({ options: { timeout = String(usualTimeout) } }: Args): number {
   const seconds = /^\d{1,7}$/.test(String(timeout)) ? Number(timeout) : 0;
   if (seconds >= 1) return seconds;
-  throw new UsageError(`--timeout needs a number of seconds, not "${timeout}" (1 to 9999999).`);
+  throw new UsageError(`--timeout must be a number of seconds from 1 to 9999999, not "${timeout}".`);
 }
 
-/** Milliseconds; a 401 that lasts so long is no restart of a server, and takes a new log-in. */
+/** Milliseconds. A 401 that lasts this long is not caused by a restart of the server. */
 const loggedOutFor = 30_000;
 const second = 1000;
-/** Milliseconds between two looks, of one a second: after more than that, process or machine were asleep and asked nothing. */
+/** Milliseconds between two ticks, usually 1000. After a longer gap the process or the machine was asleep. */
 const nap = 30_000;
 
-/** Follows a run until a server that knows its end answers, and says how it ended. Resolves with the exit code. */
+/** Follows a run until the server reports its result, and prints the result. Resolves with the exit code. */
 export const followUpdate = async (session: Session, options: FollowOptions): Promise<number> =>
   (await followOne(session, options)).exitCode;
 
-/** The same, with the run as it was told last. */
+/** The same, and also resolves with the last state of the run. */
 export async function followOne(
   session: Session,
   options: FollowOptions,
@@ -66,7 +66,7 @@ export async function followOne(
   return { exitCode, run: view.run };
 }
 
-/** Tells how a run has ended that is not followed any more. Resolves with the exit code. */
+/** Prints the result of a run that has already ended. Resolves with the exit code. */
 export async function tellPast(session: Session, run: ToldRun, json: boolean): Promise<number> {
   if (json) session.stdout.write(jsonLine({ event: 'run', data: run }));
   const { lines, exitCode } = endingOf(clean(run), json ? null : await statusOf(session));
@@ -74,7 +74,7 @@ export async function tellPast(session: Session, run: ToldRun, json: boolean): P
   return exitCode;
 }
 
-/** Null where there is no proper answer, or the user is no admin. */
+/** Null without a valid answer, or if the user is not an admin. */
 async function statusOf({ reader }: Session): Promise<Status | null> {
   const answer = await reader.status();
   return answer.kind === 'ok' && isForAdmins(answer.value) ? clean(answer.value) : null;
@@ -84,10 +84,10 @@ export function tell({ stdout, stderr, isTerminal }: Session, lines: readonly st
   (json ? stderr : stdout).write(linesOf(isTerminal && !json ? lines.map(paintMark) : lines));
 }
 
-/** Why there is no more to see. */
+/** Why following has ended. */
 type Why = 'ended' | 'interrupted' | 'unknown' | 'logged-out' | 'silent';
 
-/** Keeps the view up to date, and shows it, until there is no more to see. */
+/** Updates and prints the view until following ends. */
 export async function watch(
   session: Session,
   { timeout, json }: Pick<FollowOptions, 'timeout' | 'json'>,
@@ -112,7 +112,7 @@ export async function watch(
     }
     lookedAt = at;
     printer.show(view, at);
-    // A server that has nothing to say is no silent one: that a stream is dead, its reader tells.
+    // A quiet stream is not a silent server: the reader reports a dead stream as a failed request.
     if (view.refused !== null && at - view.heardAt >= timeout * second) giveUp('silent');
     if (loggedOutSince !== null && at - loggedOutSince >= loggedOutFor) giveUp('logged-out');
   };
@@ -151,13 +151,13 @@ function note(view: View, news: News, now: number): void {
   view.toldAt = now;
 }
 
-/** A redirect, and a proxy's own 401, are something else's while svc may be away; svc itself says 401, too. */
+/** A redirect or a 401 of a proxy is ignored while svc may be unavailable; a 401 of svc itself always counts. */
 const isLoggedOut = (news: News, { run }: View): boolean =>
   news.kind === 'unheard' &&
   news.refused.kind === 'logged-out' &&
   ((news.refused.status === 401 && news.refused.inFront === null) || !mayBeAway(run));
 
-/** Where the following ends before there is an end. */
+/** The lines and the exit code if following ends before the run. */
 export const partingOf = async (
   why: Exclude<Why, 'ended'>,
   view: View,
@@ -182,34 +182,40 @@ async function partingLines(
     case 'unknown': {
       const answer = await reader.status();
       const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;
-      const begun = clockTime(run.startedAt, run.now);
+      const startedAt = clockTime(run.startedAt, run.now);
       return [
-        `${version} answers and knows nothing of ${what} begun at ${begun}. On the machine: ${logOf(run)}`,
+        `${version} is running but has no record of ${what} started at ${startedAt}. On the server: ${logOf(run)}`,
       ];
     }
     case 'logged-out':
       return refused?.kind === 'logged-out' && refused.inFront !== null
-        ? [explain(refused, config), `It goes on by itself. Follow it: ${name} instance follow`]
+        ? [
+            explain(refused, config),
+            `${what.replace('t', 'T')} continues. Follow it: ${name} instance follow`,
+          ]
         : [
-            `${name} does not accept the token any more (401). ${what.replace('t', 'T')} goes on by itself.`,
-            `Log in again, then: ${name} instance follow`,
+            `${name} no longer accepts the token (401). ${what.replace('t', 'T')} continues.`,
+            `Log in again, then follow it: ${name} instance follow`,
           ];
     case 'silent':
       return [
-        `${name} has not answered for ${duration(timeout * second)}: it is not known what became of ${what}.`,
-        `On the machine: ${logOf(run)}. Once ${name} answers: ${name} instance follow`,
+        `${name} has not answered for ${duration(timeout * second)}; the result of ${what} is unknown.`,
+        `On the server: ${logOf(run)}. When ${name} answers again: ${name} instance follow`,
       ];
   }
 }
 
-/** What goes on without a follower, and how it is followed or stopped. */
+/** The line after Ctrl-C: the run continues on the server. */
 function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
   if (next !== undefined)
-    return `The update to ${next} comes next, by itself. Follow it: ${name} instance follow. Stop it: ${name} instance cancel.`;
+    return `The update to ${next} will start automatically. Follow it: ${name} instance follow. Cancel it: ${name} instance cancel.`;
   const what = nameOf(run).replace('t', 'T');
   const following = `${what} continues. Follow it: ${name} instance follow.`;
   if (isTooLate(run)) return `${following} It can no longer be cancelled.`;
   if (run.state !== 'waiting') return `${following} Cancel it: ${name} instance cancel.`;
-  return `It still waits for ${count(run.jobs.length, 'job')} and starts by itself. Stop it: ${name} instance cancel.`;
+  const { length } = run.jobs;
+  return length === 1
+    ? `${what} will start when 1 job has finished. Cancel it: ${name} instance cancel.`
+    : `${what} will start when ${length} jobs have finished. Cancel it: ${name} instance cancel.`;
 }

@@ -4,7 +4,7 @@ import type { Output } from '../command.ts';
 import { jsonLine } from '../text.ts';
 import { notesAt, type Printer, rowsAt, type ShownRow, titleOf, type View } from './view.ts';
 
-/** For programs: each event of svc's as one line, `{ "event": "run" | "line", "data": … }`; sentences go elsewhere. */
+/** For programs: one line per event, `{ "event": "run" | "line", "data": … }`. Sentences go to stderr. */
 export class JsonEvents implements Printer {
   readonly #out: Output;
   readonly #sentences: Output;
@@ -28,16 +28,16 @@ export class JsonEvents implements Printer {
   }
 }
 
-/** Milliseconds after which something that lasts says so. */
+/** Milliseconds between two lines of a phase in progress. */
 const heartbeat = 10_000;
 
-/** For pipes and logs: a line for each phase that is over, and one every 10 s while one lasts. */
+/** For pipes and logs: one line per completed phase, and one every 10 s during a phase. */
 export class PlainLines implements Printer {
   readonly #out: Output;
   readonly #told = new Set<string>();
   #lastAt = 0;
   #hasWaited = false;
-  /** The note that has been told, without its times. */
+  /** The last printed note, without its durations. */
   #note = '';
 
   constructor(out: Output) {
@@ -55,10 +55,10 @@ export class PlainLines implements Printer {
     for (const row of rowsAt(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
-        const ended = outcome === 'cancelled' ? 'was stopped' : 'did not succeed';
+        const ended = outcome === 'cancelled' ? 'cancelled' : 'failed';
         this.#tellOnce({ ...row, word: `${row.word} ${ended}` }, now);
       }
-      // What it waits for, and how long at most, is worth a line as soon as that is known: it may be an hour.
+      // The jobs and the deadline are printed as soon as they are known, because the wait may take an hour.
       const isNews = state === 'waiting' && until !== null && !this.#hasWaited;
       if (row.mark === 'now' && (isNews || now - this.#lastAt >= heartbeat)) this.#tellNow(row, view, now);
       this.#hasWaited ||= isNews;
@@ -79,7 +79,7 @@ export class PlainLines implements Printer {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
     const note = notesAt(view, now).at(-1) ?? '';
-    // Without an answer nobody knows how far it is.
+    // Without an answer the progress is unknown.
     const isUnheard = view.refused !== null && !mayBeAway(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, text: [row.text, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';
@@ -98,6 +98,6 @@ export class PlainLines implements Printer {
   }
 }
 
-/** `pulled, 8 s: 120 MB` */
+/** `Downloaded, 8 s: 120 MB` */
 const lineOf = ({ word, text, time }: ShownRow): string =>
   `${word}${time === '' ? '' : `, ${time}`}${text === '' ? '' : `: ${text}`}`;

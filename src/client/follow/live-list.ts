@@ -10,18 +10,18 @@ const wordColumns = 13;
 const timeColumns = 8;
 const leastText = 20;
 
-/** A line as it is shown: its text by itself, as escape codes have no width. */
+/** A line of the list. The text has no escape codes, because they have no width. */
 interface Line {
   text: string;
-  /** Of the first so many characters. */
+  /** Applies to the first `length` characters. */
   colour?: { code: number; length: number };
 }
 
-/** The list of phases on a terminal, written anew in its place whenever it changes. */
+/** The list of phases on a terminal, redrawn in place after each change. */
 export class LiveList implements Printer {
   readonly #context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>;
   #drawn: readonly Line[] = [];
-  /** Only ever wider, or the times would wander with each sentence. */
+  /** Never shrinks, so that the durations stay in their column. */
   #textColumns = leastText;
 
   constructor(context: Pick<Context, 'stdout' | 'isTerminal' | 'columns' | 'rows'>) {
@@ -47,7 +47,7 @@ export class LiveList implements Printer {
     this.#draw(run.outcome === null ? this.#fitting(lines) : lines);
   }
 
-  /** What has scrolled out of the terminal cannot be written anew: of a low one the list shows what is on, and behind it. */
+  /** Lines that have scrolled out of the terminal cannot be redrawn, so a low terminal shows the current phase and later ones. */
   #fitting(lines: readonly Line[]): readonly Line[] {
     const room = Math.max(1, this.#context.rows() - 1);
     if (lines.length <= room) return lines;
@@ -59,20 +59,20 @@ export class LiveList implements Printer {
   end(view: View, now: number): void {
     this.show(view, now);
     this.#drawn = [];
-    // Where the terminal has written `^C`.
+    // Overwrites the `^C` of the terminal.
     this.#context.stdout.write('\r\x1b[J');
   }
 
-  /** The last column stays empty: a terminal that is written to its edge may break the line, or not yet. */
+  /** The last column stays empty, because terminals differ in when they wrap a full line. */
   get #width(): number {
     return Math.max(1, this.#context.columns() - 1);
   }
 
-  /** `✓ pulled       120 MB                   8 s`; all rows as wide as the widest so far, as far as the terminal is. */
+  /** `✓ Downloaded   120 MB                   8 s`. All rows are as wide as the widest row so far, within the terminal. */
   #rowLines(rows: readonly ShownRow[], width: number): Line[] {
     this.#textColumns = Math.max(this.#textColumns, ...rows.map(({ text }) => widthOf(text)));
     const room = Math.max(0, width - 2 - wordColumns);
-    // `12 min 34 s` is longer than most; where there is room for nothing else, the time comes right behind the word.
+    // On a narrow terminal the text is dropped before the duration.
     const timeWidth = Math.min(room, Math.max(timeColumns, ...rows.map(({ time }) => time.length + 1)));
     const columns = Math.min(this.#textColumns, room - timeWidth);
     return rows.map(({ mark, word, text, time }) => {
@@ -84,11 +84,11 @@ export class LiveList implements Printer {
 
   #draw(lines: readonly Line[]): void {
     if (isDeepStrictEqual(lines, this.#drawn)) return;
-    // A terminal that became narrower has broken the lines that it had.
+    // A terminal that became narrower has wrapped the drawn lines.
     const columns = this.#context.columns();
     const heights = this.#drawn.map(({ text }) => Math.max(1, Math.ceil(widthOf(text) / columns)));
     const up = heights.length === 0 ? '' : `\x1b[${heights.reduce((sum, height) => sum + height)}A`;
-    // Each line is cleared behind what is new: some terminals (tmux) keep a screen that is cleared from its top.
+    // Each line is cleared separately: tmux saves the screen if it is cleared from the top.
     const text = lines.map((line) => `${this.#paint(line)}\x1b[K\n`).join('');
     this.#context.stdout.write(`${up}\r${text}\x1b[J`);
     this.#drawn = lines;

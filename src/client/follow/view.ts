@@ -2,65 +2,88 @@ import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
-import { nameOf, wayOf } from '../endings.ts';
+import { nameOf, versionsOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
 import { clockTime, duration } from '../times.ts';
 
-/** What is known of a run that is followed; moments are of the own clock, in milliseconds. */
+/** The state of a followed run. Times are of the local monotonic clock, in milliseconds. */
 export interface View {
-  /** As the server told it last, fit to be shown. */
+  /** The last state from the server, escaped. */
   run: ToldRun;
-  /** When it was told. */
+  /** When `run` was received. */
   toldAt: number;
-  /** When svc was last heard, or the process woke up later: asleep, it cannot have heard anything. */
+  /** When svc last answered, or when the process woke up from sleep after that. */
   heardAt: number;
-  /** What the last try came to, where it came to nothing. */
+  /** The last request, if it failed. */
   refused: Refused | null;
-  /** The run has ended well, and the next one of its path is waited for. */
+  /** The run has succeeded, and the next step of its upgrade path is awaited. */
   pendingStep?: PendingStep;
 }
 
-/** Shows a run that is followed. */
+/** Prints a followed run. */
 export interface Printer {
   /** Once, before anything else. */
   begin?(view: View, now: number): void;
-  /** Whenever there is news, and once a second. */
+  /** After each event, and once a second. */
   show(view: View, now: number): void;
-  /** Each piece of news as it came from the server. */
+  /** Each event, as received from the server. */
   news?(news: News): void;
-  /** Leaves what is shown as it is, to write below it. */
+  /** Completes the output, so that other lines can follow. */
   end?(view: View, now: number): void;
 }
 
-/** After so long an absence there is something to look at on the machine. */
-const longAbsence = 60_000;
+/** After this downtime, the log command is printed. */
+const longDowntime = 60_000;
 
-/** A phase in words: `42 % of 120 MB`, `8 s`; a text or a time that there is not is empty. */
+/** A phase as text: `Downloading`, `42 % of 120 MB`, `8 s`. An unknown text or time is empty. */
 export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
   text: string;
   time: string;
 }
 
-/** The phases as they stand at a moment; the current one says what holds it up. */
+/** The words of `phaseRows` as the client prints them. */
+const shownWords: Readonly<Record<string, string>> = {
+  waiting: 'Waiting',
+  preparing: 'Preparing',
+  prepared: 'Prepared',
+  checking: 'Checking',
+  checked: 'Checked',
+  pulling: 'Downloading',
+  pulled: 'Downloaded',
+  saving: 'Saving data',
+  saved: 'Saved data',
+  replacing: 'Replacing',
+  replaced: 'Replaced',
+  verifying: 'Verifying',
+  verified: 'Verified',
+};
+const shownWord = (word: string): string => shownWords[word] ?? word;
+
+/** The phases at a given time. The current phase shows what it is waiting for. */
 export function rowsAt(view: View, now: number): ShownRow[] {
   const { run, toldAt, heardAt } = view;
   if (view.pendingStep) return [];
   return rowsOf(run, Date.parse(run.now) + now - toldAt).map(({ mark, word, message, percent, took }) => {
-    if (mark === 'now' && isAway(view))
-      return { mark, word, text: `${names().name} is unavailable`, time: duration(now - heardAt) };
+    if (mark === 'now' && isUnavailable(view))
+      return {
+        mark,
+        word: shownWord(word),
+        text: `${names().name} is unavailable`,
+        time: duration(now - heardAt),
+      };
     const isWaiting = mark === 'now' && run.state === 'waiting';
     const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : message;
     const text = `${percent === null ? '' : `${percent} % `}${said}`.trim();
-    return { mark, word, text, time: took === null ? '' : duration(took) };
+    return { mark, word: shownWord(word), text, time: took === null ? '' : duration(took) };
   });
 }
 
-/** PendingStep its last container and the next one svc does not answer; so the run's state has it, never a status code. */
-const isAway = ({ run, refused }: View): boolean => refused !== null && mayBeAway(run);
+/** Decided by the state of the run, because a proxy may answer for svc during the downtime. */
+const isUnavailable = ({ run, refused }: View): boolean => refused !== null && mayBeAway(run);
 
-/** What there is to say beside the phases. */
+/** The lines below the phases. */
 export function notesAt(view: View, now: number): string[] {
   const { run, refused, pendingStep } = view;
   const silent = now - view.heardAt;
@@ -71,12 +94,13 @@ export function notesAt(view: View, now: number): string[] {
   }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
-    notes.push(`It waits for them${time === '' ? '' : `, until ${time} at most`}. New jobs stay queued.`);
+    if (time !== '') notes.push(`Waiting until ${time} at the latest. New jobs stay queued.`);
+    else notes.push('New jobs stay queued.');
   }
   if (run.cancelRequestedBy !== null && run.outcome === null)
-    notes.push(`Asked to stop by ${run.cancelRequestedBy}; it may be too late.`);
-  if (refused !== null && !isAway(view)) notes.push(unheard(refused, nameOf(run), duration(silent)));
-  if (isAway(view) && silent >= longAbsence)
+    notes.push(`Cancellation requested by ${run.cancelRequestedBy}. It may be too late to cancel.`);
+  if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, nameOf(run), duration(silent)));
+  if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
       `${names().name} has been unavailable for ${duration(silent - (silent % 60_000))}. On the server: ${logOf(run)}`,
     );
@@ -88,16 +112,16 @@ function unheard(refused: Refused, what: string, time: string): string {
   if (refused.kind !== 'logged-out')
     return `No answer from ${name} for ${time}. Check your connection; ${what} continues on the server.`;
   const { status, inFront } = refused;
-  const who =
+  const why =
     inFront === null
-      ? `${name} does not know who asks (${status})`
-      : `Something in front of ${name} wants a login (${status}, ${inFront})`;
-  return `${who}, for ${time}. ${what.replace('t', 'T')} goes on by itself.`;
+      ? `No answer from ${name} for ${time}: login required (${status}).`
+      : `No answer from ${name} for ${time}: a proxy requires a login (${status}, ${inFront}).`;
+  return `${why} ${what.replace('t', 'T')} continues on the server.`;
 }
 
-/** The command that shows the log, also where the run is not known to have one yet. */
+/** The command that shows the log, even if the server has not reported it yet. */
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
-/** `Updating svc v1.4.2 → v1.5.0`, on a path with `1 of 2: ` before it. */
+/** `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
 export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'upgradePath'>): string =>
-  `${run.upgradePath.length > 1 ? `${run.upgradePath.indexOf(run.to ?? '') + 1} of ${run.upgradePath.length}: ` : ''}${run.kind === 'rollback' ? 'Rolling back' : 'Updating'} ${names().name} ${wayOf(run)}`.trim();
+  `${run.upgradePath.length > 1 ? `${run.upgradePath.indexOf(run.to ?? '') + 1} of ${run.upgradePath.length}: ` : ''}${run.kind === 'rollback' ? 'Rolling back' : 'Updating'} ${names().name} ${versionsOf(run)}`.trim();

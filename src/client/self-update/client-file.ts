@@ -11,28 +11,28 @@ import { names } from '../names.ts';
 import { cleanText } from '../text.ts';
 import { diskTrouble, refused, unchanged } from './failure.ts';
 
-/** The file of the client that this process is. */
+/** The file of the running client. */
 export interface ClientFile {
-  /** Without links. */
+  /** With symlinks resolved. */
   path: string;
   /** Its name in a release. */
   asset: string;
   /** The program that runs the file: Node for a script, null for an executable. */
   runtime: string | null;
   owner: Owner;
-  /** Differs once another process has replaced or changed the file. */
+  /** Changes if another process replaces or edits the file. */
   identity: string;
 }
 
 /**
  * Finds the client's file, and changes nothing.
- * @throws Failure, refused, if npm has installed it or this user may not replace it
+ * @throws Failure, refused, if npm has installed the client or this user may not replace the file
  */
 export async function findClientFile(): Promise<ClientFile> {
   const { name, asset } = names();
   const given = isSea() ? process.execPath : (process.argv[1] ?? '');
   const path = await realpath(given).catch((error) => {
-    throw refused(`The file of this ${name} cannot be read: ${error.message}.`, `download ${name} again.`);
+    throw refused(`Cannot read the file of this client: ${error.message}.`, `download ${name} again.`);
   });
   const npm = npmCommand(path);
   if (npm !== null) throw refused(`${path} was installed by npm.`, npm);
@@ -60,17 +60,20 @@ export function npmCommand(path: string): string | null {
 async function expectWritable(path: string, { uid }: Owner): Promise<void> {
   const own = process.geteuid?.() ?? uid;
   if (own !== 0 && own !== uid)
-    throw refused(`${path} belongs to another user (uid ${uid}).`, 'run it as that user, or as root: sudo.');
+    throw refused(
+      `${path} belongs to another user (uid ${uid}).`,
+      'run the command as that user, or with sudo.',
+    );
   const directory = dirname(path);
   await access(directory, constants.W_OK | constants.X_OK).catch((error) => {
     const [why, next] = diskTrouble(error, directory);
-    throw refused(`${path} cannot be replaced: ${why}.`, next);
+    throw refused(`Cannot replace ${path}: ${why}.`, next);
   });
 }
 
 /**
- * Replaces the file by one rename: the old file or the new one is there at every moment, complete. Before that the new file has to
- * run here and to print its version.
+ * Replaces the file with one rename, so that a complete file exists at every moment. Before that, the new file is run with
+ * `--version` on this machine.
  * @throws Failure, failed; the reason of the signal
  */
 export async function replaceClient(
@@ -85,17 +88,20 @@ export async function replaceClient(
     await writeAside(disk, temporary, bytes, { owner, mode: owner.mode });
     await expectVersion(file, { temporary, version }, signal);
     if ((await identityAt(path)) !== file.identity)
-      throw unchanged(`another process has replaced ${path}.`, 'check its --version, then run it again.');
+      throw unchanged(
+        `another process has replaced ${path}.`,
+        'check the new version with --version, and update again if necessary.',
+      );
     await disk.rename(temporary, path);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof Failure) throw error;
     const [why, next] = diskTrouble(error, directory);
-    throw unchanged(`${path} cannot be replaced: ${why}.`, next);
+    throw unchanged(`cannot replace ${path}: ${why}.`, next);
   } finally {
     await disk.remove(temporary).catch(() => {});
   }
-  // After a power failure the directory has the old file or the new one, even if it cannot be synced.
+  // Without this sync, a power failure may restore the old file, which is also complete.
   await disk.sync(directory).catch(() => {});
 }
 
@@ -107,15 +113,15 @@ async function expectVersion(
   const [program = '', ...args] = [...(runtime === null ? [] : [runtime]), temporary, '--version'];
   const options = { timeout: 10_000, killSignal: 'SIGKILL', signal } as const;
   const { stdout } = await promisify(execFile)(program, args, options).catch(({ signal: killedBy, code }) => {
-    throw doesNotRun(`--version ended with ${killedBy ?? code}`);
+    throw doesNotRun(`--version exited with ${killedBy ?? code}`);
   });
   if (!stdout.split(/\s/).includes(version))
     throw doesNotRun(`--version printed "${cleanText(stdout.trim().slice(0, 100))}"`);
 
   function doesNotRun(why: string): Failure {
     return unchanged(
-      `${asset} of ${version} does not run here: ${why}.`,
-      'check that it is made for this machine, or report it to its publisher.',
+      `${asset} of ${version} does not run on this machine: ${why}.`,
+      'check that the release supports this machine, or report the problem to its publisher.',
     );
   }
 }

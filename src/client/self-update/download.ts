@@ -3,9 +3,9 @@ import { follow } from '../../feed/follow.ts';
 import type { Asset } from '../../release/channel.ts';
 import { adviceFor, unchanged } from './failure.ts';
 
-/** Milliseconds and bytes that a download may not exceed. */
+/** The limits of a download, in milliseconds and bytes. */
 export interface Limits {
-  /** Without a byte. */
+  /** Time without data. */
   silence: number;
   /** From the request to the last byte. */
   whole: number;
@@ -13,7 +13,7 @@ export interface Limits {
 }
 
 export const programLimits: Limits = { silence: 30_000, whole: 3_600_000, size: 512 * 1024 * 1024 };
-/** Of what a release's files are checked by. */
+/** For the checksum and signature files of a release. */
 export const proofLimits: Limits = { silence: 30_000, whole: 60_000, size: 256 * 1024 };
 
 export interface Transfer {
@@ -46,12 +46,12 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
       headers: { 'accept-encoding': 'identity' },
       signal: AbortSignal.any([signal, ending.signal]),
     });
-    if (response.status !== 200) throw new FeedError(`it answers ${response.status}`);
+    if (response.status !== 200) throw new FeedError(`the server answered ${response.status}`);
     const total = Number(response.headers.get('content-length')) || null;
     for await (const chunk of response.body ?? []) {
       silence.refresh();
       bytes += chunk.byteLength;
-      if (bytes > limits.size) throw new FeedError(`it is larger than ${limits.size / 1024} KiB`);
+      if (bytes > limits.size) throw new FeedError(`the file is larger than ${limits.size / 1024} KiB`);
       chunks.push(chunk);
       onProgress?.(bytes, total);
     }
@@ -73,10 +73,11 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
 /** In a static feed, the address of an asset may be relative. */
 function addressOf({ name, url }: Asset, feed: string): URL {
   const unfit = (why: string) =>
-    unchanged(`${name} cannot be downloaded: ${why}.`, 'report it to the publisher of the feed.');
+    unchanged(`${name} cannot be downloaded: ${why}.`, 'report the problem to the publisher of the feed.');
   const address = URL.parse(url, feed);
-  if (!address || !/^https?:$/.test(address.protocol)) throw unfit('the feed has no web address for it');
+  if (!address || !/^https?:$/.test(address.protocol))
+    throw unfit('the feed contains no web address for this file');
   if (new URL(feed).protocol === 'https:' && address.protocol === 'http:')
-    throw unfit(`the feed is at https:, and the file at http://${address.host}`);
+    throw unfit(`the feed uses https, but the file is at http://${address.host}`);
   return address;
 }

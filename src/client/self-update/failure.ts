@@ -8,7 +8,7 @@ import { names } from '../names.ts';
 export const refused = (message: string, next: string): Failure =>
   new Failure(exitCodes.refused, `${message}\nNext: ${next}`);
 
-/** The update failed, and the client's file is as it was. */
+/** The update failed, and the client's file was not changed. */
 export const unchanged = (message: string, next: string): Failure =>
   new Failure(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 
@@ -17,23 +17,23 @@ export function adviceFor(error: unknown): string {
   const { feed } = names();
   const wait = error instanceof FeedError ? error.wait : null;
   if (wait === null)
-    return `check that this machine reaches that address, and that it is public or that ${feed} has its login (https://NAME:TOKEN@…). Then run it again.`;
-  return `run it again in ${Math.ceil(wait / 60_000)} min, or add a login to ${feed}: https://NAME:TOKEN@….`;
+    return `check that this machine can reach that address, then run the update again. If it requires a login, add the login to ${feed}: https://NAME:TOKEN@….`;
+  return `run the update again in ${Math.ceil(wait / 60_000)} min, or add a login to ${feed}: https://NAME:TOKEN@….`;
 }
 
-/** An error of the disk as the reason and the next step. */
+/** The reason and the next step for a file system error. */
 export function diskTrouble(error: unknown, directory: string): [why: string, next: string] {
   switch (systemCode(error)) {
     case 'EACCES':
     case 'EPERM':
-      return ['permission was denied', `run it as the owner of ${directory}, or as root: sudo.`];
+      return ['permission denied', `run the command as the owner of ${directory}, or with sudo.`];
     case 'EROFS':
-      return ['the file system is read-only', `mount ${directory} writable, then run it again.`];
+      return ['the file system is read-only', `remount ${directory} read-write, then run the update again.`];
     case 'ENOSPC':
-      return ['the disk is full', `free some space for ${directory}, then run it again.`];
+      return ['the disk is full', `free some space in ${directory}, then run the update again.`];
     default: {
       const why = error instanceof Error ? error.message : String(error);
-      return [why, `check that ${directory} is writable, then run it again.`];
+      return [why, `check that ${directory} is writable, then run the update again.`];
     }
   }
 }

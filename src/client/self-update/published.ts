@@ -13,14 +13,14 @@ const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
 const bundleName = `${fileName}.sigstore.json`;
 
-/** @throws UsageError; the value, which may hold a token, is not repeated */
+/** @throws UsageError, without the value, which may contain a token */
 export function feedOf(env: NodeJS.ProcessEnv): string {
   const { name, feed, releases } = names();
   const given = env[feed] || releases;
-  if (given === null) throw new UsageError(`set ${feed} to the address of the releases of ${name}`);
+  if (given === null) throw new UsageError(`set ${feed} to the web address of the releases of ${name}`);
   const address = URL.parse(given);
   if (!address || !/^https?:$/.test(address.protocol))
-    throw new UsageError(`${feed} has to be the web address of a list of releases: https://…`);
+    throw new UsageError(`${feed} must be the web address of a list of releases: https://…`);
   return address.href;
 }
 
@@ -29,7 +29,7 @@ export function newestRelease(feed: string, channel: Channel, signal: AbortSigna
   return readNewestRelease(feed, channel, signal).catch((error) => {
     signal.throwIfAborted();
     throw unchanged(
-      `the releases at ${new URL(feed).host} cannot be read: ${reasonOf(error)}.`,
+      `cannot read the releases at ${new URL(feed).host}: ${reasonOf(error)}.`,
       adviceFor(error),
     );
   });
@@ -40,8 +40,8 @@ export function assetOf({ version, assets = [] }: Release, name: string): Asset 
   const asset = assets.find((each) => each.name === name);
   if (asset) return asset;
   throw unchanged(
-    `${version} has no file ${name}.`,
-    'run it again later, because files are often added some minutes after a release. Otherwise report it to its publisher.',
+    `release ${version} does not contain ${name}.`,
+    'try again in a few minutes, because files are often uploaded after a release is published. If the file is still missing, report it to the publisher.',
   );
 }
 
@@ -58,15 +58,14 @@ export async function sumOf(
   const [sum, ...others] = sumsFor(name, sums.toString());
   if (sum !== undefined && others.length === 0) return sum;
   throw unchanged(
-    `${sumsName} of ${release.version} has ${sum === undefined ? 'no line' : 'several checksums'} for ${name}.`,
-    'report it to the publisher of the release.',
+    `${sumsName} of ${release.version} contains ${sum === undefined ? 'no checksum' : 'several checksums'} for ${name}.`,
+    'report the problem to the publisher of the release.',
   );
 }
 
 /**
- * The checksum of a file in the release's `release.json`, which a trusted publisher has signed. It is proven before any byte of the
- * file is asked for.
- * @throws Failure, refused if it is not proven, otherwise failed; the reason of the signal
+ * The checksum of a file in the signed `release.json` of the release. The signature is verified before the file is downloaded.
+ * @throws Failure, refused if the signature is not verified, otherwise failed; the reason of the signal
  */
 export async function provenSumOf(
   release: Release,
@@ -84,14 +83,14 @@ export async function provenSumOf(
     throw refused(
       // The message of a parser quotes its input.
       `${version} was rejected: ${cleanText((error as Error).message)}.`,
-      `ask its publisher. After a change of keys, first install by hand the ${name} of a release that trusts both keys.`,
+      `ask its publisher. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
     );
   }
   const digest = files[name];
   if (digest !== undefined) return digest.replace('sha256:', '');
   throw refused(
-    `${version} was rejected: its ${fileName} has no checksum for ${name}.`,
-    'report it to the publisher of the release.',
+    `${version} was rejected: its ${fileName} contains no checksum for ${name}.`,
+    'report the problem to the publisher of the release.',
   );
 }
 

@@ -8,7 +8,7 @@ import { refused, unchanged } from './failure.ts';
 import { assetOf, feedOf, newestRelease, provenSumOf, sumOf } from './published.ts';
 
 /**
- * Replaces the client by the newest release of a channel, or leaves it unchanged (docs/contract.md 9).
+ * Replaces the client with the latest release of a channel, or leaves it unchanged (docs/contract.md 9).
  * @throws Failure, UsageError
  */
 export async function updateClient(channel: Channel, context: Context): Promise<void> {
@@ -17,11 +17,11 @@ export async function updateClient(channel: Channel, context: Context): Promise<
   const feed = feedOf(env);
   const file = await findClientFile();
   if (channelOf(current) === null)
-    throw refused(`This ${name} is a development build (${current}).`, 'replace it by a release by hand.');
+    throw refused(`This ${name} is a development build (${current}).`, 'install a release manually.');
   try {
     const release = await newestRelease(feed, channel, signal);
     if (release === null || !isAhead(release.version, current)) {
-      stdout.write(`${name} ${current} ${whyUnchanged(current, release, channel)}\n`);
+      stdout.write(`${whyUnchanged(current, release, channel)}\n`);
       return;
     }
     const { version } = release;
@@ -30,12 +30,12 @@ export async function updateClient(channel: Channel, context: Context): Promise<
     stdout.write(`✓ ${name} was updated: ${current} → ${version}\n`);
   } catch (error) {
     if (signal.aborted && error === signal.reason)
-      throw new Failure(stoppedCode, `Cancelled. Nothing was changed at ${file.path}.`);
+      throw new Failure(stoppedCode, `Cancelled. ${file.path} was not changed.`);
     throw error;
   }
 }
 
-/** Downloads a file of a release. Its bytes are proven: no others are on the disk or run. */
+/** Downloads a file of a release and verifies its checksum before the file is written or run. */
 async function obtain(
   release: Release,
   { name, feed }: { name: string; feed: string },
@@ -43,7 +43,10 @@ async function obtain(
 ): Promise<Buffer> {
   const { signal, trust, stdout } = context;
   const asset = assetOf(release, name);
-  if (trust === null) stdout.write(`${name} is checked only against SHA256SUMS: this build trusts no key.\n`);
+  if (trust === null)
+    stdout.write(
+      `${name} is checked only against SHA256SUMS, because this client was built without a trusted key.\n`,
+    );
   const from = { feed, signal };
   const sum = await (trust === null ? sumOf(release, name, from) : provenSumOf(release, name, trust, from));
   stdout.write(`Downloading ${name} ${release.version}\n`);
@@ -51,8 +54,8 @@ async function obtain(
   const bytes = await download({ asset, feed, signal, limits: programLimits, onProgress });
   if (createHash('sha256').update(bytes).digest('hex') !== sum)
     throw unchanged(
-      `the download of ${name} does not have the checksum of its release.`,
-      'run it again. If it happens again, the file may have been tampered with: report it to its publisher.',
+      `the checksum of the downloaded ${name} does not match its release.`,
+      'run the update again. If the error persists, the file may have been tampered with: report it to the publisher.',
     );
   return bytes;
 }
@@ -69,8 +72,9 @@ function progressLines({ stdout, now }: Context): NonNullable<Transfer['onProgre
 }
 
 function whyUnchanged(current: string, release: Release | null, channel: Channel): string {
-  if (release === null) return `was not changed: nothing is published on ${channel} yet.`;
+  const client = `${names().name} ${current}`;
+  if (release === null) return `${client} was not changed: no release has been published on ${channel} yet.`;
   if (isAhead(current, release.version))
-    return `was not changed: it is newer than ${release.version}, the newest on ${channel}.`;
-  return `is the newest on ${channel}.`;
+    return `${client} was not changed: it is newer than ${release.version}, the latest release on ${channel}.`;
+  return `${client} is the latest release on ${channel}.`;
 }

@@ -3,12 +3,12 @@ import { isMajorChange } from '../../release/order.ts';
 import type { Status } from '../../wire/status.ts';
 import { type Context, UsageError } from '../command.ts';
 import { interrupted } from '../connect.ts';
-import { beforeUpdate, jobLines, jobsAre } from '../status-lines.ts';
-import { linesOf } from '../text.ts';
+import { beforeUpdate, jobLines } from '../status-lines.ts';
+import { count, linesOf } from '../text.ts';
 
 /**
- * Asks for consent to what cannot be undone: a major version, jobs that are cut short.
- * @throws UsageError where nobody can answer, and `--yes` was not given
+ * Asks before stopping jobs and before a major version.
+ * @throws UsageError without a terminal and without `--yes`
  */
 export async function agree(
   context: Context,
@@ -17,21 +17,21 @@ export async function agree(
 ): Promise<boolean> {
   if (context.args.options.yes) return true;
   if (force && !context.canAsk)
-    throw new UsageError('--force cuts jobs short. Nobody can be asked here: add --yes');
-  if (force && !(await cutShort(context, status))) return false;
+    throw new UsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
+  if (force && !(await agreeToStopJobs(context, status))) return false;
   const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
   if (majors.length === 0) return true;
   const are = majors.length === 1 ? 'is a major version' : 'are major versions';
-  const version = `${majors.join(', ')} ${are}; migrations only run forward.`;
-  return askYesNo([version, beforeUpdate(status), 'Go on?'].filter(Boolean).join(' '), context);
+  const version = `${majors.join(', ')} ${are}. Migrations cannot be undone.`;
+  return askYesNo([version, beforeUpdate(status), 'Continue?'].filter(Boolean).join(' '), context);
 }
 
-/** Whether jobs may be cut short, where there are any. */
-export async function cutShort(context: Context, { reason, now }: Status): Promise<boolean> {
+/** Asks before running jobs are stopped. */
+export async function agreeToStopJobs(context: Context, { reason, now }: Status): Promise<boolean> {
   const { jobs = [] } = reason ?? {};
   if (jobs.length === 0) return true;
-  context.stderr.write(linesOf([`${jobsAre(jobs)} cut short:`, ...jobLines(jobs, now)]));
-  return askYesNo('Go on?', context);
+  context.stderr.write(linesOf([`${count(jobs.length, 'job')} will be stopped:`, ...jobLines(jobs, now)]));
+  return askYesNo('Continue?', context);
 }
 
 function isMajor({ version, next }: Status, to: string, from = version): boolean {
@@ -39,13 +39,13 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
   return channelOf(from) !== null && channelOf(to) !== null && isMajorChange(from, to);
 }
 
-/** No is what anything else than yes means. */
+/** Any answer except yes means no. */
 export async function askYesNo(question: string, context: Context): Promise<boolean> {
-  if (!context.canAsk) throw new UsageError(`${question} Nobody can be asked here: add --yes`);
+  if (!context.canAsk) throw new UsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
 }
 
-/** What is typed behind the question; empty where nothing comes. */
+/** The answer to the question; empty at the end of the input. */
 export async function readLine(question: string, { stdin, stderr, signal }: Context): Promise<string> {
   const { createInterface } = await import('node:readline');
   stderr.write(question);

@@ -5,40 +5,41 @@ import { names } from '../names.ts';
 import { offerLines, refusalLines } from '../status-lines.ts';
 import { clean } from '../text.ts';
 
-/** What somebody wants; the target is null where none was named. */
+/** The requested update. */
 export interface Wish {
+  /** Null if the offered version is meant. */
   target: string | null;
   whenIdle: boolean;
   force: boolean;
-  /** To the end of the path. */
+  /** All steps of the upgrade path. */
   allSteps: boolean;
 }
 
-/** No update comes of it, and why. */
+/** No update is started, and why. */
 export interface Stay {
   lines: string[];
-  /** What svc says for programs; null where there was nothing to be asked. */
+  /** The problem document for `--json`; null if there is none. */
   problem: Problem | null;
   exitCode: number;
 }
 
 /**
- * The target of what is to be started, by the status: what is asked for is the version that was shown, never "the
- * newest".
+ * Decides on the target. The request contains the version that the status has shown, so that a release published in the
+ * meantime is not installed by surprise.
  */
 export function decide(status: Status, { target, whenIdle, force, allSteps }: Wish): string | Stay {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (whenIdle && !jobs.some(({ stuck }) => stuck)));
   if (reason !== null && !isPassed && code !== 'up-to-date') return stayFor(reason, status);
-  // After such an end the same release is accepted again: the updater looks whether it runs and is well.
+  // After these outcomes the server accepts the same release again; the updater then verifies the containers.
   const isInTrouble = run?.outcome === 'broken' || run?.outcome === 'crashed';
-  // Not where a newer version runs by now, as after a repair by hand: there is no downgrade.
+  // Not if a newer version is running, for example after a manual repair: there is no downgrade.
   const isAgain = isInTrouble && run.to !== null && !isAhead(status.version, run.to);
   const offered = (allSteps ? next?.upgradePath.at(-1) : null) ?? next?.version;
   const goal = target ?? offered ?? (isAgain ? run.to : null);
   if (goal !== null && (goal !== status.version || isInTrouble)) return goal;
-  const lines = goal === null ? offerLines(clean(status)) : [`${names().name} ${goal} runs already.`];
+  const lines = goal === null ? offerLines(clean(status)) : [`${names().name} ${goal} is already running.`];
   return { lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 
@@ -48,7 +49,7 @@ export const stayFor = (reason: Reason, status: Status, problem = problemOf(reas
   exitCode: 3,
 });
 
-/** As svc would answer. */
+/** The problem document that the server would send. */
 const problemOf = (reason: Reason): Problem => ({
   type: 'about:blank',
   title: 'Conflict',

@@ -7,26 +7,26 @@ import { explain } from '../explain.ts';
 import { names } from '../names.ts';
 import type { Stay } from './decide.ts';
 
-/** For so many milliseconds a request whose answer was lost may still be at work. */
+/** How long a request whose answer was lost may still be processed, in milliseconds. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
-/** A run that svc is to begin. */
+/** A run to start. */
 export interface Wanted {
   /** `the update` */
   what: string;
-  /** The command that asks for it. */
+  /** The command that starts it. */
   command: string;
-  /** The last run that there was when it was decided on. */
+  /** The id of the last run before the request. */
   before: string | null;
   ask(): Promise<Answer<ToldRun>>;
-  /** What is said where svc says no. */
+  /** The lines after a refusal. */
   refusal(problem: Problem): Stay | Promise<Stay>;
 }
 
 /**
- * Asks svc to start, once: where the answer is lost, what is on tells what became of it.
- * @throws Failure where it was not started, or nobody knows
+ * Sends the request once. If the answer is lost, the run in progress shows whether the request was accepted.
+ * @throws Failure if the run was not started, or if this is unknown
  */
 export async function startRun(session: Session, wanted: Wanted): Promise<ToldRun | Stay> {
   const { config, signal, stderr } = session;
@@ -35,22 +35,22 @@ export async function startRun(session: Session, wanted: Wanted): Promise<ToldRu
   if (answer.kind === 'ok') return answer.value;
   if (signal.aborted) throw unknown(stoppedCode, what);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
-    // What another request may get later; all else is a mistake in this one.
+    // These refusals may end later. Any other status means that the request itself is wrong.
     if (![409, 429, 503].includes(answer.problem.status)) throw failureOf(answer, session, answer.problem);
     return wanted.refusal(answer.problem);
   }
   if (answer.kind === 'logged-out') throw failureOf(answer, session);
-  stderr.write(`${explain(answer, config)} Looking whether ${what} was started…\n`);
+  stderr.write(`${explain(answer, config)} Checking whether ${what} was started…\n`);
   return findStarted(session, wanted);
 }
 
 const unknown = (exitCode: number, what: string, why = ''): Failure =>
   new Failure(
     exitCode,
-    `${why}It is not known whether ${what} was started. That tells: ${names().name} instance status`,
+    `${why}It is unknown whether ${what} was started. To check: ${names().name} instance status`,
   );
 
-/** The run that there was not before. */
+/** Waits for a run other than the one before the request. */
 async function findStarted(session: Session, wanted: Wanted): Promise<ToldRun> {
   const { reader, config, signal, now } = session;
   const until = now() + graceMs;
@@ -67,8 +67,5 @@ function notStarted(refused: Refused | null, { what, command }: Wanted, config: 
   if (refused !== null && !(refused.kind === 'problem' && refused.problem.status === 404))
     return unknown(1, what, `${explain(refused, config)} `);
   const { name } = names();
-  return new Failure(
-    1,
-    `${name} has not started ${what}; nothing was changed. Try again: ${name} ${command}`,
-  );
+  return new Failure(1, `${name} did not start ${what}; nothing was changed. Try again: ${name} ${command}`);
 }

@@ -4,7 +4,7 @@ import { publisher } from '../../provenance/sign.ts';
 import { clientOf, type Files, type Proof, proofOf, type Rig, startRig } from './rig.ts';
 
 const anna = publisher();
-/** Anna's key from v1.5.0 on, beside her old one. */
+/** Anna's second key, trusted from v1.5.0 on. */
 const next = publisher();
 const mallory = publisher();
 let old = '';
@@ -19,14 +19,14 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** The files of a release, with a proof that is right but for that. */
+/** The files of a signed release, with these deviations. */
 const released = (proof: Partial<Proof> = {}) => ({
   'svc.mjs': fresh,
   ...proofOf({ files: { 'svc.mjs': fresh, other: 'x' }, by: anna, ...proof }),
 });
 
 describe('a client that trusts a key', () => {
-  it('takes what a release proves, without its sums', async () => {
+  it('installs a signed release without requesting SHA256SUMS', async () => {
     rig.publish('v1.5.0', released());
     const { stdout } = await rig.start([]);
     expect(stdout).toBe('Downloading svc.mjs v1.5.0\n✓ svc was updated: v1.4.2 → v1.5.0');
@@ -35,55 +35,55 @@ describe('a client that trusts a key', () => {
   });
 
   const name = 'release.json.sigstore.json';
-  const nextStep = 'Next: ask its publisher. After a change of keys, first install by hand';
+  const nextStep = 'Next: ask its publisher. If the signing key has changed, first install svc.mjs manually';
   it.each<[string, number, string, () => Files, Record<string, Reply>?]>([
     [
       'no bundle',
       4,
-      `Nothing was changed: v1.5.0 has no file ${name}.\nNext: `,
+      `Nothing was changed: release v1.5.0 does not contain ${name}.\nNext: `,
       () => ({ 'svc.mjs': fresh, 'release.json': released()['release.json'] }),
     ],
     [
       'a bundle of more than 256 KiB',
       4,
-      `${name} from HOST failed: it is larger than 256 KiB.`,
+      `${name} from HOST failed: the file is larger than 256 KiB.`,
       released,
       { [name]: endless() },
     ],
     [
-      'a bundle that would write on the terminal',
+      'a bundle with control characters',
       3,
       "v1.5.0 was rejected: the signature bundle cannot be read: Unexpected token '\\u001b', \"\\u001b[2J",
       () => ({ ...released(), [name]: '\u001b[2Jx' }),
     ],
     [
-      'the signature of another',
+      'the signature of an untrusted key',
       3,
       `v1.5.0 was rejected: it is not signed with a trusted key.\n${nextStep}`,
       () => released({ by: mallory }),
     ],
     [
-      'the proof of an older one',
+      'the signature of an older release',
       3,
       'the signed version is v1.4.1, not v1.5.0',
       () => released({ version: 'v1.4.1' }),
     ],
     [
-      'the proof of another product',
+      'the signature of another product',
       3,
       'it is a release of larder, not of svc',
       () => released({ product: 'larder' }),
     ],
     [
-      'a proof that does not name the program',
+      'a release.json without the program',
       3,
-      'v1.5.0 was rejected: its release.json has no checksum for svc.mjs.\nNext: report it to the publisher of the release.',
+      'v1.5.0 was rejected: its release.json contains no checksum for svc.mjs.\nNext: report the problem to the publisher of the release.',
       () => released({ files: { other: 'x' } }),
     ],
     [
       'a program with other bytes',
       4,
-      'Nothing was changed: the download of svc.mjs does not have the checksum of its release.\nNext: run it again. If',
+      'Nothing was changed: the checksum of the downloaded svc.mjs does not match its release.\nNext: run the update again. If',
       () => ({ ...released(), 'svc.mjs': `${fresh}// more` }),
     ],
   ])('refuses %s', async (what, code, sentence, files, replies) => {
@@ -96,7 +96,7 @@ describe('a client that trusts a key', () => {
     expect(isFetched).toBe(what === 'a program with other bytes');
   });
 
-  it('comes to a new key by a release that the old one has signed, and by no other', async () => {
+  it('accepts a new key only after a release that the old key has signed', async () => {
     const newest = await clientOf('v1.6.0', next.key);
     const files = { 'svc.mjs': newest };
     const publishNewest = () =>
@@ -105,7 +105,7 @@ describe('a client that trusts a key', () => {
     expect(await rig.run([])).toMatchObject({
       exitCode: 3,
       stderr:
-        'v1.6.0 was rejected: it is not signed with a trusted key.\nNext: ask its publisher. After a change of keys, first install by hand the svc.mjs of a release that trusts both keys.',
+        'v1.6.0 was rejected: it is not signed with a trusted key.\nNext: ask its publisher. If the signing key has changed, first install svc.mjs manually from a release that trusts both keys.',
     });
     rig.publish('v1.5.0', released());
     expect(await rig.run([])).toMatchObject({ exitCode: 0 });

@@ -10,7 +10,7 @@ import type { publisher } from '../../provenance/sign.ts';
 
 const entry = fileURLToPath(new URL('../../../src/client/main.ts', import.meta.url));
 
-/** The text of the client's one file, as a release of that version has it that was built with a trust, or without one. */
+/** The bundled client of a version, built with or without a trust. */
 export const clientOf = (version: string, trust?: string): Promise<string> =>
   bundled({
     entryPoints: [entry],
@@ -37,7 +37,7 @@ export async function bundled(options: BuildOptions): Promise<string> {
 /** Files of a release by their names. */
 export type Files = Readonly<Record<string, string | Buffer>>;
 
-/** What a release says of itself, and who has signed it. */
+/** The contents of `release.json` and its signer. */
 export interface Proof {
   version?: string;
   product?: string;
@@ -53,7 +53,7 @@ export function proofOf({ version = 'v1.5.0', product = 'svc', files, by }: Proo
   return { 'release.json': told, 'release.json.sigstore.json': by.sign(Buffer.from(told)) };
 }
 
-/** A directory with a client of v1.4.2 in it, and a forge. */
+/** Starts a forge and creates a directory with this client. */
 export async function startRig(client: string) {
   const forge = await startForge();
   const directory = await mkdtemp(join(tmpdir(), 'svc-update-'));
@@ -70,7 +70,6 @@ export async function startRig(client: string) {
       ...(uid === undefined ? {} : { uid, gid: uid }),
       stdin: 'ignore',
       timeout: 90_000,
-      // A busy machine takes its time to end it.
       forceKillAfterDelay: 60_000,
     });
 
@@ -79,7 +78,7 @@ export async function startRig(client: string) {
     directory,
     bin,
     svc,
-    /** A release with its files and their sums. */
+    /** Publishes a release with its files and their checksums. */
     publish(tag: string, files: Files, replies: Readonly<Record<string, Reply>> = {}) {
       const sums = Object.entries(files).map(
         ([name, bytes]) => `${sha256(bytes).slice('sha256:'.length)}  ${name}\n`,

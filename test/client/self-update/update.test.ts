@@ -29,19 +29,22 @@ describe('svc update', () => {
       0,
       '',
       [
-        'svc.mjs is checked only against SHA256SUMS: this build trusts no key.',
+        'svc.mjs is checked only against SHA256SUMS, because this client was built without a trusted key.',
         'Downloading svc.mjs v1.5.0',
         '✓ svc was updated: v1.4.2 → v1.5.0',
       ],
     ]);
     expect(await rig.read(rig.svc)).toBe(fresh);
     expect(await rig.names()).toEqual(['svc.mjs']);
-    expect(await rig.run([])).toMatchObject({ exitCode: 0, stdout: 'svc v1.5.0 is the newest on stable.' });
+    expect(await rig.run([])).toMatchObject({
+      exitCode: 0,
+      stdout: 'svc v1.5.0 is the latest release on stable.',
+    });
   });
 
-  it('takes the newest release of the given channel', async () => {
+  it('installs the latest release of the given channel', async () => {
     rig.publish('v1.6.0-canary.2', { 'svc.mjs': await clientOf('v1.6.0-canary.2') });
-    expect((await rig.run([])).stdout).toBe('svc v1.4.2 is the newest on stable.');
+    expect((await rig.run([])).stdout).toBe('svc v1.4.2 is the latest release on stable.');
     expect((await rig.run(['--channel', 'canary'])).stdout).toBe(
       '✓ svc was updated: v1.4.2 → v1.6.0-canary.2',
     );
@@ -49,15 +52,15 @@ describe('svc update', () => {
 
   it('never downgrades', async () => {
     rig.forge.publish({ tag: 'v1.3.9', files: ['svc.mjs', 'SHA256SUMS'] });
-    const stdout = 'svc v1.4.2 was not changed: it is newer than v1.3.9, the newest on stable.';
+    const stdout = 'svc v1.4.2 was not changed: it is newer than v1.3.9, the latest release on stable.';
     expect(await rig.run([])).toMatchObject({ exitCode: 0, stdout });
     rig.forge.publish();
-    const none = 'svc v1.4.2 was not changed: nothing is published on stable yet.';
+    const none = 'svc v1.4.2 was not changed: no release has been published on stable yet.';
     expect(await rig.run([])).toMatchObject({ exitCode: 0, stdout: none });
     expect(await rig.read(rig.svc)).toBe(old);
   });
 
-  it('keeps owner and mode, and links to the file', async () => {
+  it('preserves the owner and the mode, and symlinks to the file', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': fresh });
     const plain = join(rig.bin, 'svc');
     await copyFile(rig.svc, plain);
@@ -73,7 +76,7 @@ describe('svc update', () => {
     expect(await rig.names()).toEqual(['svc', 'svc.mjs']);
   });
 
-  it('has the old or the new file in place whenever it is killed', async () => {
+  it('leaves a complete old or new file whenever it is killed', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': fresh });
     const states = new Set<'old' | 'new'>();
     for (let step = 0; ; step++) {
@@ -90,7 +93,7 @@ describe('svc update', () => {
       expect(signal).toBe('SIGKILL');
     }
     expect([...states]).toEqual(['old', 'new']);
-    // A temporary file that was left behind does not block an update.
+    // A leftover temporary file does not block an update.
     await writeFile(rig.svc, old);
     expect(await rig.run([])).toMatchObject({ exitCode: 0 });
   });
@@ -103,7 +106,7 @@ describe('svc update', () => {
     await reached.promise;
     running.kill('SIGHUP');
     const { stderr, exitCode } = await running;
-    expect(stderr).toContain('Cancelled. Nothing was changed at ');
+    expect(stderr).toContain('svc.mjs was not changed.');
     expect([exitCode, await rig.read(rig.svc), await rig.names()]).toEqual([129, old, ['svc.mjs']]);
   });
 });
@@ -117,7 +120,7 @@ describe('a file that svc update does not replace', () => {
     expect(npmCommand(path)).toBe(command);
   });
 
-  it('is one that npm has installed, also behind a link', async () => {
+  it('is one installed by npm, also through a symlink', async () => {
     const folder = join(rig.directory, 'lib/node_modules/svc-updater/dist');
     await mkdir(folder, { recursive: true });
     await copyFile(rig.svc, join(folder, 'svc.mjs'));
@@ -129,18 +132,18 @@ describe('a file that svc update does not replace', () => {
     expect([await rig.read(link), rig.forge.seen]).toEqual([old, []]);
   });
 
-  it.skipIf(!isRoot)('is one that this user may not replace', async () => {
+  it.skipIf(!isRoot)('is one that this user is not allowed to replace', async () => {
     await chmod(rig.directory, 0o755);
     await chmod(rig.bin, 0o777);
     const expectRefusal = async (stderr: string) =>
       expect(await rig.run([], {}, rig.svc, 65534)).toMatchObject({ exitCode: 3, stderr });
     await expectRefusal(
-      'DIR/bin/svc.mjs belongs to another user (uid 0).\nNext: run it as that user, or as root: sudo.',
+      'DIR/bin/svc.mjs belongs to another user (uid 0).\nNext: run the command as that user, or with sudo.',
     );
     await chmod(rig.bin, 0o755);
     await chown(rig.svc, 65534, 65534);
     await expectRefusal(
-      'DIR/bin/svc.mjs cannot be replaced: permission was denied.\nNext: run it as the owner of DIR/bin, or as root: sudo.',
+      'Cannot replace DIR/bin/svc.mjs: permission denied.\nNext: run the command as the owner of DIR/bin, or with sudo.',
     );
   });
 
@@ -163,7 +166,7 @@ describe('a file that svc update does not replace', () => {
   });
 });
 
-/** Runs an update that fails: the client is as it was, and nothing lies beside it. */
+/** Runs an update that fails, and checks that the client is unchanged and that no other file remains. */
 async function expectUnchanged(sentence: string, env?: Record<string, string>): Promise<void> {
   const { exitCode, stderr } = await rig.run([], env);
   expect(stderr).toMatch(/^Nothing was changed: .*\nNext: /);
@@ -185,27 +188,27 @@ describe('a bad release', () => {
     [
       'a wrong checksum',
       { SHA256SUMS: text(200, `${zeros}  svc.mjs\n`) },
-      'the download of svc.mjs does not have the checksum of its release.\nNext: run it again. If',
+      'the checksum of the downloaded svc.mjs does not match its release.\nNext: run the update again. If',
     ],
     [
       'no checksum',
       { SHA256SUMS: text(200, `${zeros}  svc.mjs.sig\n`) },
-      'SHA256SUMS of v1.5.0 has no line for svc.mjs.\nNext: report it to the publisher',
+      'SHA256SUMS of v1.5.0 contains no checksum for svc.mjs.\nNext: report the problem to the publisher',
     ],
     [
       'two checksums',
       { SHA256SUMS: text(200, `${zeros}  svc.mjs\n${ones} *svc.mjs\n`) },
-      'SHA256SUMS of v1.5.0 has several checksums for svc.mjs.',
+      'SHA256SUMS of v1.5.0 contains several checksums for svc.mjs.',
     ],
     [
       'endless checksums',
       { SHA256SUMS: endless() },
-      'SHA256SUMS from HOST failed: it is larger than 256 KiB',
+      'SHA256SUMS from HOST failed: the file is larger than 256 KiB',
     ],
     [
-      'half of a file',
+      'an incomplete file',
       { 'svc.mjs': half },
-      'the download of svc.mjs from HOST failed: other side closed.\nNext: check that this machine reaches',
+      'the download of svc.mjs from HOST failed: other side closed.\nNext: check that this machine can reach',
     ],
   ])('with %s changes nothing', async (_, replies, sentence) => {
     rig.publish('v1.5.0', { 'svc.mjs': fresh }, replies);
@@ -214,7 +217,7 @@ describe('a bad release', () => {
 
   it('whose program prints another version changes nothing', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': "console.log('svc v1.5.1')" });
-    await expectUnchanged('svc.mjs of v1.5.0 does not run here: --version printed "svc v1.5.1".');
+    await expectUnchanged('svc.mjs of v1.5.0 does not run on this machine: --version printed "svc v1.5.1".');
   });
 
   it.each<[string, string[]]>([
@@ -234,8 +237,8 @@ describe('a download', () => {
   it.each<[string, Reply, Partial<Limits>, string]>([
     ['sends nothing', silence, { silence: 200 }, 'no data for 0.2 s'],
     ['takes too long', drip, { whole: 200 }, 'not complete after 0.2 s'],
-    ['is too large', endless(), {}, 'it is larger than 1 KiB'],
-  ])('that %s is ended', async (_, reply, limits, sentence) => {
+    ['is too large', endless(), {}, 'the file is larger than 1 KiB'],
+  ])('that %s is aborted', async (_, reply, limits, sentence) => {
     rig.forge.host('/file', reply);
     const transfer = {
       asset: { name: 'file', url: '/file' },
@@ -252,14 +255,17 @@ describe('a feed', () => {
   it('that limits requests is reported without its login', async () => {
     const reset = String(Math.floor(Date.now() / 1000) + 1700);
     rig.forge.next(json(403, {}, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }));
-    await expectUnchanged('Next: run it again in 29 min, or add a login to SVC_FEED: https://NAME:TOKEN@….', {
-      SVC_FEED: rig.forge.address('gitHub').replace('//', '//robot:Zq7secret@'),
-    });
+    await expectUnchanged(
+      'Next: run the update again in 29 min, or add a login to SVC_FEED: https://NAME:TOKEN@….',
+      {
+        SVC_FEED: rig.forge.address('gitHub').replace('//', '//robot:Zq7secret@'),
+      },
+    );
   });
 
   it('that is no web address is a usage error that does not repeat it', async () => {
     const { exitCode, stderr } = await rig.run([], { SVC_FEED: 'file:///Zq7secret' });
-    expect(stderr).toContain('SVC_FEED has to be the web address of a list of releases');
+    expect(stderr).toContain('SVC_FEED must be the web address of a list of releases');
     expect([exitCode, stderr.includes('Zq7secret')]).toEqual([2, false]);
   });
 
