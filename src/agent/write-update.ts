@@ -107,7 +107,7 @@ async function writeFiles(
   });
   for (const { path, description } of changes) {
     const backup = records.find((record) => record.path === path)?.backup;
-    const kept = backup ? `kept in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
+    const kept = backup ? `backup in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
     log.info(`${description} (${kept})`, { file: path });
   }
   await pruneBackups(backups, run);

@@ -42,7 +42,7 @@ export function applyEdits(text: string, edits: readonly Edit[]): string {
     if (end > text.length || text.slice(start, end) !== before) {
       throw new UpdateError(
         'file-changed',
-        `${basename(file)} line ${line} is no longer what was planned on`,
+        `${basename(file)} line ${line} was changed after the update was planned`,
       );
     }
     parts.push(text.slice(done, start), after);

@@ -25,12 +25,15 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
-      `${where} resolves to "${shown}", which is no image reference${why}`,
+      `${where} resolves to "${shown}", which is not an image reference${why}`,
       unset ? { advice: `Set ${unset} in ${files.newEnvFile}, then run the update again.` } : {},
     );
   }
   if (reference.digest !== null && reference.tag === null) {
-    throw new UpdateError('pin-digest', `${where} is pinned by a digest alone, which names no release`);
+    throw new UpdateError(
+      'pin-digest',
+      `${where} is pinned only by a digest, which does not specify a release`,
+    );
   }
   const tag = parsePinTag(reference.tag ?? 'latest');
   const { tagStart } = reference;
@@ -96,8 +99,8 @@ const severalVariables = (
   { text }: PinTag,
   names: readonly (string | undefined)[],
 ): UpdateError =>
-  new UpdateError('pin-unsupported', `${where} makes one tag, ${text}, of ${names.join(' and ')}`, {
-    advice: 'Write the tag with one variable, or change the version there by hand.',
+  new UpdateError('pin-unsupported', `${where} combines ${names.join(' and ')} into one tag, ${text}`, {
+    advice: 'Use a single variable for the tag, or change the version manually.',
   });
 
 /** Where the part of a tag is written that decides it; the image where it is written with escapes or elsewhere. */
@@ -133,7 +136,7 @@ function mainPart(tag: PinTag, resolved: TracedText, start: number, where: strin
   if (tag.kind === 'release' && main.start < 0) {
     throw new UpdateError(
       'pin-unsupported',
-      `${where} is written with escapes or from elsewhere: its tag has no place of its own`,
+      `the tag in ${where} cannot be edited, because it contains escapes or comes from outside the files`,
     );
   }
   return main;
@@ -144,6 +147,6 @@ export function checkAgainstModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
     'pin-unsupported',
-    `compose resolves the image of ${pin.service} to ${image}, ${pin.place.description} says ${pin.referenceText}`,
+    `compose resolves the image of ${pin.service} to ${image}, but ${pin.place.description} resolves to ${pin.referenceText}`,
   );
 }

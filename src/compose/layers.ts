@@ -100,7 +100,7 @@ function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): 
 
 export const missing = (path: string, as: string, where: string): UpdateError =>
   new UpdateError('compose-invalid', `${where}: ${as} ${path} does not exist`, {
-    advice: 'Put the file there, or take the line out.',
+    advice: 'Create the file, or remove the line.',
   });
 
 /** Where a link leads. */
@@ -146,7 +146,7 @@ export function reachOf(files: ProjectFiles): Reach {
     if (seen.size > mostLayers) {
       throw new UpdateError(
         'compose-invalid',
-        `${placeOf(layer, 1)}: include and extends lead to more than ${mostLayers} files`,
+        `${placeOf(layer, 1)}: include and extends refer to more than ${mostLayers} files`,
       );
     }
     layers.push(layer);

@@ -47,8 +47,8 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
   if (digest === undefined) {
     throw new UpdateError(
       'pin-digest',
-      `${pin.place.description} also pins the digest, and the new one is not known`,
-      { advice: 'Give the digest of the new release with --digest sha256:….' },
+      `${pin.place.description} also pins a digest, but the new digest is unknown`,
+      { advice: 'Specify the digest of the new release with --digest sha256:….' },
     );
   }
   if (digest !== reference.digest)
@@ -66,7 +66,7 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
-    throw unsupported(pin, `is made of ${names}`);
+    throw unsupported(pin, `combines ${names}`);
   }
   // A variable beside written text carries the version as a rule; where the new text does not fit, it is the variant.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
@@ -76,7 +76,7 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
       text.length > before.length + after.length && text.startsWith(before) && text.endsWith(after);
     if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
   }
-  throw unsupported(pin, `is written in parts that ${text} does not fit`);
+  throw unsupported(pin, `consists of parts that do not fit ${text}`);
 }
 
 function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => boolean {
@@ -105,7 +105,7 @@ function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
 
 function editAt(files: ProjectFiles, pin: Pin, place: Segment | undefined, text: string): Edit {
   const file = place && fileOf(files, place.source);
-  if (!file || place.start < 0) throw unsupported(pin, 'is written with escapes or from elsewhere');
+  if (!file || place.start < 0) throw unsupported(pin, 'contains escapes or comes from outside the files');
   return editOf(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
 
@@ -140,7 +140,7 @@ function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly
     if (referenceText !== wanted) {
       throw unsupported(
         pin,
-        `also decides something else: ${pin.service} would run ${referenceText}, not ${wanted}`,
+        `is also used for something else: ${pin.service} would run ${referenceText}, not ${wanted}`,
       );
     }
   }
@@ -152,5 +152,5 @@ const unsupported = (pin: Pin, why: string): UpdateError =>
 const conflict = (one: Pin, other: Pin): UpdateError =>
   new UpdateError(
     'pin-unsupported',
-    `${one.service} and ${other.service} share ${one.place.description} and need different texts there`,
+    `${one.service} and ${other.service} share ${one.place.description} but need different values`,
   );

@@ -80,8 +80,8 @@ export async function bump(
     });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.enter('done');
-    const next = `${nextCommands(options, project)} brings it to life`;
-    log.info(`updated to ${options.target.tag}: ${next}`, { outcome: 'updated' });
+    const next = `to apply the change, run ${nextCommands(options, project)}`;
+    log.info(`updated to ${options.target.tag}; ${next}`, { outcome: 'updated' });
     return 'updated';
   } finally {
     await rm(config, { recursive: true, force: true });

@@ -62,7 +62,7 @@ async function defaultPaths(directory: string, envFiles: readonly TextFile[]): P
     return override === null ? [found] : [found, override];
   }
   throw new UpdateError('compose-invalid', `no compose file in ${directory}`, {
-    advice: 'Name it with --file, or its directory with --dir.',
+    advice: 'Specify the file with --file, or its directory with --dir.',
   });
 }
 

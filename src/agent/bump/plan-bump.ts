@@ -50,7 +50,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     shares: (service) => sharesPin(files, service, pins),
   });
   refuseUnproven(proof, files, edits);
-  for (const name of proof.alsoMoved) log.info(`${name} is pinned by the same text and moves, too`);
+  for (const name of proof.alsoMoved) log.info(`${name} shares the pin, so its version also changes`);
   return { draft, edits };
 }
 
@@ -126,7 +126,9 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
   const moves = pins.flatMap((pin): PinMove[] => {
     const tag = bumpedTag(pin, target);
     if (tag === null) {
-      log.info(`${pin.service} floats at ${pin.tag.text} (${pin.place.description}): nothing to bump`);
+      log.info(
+        `${pin.service} uses the floating tag ${pin.tag.text} (${pin.place.description}); nothing to change`,
+      );
       return [];
     }
     return [pin.reference.digest === null || digest === null ? { pin, tag } : { pin, tag, digest }];
@@ -135,18 +137,19 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
     moves.flatMap((move) => (move.digest === undefined ? [] : [move.pin.reference.repository])),
   );
   if (digested.size > 1) {
-    throw new UpdateError('pin-digest', `${[...digested].join(' and ')} cannot have one digest`, {
-      advice: 'Bump the services of each image by themselves, with the digest of its new release.',
+    throw new UpdateError('pin-digest', `${[...digested].join(' and ')} cannot share one digest`, {
+      advice: 'Run bump separately for each image, with the digest of its new release.',
     });
   }
-  if (digest !== null && digested.size === 0) log.warn('--digest is not used: no pin carries one');
+  if (digest !== null && digested.size === 0)
+    log.warn('--digest is not used because no pin contains a digest');
   const newest = moves
     .flatMap(({ pin }) => (isNumbered(pin.tag) ? [pin.tag] : []))
     .sort((a, b) => compareVersions(a.version, b.version))
     .at(-1);
   if (target.kind === 'release' && newest !== undefined && compareTold(target.version, newest.version) < 0) {
     const [to, from] = [target, newest].map(({ version }) => `${newest.prefix}${version}`);
-    log.warn(`${to} is older than ${from}: migrations only run forward`);
+    log.warn(`${to} is older than ${from}; migrations cannot be undone`);
   }
   return moves;
 }
@@ -162,16 +165,16 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
   if (tag.kind !== 'release') {
-    const message = `${service} is at ${tag.text} (${place.description}), which is no release tag`;
-    const advice = 'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.';
+    const message = `${service} is pinned to ${tag.text} (${place.description}), which is not a release tag`;
+    const advice = 'Set a release tag manually, such as v1.2.3. After that, bump can change it.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
   const moved = retag(tag, target);
   if (moved.kind === 'moved') return moved.tag;
   if (moved.kind === 'variant' && target.kind === 'release') throw otherVariant(pin, target);
-  const message = `${target.tag} does not say which release ${service} goes to, which is at ${tag.text} (${place.description})`;
+  const message = `${target.tag} does not identify a single release for ${service}, which is pinned to ${tag.text} (${place.description})`;
   const advice =
-    'Name the release in full with --to; where it is published by that name alone, write it there by hand.';
+    'Specify the full version with --to. If the release is published only under that short tag, set the tag manually.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }
 
@@ -183,8 +186,8 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
     throw otherVariant(pin, target);
   if (countOf(version) === count) return styled(tag, version);
   if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
-  const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : '';
-  const message = `${pin.service} is at ${tag.text} (${pin.place.description}), which is moved to a tag of the same form`;
-  const advice = `Name that with --to${part}, once it leads to the release; update asks the registry for it by itself.`;
+  const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : ' with a tag of that form';
+  const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}), which can only be changed to a tag of the same form`;
+  const advice = `Use --to${part} when that tag points to the release, or run update, which asks the registry.`;
   throw new UpdateError('pin-unsupported', message, { advice });
 }

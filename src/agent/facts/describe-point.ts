@@ -63,18 +63,18 @@ export function describePoint(
   );
   const left = [...excluded.map(excludedWords), ...outside.map((host) => `the database on ${host}`)];
   return [
-    `the restore point saves ${and(saved) || 'no data: no covered service has a writable mount'}`,
-    ...(left.length > 0 ? [`excluded from the restore point, and not restored: ${and(left)}`] : []),
+    `the restore point saves ${and(saved) || 'no data, because no covered service has a writable mount'}`,
+    ...(left.length > 0 ? [`excluded from the restore point and not restored: ${and(left)}`] : []),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
-    ...(services.length > 0 ? [`stopped for the restore point, and started again: ${and(services)}`] : []),
-    ...(inMemory.length > 0 ? [`only in memory, restarted after a rollback: ${and(inMemory)}`] : []),
+    ...(services.length > 0 ? [`stopped while the data is saved, then started again: ${and(services)}`] : []),
+    ...(inMemory.length > 0 ? [`data only in memory, restarted after a rollback: ${and(inMemory)}`] : []),
     ...(mounts.length > 0
       ? [`${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`]
       : []),
     `the restore point needs ${size(needed)} of ${size(free)} free in ${directory}`,
     ...(users.length > 0
       ? [
-          `running containers that are not updated lose their connection: ${and(users)}; a rollback discards what they write there after the restore point`,
+          `running containers that are not updated will lose their connection: ${and(users)}; a rollback discards everything they write there after the data is saved`,
         ]
       : []),
   ];

@@ -131,7 +131,7 @@ async function modelOf(
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
     const missing = missingVariables(installation, draft, release, error);
     if (missing) throw missing;
-    throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
+    throw new UpdateError('release-file', `the release's compose file cannot be used: ${error.message}`, {
       detail: error.detail,
       cause: error,
     });

@@ -20,29 +20,28 @@ export function describeInstallation(installation: Installation, log: Log): void
   // A variable may hold the version without its variant: it is no secret, however long it is.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
-  log.info(`${names} ${runs} ${from}; ${file} is ${kind}, pinned by ${pinnedBy}`, { from, kind });
+  log.info(`${names} ${runs} ${from}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
-    log.info('the running images do not tell their version: there is no check against a downgrade');
-  if (app.running === 0) log.info(`${app.name} is stopped: it is updated and started`);
+    log.info('the running images do not specify their version, so a downgrade cannot be detected');
+  if (app.running === 0) log.info(`${app.name} is stopped; the update will start it`);
   else describeReplicas(app, [], log);
   for (const worker of workers.filter(isLasting)) {
     const down = worker.containers.filter((container) => !isUp(container));
-    if (worker.running === 0) log.info(`${worker.name} is stopped: it is updated and left stopped`);
+    if (worker.running === 0) log.info(`${worker.name} is stopped; it will be updated but not started`);
     else if (down.length > worker.stopped.length) {
-      log.warn(
-        `${worker.name} is stopped since something was interrupted that replaced it: it is started again`,
-      );
+      log.warn(`${worker.name} is stopped because its replacement was interrupted; the update will start it`);
     } else describeReplicas(worker, down, log);
   }
   const beside = and(followers.map(({ name }) => name));
-  if (followers.length === 1) log.info(`${beside} shares a namespace with ${names}: it is recreated with it`);
-  if (followers.length > 1) log.info(`${beside} share a namespace with ${names}: they are recreated with it`);
+  if (followers.length === 1)
+    log.info(`${beside} shares a namespace with ${names} and will also be recreated`);
+  if (followers.length > 1) log.info(`${beside} share a namespace with ${names} and will also be recreated`);
 }
 
 /** Where there are several; `left` are those that stay stopped. */
 function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
   if (containers.length < 2) return;
-  const stopped = left.map((container) => `, ${container.name} is stopped and left stopped`);
+  const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
 }
 

@@ -110,8 +110,8 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
   const journals = await journalsIn(directoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return projectOfJournal(ours);
-  const message = `there is no container ${options.container?.slice(0, 12)} of a compose project`;
-  const advice = 'Somebody has replaced it since it was named: run the update again.';
+  const message = `no compose project has a container ${options.container?.slice(0, 12)}`;
+  const advice = 'The container was replaced after the update was requested; run the update again.';
   throw new UpdateError('no-app', message, { advice });
 }
 
@@ -129,7 +129,7 @@ async function findOwnContainer(engine: Engine): Promise<Container> {
   throw new UpdateError(
     'own-container',
     id
-      ? `the engine on the socket does not know this container (${id.slice(0, 12)}): the socket is another engine's`
-      : 'cannot tell which container this is',
+      ? `the engine behind the socket does not have this container (${id.slice(0, 12)}); the socket belongs to another engine`
+      : 'cannot determine which container the updater runs in',
   );
 }

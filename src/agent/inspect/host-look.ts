@@ -103,7 +103,7 @@ async function leaveFile(path: string): Promise<void> {
     await writeFile(path, '', { flag: 'wx', mode: 0o600 });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    const message = `${path} cannot be written (${code}), by which the directory is told apart`;
+    const message = `cannot write ${path} (${code}), which is needed to identify the compose directory`;
     throw new UpdateError('read-only', message, { cause });
   }
 }

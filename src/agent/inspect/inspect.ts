@@ -102,10 +102,10 @@ async function inspectProject(
   const migrations = findMigrations({ files, exclude, model, containers, ...related });
   const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
-    if (name in model.services) log.info(`${name} has no container: it is left that way`);
+    if (name in model.services) log.info(`${name} has no container; the update does not create one`);
     else if (options.servicesNamed) {
-      throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
-        advice: `Its services are ${Object.keys(model.services).sort().join(', ')}: name them with --service.`,
+      throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
+        advice: `Its services are ${Object.keys(model.services).sort().join(', ')}. Select the ones to update with --service.`,
       });
     }
   }

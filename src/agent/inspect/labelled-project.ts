@@ -83,8 +83,11 @@ export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: 
 }
 
 function notFound(files: readonly string[]): UpdateError {
-  const foreign = files.find((file) => !isAbsolute(file)) ?? 'no file';
-  const message = `the instance was started from ${foreign}, which is no file on this host`;
+  const foreign = files.find((file) => !isAbsolute(file));
+  const message =
+    foreign === undefined
+      ? 'the labels of the containers do not list a compose file'
+      : `the instance was started from ${foreign}, which is not a file on this host`;
   const advice = 'Start it from a compose file with docker compose up -d, then run the update again.';
   return new UpdateError('compose-invalid', message, { advice });
 }

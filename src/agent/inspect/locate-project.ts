@@ -110,7 +110,7 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   const { projects, paths, options, look, candidates } = search;
   const row = likeliest(name, search);
   if (!row) {
-    const message = `no container of a compose project named ${name} exists; ${list(projects)}`;
+    const message = `compose project ${name} has no containers; ${list(projects)}`;
     throw new UpdateError('not-compose', message);
   }
   const { directory } = row;
@@ -122,7 +122,7 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
   if (mountedAt === undefined || others.length > 0 || host === null) {
     const advice = (await mountOfHidden(directory, look)) ?? addMounts(directory);
-    const message = `the directory of project ${name}, ${directory}, is not mounted here`;
+    const message = `the directory of project ${name}, ${directory}, is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
   // The labels may name the mounted directory by another spelling, such as a symlinked path.
@@ -146,7 +146,7 @@ function likeliest(
   const [first, next] = rows;
   if (first && next && rank(first) === rank(next)) {
     throw several(rows, {
-      advice: 'Mount the directory of the one that is meant at its own path, and name it with --dir.',
+      advice: 'Mount the directory of the project to update at its own path and specify it with --dir.',
     });
   }
   return first;
@@ -161,24 +161,25 @@ function notThat(
 ): UpdateError {
   const owner = projects.find((project) => project.directory === host);
   const whose = owner
-    ? `it is that of project ${owner.name}`
+    ? `it belongs to project ${owner.name}`
     : 'no project was started from it, so it may be an old copy';
-  const message = `${host} is not the directory of project ${name}, which is ${directory}: ${whose}`;
+  const message = `${host} is not the directory of project ${name} (${directory}); ${whose}`;
   if (likeness === 'another')
     return new UpdateError('not-mounted', message, { advice: addMounts(directory) });
-  const gone = `${message}; and ${directory} has no compose file on this machine any more`;
+  const gone = `${message}; ${directory} no longer contains a compose file`;
   return new UpdateError('not-mounted', gone, {
-    advice: `Put the directory of project ${name} back at ${directory}, or a link to it, and mount that.`,
+    advice: `Move the directory of project ${name} to ${directory} again, or create a link there, and mount ${directory}.`,
   });
 }
 
 function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
   if (directories.length === 0) {
-    return new UpdateError('not-mounted', `no mounted directory holds a compose file; ${list(projects)}`);
+    return new UpdateError('not-mounted', `no mounted directory contains a compose file; ${list(projects)}`);
   }
   const where = directories.join(' or ');
   const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));
-  const advice = 'If one of these is the same directory by another path, name it with --project.';
+  const advice =
+    'If one of these projects uses the same directory under another path, select it with --project.';
   const message = `no compose project was started from ${where}; ${list(projects)}`;
   return new UpdateError('not-compose', message, outside.length > 0 ? { advice } : {});
 }
@@ -194,5 +195,5 @@ const describe = ({ name, directory }: KnownProject): string => `${name} (${dire
 
 const list = (projects: readonly KnownProject[]): string =>
   projects.length > 0
-    ? `this engine has ${projects.map(describe).join(', ')}`
-    : 'this engine has no compose project';
+    ? `projects on this engine: ${projects.map(describe).join(', ')}`
+    : 'this engine has no compose projects';

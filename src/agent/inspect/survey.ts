@@ -33,11 +33,11 @@ export async function withoutApp(
   });
   const next =
     choices.length === 0
-      ? 'Start the instance once with docker compose up -d, or name the app service with --service.'
-      : `Set one of the lines above in ${settingsName}, or name its services with --service, the app first.`;
-  return new UpdateError('no-app', `project ${name} in ${directory} has no container of service ${app}`, {
+      ? 'Start the instance once with docker compose up -d, or specify the app service with --service.'
+      : `Add one of the lines above to ${settingsName}, or specify its services with --service, starting with the app.`;
+  return new UpdateError('no-app', `project ${name} in ${directory} has no container for service ${app}`, {
     detail: choiceLines(choices),
-    advice: `Its containers are of ${names || 'no service'}. ${next}`,
+    advice: `Services with containers: ${names || 'none'}. ${next}`,
   });
 }
 

@@ -8,8 +8,8 @@ import type { ReleaseTarget } from '../../release/target.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import type { JudgedByTags, Published, PublishedTag } from './published.ts';
 
-/** What is known of the image that a tag leads to: `leads` is the sentence of a refusal, `asks` a tag to be asked for first. */
-type Judgement = { leads: string } | { warning: string } | { asks: PublishedTag } | null;
+/** What is known of the image that a tag leads to: `lags` is the sentence of a refusal, `asks` a tag to be asked for first. */
+type Judgement = { lags: string } | { warning: string } | { asks: PublishedTag } | null;
 
 /**
  * Where a release was asked for: the services whose tags do not move to it, and may lead to another release. The tag of a
@@ -59,12 +59,12 @@ export function checkLag(
     .filter((each) => each !== null);
   const asks = found.flatMap((each) => ('asks' in each ? [each.asks] : []));
   if (asks.length > 0) return { asks };
-  const [first, ...others] = found.flatMap((each) => ('leads' in each ? [each.leads] : []));
+  const [first, ...others] = found.flatMap((each) => ('lags' in each ? [each.lags] : []));
   if (first !== undefined) {
     const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
     throw new UpdateError('tag-lags', first, {
       detail: others,
-      advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${plan.targetName}, where it is published (${places}).`,
+      advice: `Run the update again when the tag points to ${plan.targetName}, or run it without --target to install the image that the tag points to now. If ${plan.targetName} has its own tag, you can also pin that tag (${places}).`,
     });
   }
   return { result: found.flatMap((each) => ('warning' in each ? [each.warning] : [])) };
@@ -81,7 +81,7 @@ function judge(
   if (version !== null) {
     // A newer version is no lag: the last line of the run warns of it.
     const isOlder = compareTold(version, target.version) < 0;
-    return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${targetName}` } : null;
+    return isOlder ? { lags: `${to} points to ${prefix}${version}, not to ${targetName}` } : null;
   }
   const { repository } = pin.reference;
   // The first of the tags that the target may be published by which the registry has is the target.
@@ -89,10 +89,14 @@ function judge(
     const said = published.get(`${repository}:${name}`);
     if (said === undefined) return { asks: { repository, tag: name } };
     if (said === null)
-      return { warning: `${to} tells no version: whether ${tag} leads to ${targetName} is not known` };
+      return {
+        warning: `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`,
+      };
     if (said === 'none') continue;
     const isIt = image.digests.some((each) => each.endsWith(`@${said.digest}`)) || image.id === said.digest;
-    return isIt ? null : { leads: `${to} leads to another image than ${repository}:${name}` };
+    return isIt ? null : { lags: `${to} and ${repository}:${name} point to different images` };
   }
-  return { leads: `${repository} has no ${targetName}, and ${tag} tells no version` };
+  return {
+    lags: `${repository} has no tag for ${targetName}, and the image behind ${tag} does not specify its version`,
+  };
 }

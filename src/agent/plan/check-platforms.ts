@@ -41,20 +41,18 @@ function judge(
   if (gets === null) {
     throw new UpdateError(
       'pull-platform',
-      `${to} is of ${here.join(', ')}, and ${service} is to be ${chosen}`,
+      `${to} is for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
     );
   }
   if (gets === runs) return [];
   if (chosen !== null) {
-    return [
-      `${service}: its platform would change from ${runs} to ${gets}: the files say something else by now, and that is what it gets`,
-    ];
+    return [`${service} changes its platform from ${runs} to ${gets}, as specified in the compose files`];
   }
   throw new UpdateError(
     'pull-platform',
-    `${service} runs ${runs}, which no file says, and of ${to} it would get ${gets}`,
+    `${service} runs on ${runs}, which no compose file specifies; with ${to} it would run on ${gets}`,
     {
-      advice: `Write ${write(runs)} to keep that, or ${write(gets)} where that is meant, then run the update again.`,
+      advice: `Set ${write(runs)} to keep the platform, or ${write(gets)} to change it, then run the update again.`,
     },
   );
 }

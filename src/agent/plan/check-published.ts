@@ -54,12 +54,12 @@ function judge(
 
 /** `there`: the tags of the target that the registry has. */
 function unpublished({ targetName }: UpdatePlan, { pin, tag }: Move, there: readonly string[]): UpdateError {
-  const others = there.length > 0 ? `; of ${targetName} it has ${and(there)}` : '';
-  return new UpdateError('pin-unsupported', `${pin.reference.repository} has no ${tag}${others}`, {
+  const others = there.length > 0 ? `; ${targetName} is published as ${and(there)}` : '';
+  return new UpdateError('pin-unsupported', `${pin.reference.repository} has no tag ${tag}${others}`, {
     advice:
       there.length > 0
-        ? `Write ${there[0]} by hand (${pin.place.description}), then docker compose pull && docker compose up -d.`
-        : 'See that the release is published, then run the update again.',
+        ? `Set the tag ${there[0]} manually (${pin.place.description}), then run docker compose pull && docker compose up -d.`
+        : 'Check that the release is published, then run the update again.',
   });
 }
 
@@ -79,7 +79,7 @@ function unclear(
       : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(target.version)))}`;
   return new UpdateError(
     'pin-unsupported',
-    `${targetName} does not say which release ${pin.service} goes to, which is at ${pin.tag.text} (${pin.place.description})${found}`,
-    { advice: `Name the release in full, such as --target ${example}.` },
+    `${targetName} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`,
+    { advice: `Specify the full version, such as --target ${example}.` },
   );
 }

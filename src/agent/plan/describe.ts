@@ -21,21 +21,24 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
     .filter((name) => !known.includes(name))
     .sort();
   const what = [
-    ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
+    ...(installation.kind === 'generated' ? ["install the release's compose file"] : []),
     ...places,
   ];
   const run = migrations.length > 0 ? `run ${and(migrations)} once, ` : '';
   const steps =
     what.length > 0
       ? `${what.join(', ')}, ${run}recreate ${and(moved)}`
-      : `pull again, ${run}recreate ${and(moved)} where the image is another`;
+      : `pull again, ${run}recreate ${and(moved)} if the image has changed`;
   const from = fromWord(installation);
   log.addMaskRules(() => ({ shown: [plan.targetName] }));
   const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
-  log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
-    from,
-    to: plan.targetName,
-  });
+  log.info(
+    `${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
+    {
+      from,
+      to: plan.targetName,
+    },
+  );
   for (const warning of plan.warnings) log.warn(warning);
 }
 
@@ -54,7 +57,7 @@ export function recallFiles(
   if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(
-    `see whether ${targetName} comes with a new compose file: the update moves versions and takes none`,
+    `check whether ${targetName} comes with a new compose file: the update only changes versions in your file`,
   );
 }
 
@@ -63,5 +66,5 @@ function describeBump({ pin, tag }: Move, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && !isNumbered(pin.tag)
     ? `set ${variable} to ${tag} in ${basename(envFile)}`
-    : `move ${description} to ${tag}`;
+    : `change ${description} to ${tag}`;
 }

@@ -77,7 +77,7 @@ function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
     if (kind !== 'generated' || !(error instanceof UpdateError) || error.code !== 'no-app') throw error;
     throw new UpdateError(
       'release-file',
-      `the release's compose file has no service ${service}, which this install runs`,
+      `the release's compose file has no service ${service}, which is running here`,
     );
   }
 }
@@ -90,18 +90,18 @@ function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { 
   const { repository } = pin.reference;
   const own = digests.filter(([name]) => name === repository || name?.endsWith(`/${repository}`));
   if (image?.isUnclear && own.length > 1) {
-    const message = `podman has ${own.length} digests of ${move.to}, and does not say which one is the tag's`;
-    const advice = 'Write the new tag with its digest by hand, or write the pin without @sha256:…';
+    const message = `Podman has ${own.length} digests for ${move.to} and does not report which of them belongs to the tag`;
+    const advice = 'Set the new tag and its digest manually, or remove @sha256:… from the pin.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
   const [, digest] = own[0] ?? digests[0] ?? [];
   if (digest !== undefined) return { digest };
   throw new UpdateError(
     'pin-unsupported',
-    `the engine has no digest of ${move.to}, and ${pin.place.description} pins one`,
+    `the engine has no digest for ${move.to}, but ${pin.place.description} pins a digest`,
     {
       advice:
-        'An image that was loaded has one in the containerd image store alone: let the engine have that, or write the pin without @sha256:…',
+        'Remove @sha256:… from the pin, or use the containerd image store: only that store has digests for loaded images.',
     },
   );
 }

@@ -32,7 +32,7 @@ export function checkGenerated(
     if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
       throw new UpdateError(
         'proof-failed',
-        `with the files of the release ${service} would run ${image}, not ${tag}`,
+        `with the release's compose files, ${service} would run ${image}, not ${tag}`,
       );
     }
   }
@@ -49,7 +49,7 @@ export function checkGenerated(
   const { services: before } = installation.model;
   const known = staying.filter((name) => name in before);
   const gone = known.filter((name) => !(name in model.services));
-  const leaves = `the release's compose file no longer has ${and(gone)}: what runs of it stays as it is`;
+  const leaves = `the release's compose file no longer has ${and(gone)}; its containers are not changed`;
   const isOther = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(model.services[name]);
   return {
     warnings: [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])],
@@ -96,13 +96,13 @@ function sharedChanges(
       what: `network ${key}`,
       // A renamed network is a new one, in which the services that stay are not.
       isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
-      warning: `the release changes the definition of network ${key}, which stays as it is: ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d makes it anew`,
+      warning: `the release changes the definition of network ${key}, but the update does not recreate it. To recreate it, run ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d`,
     })),
     ...changed('volumes').map(({ key, isRenamed }) => ({
       what: `volume ${key}`,
       // A renamed volume is a new one, and empty.
       isFatal: volumes.has(key) && isRenamed,
-      warning: `the release changes the definition of volume ${key}, which stays as it is: ${command} up -d asks whether to make it anew, and empty`,
+      warning: `the release changes the definition of volume ${key}, but the update does not recreate it. ${command} up -d asks whether to recreate it, which deletes its data`,
     })),
   ];
 }
@@ -125,7 +125,7 @@ function refuseLostNeighbours(installation: Installation, model: Model, staying:
     if (lost.length === 0) continue;
     throw new UpdateError(
       'shared-definition',
-      `the release takes ${name} out of the network that it shares with ${and(lost)}`,
+      `the release removes ${name} from the network that it shares with ${and(lost)}`,
     );
   }
 }

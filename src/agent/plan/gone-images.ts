@@ -13,8 +13,7 @@ export function goneImages(installation: Installation): string[] {
   const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
   return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
     const names = [...new Set(those.map(serviceOf))];
-    const image = `an image that is gone from this machine (${id.slice(0, 19)}), as where its tag was built over`;
-    return `${and(names)} ${names.length > 1 ? 'run' : 'runs'} ${image}: drift is looked for without it, and once replaced there is no way back to it. To have one, first: ${remedies(those, product.name)}`;
+    return `the image of ${and(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
   });
 }
 
@@ -23,8 +22,8 @@ function remedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
   // Made again on a way back, a container may have an id in the place of its reference.
   const repository = /^sha256:/.test(imageReference) ? undefined : parseReference(imageReference)?.repository;
-  const keep = `docker commit ${name} ${repository ?? product}:kept keeps what runs, to be named in the files after a failure`;
+  const keep = `docker commit ${name} ${repository ?? product}:kept and, after a failure, set that image in the compose file`;
   return repository === undefined || imageManifest === null
     ? keep
-    : `docker pull ${repository}@${imageId}; where its registry does not have it, ${keep}`;
+    : `docker pull ${repository}@${imageId}; if the registry no longer has the image, run ${keep}`;
 }

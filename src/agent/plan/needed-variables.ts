@@ -20,11 +20,15 @@ export function missingVariables(
 ): UpdateError | null {
   const names = unsetIn(draft.files, release, 'required');
   if (names.length === 0 || !/required variable/.test(cause.message)) return null;
-  return new UpdateError('missing-variable', `the release needs ${and(names)}, which no file sets`, {
-    advice: `${linesToAdd(installation, names)}, then run the update again.`,
-    detail: [...cause.detail, cause.message],
-    cause,
-  });
+  return new UpdateError(
+    'missing-variable',
+    `the release requires ${and(names)}, but no file sets ${names.length > 1 ? 'them' : 'it'}`,
+    {
+      advice: `${linesToAdd(installation, names)}, then run the update again.`,
+      detail: [...cause.detail, cause.message],
+      cause,
+    },
+  );
 }
 
 /**
@@ -42,7 +46,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
   if (unset.length === 0) return;
   throw new UpdateError(
     'missing-variable',
-    `the release needs ${and(unset)} for a secret, which no file sets`,
+    `the release requires ${and(unset)} for a secret, but no file sets ${unset.length > 1 ? 'them' : 'it'}`,
     { advice: `${linesToAdd(installation, unset)}, then run the update again.` },
   );
 }
@@ -57,7 +61,7 @@ export function emptyVariables(
   const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
   if (names.length === 0) return [];
   return [
-    `the release uses ${and(names)}, which no file sets: ${names.length > 1 ? 'they stand' : 'it stands'} for nothing. ${linesToAdd(installation, names)}, or leave it empty`,
+    `the release uses ${and(names)}, but no file sets ${names.length > 1 ? 'them, so they are' : 'it, so it is'} empty. ${linesToAdd(installation, names)} if a value is needed`,
   ];
 }
 

@@ -80,9 +80,13 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
   const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
   if (running.length === 0) return;
   const names = and(running.map(({ name }) => name));
-  throw new UpdateError('compose-busy', `${names}, which others wait for, has not ended yet`, {
-    advice: `Let it end (docker logs -f ${running[0]?.name}), then run the update again.`,
-  });
+  throw new UpdateError(
+    'compose-busy',
+    `${names} ${running.length > 1 ? 'are' : 'is'} still running, and other services wait for it to finish`,
+    {
+      advice: `Wait for it to finish (docker logs -f ${running[0]?.name}), then run the update again.`,
+    },
+  );
 }
 
 /** The app first, but for what runs once: that comes before whoever waits for it, and after all that it needs itself. */

@@ -63,7 +63,7 @@ export function planUpdate(installation: InspectedProject, asked: Target | null)
     if (compareTold(target.version, runningVersion) < 0) {
       throw new UpdateError(
         'downgrade',
-        `${targetName} is older than ${prefix}${runningVersion}, which runs`,
+        `${targetName} is older than the running version ${prefix}${runningVersion}`,
       );
     }
     if (isMajorChange(runningVersion, target.version))
@@ -124,11 +124,11 @@ function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedT
   const isHeld = target?.kind === 'release' && to === app.to;
   const isTold = (kind === 'other' && !isHeld) || kind === 'unversioned' || target?.kind === 'canary';
   if (tag !== text || !isTold || kind === 'canary') return [];
-  return [`${service} is at ${tag}, which is no release tag: it is pulled again and stays there`];
+  return [`${service} is pinned to ${tag}, which is not a release tag; the tag is kept and pulled again`];
 }
 
 export const majorAdvice = (prefix: string, from: string, to: string): string =>
-  `${prefix}${from} → ${prefix}${to} changes the major version: dump the database first, or have --restore-point keep it: there is no other way back`;
+  `${prefix}${from} → ${prefix}${to} changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise`;
 
 /** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
 function impliedTarget(installation: InspectedProject): PlannedTarget | null {
@@ -141,7 +141,7 @@ function impliedTarget(installation: InspectedProject): PlannedTarget | null {
       // Others publish nothing that the word `canary` leads to.
       isOfProduct(pinned, installation.product)
         ? {}
-        : { advice: `Name the release with --target ${pinned.tag.prefix}X.Y.Z.` },
+        : { advice: `Specify the release with --target ${pinned.tag.prefix}X.Y.Z.` },
     );
   }
   const canary = installation.kind === 'generated' && pins.every((pin) => pin.tag.kind === 'canary');

@@ -47,12 +47,14 @@ export function releaseTexts(
     if (before === text) continue;
     if (before !== null && !isGenerated(before, product)) {
       warnings.push(
-        `${name} has no "${product.marker}" in its first line: it is overwritten all the same, and kept in ${backup}/${name}`,
+        `the first line of ${name} is not "${product.marker}"; the file is overwritten, and a backup is kept in ${backup}/${name}`,
       );
     } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
-      warnings.push(`${name} was edited by hand: it is overwritten, and kept in ${backup}/${name}`);
+      warnings.push(
+        `${name} was edited manually; it is overwritten, and a backup is kept in ${backup}/${name}`,
+      );
     }
-    texts.push({ path, text, description: `${name}: the file of the new release` });
+    texts.push({ path, text, description: `${name}: replaced with the file of the new release` });
   }
   return { texts, warnings };
 }

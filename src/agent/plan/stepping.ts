@@ -28,29 +28,29 @@ export function checkStepping(
   if (installation.app.containers.every((container) => runsImage(container, image))) return [];
   if (image?.config === null) {
     return [
-      `${app.to} is of another platform than the engine, which does not tell its labels: whether another release has to come first is not known`,
+      `${app.to} is for another platform, so its labels cannot be read; it is unknown whether another release must be installed first`,
     ];
   }
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release') {
     return [
-      `${app.to} has ${requiresLabel}=${label}, which is no release: whether another one has to come first is not known`,
+      `${app.to} has ${requiresLabel}=${label}, which is not a release; it is unknown whether another release must be installed first`,
     ];
   }
   // The app migrates the database, so its oldest container counts, and not a worker that is ahead.
   const running = runningVersions(installation.app.containers)[0] ?? installation.runningVersion;
   if (running === null) {
     return [
-      `${app.to} can only be updated to from ${step.tag} on, and what runs does not tell its version: it is not checked`,
+      `${step.tag} must be installed before ${app.to}; this is not checked because the running version is unknown`,
     ];
   }
   if (compareVersions(running, step.version) >= 0) return [];
-  const message = `${app.to} can only be updated to from ${step.tag} on, and ${plan.prefix}${running} runs`;
+  const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
   const pulled = versionOfLabel(image?.labels[versionLabel]);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
-    throw new UpdateError('upgrade-step', `${message}; that is no older release`, {
-      advice: 'The release is labelled wrongly: report it to its publisher.',
+    throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
+      advice: 'The label of the release is wrong. Report this to its publisher.',
     });
   }
   throw new UpdateError('upgrade-step', message, {
@@ -65,8 +65,8 @@ function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTar
   const again = plan.target === null ? 'without a target' : `with --target ${plan.targetName}`;
   const way = newTag(installation, pin, step);
   if (way.kind === 'moved' && parsePinTag(way.tag).kind === 'release') {
-    return `Run the update with --target ${step.tag} first, then again ${again}.`;
+    return `Run the update with --target ${step.tag} first, then run it again ${again}.`;
   }
   // A pin that floats is only pulled again, whatever the target is.
-  return `Pin ${step.tag} by hand (${pin.place.description}) and run the update with --target ${step.tag} first; then put ${pin.tag.text} back and run it again ${again}.`;
+  return `Set the tag ${step.tag} manually (${pin.place.description}) and run the update with --target ${step.tag}. Then set the tag ${pin.tag.text} again and run the update ${again}.`;
 }

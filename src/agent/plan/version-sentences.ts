@@ -46,8 +46,8 @@ export function versionWarnings(
   const warning = (move: Move) => {
     const version = `${prefix}${versionOf(move, filePlan, images)}`;
     return floats(move)
-      ? `${move.tag}, which is ${version} by now, not ${targetName}`
-      : `${move.to}, which says it is ${version}, not ${targetName}`;
+      ? `${move.tag}, which is now ${version}, not ${targetName}`
+      : `${move.to}, whose label specifies ${version}, not ${targetName}`;
   };
   return [...Map.groupBy(movesOf(plan).filter(isOther), warning)].map(runs);
 }

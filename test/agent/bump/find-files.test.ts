@@ -60,7 +60,7 @@ describe('the files that compose finds by itself', () => {
 
   it('are asked for where --dir has none', async () => {
     const message = `no compose file in ${root}/empty`;
-    const advice = 'Name it with --file, or its directory with --dir.';
+    const advice = 'Specify the file with --file, or its directory with --dir.';
     await expect(read(['compose.yaml', 'empty/readme.md'], ['--dir', 'empty'])).rejects.toThrow(
       expect.objectContaining({ code: 'compose-invalid', message, advice }),
     );

@@ -60,18 +60,18 @@ describe('a floating tag and a target', () => {
   });
 
   it.each<[string, string | null, Registry, string]>([
-    ['an older one', 'v1.4.9', {}, `${reference} leads to v1.4.9, not to v1.5.0`],
+    ['an older one', 'v1.4.9', {}, `${reference} points to v1.4.9, not to v1.5.0`],
     [
       'no version, and there is no such release',
       null,
       {},
-      'acme/svc has no v1.5.0, and latest tells no version',
+      'acme/svc has no tag for v1.5.0, and the image behind latest does not specify its version',
     ],
     [
       'no version, with another digest',
       null,
       { 'v1.5.0': 'sha256:there' },
-      `${reference} leads to another image than acme/svc:v1.5.0`,
+      `${reference} and acme/svc:v1.5.0 point to different images`,
     ],
   ])('refuses where it leads to %s', (_, version, registry, message) => {
     const images = new Map([[reference, telling(version)]]);
@@ -89,7 +89,7 @@ describe('a floating tag and a target', () => {
     expect(plan.warnings).toEqual([]);
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(judged(null, plan, images)).toEqual({
-      result: ['acme/svc:edge tells no version: whether edge leads to v1.5.0 is not known'],
+      result: ['acme/svc:edge does not specify its version, so it is unknown whether edge points to v1.5.0'],
       // Nobody was asked for more than that.
       asked: ['acme/svc:v1.5.0-edge'],
     });
@@ -107,7 +107,7 @@ describe('a floating tag and a target', () => {
       'apache',
       null,
       { '32.0.1-apache': 'sha256:there', '32.0.1': 'sha256:here' },
-      'acme/svc:apache leads to another image than acme/svc:32.0.1-apache',
+      'acme/svc:apache and acme/svc:32.0.1-apache point to different images',
     ],
     ['release-10.11', '11.0.2', 'release-11.0', null, { '11.0.2': 'sha256:here' }, null],
   ])('from %s to %s: %s of the version %s, beside %j', (pin, to, tag, version, registry, message) => {

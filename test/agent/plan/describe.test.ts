@@ -29,14 +29,14 @@ it.each<[string, Record<string, string>, Installation['kind'], string | null, st
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:1.0.0' }) },
     'user-written',
     'v1.1.0',
-    'v1.0.0 → v1.1.0: move image of app in compose.yaml line 3 to v1.1.0, move image of worker in compose.yaml line 5 to 1.1.0, recreate app and worker',
+    'v1.0.0 → v1.1.0: change image of app in compose.yaml line 3 to v1.1.0, change image of worker in compose.yaml line 5 to 1.1.0, recreate app and worker',
   ],
   [
     'a generated file',
     { 'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}' }), '.env': 'SVC_VERSION=v1.0.0' },
     'generated',
     'v1.1.0',
-    'v1.0.0 → v1.1.0: take the compose file of the release, move SVC_VERSION in .env line 1 to v1.1.0, recreate app',
+    "v1.0.0 → v1.1.0: install the release's compose file, change SVC_VERSION in .env line 1 to v1.1.0, recreate app",
   ],
 ])('tells of %s in one line', (_, texts, kind, to, expected) => {
   expect(lines(installed(texts, { kind }), to).lines).toEqual([`info: ${expected}`]);
@@ -49,7 +49,7 @@ it('names an env file that is not called .env', () => {
 });
 
 it.each<[string[], string]>([
-  [['proxy-1', 'db-1', 'db-2', 'app-1'], '; db and proxy stay'],
+  [['proxy-1', 'db-1', 'db-2', 'app-1'], '; db and proxy are not updated'],
   [[], ''],
 ])('names what stays as it is: %j', (places, expected) => {
   const containers = places.map((place) => container(place));
@@ -67,7 +67,7 @@ it('gives machines where it goes, and people the warnings of the plan', () => {
   const told = lines(installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) }), 'v2.0.0');
   expect(told.fields[0]).toEqual({ from: 'v1.0.0', to: 'v2.0.0' });
   expect(told.lines[1]).toBe(
-    'warn: v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
+    'warn: v1.0.0 → v2.0.0 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise',
   );
 });
 
@@ -94,7 +94,7 @@ it.each<[string, string | null, string, RecallParts, boolean]>([
       { runningVersion: from, kind },
     );
     recallFiles(install, { targetName }, { servicesNamed, exclude }, log);
-    const said = `info: see whether ${targetName} comes with a new compose file: the update moves versions and takes none`;
+    const said = `info: check whether ${targetName} comes with a new compose file: the update only changes versions in your file`;
     expect(lines).toEqual(isSaid ? [said] : []);
   },
 );

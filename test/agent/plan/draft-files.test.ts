@@ -94,7 +94,7 @@ describe('draftFiles of a pin with a digest', () => {
   it('fails where the image has none', () => {
     const from = installed({ 'compose.yaml': app(`acme/svc:v1.0.0@${digest.old}`) });
     const message =
-      'the engine has no digest of acme/svc:v1.1.0, and image of app in compose.yaml line 3 pins one';
+      'the engine has no digest for acme/svc:v1.1.0, but image of app in compose.yaml line 3 pins a digest';
     expect(() => drafted(from, 'v1.1.0', pulled('v1.1.0', []))).toThrow(
       expect.objectContaining({ code: 'pin-unsupported', message }),
     );
@@ -110,7 +110,7 @@ describe('draftFiles of a generated install', () => {
   const ships = (text: string, name = 'compose.yaml'): ReleaseText => ({
     path: at(name),
     text,
-    description: `${name}: the file of the new release`,
+    description: `${name}: replaced with the file of the new release`,
   });
   const release = (...texts: ReleaseText[]): PulledFacts => ({ images: new Map(), release: texts });
   const install = (files: Texts | ProjectFiles) => installed(files, { kind: 'generated' });
@@ -153,7 +153,7 @@ describe('draftFiles of a generated install', () => {
 
   it('refuses a new file that lacks a service', () => {
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
-    const message = "the release's compose file has no service worker, which this install runs";
+    const message = "the release's compose file has no service worker, which is running here";
     expect(() =>
       drafted(from, 'v1.1.0', release(ships(generated({ app: 'acme/svc:${SVC_VERSION}' })))),
     ).toThrow(expect.objectContaining({ code: 'release-file', message }));

@@ -88,7 +88,7 @@ describe('what a generated file may change', () => {
         services: { app: { networks: { fresh: null } } },
       },
       [],
-      /takes app out of the network that it shares with db/,
+      /removes app from the network that it shares with db/,
     ],
   ])('refuses to change %s', (_, changes, hashed, message) => {
     expect(() => check(changes, hashed)).toThrow(
@@ -102,21 +102,21 @@ describe('what a generated file may change', () => {
       networks(internal),
       [],
       [
-        `the release changes the definition of network inner, which stays as it is: ${compose} down, then ${compose} up -d makes it anew`,
+        `the release changes the definition of network inner, but the update does not recreate it. To recreate it, run ${compose} down, then ${compose} up -d`,
       ],
     ],
     [
       'a volume of the app',
       volumes({ driver_opts: { type: 'tmpfs' } }),
       [],
-      [/definition of volume files.* asks whether to make it anew, and empty/],
+      [/definition of volume files.* asks whether to recreate it, which deletes its data/],
     ],
     ['a network to one that is made elsewhere', networks({ external: true, ...internal }), ['svc_inner'], []],
     [
       'that a service is no longer there',
       { services: { proxy: null } },
       [],
-      ["the release's compose file no longer has proxy: what runs of it stays as it is"],
+      ["the release's compose file no longer has proxy; its containers are not changed"],
     ],
   ])('goes on where it changes %s', (_, changes, hashed, warnings) => {
     expect(check(changes, hashed)).toEqual(

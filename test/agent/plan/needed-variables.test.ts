@@ -40,7 +40,7 @@ describe('variables that a release needs and no file sets', () => {
     expect(missingVariables(install, draft, release, rejected)).toMatchObject({
       code: 'missing-variable',
       outcome: 'refused',
-      message: 'the release needs NEW_TOKEN, INNER and NOTHING, which no file sets',
+      message: 'the release requires NEW_TOKEN, INNER and NOTHING, but no file sets them',
       advice: 'Add NEW_TOKEN=…, INNER=… and NOTHING=… to /opt/svc/.env, then run the update again.',
     });
   });
@@ -64,7 +64,7 @@ describe('variables that a release needs and no file sets', () => {
     const { install, draft, release } = given(text, undefined, before);
     const warnings = emptyVariables(install, draft, release);
     expect(warnings).toEqual(
-      names === null ? [] : [expect.stringContaining(`the release uses ${names}, which no file sets`)],
+      names === null ? [] : [expect.stringContaining(`the release uses ${names}, but no file sets `)],
     );
   });
 

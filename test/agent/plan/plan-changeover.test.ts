@@ -54,7 +54,7 @@ describe('planChangeover', () => {
         goal: 'v1.1.0',
         reached: 'v1.1.0',
         runs: 'app and worker run v1.1.0',
-        warnings: ['worker runs acme/worker:v1.1.0, which says it is v1.0.9, not v1.1.0'],
+        warnings: ['worker runs acme/worker:v1.1.0, whose label specifies v1.0.9, not v1.1.0'],
         alsoMoved: ['migrate'],
         newServices: ['cache'],
         changedServices: [],
@@ -144,7 +144,7 @@ describe('planChangeover', () => {
     it('refuses while one is at work', () => {
       const running = record(container('migrate-1'));
       expect(() => changeoverOf(references, {}, [running], {}, ['migrate'])).toThrow(
-        'svc-migrate-1, which others wait for, has not ended yet',
+        'svc-migrate-1 is still running, and other services wait for it to finish',
       );
     });
   });

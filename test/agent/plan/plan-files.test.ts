@@ -114,7 +114,7 @@ describe('planFiles', () => {
   });
 
   const major =
-    'v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back';
+    'v1.0.0 → v2.0.0 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise';
   it.each<[string, string, string | null, string | null, string | null, string[]]>([
     ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
@@ -167,7 +167,7 @@ describe('planFiles refuses', () => {
     expect(references.get('app')).toBe('acme/svc:v1.1.0');
     expect(changedServices).toEqual(['db']);
     expect(() => planned(from, { ships: ships('v1.0.9') })).toThrow(
-      expected('proof-failed', 'with the files of the release app would run acme/svc:v1.0.9, not v1.1.0'),
+      expected('proof-failed', "with the release's compose files, app would run acme/svc:v1.0.9, not v1.1.0"),
     );
   });
 });
@@ -197,7 +197,8 @@ describe('pulledVersion', () => {
   });
 
   it('refuses an older one: migrations only run forward', () => {
-    const message = 'acme/svc:latest is v1.1.0-canary.9, older than v1.1.0-canary.10, which runs';
+    const message =
+      'acme/svc:latest is v1.1.0-canary.9, which is older than the running version v1.1.0-canary.10';
     expect(() => pulled('1.1.0-canary.10', '1.1.0-canary.9')).toThrow(
       expect.objectContaining({ code: 'downgrade', message }),
     );

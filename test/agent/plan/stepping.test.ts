@@ -51,16 +51,16 @@ function check(given: Case): string[] {
 }
 
 const larder = productOf({ name: 'larder', labelPrefix: 'org.larder' });
-const pinned = 'Run the update with --target v1.5.0 first, then again';
+const pinned = 'Run the update with --target v1.5.0 first, then run it again';
 
 it("is told by another product's own label", () => {
   const labels = { 'org.larder.release-requires': 'v1.5.0' };
-  expect(() => check({ product: larder, labels })).toThrow('can only be updated to from v1.5.0 on');
+  expect(() => check({ product: larder, labels })).toThrow('v1.5.0 must be installed before ');
 });
 
 it('is not known of an image of another platform whose labels the engine does not tell', () => {
   const warning =
-    /^svc:v2\.0\.0 is of another platform than the engine, which does not tell its labels: whether another /;
+    /^svc:v2\.0\.0 is for another platform, so its labels cannot be read; it is unknown whether another /;
   expect(check({ untold: true })).toEqual([expect.stringMatching(warning)]);
   expect(check({ untold: true, same: true })).toEqual([]);
 });
@@ -90,7 +90,7 @@ describe('a release that another one has to come before', () => {
       'latest, which no target moves',
       { requires: 'v1.5.0', pin: 'svc:latest', runs: 'svc:latest', label: '1.5.0-canary.9', target: null },
       'v1.5.0-canary.9',
-      'Pin v1.5.0 by hand (image of app in compose.yaml line 3) and run the update with --target v1.5.0 first; then put latest back and run it again without a target.',
+      'Set the tag v1.5.0 manually (image of app in compose.yaml line 3) and run the update with --target v1.5.0. Then set the tag latest again and run the update without a target.',
     ],
   ])('refuses %s, and names the way', (_, given, runs, advice) => {
     expect(() => check(given)).toThrow(
@@ -98,7 +98,9 @@ describe('a release that another one has to come before', () => {
         code: 'upgrade-step',
         outcome: 'refused',
         requiredRelease: 'v1.5.0',
-        message: expect.stringMatching(` can only be updated to from v1.5.0 on, and ${runs} runs$`),
+        message: expect.stringMatching(
+          `^v1.5.0 must be installed before .*, but the running version is ${runs}$`,
+        ),
         advice,
       }),
     );
@@ -118,9 +120,9 @@ describe('a release that another one has to come before', () => {
     [
       'an unknown running version',
       { requires: 'v1.5.0', pin: 'svc:edge', runs: 'svc:edge' },
-      /from v1\.5\.0 on, and what runs does not tell/,
+      /^v1\.5\.0 must be installed before .* because the running version is unknown/,
     ],
-    ['a label of words', { requires: 'the one before' }, /which is no release/],
+    ['a label of words', { requires: 'the one before' }, /which is not a release/],
   ])('warns of %s', (_, given, words) => {
     expect(check(given)).toEqual([expect.stringMatching(words)]);
   });

@@ -56,17 +56,17 @@ export function checkNamed(
   return [
     ...bound.map(
       ({ each, bond }) =>
-        `${each.name} is left behind at ${shown(each.reference)}, as --exclude says; it belongs with ${app.name}: ${bond}`,
+        `${each.name} is excluded and keeps ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
     ),
-    ...unknown.map((name) => `--exclude names ${name}, but compose shows no such service here`),
+    ...unknown.map((name) => `--exclude lists ${name}, but the project has no such service`),
   ];
 }
 
 function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void {
   if (isDatabase(app.reference)) {
-    const message = `${app.name} runs ${shown(app.reference)}, the image of a database, and a database is never moved`;
+    const message = `${app.name} runs ${shown(app.reference)}, which is a database; databases are never updated`;
     const advice =
-      'Name the app first with --service. A database is updated by hand, as its makers say, after a dump.';
+      'Specify the app first with --service. To update a database, back it up and follow its own documentation.';
     throw new UpdateError('unrelated-service', message, { advice });
   }
   const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
@@ -75,8 +75,8 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   const foreign = namesWhere(true);
   if (foreign.length === 0) return;
   const sentences = judged.flatMap(({ why }) => why ?? []);
-  const stay = foreign.length > 1 ? 'stay as they are' : 'stays as it is';
-  const next = `Run it with ${flags('service', [app.name, ...namesWhere(false)])}; ${and(foreign)} ${stay}.`;
+  const stay = foreign.length > 1 ? 'are not updated' : 'is not updated';
+  const next = `Run the update with ${flags('service', [app.name, ...namesWhere(false)])}, so that ${and(foreign)} ${stay}.`;
   throw refusal('unrelated-service', sentences, next);
 }
 
@@ -86,11 +86,12 @@ function leftBehind(
   forgotten: readonly { each: ServiceImage; bond: string }[],
 ): UpdateError {
   const sentences = forgotten.map(
-    ({ each, bond }) => `${each.name} belongs with ${app.name} (${bond}), and was not named`,
+    ({ each, bond }) =>
+      `${each.name} belongs with ${app.name} (${bond}) but was not specified with --service`,
   );
   const names = forgotten.map(({ each }) => each.name);
   const them = names.length > 1 ? 'them' : 'it';
-  const next = `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${them} at the old version, with ${flags('exclude', names)} besides.`;
+  const next = `Run the update with ${flags('service', [...moved, ...names])}, or add ${flags('exclude', names)} to keep ${them} at the old version.`;
   return refusal('unlisted-services', sentences, next);
 }
 
