@@ -14,7 +14,7 @@ function lines(from: Installation, to: string | null) {
 const both = (reference: string) => composeText({ app: reference, worker: reference });
 const variable = both('acme/svc:${V}');
 const floats = { 'compose.yaml': both('acme/svc:${V:-latest}') };
-const move = 'move V in .env line 1 to v1.1.0';
+const move = 'change V in .env line 1 to v1.1.0';
 
 it.each<[string, Record<string, string>, Installation['kind'], string | null, string]>([
   [
