@@ -26,7 +26,7 @@ import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, refuseWithoutModes, stateDirectory } from './state/state-directory.ts';
 import { planRun, warnOfStackOptions } from './update.ts';
 
-/** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
+/** Shows what `update` would do. Changes nothing, pulls nothing and takes no lock. */
 export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<void> {
   const [search] = await Promise.allSettled([findInstance(given)]);
   if (search.status === 'rejected') {
@@ -88,7 +88,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   finish(log);
 }
 
-/** What `update` would plan now, without its lock: whoever works on the instance is only told of. */
+/** The current plan of `update`, without taking the lock. A running update only causes a warning. */
 export async function planUnlocked(
   given: RunContext,
   instance: FoundInstance,
@@ -103,11 +103,11 @@ export async function planUnlocked(
   await refuseForeignState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
-  // The journal of an update that is on looks like that of one that was interrupted.
+  // The journals of a running and of an interrupted update look the same.
   if (pending && !holder) log.warn(`${pendingSentence(pending)}; the next update resumes or undoes it first`);
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
-  // Whoever looks at data ends what an updater before has left at work in a database: of one that is alive it is no leftover.
+  // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
   const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
   const found = await listProject(engine, name);
   return {
@@ -116,7 +116,7 @@ export async function planUnlocked(
   };
 }
 
-/** Who is updating the instance; null also where the holder of the lock was killed. */
+/** The running holder of the lock; null if there is none, or if it was killed. */
 async function runningHolder(engine: Engine, directory: string): Promise<Holder | null> {
   const holder = await lockHolder(directory);
   if (holder === null) return null;

@@ -21,7 +21,7 @@ import type { BumpOptions } from '../process/options.ts';
 import { modelWith, type StandIns } from '../proof/proposed-model.ts';
 import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 
-/** Decides every byte to be written, and proves it; touches nothing. */
+/** Plans and checks all file changes without writing them. */
 export async function planBump(project: ProjectFiles, engine: Engine, options: BumpOptions, log: Log) {
   const compose = new Compose(engine, {
     name: '',
@@ -37,7 +37,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   };
   const before = model(project, []);
   const files = await givenFiles(project, before);
-  // Compose takes long for a model, so it reads today's files and the proposed ones at the same time.
+  // Compose is slow, so it reads the current and the proposed files at the same time.
   const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
   if (today.status === 'rejected') throw today.reason;
   if (proposed.status === 'rejected') throw proposed.reason;
@@ -55,8 +55,8 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
 }
 
 /**
- * What `compose config` asks for and a proof does not need: required variables that nobody sets here, and env files
- * that are not there. A file is bumped on a desk or in CI, where the secrets of the instance are not.
+ * Placeholders for required variables that are not set and for missing env files. `bump` may run on a workstation or in CI,
+ * without the secrets of the instance.
  */
 export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const { layers } = reachOf(files);
@@ -65,7 +65,7 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
   const hasAll = (await Promise.all(there)).every(Boolean);
   return {
-    // The stand-in value is a number, which compose accepts wherever it accepts a text; where it does not, compose says so.
+    // The placeholder is a number, which compose accepts wherever it accepts text.
     envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
     composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
   };
@@ -73,7 +73,7 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
 
 const isSet = ({ variables }: Layer, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
-/** The paths of all env files of services; null for one that has no path without a required variable. */
+/** The paths of all env files of services; null if a path needs a required variable. */
 function envFilesOf(layer: Layer): (string | null)[] {
   const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
   return links.map((link) => {
@@ -86,13 +86,13 @@ function envFilesOf(layer: Layer): (string | null)[] {
   });
 }
 
-/** JSON but for the tag is YAML. */
+/** JSON is also YAML. */
 function withoutEnvFiles(layers: readonly Layer[]): string {
   const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
   return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
 
-/** The files with what compose has from elsewhere; it is waited for only where a file asks for the project's name. */
+/** The files with predefined variables. Only waits for compose if a file uses the project name. */
 async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
   const asks = allFiles(files).some(({ text }) => text.includes(name));
@@ -102,7 +102,7 @@ async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<P
   };
 }
 
-/** The edits, and the model of the project with them; null where there are none. */
+/** The edits, and the model after them; null if there are no edits. */
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
@@ -154,7 +154,7 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
   return moves;
 }
 
-/** Null for a pin that floats and leads to the target by itself, as far as files can tell. */
+/** Null for a floating pin that needs no change. */
 function bumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
   if (target.kind === 'unversioned') throw noVersion(pin, target.tag);
@@ -178,7 +178,7 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   throw new UpdateError('pin-unsupported', message, { advice });
 }
 
-/** Only a registry could tell whether a part of a version leads to one release, so the part itself has to be named. */
+/** Only a registry knows which release a partial version points to, so the partial version must be specified. */
 function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;
   const count = countOf(tag.version);

@@ -7,7 +7,7 @@ import { and, size } from '../log/wording.ts';
 
 interface Using {
   model: Model;
-  /** Of the project, and all running ones of the engine. */
+  /** All containers of the project, and all running containers of the engine. */
   containers: readonly Container[];
   updated: readonly string[];
   /** The updater's image. */
@@ -15,8 +15,8 @@ interface Using {
 }
 
 /**
- * Running containers that use a service without being updated, `report-1 (db)`: in the project by `depends_on`, in other
- * projects by a common network.
+ * Running containers that use a service but are not updated, `report-1 (db)`. They use it through `depends_on` in the
+ * project, or through a shared network in another project.
  */
 export function usersOf(
   services: readonly string[],
@@ -46,8 +46,8 @@ export function usersOf(
 }
 
 /**
- * The lines of `plan`, and of a run before it begins.
- * @param users as `usersOf` gives them
+ * The lines about the restore point, for `plan` and for an update.
+ * @param users the result of `usersOf`
  * @param name of the product
  */
 export function describePoint(

@@ -8,8 +8,8 @@ import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 
 /**
- * Names every other project of this engine that was started from a file which is about to change, such as one that was
- * started from the same folder by `-p`: its owner has not asked for what its next `up` will take.
+ * Warnings about other projects that use a file that the update changes, such as a project started from the same directory
+ * with `-p`. The next `up` of such a project applies the change.
  */
 export async function warnOthers(
   { beside, files, paths }: Installation,
@@ -36,7 +36,7 @@ export async function warnOthers(
   return warnings;
 }
 
-/** What its labels tell: without an env file there, compose takes the `.env` of the directory. */
+/** The files in its labels. If they list no env file, compose uses `.env` in the directory. */
 const namedFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...(envFiles.length > 0 ? envFiles : [join(directory, '.env')]),

@@ -11,11 +11,11 @@ import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/rel
 
 const maxBytes = 1024 * 1024;
 
-/** Where an image keeps the compose files of its release. */
+/** The directory of the compose files in an image. */
 export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
-/** Reads the compose files that a release ships, and says which files they overwrite. Refusals: release-file, no-marker. */
+/** Reads the compose files of a release and plans which files they overwrite. Refusals: release-file, no-marker. */
 export async function takeReleaseFiles(
   engine: Engine,
   installation: Installation,
@@ -30,7 +30,7 @@ export async function takeReleaseFiles(
   if (running && runsImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
-  // An image without such files cannot show what was edited by hand.
+  // Without these files, manual edits cannot be detected.
   const shipped = await reading?.catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;

@@ -6,7 +6,7 @@ import { mappedBy } from '../../engine/mapped-users.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
-/** What nobody has tried is not begun (docs/contract.md 12.5). @throws UpdateError engine-version */
+/** Rootless Podman is untested (docs/contract.md 12.5). @throws UpdateError engine-version */
 export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
   if (!engine.isPodman || users !== 'rootless') return;
   throw new UpdateError('engine-version', 'updates are not supported on rootless Podman', {
@@ -16,8 +16,8 @@ export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = m
 }
 
 /**
- * podman-compose and systemd recreate containers in ways of their own, which compose would half undo
- * (docs/contract.md 12.6). The labels of docker-compose 1 have paths that depend on where it was called (2.3).
+ * podman-compose and systemd create containers differently, and compose would partly undo that (docs/contract.md 12.6).
+ * The paths in labels of docker-compose 1 depend on its working directory (2.3).
  * @throws UpdateError not-compose
  */
 export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
@@ -37,7 +37,7 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
   }
 }
 
-/** The refusal where there is no project, with the containers that systemd keeps in its place. */
+/** The refusal if there is no project but systemd manages a container. */
 export async function withoutProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;
@@ -49,7 +49,7 @@ function keptBySystemd(name: string, unit: string): UpdateError {
   const file = `/etc/containers/systemd/${unit.replace(/\.service$/, '')}.container`;
   return new UpdateError('not-compose', `${name} is managed by systemd (${unit}), not by docker compose`, {
     detail: [
-      // Whoever writes the label writes what a person types as root.
+      // The label is untrusted and becomes part of a command, so it is quoted.
       `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' ${shellWord(file)}`,
       `systemctl daemon-reload && systemctl restart ${shellWord(unit)}`,
     ],

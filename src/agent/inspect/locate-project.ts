@@ -7,7 +7,7 @@ import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { findHidden, type HostLook, hasComposeHere, type Likeness, mountOfHidden } from './host-look.ts';
 import type { KnownProject, ProjectPlace } from './labelled-project.ts';
 
-/** What a project is looked for by. */
+/** The criteria for finding the project. */
 interface Search {
   projects: readonly KnownProject[];
   paths: HostPaths;
@@ -18,7 +18,7 @@ interface Search {
 }
 
 /**
- * The one project to update: by `--project`, or by the mounted directory that holds a compose file.
+ * The project to update: by `--project`, or by the mounted directory that contains a compose file.
  * Refusals: not-mounted, several-projects, not-compose.
  */
 export async function locateProject(
@@ -33,7 +33,7 @@ export async function locateProject(
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
   if (!(place instanceof UpdateError)) return place;
-  // Nothing that is mounted here is where a project was started from, as far as paths tell.
+  // No mounted path matches a project.
   const unseen = projects.filter(
     ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
   );
@@ -48,7 +48,7 @@ export async function locateProject(
   throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
 }
 
-/** By the mounted directory that holds a compose file, or is one of `found`; an error where none is a project's. */
+/** Finds the project by the mounted directory that has a compose file or is in `found`; an error if there is none. */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
   found: readonly string[] = [],
@@ -59,7 +59,7 @@ function byDirectory(
   const hereOf = (directories: readonly string[]) =>
     directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
   const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
-  // Where no mount holds a compose file itself, a compose directory may lie below one.
+  // If no mount has a compose file, a compose directory may be below one.
   const places = seen.size > 0 ? seen : new Set(hereOf(projects.map(({ directory }) => directory)));
   const all = projects.flatMap((project) =>
     [...places]
@@ -76,7 +76,7 @@ function byDirectory(
   return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
 }
 
-/** Where a journal may lie. */
+/** Directories that may contain a journal. */
 export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
@@ -86,7 +86,7 @@ export const projectOfJournal = ({ project: { name, directory }, services }: Jou
   services: new Set(services),
 });
 
-/** With those whose update was interrupted: there may be no container of the app, or none at all, to tell of them. */
+/** Adds projects with an interrupted update, which may have no containers. */
 function withHalfReplaced(
   projects: readonly KnownProject[],
   pending: readonly KnownProject[],
@@ -125,14 +125,14 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
     const message = `the directory of project ${name}, ${directory}, is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
-  // The labels may name the mounted directory by another spelling, such as a symlinked path.
+  // The labels may contain another path of the mounted directory, such as a symlink.
   const likeness = await look.compare(directory, mountedAt);
   if (likeness !== 'same') throw notThat(row, host, likeness, projects);
   paths.alias(directory, mountedAt);
   return { name, directory, mountedAt };
 }
 
-/** Labels of anybody's may name another directory beside the project's: that which is mounted is the operator's word. */
+/** Labels can be wrong, so a mounted directory takes precedence over other labelled directories. */
 function likeliest(
   name: string,
   { projects, paths, options: { app }, candidates }: Search,
@@ -152,7 +152,7 @@ function likeliest(
   return first;
 }
 
-/** Whose directory it is that was mounted in place of the project's. */
+/** The error if another directory is mounted instead of the project's. */
 function notThat(
   { name, directory }: KnownProject,
   host: string,

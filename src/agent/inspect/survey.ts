@@ -13,7 +13,7 @@ import { givePaths, viewProject } from './view-project.ts';
 type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
 type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
 
-/** The last of them that is up, else the last. */
+/** The last running container, or the last one. */
 export const lastUp = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
@@ -27,7 +27,7 @@ export async function withoutApp(
   const { app } = context.options;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   const choices = await choicesIn(context, found, containers).catch((error): Choice[] => {
-    // The refusal stands without them.
+    // The choices are optional.
     if (error instanceof UpdateError && error.outcome === 'refused') return [];
     throw error;
   });

@@ -9,7 +9,7 @@ import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
-/** What the update is going to do, in one line. */
+/** Logs the plan in one line. */
 export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
   const bumps = movesOf(plan).filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
   const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
@@ -43,9 +43,8 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
 }
 
 /**
- * Recalls that a release of another minor or major version may come with a new compose file, which an update of a
- * user-written install does not take. Said only where the services are named: that is how a product of somebody else is
- * updated, and a platform knows what its own releases come with.
+ * Reminds the operator that a new minor or major version may have a new compose file, which the update does not install.
+ * Only logged if services are specified, which is how third-party products are updated.
  */
 export function recallFiles(
   installation: Installation,
@@ -61,7 +60,7 @@ export function recallFiles(
   );
 }
 
-/** A default that floats stays as it is: the variable is set in the env file instead (docs/contract.md 3.4). */
+/** A floating default is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
 function describeBump({ pin, tag }: Move, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && !isNumbered(pin.tag)

@@ -17,20 +17,20 @@ export interface PulledFacts {
   release: readonly ReleaseText[];
 }
 
-/** The project's files as they are to be, before compose has said what it makes of them. */
+/** The new project files, before compose has resolved them. */
 export interface FileDraft extends Draft {
   edits: readonly Edit[];
-  /** The whole image reference that each service must end with. */
+  /** The complete new image reference of each service. */
   references: ReadonlyMap<string, string>;
 }
 
-/** Whether only the pulled images can tell what is to be written. */
+/** Whether the changes depend on the pulled images. */
 export const needsImages = (installation: Installation, plan: UpdatePlan): boolean =>
   installation.kind === 'generated' || movesOf(plan).some(({ pin }) => pin.reference.digest !== null);
 
 /**
- * Works out every byte to be written; touches nothing.
- * Refusals: release-file; pin-unsupported, also where a pinned digest has no successor.
+ * Computes all file changes without writing them.
+ * Refusals: release-file; pin-unsupported, also if there is no new digest for a pinned one.
  */
 export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: PulledFacts): FileDraft {
   const { kind, files, versionVariable } = installation;
@@ -58,7 +58,7 @@ export function draftFiles(installation: Installation, plan: UpdatePlan, pulled:
   return { ...draft, edits, references };
 }
 
-/** What a service must resolve to; only a generated file may name another repository. */
+/** The image that a service must resolve to; only a generated file may change the repository. */
 function expectedReference(
   draft: Draft,
   installation: Installation,
@@ -69,7 +69,7 @@ function expectedReference(
   return movedReference({ ...move, ...newDigest(move.pin, move, images) });
 }
 
-/** The pin in the files as they will be. Refusal: release-file, where the new file has no such service. */
+/** The pin in the new files. Refusal: release-file, if the new file has no such service. */
 function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
   try {
     return findPin(draft.files, service);
@@ -82,7 +82,7 @@ function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
   }
 }
 
-/** The digest of the new release where the pin carries one. */
+/** The digest of the new release, if the pin has a digest. */
 function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { digest?: string } {
   if (pin.reference.digest === null) return {};
   const image = images.get(move.to);

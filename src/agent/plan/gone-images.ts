@@ -4,8 +4,8 @@ import { type Installation, replacedServices } from '../inspect/installation.ts'
 import { and } from '../log/wording.ts';
 
 /**
- * What is said where an image that runs is gone from this machine, such as one with the containerd store whose tag was
- * built over: a container that is replaced cannot be made again from it. One sentence for each image.
+ * Warnings about running images that are no longer on this machine. With the containerd store, this happens when a tag is
+ * rebuilt. Replaced containers cannot be recreated from such an image.
  */
 export function goneImages(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -17,10 +17,10 @@ export function goneImages(installation: Installation): string[] {
   });
 }
 
-/** What was pulled can be pulled again; with the containerd store the id is the digest that it has in the registry. */
+/** With the containerd store, the image ID is its digest in the registry, so the image can be pulled again. */
 function remedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
-  // Made again on a way back, a container may have an id in the place of its reference.
+  // After a rollback, a container may have an ID instead of a reference.
   const repository = /^sha256:/.test(imageReference) ? undefined : parseReference(imageReference)?.repository;
   const keep = `docker commit ${name} ${repository ?? product}:kept and, after a failure, set that image in the compose file`;
   return repository === undefined || imageManifest === null

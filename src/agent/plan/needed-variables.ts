@@ -8,10 +8,7 @@ import { and } from '../log/wording.ts';
 import type { FileDraft } from './draft-files.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/**
- * A missing-variable with the lines to add, where compose rejects the release's files for variables that they need and no
- * file sets; null where it rejects them for something else.
- */
+/** The missing-variable error if compose rejects the release's files because of unset variables; otherwise null. */
 export function missingVariables(
   installation: Installation,
   draft: FileDraft,
@@ -32,8 +29,8 @@ export function missingVariables(
 }
 
 /**
- * Secrets and configs of recreated services that come from a variable. Compose takes the files without it, removes the
- * old container and only then fails. Refusal: missing-variable.
+ * Checks secrets and configs that are set by variables. If one is unset, compose fails only after it has removed the old
+ * container. Refusal: missing-variable.
  */
 export function refuseUnsetSecrets(installation: Installation, draft: FileDraft, model: Model): void {
   const variables = variablesOf(draft.files.envFiles);
@@ -51,7 +48,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
   );
 }
 
-/** Variables that the release's files use for the first time, without a default, and that no file sets. */
+/** Unset variables without a default that the release's files use for the first time. */
 export function emptyVariables(
   installation: Installation,
   draft: FileDraft,

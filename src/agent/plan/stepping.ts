@@ -12,8 +12,8 @@ import { runningVersions } from '../inspect/running-version.ts';
 import { newTag, type UpdatePlan } from './plan-update.ts';
 
 /**
- * Whether the pulled image of the app can be reached from what runs, or another release has to come first. Gives
- * warnings where that cannot be told. Refusal: upgrade-step, which names the release to go to first.
+ * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
+ * Refusal: upgrade-step, with the required release.
  */
 export function checkStepping(
   installation: Installation,
@@ -24,7 +24,7 @@ export function checkStepping(
   const image = images.get(app.to);
   const requiresLabel = requiresLabelOf(installation.product);
   const label = image?.labels[requiresLabel];
-  // The containers run this very image: whatever it needs was done when it started.
+  // The containers already run this image.
   if (installation.app.containers.every((container) => runsImage(container, image))) return [];
   if (image?.config === null) {
     return [
@@ -38,7 +38,7 @@ export function checkStepping(
       `${app.to} has ${requiresLabel}=${label}, which is not a release; it is unknown whether another release must be installed first`,
     ];
   }
-  // The app migrates the database, so its oldest container counts, and not a worker that is ahead.
+  // The app migrates the database, so its oldest container counts, not a newer worker.
   const running = runningVersions(installation.app.containers)[0] ?? installation.runningVersion;
   if (running === null) {
     return [
@@ -59,14 +59,14 @@ export function checkStepping(
   });
 }
 
-/** How to get to the stepping release, and from there on. */
+/** The commands for the required release and then for the target. */
 function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
   const { pin } = installation.app;
   const again = plan.target === null ? 'without a target' : `with --target ${plan.targetName}`;
-  const way = newTag(installation, pin, step);
-  if (way.kind === 'moved' && parsePinTag(way.tag).kind === 'release') {
+  const next = newTag(installation, pin, step);
+  if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step.tag} first, then run it again ${again}.`;
   }
-  // A pin that floats is only pulled again, whatever the target is.
+  // A floating pin is only pulled again, regardless of the target.
   return `Set the tag ${step.tag} manually (${pin.place.description}) and run the update with --target ${step.tag}. Then set the tag ${pin.tag.text} again and run the update ${again}.`;
 }

@@ -7,7 +7,7 @@ import { and } from '../../log/wording.ts';
 import type { UpdateOptions } from '../../process/options.ts';
 import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
 
-/** In place of a name, `--exclude` says it of all that belongs with the app. */
+/** As a value of `--exclude`: all services that belong with the app. */
 export const excludeAll = '*';
 
 /** A project, and which of its services have containers. */
@@ -17,15 +17,15 @@ interface NamedIn {
   kind: 'generated' | 'user-written';
   /** Names of services. */
   running: readonly string[];
-  /** Of those the ones that are recreated with the app, as they live in a namespace of it. */
+  /** Running services that share a namespace with the app and are recreated with it. */
   followers: readonly string[];
   /** Names of those that run once, before the others (docs/contract.md 2.11). */
   migrations: readonly string[];
 }
 
 /**
- * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one
- * that is left behind because `--exclude` says so, and for each name in `--exclude` that no service has.
+ * Compares the specified services with the app (docs/contract.md 2.23). Returns a sentence for each excluded service, and
+ * for each excluded name that does not exist.
  * Refusals: unrelated-service, unlisted-services.
  */
 export function checkNamed(
@@ -37,12 +37,12 @@ export function checkNamed(
   if (app === undefined) return [];
   const moved = [first, ...workers.filter((name) => name in model.services)];
   const named = images.filter(({ name }) => workers.includes(name));
-  // Where nobody has named any, those that run by default are the product's own.
+  // The default services belong to the product.
   if (servicesNamed) refuseForeign(app, named);
-  // What a release brings in its own compose file, it names itself.
+  // A generated compose file is complete.
   if (kind === 'generated') return [];
   const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
-  // A follower is recreated with the app, and so moves where the app's pin decides its image, too.
+  // A follower is recreated with the app, so it is also updated if it shares the pin.
   const moves = (name: string) =>
     [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
   const bound = images.flatMap((each) => {
@@ -51,7 +51,7 @@ export function checkNamed(
   });
   const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
-  if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
+  if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
   const unknown = exclude.filter((name) => name !== excludeAll && !(name in model.services));
   return [
     ...bound.map(
@@ -80,7 +80,7 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   throw refusal('unrelated-service', sentences, next);
 }
 
-function leftBehind(
+function unlisted(
   app: ServiceImage,
   moved: readonly string[],
   forgotten: readonly { each: ServiceImage; bond: string }[],
@@ -95,6 +95,6 @@ function leftBehind(
   return refusal('unlisted-services', sentences, next);
 }
 
-/** The log has all sentences; the last one is the message. */
+/** All sentences are logged; the last one is the message. */
 const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
   new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });
