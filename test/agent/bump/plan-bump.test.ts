@@ -148,7 +148,7 @@ describe('planBump refuses', () => {
     await expect(planned(text, argv)).rejects.toThrow(expected);
   });
 
-  it('a part where a release is named: it is moved to a tag of the same form', async () => {
+  it('a complete version for a partial pin', async () => {
     const expected = refusal(
       'pin-unsupported',
       'app is pinned to 2025.10 (image of app in compose.yaml line 3), which can only be changed to a tag of the same form',
@@ -157,7 +157,7 @@ describe('planBump refuses', () => {
     await expect(planned(app('acme/home:2025.10'), services('app'), '2025.11.1')).rejects.toThrow(expected);
   });
 
-  it('what compose reads in another way than the updater', async () => {
+  it('a pin that compose reads differently', async () => {
     await writeFile(join(root, 'other'), 's/v1.0.0/v1.0.1/');
     const expected = refusal(
       'pin-unsupported',

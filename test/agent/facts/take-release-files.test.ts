@@ -77,7 +77,7 @@ async function taken(
 }
 
 describe('takeReleaseFiles', () => {
-  it('takes what differs, with a word for the log', async () => {
+  it('takes files that differ, with a description for the log', async () => {
     expect(
       await taken({ 'compose.yaml': own }, { new: { [main]: next }, 'sha256:old': { [main]: own } }),
     ).toEqual({
@@ -87,7 +87,7 @@ describe('takeReleaseFiles', () => {
     });
   });
 
-  it('reads from the directory that the image names, and warns of nothing if the running image is gone', async () => {
+  it('reads the directory in the image label, without a warning if the running image is missing', async () => {
     const found = await taken(
       { 'compose.yaml': own },
       { new: { '/srv/files/compose.yaml': next } },
@@ -109,7 +109,7 @@ describe('takeReleaseFiles', () => {
     expect((await taken({ 'compose.yaml': own }, images, {}, id)).warnings).toEqual([edited]);
   });
 
-  it('overwrites a file without the marker, and says where it is kept', async () => {
+  it('overwrites a file without the marker, and reports the backup', async () => {
     const texts = { 'compose.yaml': own, 'compose.cluster.yaml': 'services: {}\n' };
     const shipped = { [main]: own, [other]: cluster };
     expect(await taken(texts, { new: shipped, 'sha256:old': shipped })).toMatchObject({
@@ -180,7 +180,7 @@ describe('takeReleaseFiles', () => {
     );
   });
 
-  it('refuses a file that is another than the proven one', async () => {
+  it('refuses a file that does not match the verified one', async () => {
     const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
     const attempt = (text: string) =>
       taken(

@@ -36,7 +36,7 @@ describe('a floating tag and a target', () => {
     ['a tag of its own', 'acme/svc:edge', 'acme/worker:edge', ['acme/svc:edge']],
     ['a part that covers it', 'acme/svc:v1', 'acme/svc:v1.5', ['acme/svc:v1', 'acme/svc:v1.5']],
     ['a part that moves', 'acme/svc:v1.4', 'acme/svc:v1.4', ['acme/svc:v1.5', 'acme/svc:v1.5']],
-  ])('looks at %s', (_, app, worker, expected) => {
+  ])('checks %s', (_, app, worker, expected) => {
     expect(floatingMoves(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
     expect(floatingMoves(planOf(app, worker, 'canary'))).toEqual([]);
   });
@@ -47,14 +47,14 @@ describe('a floating tag and a target', () => {
     ['the target', '1.5.0', {}, []],
     ['a newer one, which the end tells', '1.6.0', {}, []],
     ['no version, with the digest of the target', null, { 'v1.5.0': 'sha256:here' }, []],
-  ])('goes on where it leads to %s', (_, version, registry, warnings) => {
+  ])('accepts a tag that points to %s', (_, version, registry, warnings) => {
     const images = new Map([[reference, telling(version)]]);
     const { result, asked } = judged(registry, latest, images);
     expect(result).toEqual(warnings);
     if (version !== null) expect(asked).toEqual([]);
   });
 
-  it('goes on where the label tells less than the target', () => {
+  it('accepts a label with fewer numbers than the target', () => {
     const images = new Map([[reference, telling('4.0.15')]]);
     expect(judged({}, planOf(reference, reference, '4.0.15.2941'), images).result).toEqual([]);
   });
@@ -73,18 +73,18 @@ describe('a floating tag and a target', () => {
       { 'v1.5.0': 'sha256:there' },
       `${reference} and acme/svc:v1.5.0 point to different images`,
     ],
-  ])('refuses where it leads to %s', (_, version, registry, message) => {
+  ])('refuses a tag that points to %s', (_, version, registry, message) => {
     const images = new Map([[reference, telling(version)]]);
     expect(() => judged(registry, latest, images)).toThrow(lags(message));
   });
 
-  it("asks no registry for a worker's own tag", () => {
+  it("does not ask the registry about a worker's own tag", () => {
     const plan = planOf('acme/svc:v1.4.2', 'acme/svc:edge');
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(judged({}, plan, images)).toEqual({ result: [], asked: [] });
   });
 
-  it("tells of somebody's own tag where the registry does not", () => {
+  it('warns about a custom tag if the registry does not answer', () => {
     const plan = planOf('acme/svc:edge', 'acme/svc:edge');
     expect(plan.warnings).toEqual([]);
     const images = new Map([['acme/svc:edge', telling(null)]]);
@@ -95,7 +95,7 @@ describe('a floating tag and a target', () => {
     });
   });
 
-  it('looks at no tag that was asked for itself', () => {
+  it('does not check a tag that is the target', () => {
     expect(floatingMoves(planOf('acme/svc:v1.4', 'acme/svc:v1.5', 'v1.5')).map(({ to }) => to)).toEqual([]);
   });
 

@@ -31,7 +31,7 @@ function judged({ chosen, runs = null, old = {}, here }: Case): string[] {
   return checkPlatforms(install, planTo('v1.1.0', install), model, images);
 }
 
-describe('the platform of the images that came', () => {
+describe('the platform of the pulled images', () => {
   it.each<[string, Case]>([
     ['its own', { runs: amd, here: [amd] }],
     ['what is chosen', { chosen: arm, runs: arm, here: [arm, amd] }],
@@ -63,7 +63,7 @@ describe('the platform of the images that came', () => {
     expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));
   });
 
-  it('is another, as its files say since', () => {
+  it('changes if the files now specify another platform', () => {
     expect(judged({ chosen: arm, runs: amd, here: [arm] })).toEqual([
       `app changes its platform from ${amd} to ${arm}, as specified in the compose files`,
     ]);

@@ -27,7 +27,7 @@ describe('checkPublished', () => {
     // Nothing moves, or to a whole release, of which the pull tells.
     ['2025.10', '2025.10.3', [], []],
     ['stable', '2025.11.1', [], []],
-  ])('goes on from %s to %s where the registry has %j', (pin, to, tags, questions) => {
+  ])('allows %s to %s if the registry has %j', (pin, to, tags, questions) => {
     const { asked } = judged(tags, planOf(pin, to));
     expect(asked.toSorted()).toEqual(questions.map((tag) => `acme/home:${tag}`));
   });
@@ -61,7 +61,7 @@ describe('checkPublished', () => {
       `2025.9 does not identify a single release for app, which is pinned to 2025.8.3 (${place})`,
       'Specify the full version, such as --target 2025.9.0.',
     ],
-  ])('refuses to go from %s to %s where the registry has %j', (pin, to, tags, message, advice) => {
+  ])('refuses %s to %s if the registry has %j', (pin, to, tags, message, advice) => {
     expect(() => judged(tags, planOf(pin, to))).toThrow(
       expect.objectContaining({ code: 'pin-unsupported', message, advice }),
     );

@@ -38,11 +38,11 @@ it.each<[string, Record<string, string>, Installation['kind'], string | null, st
     'v1.1.0',
     "v1.0.0 → v1.1.0: install the release's compose file, change SVC_VERSION in .env line 1 to v1.1.0, recreate app",
   ],
-])('tells of %s in one line', (_, texts, kind, to, expected) => {
+])('describes %s in one line', (_, texts, kind, to, expected) => {
   expect(lines(installed(texts, { kind }), to).lines).toEqual([`info: ${expected}`]);
 });
 
-it('names an env file that is not called .env', () => {
+it('shows the name of an env file other than .env', () => {
   const from = installed(floats);
   const elsewhere = { ...from, files: { ...from.files, newEnvFile: '/opt/svc/prod.env' } };
   expect(lines(elsewhere, 'canary').lines[0]).toContain('set V to canary in prod.env,');
@@ -51,19 +51,19 @@ it('names an env file that is not called .env', () => {
 it.each<[string[], string]>([
   [['proxy-1', 'db-1', 'db-2', 'app-1'], '; db and proxy are not updated'],
   [[], ''],
-])('names what stays as it is: %j', (places, expected) => {
+])('lists services that are not updated: %j', (places, expected) => {
   const containers = places.map((place) => container(place));
   const from = installed({ 'compose.yaml': both('acme/svc:v1.0.0') }, { containers });
   expect(lines(from, 'v1.1.0').lines[0]?.replace(/.*recreate app and worker/, '')).toBe(expected);
 });
 
-it('recreates followers, which do not stay', () => {
+it('lists followers among the recreated services', () => {
   const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
   const from = installed(texts, { followers: { tail: [container('tail-1')] } });
   expect(lines(from, 'v1.1.0').lines[0]).toMatch(/, recreate app and tail$/);
 });
 
-it('gives machines where it goes, and people the warnings of the plan', () => {
+it('logs the target as a field, and the warnings of the plan', () => {
   const told = lines(installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) }), 'v2.0.0');
   expect(told.fields[0]).toEqual({ from: 'v1.0.0', to: 'v2.0.0' });
   expect(told.lines[1]).toBe(

@@ -64,7 +64,7 @@ const volumes = (name: object): Changes => ({
 const internal = { internal: true };
 const compose = 'docker compose -p svc';
 
-describe('what a generated file may change', () => {
+describe('changes in a generated file', () => {
   it.each<[string, Changes, string[], RegExp]>([
     [
       'a network of the app that carries the hash',
@@ -118,7 +118,7 @@ describe('what a generated file may change', () => {
       [],
       ["the release's compose file no longer has proxy; its containers are not changed"],
     ],
-  ])('goes on where it changes %s', (_, changes, hashed, warnings) => {
+  ])('allows changes of %s', (_, changes, hashed, warnings) => {
     expect(check(changes, hashed)).toEqual(
       warnings.map((text) => (typeof text === 'string' ? text : expect.stringMatching(text))),
     );

@@ -18,17 +18,17 @@ function sentences(app: Container, worker: Container, here: string[], tail?: Con
   return goneImages(installed(texts, { services, followers, imagesInUse }));
 }
 
-it('says nothing where all that runs can be made again', () => {
+it('returns no warning if all running images are on this machine', () => {
   expect(sentences(made('app-1'), made('worker-1'), [id])).toEqual([]);
 });
 
-it('names what cannot, and where what was pulled comes from', () => {
+it('warns of a missing image, with the command to pull it again', () => {
   expect(sentences(made('app-1'), made('worker-1'), [])).toEqual([
     `the image of app and worker (${id.slice(0, 19)}) ${gone}docker pull r.test/acme/svc@${id}; if the registry no longer has the image, run docker commit svc-app-1 r.test/acme/svc:kept and, after a failure, set that image in the compose file`,
   ]);
 });
 
-it('has a sentence for each image, and has followers replaced, too', () => {
+it('has one sentence for each image, and includes followers', () => {
   const tail = made('tail-1', { imageId: 'sha256:tail', imageReference: 'busybox:1', imageManifest: null });
   expect(sentences(made('app-1'), made('worker-1', { imageId: 'sha256:w' }), [id], tail)).toEqual([
     expect.stringMatching(/^the image of worker \(sha256:w\) .* docker pull /),
@@ -36,7 +36,7 @@ it('has a sentence for each image, and has followers replaced, too', () => {
   ]);
 });
 
-it('knows no place to pull from of a container that was made from an id', () => {
+it('suggests no pull for a container that was created from an image ID', () => {
   const app = made('app-1', { imageReference: id });
   expect(sentences(app, made('worker-1', { imageId: 'sha256:w' }), ['sha256:w'])[0]).toContain(
     'first run docker commit svc-app-1 svc:kept',

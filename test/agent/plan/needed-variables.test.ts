@@ -32,8 +32,8 @@ function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
 
 const uses = (...texts: string[]) => texts.map((text, at) => `x-${at}: "${text}"\n`).join('');
 
-describe('variables that a release needs and no file sets', () => {
-  it('are named all at once, with the line to add', () => {
+describe('unset variables of a release', () => {
+  it('are all reported at once, with the lines to add', () => {
     const { install, draft, release } = given(
       `# \${COMMENTED:?}\n${uses(`\${SET:?}`, `\${NEW_TOKEN:?say it}`, `\${SET:-\${INNER?}}`, `\${NOTHING?}`, `\${NOTHING:?}`, `$\${NOT_ONE:?}`)}`,
     );
@@ -45,7 +45,7 @@ describe('variables that a release needs and no file sets', () => {
     });
   });
 
-  it('are not what compose means with another rejection', () => {
+  it('are not reported if compose rejects the files for another reason', () => {
     const { install, draft, release } = given(uses(`\${NEW_TOKEN:?}`));
     const other = new UpdateError('compose-invalid', 'compose rejects the project: no such key');
     expect(missingVariables(install, draft, release, other)).toBeNull();
@@ -68,7 +68,7 @@ describe('variables that a release needs and no file sets', () => {
     );
   });
 
-  it('are refused where a secret comes from one, which compose finds out too late', () => {
+  it('are refused for secrets, because compose detects them too late', () => {
     const { install, draft } = given('');
     const model = (environment: string, service = 'app') => ({
       name: 'svc',

@@ -36,7 +36,7 @@ function line(from: Installation, to: string | null): string {
 
 const place = 'image of app in compose.yaml line 3';
 
-describe('a product in its own form', () => {
+describe('versions in the form of the product', () => {
   it.each<[string, string | null, string | null, string]>([
     [
       '31.0.9-apache',
@@ -51,7 +51,7 @@ describe('a product in its own form', () => {
     expect(line(product(pin, running, { label: running ?? '' }), to)).toBe(expected);
   });
 
-  it('is shown, though a variable of the project has the version alone', () => {
+  it('shows the version although a variable contains it', () => {
     const from = product('4.0.15.2941-alpine', '4.0.15.2941');
     const { log, lines } = rememberingLog();
     const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
@@ -64,7 +64,7 @@ describe('a product in its own form', () => {
     ]);
   });
 
-  it('recalls a dump at another major version, and at no new year', () => {
+  it('recommends a backup for a new major version, but not for a new year', () => {
     expect(planTo('32.0.1', product('31-apache', '31.0.9')).warnings).toEqual([
       '31.0.9 → 32.0.1 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise',
     ]);
@@ -125,11 +125,11 @@ describe('a product in its own form', () => {
     ['2', '2.4.1', '2.5.0'],
     ['canary', 'v1.5.9', '1.6.0-canary.10'],
     ['4.0.15.2941', '4.0.15.2940', '4.0.15.2941'],
-  ])('never goes back: at %s, to %s, while %s runs', (pin, to, running) => {
+  ])('never downgrades: at %s, to %s, while %s runs', (pin, to, running) => {
     expect(() => planTo(to, product(pin, running))).toThrow(expect.objectContaining({ code: 'downgrade' }));
   });
 
-  it('pulls a word and its variants again, and no release beside it', () => {
+  it('pulls a word and its variants again, but not a release', () => {
     expect(planTo('release', product('release', null, { worker: 'release-cuda' })).targetName).toBe(
       'release',
     );
@@ -140,7 +140,7 @@ describe('a product in its own form', () => {
 });
 
 describe('planUpdate', () => {
-  it('warns of a tag that is no release tag, and does not take an unknown version for an old one', () => {
+  it('warns about a tag that is not a release tag, and does not treat an unknown version as old', () => {
     const from = product('edge', null);
     expect(planTo('v0.0.1', from).app.to).toBe('acme/home:edge');
     expect(planTo(null, from).warnings).toEqual([
@@ -148,13 +148,13 @@ describe('planUpdate', () => {
     ]);
   });
 
-  it('refuses a reading that compose does not share', () => {
+  it('refuses a pin that compose reads differently', () => {
     const files = { 'compose.yaml': composeText({ app: 'svc:v1.0.0' }) };
     const from = installed(files, { model: { name: 'svc', services: { app: { image: 'svc:v1.0.1' } } } });
     expect(() => planTo('v1.1.0', from)).toThrow(expect.objectContaining({ code: 'pin-unsupported' }));
   });
 
-  it('leaves an image with pull_policy never to what is local', () => {
+  it('uses the local image with pull_policy never', () => {
     const app = { image: 'svc:v1.0.0', pull_policy: 'never' };
     const from = installed(
       { 'compose.yaml': composeText({ app: 'svc:v1.0.0' }) },

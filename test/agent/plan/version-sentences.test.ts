@@ -43,12 +43,12 @@ describe('whatRuns', () => {
       [undefined, '0.9.0'],
       'app and mailer run v1.1.0, worker runs edge (v0.9.0)',
     ],
-  ])('tells of %s', (_, pins, to, versions, expected) => {
+  ])('describes %s', (_, pins, to, versions, expected) => {
     const { plan, files, images } = facts(pins, to, versions);
     expect(whatRuns(plan, files, images)).toBe(expected);
   });
 
-  it('says nothing of what stays stopped', () => {
+  it('omits services that remain stopped', () => {
     const { plan, files, images } = facts(['v1.0.0', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0']);
     expect(whatRuns(plan, files, images, ['worker'])).toBe('app runs v1.1.0');
   });
