@@ -97,7 +97,7 @@ describe('how the updater was started', () => {
       name: 'the compose directory is not mounted',
       options: () => ({ mount: null }),
       says: ({ project, directory }) => [
-        'no mounted directory holds a compose file',
+        'no mounted directory contains a compose file',
         `${project} (${directory})`,
       ],
       state: unseen,
