@@ -18,7 +18,7 @@ interface EffectiveImage {
 }
 
 /**
- * What compose takes for the image of a service: the last `-f` file that gives one, through `extends` and `include`.
+ * The image that compose uses for a service: from the last `-f` file that sets it, through `extends` and `include`.
  * @throws UpdateError built-from-source, pin-unsupported where it comes from a file that is not at hand, no-app
  */
 export function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
@@ -46,11 +46,11 @@ interface Found {
   image?: EffectiveImage;
   hasBuild: boolean;
   isThere: boolean;
-  /** The image may be in a file that is not at hand. */
+  /** The image may be in a missing file. */
   away?: UpdateError;
 }
 
-/** Looks from the file that wins to the one that yields. */
+/** Searches the files from the highest to the lowest precedence. */
 function search(
   files: ProjectFiles,
   layers: readonly Layer[],

@@ -1,11 +1,11 @@
 import { UpdateError } from '../progress/update-error.ts';
 import type { Mark, Origin, TracedText } from './traced.ts';
 
-/** The value of a variable and where it comes from; null where nothing sets it. */
+/** The value of a variable and where it comes from; null if it is not set. */
 export type Lookup = (name: string) => TracedText | null;
 
 interface Interpolation extends TracedText {
-  /** Variables without a value that stand for nothing. */
+  /** Unset variables, which are empty. */
   unset: string[];
 }
 
