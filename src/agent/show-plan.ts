@@ -26,7 +26,7 @@ import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, refuseWithoutModes, stateDirectory } from './state/state-directory.ts';
 import { planRun, warnOfStackOptions } from './update.ts';
 
-/** Shows what `update` would do; changes nothing, pulls nothing, takes no lock. */
+/** Shows what `update` would do. Changes nothing, pulls nothing and takes no lock. */
 export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<void> {
   const [search] = await Promise.allSettled([findInstance(given)]);
   if (search.status === 'rejected') {
@@ -41,22 +41,22 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   if (proposal !== null) log.info(proposal);
   if (given.options.servicesNamed) {
     const { app, workers, exclude } = context.options;
-    log.info(`to make these services the default, set in ${settingsName}:`);
+    log.info(`to make these services the default, add to ${settingsName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
-    log.info(`image of ${service}: ${to}${pull ? '' : ', as it is here'}`);
+    log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
   for (const to of new Set(floatingMoves(plan).map((move) => move.to))) {
-    log.info(`whether ${to} leads to ${plan.targetName} only the pulled image can tell`);
+    log.info(`whether ${to} points to ${plan.targetName} is only known after the image is pulled`);
   }
   const references = [...new Set(moves.map(({ to }) => to))];
   const images = await localImages(engine, references);
   const missing = references.filter((reference) => !images.has(reference));
   if (missing.length > 0) {
     log.info(
-      `${missing.join(', ')} is not on this machine yet: what only the pulled image can tell is not shown, such as a release that has to come first`,
+      `not on this machine yet: ${missing.join(', ')}. Checks that need the image are skipped, such as the one for required intermediate releases`,
     );
     if (needsImages(installation, plan)) return finish(log);
   }
@@ -77,10 +77,10 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
     for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
   }
-  if (changes.length === 0) log.info('no file changes');
+  if (changes.length === 0) log.info('no files will be changed');
   for (const warning of warnings) log.warn(warning);
   for (const name of alsoMoved)
-    log.info(`${name} is pinned by the same text: its next recreate moves it, too`);
+    log.info(`${name} shares the pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
     log.info(`changed in this release: ${changedServices.join(', ')}; not recreated by the update`);
   if (newServices.length > 0)
@@ -88,7 +88,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   finish(log);
 }
 
-/** What `update` would plan now, without its lock: whoever works on the instance is only told of. */
+/** The current plan of `update`, without taking the lock. A running update only causes a warning. */
 export async function planUnlocked(
   given: RunContext,
   instance: FoundInstance,
@@ -103,10 +103,11 @@ export async function planUnlocked(
   await refuseForeignState(mountedAt);
   const holder = await runningHolder(engine, mountedAt);
   const pending = await pendingJournal(stateDirectory(mountedAt));
-  // The journal of an update that is on looks like that of one that was interrupted.
-  if (pending && !holder) log.warn(`${pendingSentence(pending)}; update settles that first`);
-  if (holder) log.warn(`an update may be running: ${holder.name} holds the lock since ${holder.since}`);
-  // Whoever looks at data ends what an updater before has left at work in a database: of one that is alive it is no leftover.
+  // The journals of a running and of an interrupted update look the same.
+  if (pending && !holder) log.warn(`${pendingSentence(pending)}; the next update resumes or undoes it first`);
+  if (holder)
+    log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
+  // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
   const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
   const found = await listProject(engine, name);
   return {
@@ -115,7 +116,7 @@ export async function planUnlocked(
   };
 }
 
-/** Who is updating the instance; null also where the holder of the lock was killed. */
+/** The running holder of the lock; null if there is none, or if it was killed. */
 async function runningHolder(engine: Engine, directory: string): Promise<Holder | null> {
   const holder = await lockHolder(directory);
   if (holder === null) return null;
@@ -125,5 +126,5 @@ async function runningHolder(engine: Engine, directory: string): Promise<Holder 
 
 function finish(log: Log): void {
   log.enter('done');
-  log.info('planned: nothing was changed; run update to do it');
+  log.info('planned: nothing was changed; to apply this plan, run update');
 }

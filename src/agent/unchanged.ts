@@ -10,7 +10,7 @@ import { verifyUnchanged } from './replace/verify.ts';
 import type { PlannedRun } from './resume/run-so-far.ts';
 import type { Journal } from './state/journal.ts';
 
-/** Nothing is to be written, and the containers that run are all that must run, of exactly these images. */
+/** Whether no file changes, and all required containers are running with exactly these images. */
 export function isUnchanged(
   installation: Installation,
   { filePlan: { changes, references }, images }: Preparation,
@@ -26,7 +26,7 @@ export function isUnchanged(
   );
 }
 
-/** Nothing is to be done, and all is well. @throws UpdateError unhealthy */
+/** Ends a run that has nothing to do, if the services are healthy. @throws UpdateError unhealthy */
 export async function endUnchanged(
   context: RunContext,
   journal: Journal,

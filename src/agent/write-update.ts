@@ -24,15 +24,15 @@ import type { Journal, JournalData } from './state/journal.ts';
 import { pruneBackups } from './state/kept-runs.ts';
 import { backupsOf } from './state/state-directory.ts';
 
-/** The texts that a run overwrites. */
+/** The old texts of overwritten files. */
 export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
   new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
 
 type LookBefore = Preparation & { earlier: JournalData | null; debris: readonly Container[] };
 
 /**
- * Looks at the containers once more, right before the first of them is stopped or the first byte changes. Gives what is to
- * be replaced.
+ * Checks the containers again, right before the first one is stopped or the first file is changed. Returns the planned
+ * replacement.
  * @throws UpdateError containers-changed, compose-busy
  */
 export async function planReplacement(
@@ -48,8 +48,7 @@ export async function planReplacement(
 }
 
 /**
- * The phase `write`: the files are written, tags that were left where they were are moved, and what it takes to roll back is
- * noted.
+ * The phase `write`: writes the files, moves tags that the pull did not move, and records what a rollback needs.
  */
 export async function writeUpdate(
   context: RunContext,
@@ -79,7 +78,7 @@ function composeHashes(files: ProjectFiles): Promise<Point['fileHashes']> {
   return Promise.all(own.map(async ({ path }) => ({ path, sha256: await hashAt(disk, path) })));
 }
 
-/** Every file of the update, or none. The journal knows of all of them before the first changes. */
+/** Writes all files or none. The journal lists all of them before the first one is changed. */
 async function writeFiles(
   { log, cancellation }: RunContext,
   installation: Installation,
@@ -93,21 +92,20 @@ async function writeFiles(
   );
   if (cancellation.signal.aborted) throw new Cancelled();
   const { run } = journal.data;
-  // Backups are named by the host's path: a later run may have the directory mounted elsewhere.
+  // Backups use host paths, because a later run may mount the directory elsewhere.
   const backups = backupsOf(installation.project.directory);
   if (changes.length > 0) log.enter('write');
   const records = await replaceFiles(changes, {
     run,
     backup: changes.length > 0 ? join(backups, run) : null,
-    // All project files are checked even if none is to be written: `up` is about to read what somebody may have edited
-    // during the pull.
+    // All project files are checked, even if none is written: they may have been edited during the pull.
     planned: allFiles(installation.files),
     warn: (sentence) => log.warn(sentence),
     prepared: (files) => journal.write({ phase: 'write', files }),
   });
   for (const { path, description } of changes) {
     const backup = records.find((record) => record.path === path)?.backup;
-    const kept = backup ? `kept in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
+    const kept = backup ? `backup in ${stateName}/backup/${run}/${basename(backup)}` : 'created';
     log.info(`${description} (${kept})`, { file: path });
   }
   await pruneBackups(backups, run);

@@ -7,7 +7,7 @@ import { parseYaml, type YamlDocument } from './yaml-document.ts';
 export interface ScalarText {
   text: string;
   line: number;
-  /** Offset of the text in the file; negative where it is written otherwise there (escapes, folded lines). */
+  /** Offset of the text in the file; negative if the file has another spelling (escapes, folded lines). */
   start: number;
 }
 
@@ -18,7 +18,7 @@ interface ExtendsLink {
   line: number;
 }
 
-/** What one file says of one service. */
+/** One service in one file. */
 interface ServiceEntry {
   image: ScalarText | null;
   hasBuild: boolean;
@@ -27,7 +27,7 @@ interface ServiceEntry {
   envFiles: Link[];
 }
 
-/** A file that another one leads to. */
+/** A reference to another file. */
 export interface Link {
   /** As written, with variables. */
   path: string;
@@ -36,11 +36,11 @@ export interface Link {
 
 /** One entry of `include`. */
 export interface Include {
-  /** The first is the file that is meant, the others override it. */
+  /** The first is the main file; the others override it. */
   paths: Link[];
   /** As written; null for the directory of the first path. */
   projectDirectory: string | null;
-  /** As written; null for the `.env` of the project directory, where there is one. */
+  /** As written; null for the `.env` of the project directory. */
   envFiles: Link[] | null;
 }
 
@@ -49,17 +49,17 @@ export interface ComposeFile {
   documents: readonly YamlDocument[];
   services: string[];
   includes: Include[];
-  /** Files that `extends` of any service names. */
+  /** Files in `extends` of all services. */
   extends: Link[];
   service(name: string): ServiceEntry | null;
 }
 
 const read = new WeakMap<TextFile, ComposeFile>();
-/** By path: an edited text comes first to be confirmed and then to be written, and parsing is most of the work. */
+/** By path, because an edited text is read twice and parsing is slow. */
 const latest = new Map<string, ComposeFile>();
 
 /**
- * A compose file, parsed once however many services are asked for.
+ * A compose file, parsed once for all services.
  * @throws UpdateError compose-invalid with file and line
  */
 export function readComposeFile(file: TextFile): ComposeFile {
@@ -142,7 +142,7 @@ function includesOf(yaml: YamlDocument, file: TextFile): Include[] {
   });
 }
 
-/** One path or a list; each a text or a mapping with `path`, which may be a list in its turn. */
+/** One path or a list. Each is a text or a mapping with `path`, which may also be a list. */
 export function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): Link[] {
   return (isSeq(node) ? node.items : [node]).flatMap((item) => {
     const entry = yaml.follow(item);
@@ -153,7 +153,7 @@ export function linksOf(yaml: YamlDocument, node: Node | null, file: TextFile): 
   });
 }
 
-/** The text of a scalar, and where it stands character by character. */
+/** The text of a scalar and its position. */
 function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   if (node.value === null) return null;
   const value = node.source ?? String(node.value);
@@ -161,7 +161,7 @@ function scalarText(node: Scalar, file: TextFile): ScalarText | null {
   const written = file.text.slice(from, to);
   const quoted = node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE';
   const isBlock = node.type === 'BLOCK_FOLDED' || node.type === 'BLOCK_LITERAL';
-  // The search begins behind the head of the block: a comment in the head may hold the same text.
+  // The search starts after the block header, because a comment there may contain the same text.
   const inside = isBlock ? written.lastIndexOf(value) : quoted ? 1 : 0;
   const exact = inside >= 0 && written.startsWith(value, inside);
   const whole = isBlock || written.length === value.length + (quoted ? 2 : 0);

@@ -13,16 +13,16 @@ export interface Change {
   description: string;
 }
 
-/** The project's files with everything changed so far; nothing of it is on the disk. */
+/** The project's files with all changes so far, which are not on disk. */
 export interface Draft {
   files: ProjectFiles;
   changes: readonly Change[];
 }
 
-/** A draft in which nothing is changed yet. */
+/** A draft without changes. */
 export const draftOf = (files: ProjectFiles): Draft => ({ files, changes: [] });
 
-/** The draft with the edits made; a file that is new is an env file. */
+/** The draft with the edits; a new file is an env file. */
 export function withEdits(draft: Draft, edits: readonly Edit[]): Draft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
     const text = applyEdits(fileOf(before.files, path)?.text ?? '', own);
@@ -31,7 +31,7 @@ export function withEdits(draft: Draft, edits: readonly Edit[]): Draft {
   }, draft);
 }
 
-/** The draft with a whole text in place of a file's; a file that is new is an env file, or the one that `list` says. */
+/** The draft with a new text of a file; a new file is added to `list`, by default the env files. */
 export function withText(draft: Draft, file: TextFile, description: string, list?: FileList): Draft {
   const { files, changes } = draft;
   const earlier = changes.find(({ path }) => path === file.path);
@@ -47,7 +47,7 @@ export function withText(draft: Draft, file: TextFile, description: string, list
   };
 }
 
-/** The draft with the variable set where it is set today, else in the last env file that compose reads. */
+/** The draft with the variable set in its current place, or in the last env file that compose reads. */
 export function withVariable(draft: Draft, variable: string, value: string): Draft {
   const edit = setVariableEdit(draft.files, variable, value);
   return edit.before === edit.after ? draft : withEdits(draft, [edit]);

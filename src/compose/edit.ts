@@ -8,16 +8,16 @@ export interface Edit {
   /** The path of the file. */
   file: string;
   line: number;
-  /** Offsets in the file's text; both the same where text is put in. */
+  /** Offsets in the file's text; equal for an insertion. */
   start: number;
   end: number;
   before: string;
   after: string;
-  /** The variable whose value changes, where one does. */
+  /** The variable whose value changes, if any. */
   variable?: string | undefined;
 }
 
-/** The edit of what stands between two offsets of a file. */
+/** The edit of the text between two offsets of a file. */
 export function editOf(
   file: TextFile,
   { start, end }: Pick<Edit, 'start' | 'end'>,
@@ -29,9 +29,8 @@ export function editOf(
 }
 
 /**
- * The text with every edit made; not a character beside them changes. Edits that put text in at one place come in the
- * order given.
- * @throws UpdateError file-changed where the text is not the one that the edits were made for
+ * The text with all edits. Nothing else changes. Insertions at the same position keep their order.
+ * @throws UpdateError file-changed if the text has changed since the edits were planned
  */
 export function applyEdits(text: string, edits: readonly Edit[]): string {
   const sorted = edits.toSorted((a, b) => a.start - b.start || a.end - b.end);
@@ -42,7 +41,7 @@ export function applyEdits(text: string, edits: readonly Edit[]): string {
     if (end > text.length || text.slice(start, end) !== before) {
       throw new UpdateError(
         'file-changed',
-        `${basename(file)} line ${line} is no longer what was planned on`,
+        `${basename(file)} line ${line} was changed after the update was planned`,
       );
     }
     parts.push(text.slice(done, start), after);

@@ -18,7 +18,7 @@ interface EffectiveImage {
 }
 
 /**
- * What compose takes for the image of a service: the last `-f` file that gives one, through `extends` and `include`.
+ * The image that compose uses for a service: from the last `-f` file that sets it, through `extends` and `include`.
  * @throws UpdateError built-from-source, pin-unsupported where it comes from a file that is not at hand, no-app
  */
 export function effectiveImage(files: ProjectFiles, service: string): EffectiveImage {
@@ -29,16 +29,16 @@ export function effectiveImage(files: ProjectFiles, service: string): EffectiveI
   if (found.hasBuild) {
     throw new UpdateError(
       'built-from-source',
-      `${service} is built from source in ${list(files)} and names no image`,
+      `${service} is built from source in ${list(files)} and has no image`,
     );
   }
   if (found.isThere) {
-    throw new UpdateError('compose-invalid', `${service} has neither an image nor a build in ${list(files)}`);
+    throw new UpdateError('compose-invalid', `${service} has neither image nor build in ${list(files)}`);
   }
   const included = reachOf(files).layers.filter(({ follows }) => follows);
   const services = [...new Set(included.flatMap(({ file }) => file.services))];
-  throw new UpdateError('no-app', `no service ${service} in ${list(files)}`, {
-    advice: `Its services are ${services.sort().join(', ') || 'none'}: name them with --service.`,
+  throw new UpdateError('no-app', `there is no service ${service} in ${list(files)}`, {
+    advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Select the ones to update with --service.`,
   });
 }
 
@@ -46,11 +46,11 @@ interface Found {
   image?: EffectiveImage;
   hasBuild: boolean;
   isThere: boolean;
-  /** The image may be in a file that is not at hand. */
+  /** The image may be in a missing file. */
   away?: UpdateError;
 }
 
-/** Looks from the file that wins to the one that yields. */
+/** Searches the files from the highest to the lowest precedence. */
 function search(
   files: ProjectFiles,
   layers: readonly Layer[],
@@ -73,7 +73,7 @@ function search(
       if (from instanceof UpdateError) found.away ??= from;
       else {
         const step = `${from.file.file.path}\n${base}`;
-        if (seen.has(step)) throw circular(layer, line, `${service} extends ${base}`);
+        if (seen.has(step)) throw circular(layer, line, `circular extends: ${service} extends ${base}`);
         merge(found, search(files, [from], base, new Set(seen).add(step)));
       }
       isAway = found.away !== undefined;
@@ -98,7 +98,7 @@ function searchIncludes(
       else from.push(one);
     }
     const step = `${layer.file.file.path}\n${layer.file.includes.indexOf(include)}`;
-    if (seen.has(step)) throw circular(layer, include.paths[0]?.line ?? 1, 'include leads back to itself');
+    if (seen.has(step)) throw circular(layer, include.paths[0]?.line ?? 1, 'circular include');
     merge(found, search(files, from, service, new Set(seen).add(step)));
     if (found.image) break;
   }
@@ -112,8 +112,8 @@ function merge(found: Found, other: Found): void {
   if (other.away) found.away ??= other.away;
 }
 
-const circular = (layer: Layer, line: number, says: string): UpdateError =>
-  new UpdateError('compose-invalid', `${placeOf(layer, line)}: ${says} in a circle`);
+const circular = (layer: Layer, line: number, problem: string): UpdateError =>
+  new UpdateError('compose-invalid', `${placeOf(layer, line)}: ${problem}`);
 
 const list = (files: ProjectFiles): string =>
   files.composeFiles.map(({ path }) => nameOf(files, path)).join(', ') || 'no file';

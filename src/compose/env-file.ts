@@ -39,13 +39,13 @@ export function findAssignments(file: TextFile): Assignment[] {
     const word = matched(exportWord, at);
     at += word.length;
     at += matched(blanks, at).length;
-    if (word && at >= text.length) throw invalid('there is no name behind export');
+    if (word && at >= text.length) throw invalid('there is no variable name after export');
     const nameEnd = at + matched(keyText, at).length;
     const key = checkedKey(at, nameEnd);
     at = nameEnd;
     // Compose does not look for spaces in a name that the file ends behind.
     if (at >= text.length) return found;
-    if (key.includes(' ')) throw invalid('the name of a variable has a space in it');
+    if (key.includes(' ')) throw invalid('a variable name contains a space');
     if (text[at] === '\n') continue;
     at += 1;
     at += matched(blanks, at).length;
@@ -65,13 +65,13 @@ export function findAssignments(file: TextFile): Assignment[] {
       if (text[i] === '\\') i += 1;
       else if (text[i] === quote) return { start: start + 1, end: i, quote };
     }
-    throw invalid('a quoted value has no end');
+    throw invalid('a quoted value has no closing quote');
   }
 
   function checkedKey(start: number, end: number): string {
     const key = text.slice(start, end);
     const odd = /[^\p{L}\p{N}_.\-[\]\t\v\f\r \u0085\u00a0]/u.exec(key)?.[0];
-    if (odd !== undefined) throw invalid(`unexpected ${JSON.stringify(odd)} in the name of a variable`);
+    if (odd !== undefined) throw invalid(`unexpected ${JSON.stringify(odd)} in a variable name`);
     return text.slice(start, trimmedEnd(start, end));
   }
 

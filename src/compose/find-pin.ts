@@ -8,7 +8,7 @@ import { parseReference } from './reference.ts';
 import { type Segment, segments, type TracedText, trace } from './traced.ts';
 
 /**
- * Where the tag of a service's image comes from.
+ * Finds the pin of a service's image.
  * @throws UpdateError pin-digest, built-from-source, pin-unsupported, compose-invalid, no-app
  */
 export function findPin(files: ProjectFiles, service: string): Pin {
@@ -25,12 +25,15 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     const shown = resolved.text.replaceAll('\n', '⏎');
     throw new UpdateError(
       'compose-invalid',
-      `${where} resolves to "${shown}", which is no image reference${why}`,
+      `${where} resolves to "${shown}", which is not an image reference${why}`,
       unset ? { advice: `Set ${unset} in ${files.newEnvFile}, then run the update again.` } : {},
     );
   }
   if (reference.digest !== null && reference.tag === null) {
-    throw new UpdateError('pin-digest', `${where} is pinned by a digest alone, which names no release`);
+    throw new UpdateError(
+      'pin-digest',
+      `${where} is pinned only by a digest, which does not specify a release`,
+    );
   }
   const tag = parsePinTag(reference.tag ?? 'latest');
   const { tagStart } = reference;
@@ -46,7 +49,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
   return { service, reference, referenceText: resolved.text, tag, place, resolved };
 }
 
-/** Null where it cannot be read, or not be moved. */
+/** Null if the pin cannot be read or changed. */
 export function pinOrNull(files: ProjectFiles, service: string): Pin | null {
   try {
     return findPin(files, service);
@@ -56,14 +59,14 @@ export function pinOrNull(files: ProjectFiles, service: string): Pin | null {
   }
 }
 
-/** Whether the version of another service is written in the same place as one of these. */
+/** Whether another service shares one of these pins. */
 export function sharesPin(files: ProjectFiles, service: string, pins: readonly Pin[]): boolean {
   const pin = pinOrNull(files, service);
   const own = pin && writtenAt(pin);
   return own !== null && pins.some((each) => writtenAt(each) === own);
 }
 
-/** Whether one text decides both versions: the same place, or one variable, even where each image has its own default. */
+/** Whether both pins are the same text or the same variable, even with different defaults. */
 export function isOnePin(a: Pin, b: Pin): boolean {
   const { variable } = a.place;
   if (variable !== undefined && variable === b.place.variable) return true;
@@ -76,7 +79,7 @@ function writtenAt({ reference, resolved }: Pin): string | null {
   return origin && origin.offset >= 0 ? `${origin.source}\n${origin.offset}` : null;
 }
 
-/** The variables that a range is written with, whatever these are made of in their turn. */
+/** The variables in a range, without resolving nested variables. */
 function variablesIn(
   template: TracedText,
   lookup: Lookup,
@@ -96,11 +99,11 @@ const severalVariables = (
   { text }: PinTag,
   names: readonly (string | undefined)[],
 ): UpdateError =>
-  new UpdateError('pin-unsupported', `${where} makes one tag, ${text}, of ${names.join(' and ')}`, {
-    advice: 'Write the tag with one variable, or change the version there by hand.',
+  new UpdateError('pin-unsupported', `${where} combines ${names.join(' and ')} into one tag, ${text}`, {
+    advice: 'Use a single variable for the tag, or change the version manually.',
   });
 
-/** Where the part of a tag is written that decides it; the image where it is written with escapes or elsewhere. */
+/** The place of the main part of a tag; the image if the tag has escapes or comes from elsewhere. */
 function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: Segment): PinPlace {
   const { source, start, via, variable } = main;
   const file = fileOf(files, source);
@@ -115,7 +118,7 @@ function tagPlace(files: ProjectFiles, service: string, image: PinPlace, main: S
     : { ...place, kind: 'variable', variable, description: `${variable} in ${here}` };
 }
 
-/** The part of the tag that says the version: of several, a variable among written text. */
+/** The part of the tag that contains the version; a variable takes precedence over literal text. */
 function mainPart(tag: PinTag, resolved: TracedText, start: number, where: string): Segment {
   const [from, to] = versionRange(tag);
   const carrying = segments(resolved, start + from, start + to);
@@ -133,17 +136,17 @@ function mainPart(tag: PinTag, resolved: TracedText, start: number, where: strin
   if (tag.kind === 'release' && main.start < 0) {
     throw new UpdateError(
       'pin-unsupported',
-      `${where} is written with escapes or from elsewhere: its tag has no place of its own`,
+      `the tag in ${where} cannot be edited, because it contains escapes or comes from outside the files`,
     );
   }
   return main;
 }
 
-/** Refusal: pin-unsupported, where compose reads the files in another way than the updater does. */
+/** Refusal: pin-unsupported, if compose reads the files differently from the updater. */
 export function checkAgainstModel(pin: Pin, image: string | undefined): void {
   if (image === undefined || image === pin.referenceText) return;
   throw new UpdateError(
     'pin-unsupported',
-    `compose resolves the image of ${pin.service} to ${image}, ${pin.place.description} says ${pin.referenceText}`,
+    `compose resolves the image of ${pin.service} to ${image}, but ${pin.place.description} resolves to ${pin.referenceText}`,
   );
 }

@@ -1,11 +1,11 @@
 import { UpdateError } from '../progress/update-error.ts';
 import type { Mark, Origin, TracedText } from './traced.ts';
 
-/** The value of a variable and where it comes from; null where nothing sets it. */
+/** The value of a variable and where it comes from; null if it is not set. */
 export type Lookup = (name: string) => TracedText | null;
 
 interface Interpolation extends TracedText {
-  /** Variables without a value that stand for nothing. */
+  /** Unset variables, which are empty. */
   unset: string[];
 }
 
@@ -37,7 +37,7 @@ export function interpolate(
   return { text: text.join(''), origins, unset };
 
   function expand(start: number, end: number, mark: Mark | null, depth: number): void {
-    if (depth > deepest) throw invalid(`variables are nested more than ${deepest} deep`);
+    if (depth > deepest) throw invalid(`variables are nested more than ${deepest} levels deep`);
     let i = start;
     while (i < end) {
       const found = substitutionAt(source, i, end);
@@ -60,7 +60,7 @@ export function interpolate(
       const last = closingBrace(source, found.start + 1, end);
       const shown = source.slice(found.start, last < 0 ? end : last + 1);
       const quoted = shown.length > 40 ? `${shown.slice(0, 40)}…` : shown;
-      throw invalid(`${mayQuote ? quoted : 'what stands behind a $'} is no valid substitution`);
+      throw invalid(`${mayQuote ? quoted : 'the text after a $'} is not a valid substitution`);
     }
     const value = lookup(variable);
     const has = isGiven(found, value?.text);
@@ -69,7 +69,7 @@ export function interpolate(
     if (isTaken) expand(rest, close, sign.endsWith('-') ? { via: 'default', variable } : mark, depth + 1);
     if (sign.endsWith('?') && !has) {
       const reason = mayQuote ? source.slice(rest, close) : '';
-      throw invalid(`${variable} is required and not set${reason ? `: ${reason}` : ''}`);
+      throw invalid(`${variable} is required but not set${reason ? `: ${reason}` : ''}`);
     }
     if (!isTaken && !sign.endsWith('+')) putValue(variable, value);
   }
@@ -80,7 +80,7 @@ export function interpolate(
       return;
     }
     if (origins.length + value.text.length > longest)
-      throw invalid(`longer than ${longest} characters with ${variable}`);
+      throw invalid(`the text with ${variable} is longer than ${longest} characters`);
     text.push(value.text);
     for (const origin of value.origins) origins.push(origin);
   }

@@ -6,8 +6,7 @@ import { directoryOf, nameOf, type ProjectFiles } from './project-files.ts';
 import { trace } from './traced.ts';
 import { variablesOf } from './variables.ts';
 
-// The limit is far beyond what people write; without it, two files that include one another from ever new directories
-// would never end.
+// Without this limit, two files that include each other from changing directories would never end.
 const mostLayers = 1000;
 
 /** A compose file in its place: what its links start from, and what its variables stand for. */
@@ -18,18 +17,18 @@ export interface Layer {
   /** The directory from which relative paths in it start. */
   base: string;
   variables: Lookup;
-  /** Of a file that is extended, `include` does not count. */
+  /** False for extended files: their `include` is ignored. */
   follows: boolean;
 }
 
-/** A file that a link leads to. */
+/** A linked file. */
 export interface LinkedFile {
   path: string;
   /** `include`, `extends`, `env_file of include` */
   as: string;
   /** The file and line of the link. */
   where: string;
-  /** Compose goes on without it. */
+  /** Compose does not require it. */
   optional: boolean;
 }
 
@@ -50,7 +49,7 @@ export function rootLayers(files: ProjectFiles): Layer[] {
   }));
 }
 
-/** The files of one entry of `include`, in order: the later one wins. What is not at hand is told instead. */
+/** The files of one `include` entry, in order: later files take precedence. Missing files are returned as errors. */
 export function includedLayers(files: ProjectFiles, layer: Layer, include: Include): (Layer | UpdateError)[] {
   const { base, env } = includeScope(layer, include);
   const own = env.flatMap(({ path }) => files.linkedEnvFiles?.find((file) => file.path === path) ?? []);
@@ -83,7 +82,7 @@ function includeScope(layer: Layer, include: Include): { base: string; env: Link
   return { base, env: env.filter(({ path }) => path !== '/dev/null') };
 }
 
-/** The file that a service extends; its own links start from where it lies. */
+/** The file that a service extends. Its links are relative to its own directory. */
 export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): Layer | UpdateError {
   const file = linkedFile(files, layer, link, 'extends');
   if (file instanceof UpdateError) return file;
@@ -91,7 +90,7 @@ export function extendedLayer(files: ProjectFiles, layer: Layer, link: Link): La
   return { file, name: nameOf(files, path), base: dirname(path), variables: layer.variables, follows: false };
 }
 
-/** The file that a link leads to, or why it cannot be looked into. */
+/** The file that a link refers to, or an error if it is missing. */
 function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): ComposeFile | UpdateError {
   const { path, where } = targetOf(layer, link, as);
   const file = [...files.composeFiles, ...(files.linkedFiles ?? [])].find((known) => known.path === path);
@@ -100,10 +99,10 @@ function linkedFile(files: ProjectFiles, layer: Layer, link: Link, as: string): 
 
 export const missing = (path: string, as: string, where: string): UpdateError =>
   new UpdateError('compose-invalid', `${where}: ${as} ${path} does not exist`, {
-    advice: 'Put the file there, or take the line out.',
+    advice: 'Create the file, or remove the line.',
   });
 
-/** Where a link leads. */
+/** The target of a link. */
 const targetOf = (layer: Layer, link: Link, as: string): LinkedFile => ({
   path: pathIn(layer, link),
   as,
@@ -111,7 +110,7 @@ const targetOf = (layer: Layer, link: Link, as: string): LinkedFile => ({
   optional: false,
 });
 
-/** Where a path that is written in a layer leads, with its variables resolved. */
+/** The absolute path of a link in a layer, with its variables resolved. */
 export const pathIn = (layer: Layer, { path, line }: Link): string =>
   resolve(layer.base, resolvedText(layer, path, placeOf(layer, line)));
 
@@ -121,13 +120,13 @@ export const resolvedText = ({ file, variables }: Layer, text: string, where: st
 
 export const placeOf = ({ name }: Layer, line: number): string => `${name} line ${line}`;
 
-/** All that the `-f` files lead to. */
+/** All files that the `-f` files refer to. */
 interface Reach {
   /** Each file in each place it is read in; the `-f` files first. */
   layers: Layer[];
-  /** Compose files that a link names, at hand or not, each once. */
+  /** Linked compose files, also missing ones, each once. */
   composeFiles: LinkedFile[];
-  /** Env files that included files have of their own, at hand or not, each once. */
+  /** Env files of included files, also missing ones, each once. */
   envFiles: LinkedFile[];
 }
 
@@ -146,7 +145,7 @@ export function reachOf(files: ProjectFiles): Reach {
     if (seen.size > mostLayers) {
       throw new UpdateError(
         'compose-invalid',
-        `${placeOf(layer, 1)}: include and extends lead to more than ${mostLayers} files`,
+        `${placeOf(layer, 1)}: include and extends refer to more than ${mostLayers} files`,
       );
     }
     layers.push(layer);

@@ -13,13 +13,13 @@ export interface PinMove {
   pin: Pin;
   /** The new tag, whole. */
   tag: string;
-  /** The new digest, where the pin carries one. */
+  /** The new digest, if the pin has one. */
   digest?: string;
 }
 
 /**
  * The smallest edits that move the pins. A place that several pins share is edited once; afterwards the files are read
- * again, and every pin must say what was asked for.
+ * again, and each pin must have the requested version.
  * @throws UpdateError pin-unsupported, pin-digest where a pin carries a digest and no new one is given
  */
 export function pinEdits(files: ProjectFiles, moves: readonly PinMove[]): Edit[] {
@@ -47,8 +47,8 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
   if (digest === undefined) {
     throw new UpdateError(
       'pin-digest',
-      `${pin.place.description} also pins the digest, and the new one is not known`,
-      { advice: 'Give the digest of the new release with --digest sha256:….' },
+      `${pin.place.description} also pins a digest, but the new digest is unknown`,
+      { advice: 'Specify the digest of the new release with --digest sha256:….' },
     );
   }
   if (digest !== reference.digest)
@@ -56,7 +56,7 @@ function editsOf(files: ProjectFiles, { pin, tag, digest }: PinMove): Edit[] {
   return edits;
 }
 
-/** Changes a part of the resolved reference where it is written. */
+/** Edits a part of the resolved reference in its source file. */
 function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, text: string): Edit {
   const parts = segments(pin.resolved, start, start + old.length);
   const written = parts.filter(({ via }) => via !== 'text');
@@ -66,9 +66,9 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
     written.length > 1 && start === pin.reference.tagStart ? written.filter(carriesVersion(pin)) : written;
   if (variables.length > 1) {
     const names = [...new Set(variables.map(({ variable }) => variable))].join(' and ');
-    throw unsupported(pin, `is made of ${names}`);
+    throw unsupported(pin, `combines ${names}`);
   }
-  // A variable beside written text carries the version as a rule; where the new text does not fit, it is the variant.
+  // A variable next to literal text usually contains the version. If the new text does not fit, it contains the variant.
   for (const part of [...variables, ...parts.filter(({ via }) => via === 'text')]) {
     const at = parts.slice(0, parts.indexOf(part)).reduce((length, other) => length + other.text.length, 0);
     const [before, after] = [old.slice(0, at), old.slice(at + part.text.length)];
@@ -76,7 +76,7 @@ function rangeEdit(files: ProjectFiles, pin: Pin, old: string, start: number, te
       text.length > before.length + after.length && text.startsWith(before) && text.endsWith(after);
     if (fits) return partEdit(files, pin, part, text.slice(before.length, text.length - after.length));
   }
-  throw unsupported(pin, `is written in parts that ${text} does not fit`);
+  throw unsupported(pin, `consists of parts that do not fit ${text}`);
 }
 
 function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => boolean {
@@ -91,7 +91,7 @@ function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): E
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
   const list = listOf(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
-  // A floating default is for everybody who takes the file, so it stays; what this install runs goes to its env file.
+  // A floating default is shared by all users of the file, so the version of this instance is set in its env file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)
     return setVariableEdit(files, part.variable, text);
   return editAt(files, pin, part, text);
@@ -105,11 +105,11 @@ function tagInsertion(files: ProjectFiles, pin: Pin, tag: string): Edit {
 
 function editAt(files: ProjectFiles, pin: Pin, place: Segment | undefined, text: string): Edit {
   const file = place && fileOf(files, place.source);
-  if (!file || place.start < 0) throw unsupported(pin, 'is written with escapes or from elsewhere');
+  if (!file || place.start < 0) throw unsupported(pin, 'contains escapes or comes from outside the files');
   return editOf(file, place, text, place.via === 'variable' ? place.variable : undefined);
 }
 
-/** Of several lines appended to a file, only the first has to end the one before. */
+/** If several lines are appended to a file, only the first must end the previous line. */
 function tidyAppends(edits: Edit[]): Edit[] {
   const begun = new Set<string>();
   return edits.map((edit) => {
@@ -121,7 +121,7 @@ function tidyAppends(edits: Edit[]): Edit[] {
   });
 }
 
-/** The reference that a service has after its move: worked out from the move, so that edits can be held against it. */
+/** The expected reference of a service, computed without the edits so that they can be checked. */
 export function movedReference({ pin: { reference }, tag, digest }: PinMove): string {
   return formatReference({
     repository: reference.repository,
@@ -130,7 +130,7 @@ export function movedReference({ pin: { reference }, tag, digest }: PinMove): st
   });
 }
 
-/** Reads the edited files again: each pin must say exactly what was asked for. */
+/** Reads the edited files again and checks each pin. */
 function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly Edit[]): void {
   const after = withEdits(draftOf(files), edits).files;
   for (const move of moves) {
@@ -140,7 +140,7 @@ function confirm(files: ProjectFiles, moves: readonly PinMove[], edits: readonly
     if (referenceText !== wanted) {
       throw unsupported(
         pin,
-        `also decides something else: ${pin.service} would run ${referenceText}, not ${wanted}`,
+        `is also used for something else: ${pin.service} would run ${referenceText}, not ${wanted}`,
       );
     }
   }
@@ -152,5 +152,5 @@ const unsupported = (pin: Pin, why: string): UpdateError =>
 const conflict = (one: Pin, other: Pin): UpdateError =>
   new UpdateError(
     'pin-unsupported',
-    `${one.service} and ${other.service} share ${one.place.description} and need different texts there`,
+    `${one.service} and ${other.service} share ${one.place.description} but need different values`,
   );

@@ -2,10 +2,10 @@ import { basename, dirname, relative } from 'node:path';
 import { LineCounter } from 'yaml';
 import type { TextFile } from '../files/text-file.ts';
 
-/** The files that compose finds by itself, in its own order of preference (compose-go, cli/options.go). */
+/** The files that compose finds on its own, in its order of preference (compose-go, cli/options.go). */
 export const defaultNames = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'];
 
-/** The files that say what runs: what compose would read, in its order. */
+/** The files that compose reads, in its order. */
 export interface ProjectFiles {
   /** In the order of `-f`. */
   composeFiles: readonly TextFile[];
@@ -13,9 +13,9 @@ export interface ProjectFiles {
   envFiles: readonly TextFile[];
   /** The env file to create, or to append to, where a variable is set nowhere. */
   newEnvFile: string;
-  /** From where the paths in them start; default: the directory of the first. */
+  /** The base directory of paths in them; default: the directory of the first file. */
   directory?: string;
-  /** Files that `include` and `extends` lead to, as far as they could be read. */
+  /** Files in `include` and `extends` that could be read. */
   linkedFiles?: readonly TextFile[];
   /** Env files that included files have of their own. */
   linkedEnvFiles?: readonly TextFile[];
@@ -27,11 +27,11 @@ const lists = ['composeFiles', 'envFiles', 'linkedFiles', 'linkedEnvFiles'] as c
 
 export type FileList = (typeof lists)[number];
 
-/** From where paths in the files start; compose takes the directory of the first file where it is not told. */
+/** The base directory of paths in the files; by default the directory of the first file. */
 export const directoryOf = (files: ProjectFiles): string =>
   files.directory ?? dirname(files.composeFiles[0]?.path ?? files.newEnvFile);
 
-/** A file's name for people: `compose.yaml`, `parts/compose.yaml`; the last part alone where it lies elsewhere. */
+/** A file's name for people: `compose.yaml`, `parts/compose.yaml`; only the last part if it is in another directory. */
 export function nameOf(files: ProjectFiles, path: string): string {
   const directory = directoryOf(files);
   return path.startsWith(`${directory}/`) ? relative(directory, path) : basename(path);

@@ -2,7 +2,7 @@ import { UpdateError } from '../progress/update-error.ts';
 import type { ReleaseTarget } from '../release/target.ts';
 import type { Pin } from './pin.ts';
 
-const byHand = 'then docker compose pull && docker compose up -d';
+const thenApply = 'then run docker compose pull && docker compose up -d';
 
 const refused = (message: string, advice: string): UpdateError =>
   new UpdateError('pin-unsupported', message, { advice });
@@ -13,20 +13,20 @@ export const isPinnedTo = ({ tag }: Pin, word: string): boolean =>
 
 export const notPinnedTo = ({ service, tag, place }: Pin, word: string, option = '--target'): UpdateError =>
   refused(
-    `${service} is at ${tag.text} (${place.description}), not at ${word}`,
-    `Name a release with ${option}; or write ${word} there by hand, ${byHand}.`,
+    `${service} is pinned to ${tag.text} (${place.description}), not to ${word}`,
+    `Specify a release with ${option}, or set the tag ${word} manually, ${thenApply}.`,
   );
 
 export const noVersion = ({ place }: Pin, tag: string): UpdateError =>
   refused(
-    `${tag} is no version: whether it is newer than what runs cannot be told`,
-    `Write it by hand (${place.description}), ${byHand}.`,
+    `${tag} is not a version and cannot be compared with the running version`,
+    `Set the tag manually (${place.description}), ${thenApply}.`,
   );
 
 export const unversionedPin = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
   refused(
-    `${service} is pinned to ${tag.text} (${place.description}), which is no version: whether ${target.tag} is newer cannot be told`,
-    `Write the new tag there by hand, ${byHand}.`,
+    `${service} is pinned to ${tag.text} (${place.description}), which is not a version and cannot be compared with ${target.tag}`,
+    `Set the new tag manually, ${thenApply}.`,
   );
 
 export const otherVariant = (
@@ -34,12 +34,12 @@ export const otherVariant = (
   { tag: asked, lead = '', suffix = '' }: ReleaseTarget,
 ): UpdateError =>
   refused(
-    `${asked} is not of the variant of ${service}, which is at ${tag.text} (${place.description})`,
-    `Name the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant; or write the other variant there by hand, ${byHand}.`,
+    `${asked} is a different variant from ${tag.text}, which ${service} is pinned to (${place.description})`,
+    `Specify the release without ${[lead, suffix].filter(Boolean).join(' and ')}: each pin keeps its own variant. To change the variant, set the tag manually, ${thenApply}.`,
   );
 
 export const partIsNewer = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
   new UpdateError(
     'downgrade',
-    `${target.tag} is older than ${tag.text}, which ${service} is at (${place.description})`,
+    `${target.tag} is older than ${tag.text}, which ${service} is pinned to (${place.description})`,
   );

@@ -1,4 +1,4 @@
-// What of a text's lines nobody else is to read (docs/contract.md 6.6), whatever else the text is.
+// Finds secrets in the lines of any text (docs/contract.md 6.6).
 
 /** A text that must not be printed; what its key looks like decides from which length on. */
 export interface Secret {
@@ -66,7 +66,7 @@ function split(line: string): { key: string; value: string[] } {
   return { key, value: [...new Set([value, bare, unquoted(bare)])] };
 }
 
-/** Somebody's old password beside the line that changes would stand in the difference. */
+/** Commented-out passwords next to a changed line would appear in the diff. */
 export const commentedOut = (text: string): Secret[] =>
   linesOf(text)
     .filter((line) => line.startsWith('#'))

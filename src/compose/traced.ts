@@ -1,8 +1,8 @@
-/** Where one character of a resolved text stands in a file. */
+/** The position of one character of a resolved text in a file. */
 export interface Origin {
   /** The path of the file. */
   source: string;
-  /** Offset in the file's text; negative where the character stands nowhere as such, as after an escape in YAML. */
+  /** Offset in the file's text; negative if the character is not in the file as such, for example after an escape in YAML. */
   offset: number;
   /** How much of the file's text the character takes up: 1, or 2 for an escape such as `$$`. */
   length: number;
@@ -11,13 +11,13 @@ export interface Origin {
   variable?: string | undefined;
 }
 
-/** A text of which every character (UTF-16 unit) knows its origin. */
+/** A text with the origin of each character (UTF-16 unit). */
 export interface TracedText {
   text: string;
   origins: readonly Origin[];
 }
 
-/** A run of characters that stand side by side in one file for one reason. */
+/** A run of adjacent characters with the same origin. */
 export interface Segment extends Omit<Origin, 'offset' | 'length'> {
   text: string;
   /** Offsets in the file; negative where the text cannot be changed in place. */
@@ -27,7 +27,7 @@ export interface Segment extends Omit<Origin, 'offset' | 'length'> {
 
 export type Mark = Pick<Origin, 'via' | 'variable'>;
 
-/** A text that stands in a file as it is, or (at a negative offset) nowhere. */
+/** A text that is in a file unchanged, or (at a negative offset) in no file. */
 export function trace(text: string, source: string, offset: number, mark: Mark): TracedText {
   return {
     text,

@@ -73,8 +73,10 @@ function assignmentsOf(envFiles: readonly TextFile[], outer: Lookup) {
     if (earlier) return earlier;
     if (depth === deepest) {
       const where = placeAt(env.file, assignment.start);
-      const message = `${where}: variables refer to one another more than ${deepest} deep`;
-      throw new UpdateError('compose-invalid', message, { advice: `Write the value of ${name} out there.` });
+      const message = `${where}: variables refer to one another more than ${deepest} levels deep`;
+      throw new UpdateError('compose-invalid', message, {
+        advice: `Write the value of ${name} there without variables.`,
+      });
     }
     depth += 1;
     try {

@@ -65,7 +65,7 @@ export function scalarsOf(file: TextFile): string[] {
 function composed(file: TextFile): { documents: Document.Parsed<ParsedNode>[]; fail: Fail } {
   if (file.text.length > largest) {
     const size = Math.ceil(file.text.length / 1024 / 1024);
-    const message = `${basename(file.path)} has ${size} MiB: a compose file of at most 5 MiB is read`;
+    const message = `${basename(file.path)} is ${size} MiB, but a compose file may have at most 5 MiB`;
     throw new UpdateError('compose-invalid', message);
   }
   const fail: Fail = (offset, message) => {
@@ -85,7 +85,7 @@ function* tokens(text: string, fail: Fail) {
   const parser = new Parser();
   for (const lexeme of new Lexer().lex(text)) {
     yield* parser.next(lexeme);
-    if (parser.stack.length > deepest) fail(parser.offset, 'nested too deep');
+    if (parser.stack.length > deepest) fail(parser.offset, 'nested too deeply');
   }
   yield* parser.end();
 }
@@ -104,7 +104,7 @@ function follower(document: Document.Parsed<ParsedNode>, fail: Fail): YamlDocume
   function* layers(start: unknown, above: Set<Node>, seen: Set<Node>): Generator<YAMLMap> {
     const map = follow(start);
     if (!isMap(map)) return;
-    if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias that contains itself');
+    if (above.has(map)) fail(map.range?.[0] ?? 0, 'an alias contains itself');
     // A node that was merged already adds nothing; looking at it again and again is how alias bombs work.
     if (seen.has(map)) return;
     seen.add(map);
@@ -159,7 +159,7 @@ function aliasTargets(document: Document.Parsed<ParsedNode>, fail: Fail): Map<Al
     Alias(_, alias) {
       const target = anchors.get(alias.source);
       if (target) targets.set(alias, target);
-      else fail(alias.range?.[0] ?? 0, `the alias *${alias.source} names no anchor`);
+      else fail(alias.range?.[0] ?? 0, `the alias *${alias.source} has no anchor`);
     },
     Value(_, node) {
       if (node.anchor) anchors.set(node.anchor, node);

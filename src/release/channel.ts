@@ -5,7 +5,7 @@ import { parseTag } from './tag.ts';
 export const channels = ['stable', 'canary'] as const;
 export type Channel = (typeof channels)[number];
 
-/** A published release, as a feed tells of it. */
+/** A published release, as listed in a feed. */
 export interface Release {
   /** Its tag: `v1.5.0` or `v1.6.0-canary.3`. */
   version: string;

@@ -14,15 +14,15 @@ export interface NumberedTag {
   suffix: string;
 }
 
-/** What a tag that pins an image says about the version, whatever product the image is of. */
+/** The version information in an image tag of any product. */
 export type PinTag =
   | NumberedTag
   | { kind: 'latest' | 'canary'; text: string }
-  /** A word by which products call what they have released last: `stable`, `release-cuda`. */
+  /** A word for the latest release: `stable`, `release-cuda`. */
   | { kind: 'word'; text: string; suffix: string }
-  /** A word of somebody's own: `edge`, `main`. */
+  /** A custom word: `edge`, `main`. */
   | { kind: 'other'; text: string }
-  /** Made once, it does not float; which of two such tags is newer does not stand in them. */
+  /** A tag that does not float, but whose order cannot be determined. */
   | { kind: 'unversioned'; text: string };
 
 const number = '\\d{1,15}';
@@ -49,7 +49,7 @@ export function parsePinTag(text: string): PinTag {
   );
 }
 
-/** What a tag has beside a word or a version. */
+/** The variant of a tag. */
 export const suffixOf = (tag: PinTag): string => ('suffix' in tag ? tag.suffix : '');
 
 export const isNumbered = (tag: PinTag): tag is NumberedTag => tag.kind === 'release' || tag.kind === 'part';

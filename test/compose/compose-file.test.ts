@@ -123,20 +123,20 @@ describe('a compose file', () => {
       'compose.yaml line 3: Flow sequence in block collection must be sufficiently indented and end with a ]',
     ],
     ['a key twice', 'services:\n  app: {}\n  app: {}\n', 'compose.yaml line 3: Map keys must be unique'],
-    ['a missing anchor', 'services:\n  app: *base\n', 'compose.yaml line 2: the alias *base names no anchor'],
-    ['deep nesting', '['.repeat(50_000), 'compose.yaml line 1: nested too deep'],
+    ['a missing anchor', 'services:\n  app: *base\n', 'compose.yaml line 2: the alias *base has no anchor'],
+    ['deep nesting', '['.repeat(50_000), 'compose.yaml line 1: nested too deeply'],
     [
       '6 MiB',
       `# ${'x'.repeat(5.5 * 1024 * 1024)}`,
-      'compose.yaml has 6 MiB: a compose file of at most 5 MiB is read',
+      'compose.yaml is 6 MiB, but a compose file may have at most 5 MiB',
     ],
   ])('is refused for %s', (_, text, message) => {
     expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
   });
 
-  it('refuses an alias that contains itself where it is asked for it', () => {
+  it('refuses an alias contains itself where it is asked for it', () => {
     const text = 'services:\n  app: &app\n    <<: *app\n';
-    expect(() => parse(text).service('app')).toThrow(/compose\.yaml line 3: an alias that contains itself/);
+    expect(() => parse(text).service('app')).toThrow(/compose\.yaml line 3: an alias contains itself/);
   });
 
   it('defuses alias bombs', () => {

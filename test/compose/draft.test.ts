@@ -64,7 +64,7 @@ describe('withEdits', () => {
     const draft = draftOf(files);
     expect(withEdits(draft, [])).toBe(draft);
     expect(() => withEdits(draft, [{ ...edit('.env', 'v1.0.0', 'v2'), before: 'v0' }])).toThrow(
-      '.env line 2 is no longer what was planned on',
+      '.env line 2 was changed after the update was planned',
     );
   });
 });

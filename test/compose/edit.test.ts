@@ -25,7 +25,7 @@ describe('applyEdits', () => {
   it('refuses a text that has changed since', () => {
     const changed = expect.objectContaining({
       code: 'file-changed',
-      message: '.env line 1 is no longer what was planned on',
+      message: '.env line 1 was changed after the update was planned',
     });
     expect(() => applyEdits('abc', [edit(1, 'x', 'y')])).toThrow(changed);
     expect(() => applyEdits('ab', [edit(1, 'bc', 'y')])).toThrow(changed);

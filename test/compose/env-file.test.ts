@@ -64,12 +64,12 @@ describe('the env file as compose reads it', () => {
   });
 
   it.each([
-    ['A=1\nB!=2', '.env line 2: unexpected "!" in the name of a variable'],
-    ['A=1\n\n# x\nmy key=2', '.env line 4: the name of a variable has a space in it'],
-    ['A=1\nB="open\nC=3', '.env line 2: a quoted value has no end'],
-    ['A="x" "y', '.env line 1: unexpected "\\"" in the name of a variable'],
-    ['A=1\n\ufeffB=1', '.env line 2: unexpected "\ufeff" in the name of a variable'],
-    ['A=1\nexport  ', '.env line 2: there is no name behind export'],
+    ['A=1\nB!=2', '.env line 2: unexpected "!" in a variable name'],
+    ['A=1\n\n# x\nmy key=2', '.env line 4: a variable name contains a space'],
+    ['A=1\nB="open\nC=3', '.env line 2: a quoted value has no closing quote'],
+    ['A="x" "y', '.env line 1: unexpected "\\"" in a variable name'],
+    ['A=1\n\ufeffB=1', '.env line 2: unexpected "\ufeff" in a variable name'],
+    ['A=1\nexport  ', '.env line 2: there is no variable name after export'],
   ])('%j fails as a whole, as it does in compose', (text, message) => {
     expect(() => findAssignments({ path: '/srv/svc/.env', text })).toThrow(
       expect.objectContaining({ code: 'compose-invalid', message }),
@@ -116,7 +116,7 @@ describe('the env file as compose reads it', () => {
     expect(() => value(chain(2000), 'V1999')).toThrow(
       expect.objectContaining({
         code: 'compose-invalid',
-        message: '.env line 1800: variables refer to one another more than 200 deep',
+        message: '.env line 1800: variables refer to one another more than 200 levels deep',
       }),
     );
   });
@@ -150,7 +150,7 @@ describe('the env file as compose reads it', () => {
       i === 0 ? 'V0=x' : `V${i}=\${V${i - 1}:+}\${V${i - 1}}`,
     ).join('\n');
     expect(value(text, 'V59')).toBe('x');
-    expect(() => value(text.replaceAll(':+}', '}'), 'V59')).toThrow(/longer than 100000 characters/);
+    expect(() => value(text.replaceAll(':+}', '}'), 'V59')).toThrow(/is longer than 100000 characters/);
   });
 });
 

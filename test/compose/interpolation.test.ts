@@ -58,16 +58,16 @@ describe('interpolate', () => {
   });
 
   it.each([
-    ['${NONE:?set it}', 'here: NONE is required and not set: set it'],
-    ['${EMPTY:?}', 'here: EMPTY is required and not set'],
-    ['${NONE?}', 'here: NONE is required and not set'],
-    ['${NONE:-${ALSO?why}}', 'here: ALSO is required and not set: why'],
-    ['${A', 'here: ${A is no valid substitution'],
-    ['${1}', 'here: ${1} is no valid substitution'],
-    ['${A!x}', 'here: ${A!x} is no valid substitution'],
-    ['${NONE:-a\nb}', 'here: ${NONE:-a\nb} is no valid substitution'],
+    ['${NONE:?set it}', 'here: NONE is required but not set: set it'],
+    ['${EMPTY:?}', 'here: EMPTY is required but not set'],
+    ['${NONE?}', 'here: NONE is required but not set'],
+    ['${NONE:-${ALSO?why}}', 'here: ALSO is required but not set: why'],
+    ['${A', 'here: ${A is not a valid substitution'],
+    ['${1}', 'here: ${1} is not a valid substitution'],
+    ['${A!x}', 'here: ${A!x} is not a valid substitution'],
+    ['${NONE:-a\nb}', 'here: ${NONE:-a\nb} is not a valid substitution'],
     // Compose resolves the branch that it does not take as well.
-    ['${NONE:-'.repeat(200) + '}'.repeat(200), 'here: variables are nested more than 100 deep'],
+    ['${NONE:-'.repeat(200) + '}'.repeat(200), 'here: variables are nested more than 100 levels deep'],
   ])('%s is an error', (text, message) => {
     expect(() => resolve(text)).toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
   });

@@ -199,7 +199,7 @@ describe('all that is reached', () => {
     expect(() => reachOf(endless)).toThrow(
       expect.objectContaining({
         code: 'compose-invalid',
-        message: 'c.yaml line 1: include and extends lead to more than 1000 files',
+        message: 'c.yaml line 1: include and extends refer to more than 1000 files',
       }),
     );
   });

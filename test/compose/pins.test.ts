@@ -161,7 +161,9 @@ describe('a pin', () => {
       place: { file: '/srv/svc/sub/base.yaml', description: 'image of app in sub/base.yaml line 1' },
     });
     expect(() => findPin(files, 'web')).toThrow(
-      expect.objectContaining({ advice: 'Its services are app: name them with --service.' }),
+      expect.objectContaining({
+        advice: 'The files define these services: app. Select the ones to update with --service.',
+      }),
     );
     expect(move(files, 'v1.5.0')).toEqual({ 'sub/base.yaml': 'services: {b: {image: svc:v1.5.0}}' });
   });
@@ -171,31 +173,31 @@ describe('a pin', () => {
       'a digest alone',
       one(`svc@${digests.old}`),
       'pin-digest',
-      'image of app in compose.yaml line 3 is pinned by a digest alone, which names no release',
+      'image of app in compose.yaml line 3 is pinned only by a digest, which does not specify a release',
     ],
     [
       'a build',
       { 'compose.yaml': 'services: {app: {build: .}}' },
       'built-from-source',
-      'app is built from source in compose.yaml and names no image',
+      'app is built from source in compose.yaml and has no image',
     ],
     [
       'a version and a variant, each in a variable',
       one('svc:${V:-1.4.2}${X}', 'X=-alpine'),
       'pin-unsupported',
-      'image of app in compose.yaml line 3 makes one tag, 1.4.2-alpine, of V and X',
+      'image of app in compose.yaml line 3 combines V and X into one tag, 1.4.2-alpine',
     ],
     [
       'an unset variable',
       one('svc:$V'),
       'compose-invalid',
-      'image of app in compose.yaml line 3 resolves to "svc:", which is no image reference; V is not set',
+      'image of app in compose.yaml line 3 resolves to "svc:", which is not an image reference; V is not set',
     ],
     [
       'a line feed behind the tag',
       one('|\n      svc:v1.4.2\n\n'),
       'compose-invalid',
-      'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is no image reference',
+      'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is not an image reference',
     ],
     [
       'extends from afar',
@@ -207,7 +209,7 @@ describe('a pin', () => {
       'no such service',
       { 'compose.yaml': 'services: {web: {image: a}, db: {image: b}}' },
       'no-app',
-      'no service app in compose.yaml',
+      'there is no service app in compose.yaml',
     ],
   ])('is refused: %s', (_, texts, code, message) => {
     expect(() => findPin(project(texts), 'app')).toThrow(expect.objectContaining({ code, message }));
@@ -308,21 +310,21 @@ describe('moving a pin', () => {
       one('svc:v$V', 'V=1.4.2'),
       'canary',
       ['app'],
-      /\(V in \.env line 1\) is written in parts that canary does not fit/,
+      /\(V in \.env line 1\) consists of parts that do not fit canary/,
     ],
     [
       'a version of two variables, through a third',
       one('svc:$V', 'A=1\nB=4.2\nV=v${A}.${B}'),
       'v1.5.0',
       ['app'],
-      /makes one tag, v1\.4\.2, of A and V and B/,
+      /combines A and V and B into one tag, v1\.4\.2/,
     ],
     [
       'one variable, two meanings',
       two('a:$V', 'b:${V}-alpine', 'V=v1.4.2'),
       'canary',
       ['app', 'worker'],
-      /the version of worker \(V in \.env line 1\) is written in parts that canary does not fit/,
+      /the version of worker \(V in \.env line 1\) consists of parts that do not fit canary/,
     ],
     [
       'a variable that also names the image',
@@ -336,7 +338,7 @@ describe('moving a pin', () => {
       one('svc:$H'),
       'v1.5.0',
       ['app'],
-      /is written with escapes or from elsewhere/,
+      /contains escapes or comes from outside the files/,
     ],
   ])('refuses %s', (_, texts, to, services, message) => {
     const files = { ...project(texts), given: { H: 'v1.4.2' } };

@@ -53,7 +53,9 @@ test('a shell has chosen, and nothing says so: asked for, and kept where the ans
   expect(await platformsOf(instance)).toEqual([foreign, foreign]);
   await expectAttempt(instance, toNext, {
     exitCode: 4,
-    says: [`app runs ${foreign}, which no file says, and of ${instance.image}:v1.1.0 it would get`],
+    says: [
+      `app runs on ${foreign}, which no compose file specifies; with ${instance.image}:v1.1.0 it would run on`,
+    ],
     ends: [
       'failed (pull-platform): nothing was changed, v1.0.0 runs on. ',
       `Write ${line} for app in the compose file`,

@@ -85,7 +85,7 @@ describe('a stack that Portainer keeps in its volume', () => {
       ['--project', instance.project, ...toNext],
       {
         exitCode: 3,
-        says: [`the directory of project ${instance.project}, ${directory}, is not mounted here`],
+        says: [`the directory of project ${instance.project}, ${directory}, is not mounted`],
         ends: [`Add -v ${source} to the docker run command.`],
       },
       { mount: null },

@@ -43,7 +43,7 @@ test('are listed, held together, and updated', async () => {
     `services: [server, machine-learning, worker]  # server runs ${image}:${version}`,
     `services: [db]  # db runs ${inject('host').parts}/db:1`,
   ];
-  const choose = `Set one of the lines above in ${settings}, or name its services with --service, the app first.`;
+  const choose = `Add one of the lines above to ${settings}, or specify its services with --service, starting with the app.`;
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
       exitCode: 3,
@@ -54,23 +54,23 @@ test('are listed, held together, and updated', async () => {
   await refused(
     toNext,
     'no-app',
-    [...listAt('v1.0.0'), `project ${name} in ${directory} has no container of service app`],
-    `Its containers are of db, machine-learning, server, worker. ${choose}`,
+    [...listAt('v1.0.0'), `project ${name} in ${directory} has no container for service app`],
+    `Services with containers: db, machine-learning, server, worker. ${choose}`,
   );
   await refused(
     [...toNext, ...three.split(' '), '--service', 'db'],
     'unrelated-service',
-    [`db runs ${inject('host').parts}/db:1, another publisher's image than that of server, ${image}:v1.0.0`],
-    `Run it with ${three}; db stays as it is.`,
+    [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server (${image}:v1.0.0)`],
+    `Run the update with ${three}, so that db is not updated.`,
   );
   await refused(
     [...toNext, '--service', 'server'],
     'unlisted-services',
     [
-      `worker belongs with server (the same repository, ${image}), and was not named`,
-      'machine-learning belongs with server (the same pin, SVC_VERSION in .env line ',
+      `worker belongs with server (same repository: ${image}) but was not specified with --service`,
+      'machine-learning belongs with server (same pin: SVC_VERSION in .env line ',
     ],
-    `Run it with ${three}; or, to leave them at the old version, with --exclude machine-learning --exclude worker besides.`,
+    `Run the update with ${three}, or add --exclude machine-learning --exclude worker to keep them at the old version.`,
   );
   await expectAttempt(
     instance,
@@ -78,8 +78,8 @@ test('are listed, held together, and updated', async () => {
     {
       exitCode: 0,
       says: [
-        `machine-learning is left behind at ${learning}:v1.0.0, as --exclude says; it belongs with server: the same pin`,
-        'see whether v1.1.0 comes with a new compose file',
+        `machine-learning is excluded and keeps ${learning}:v1.0.0, although it belongs with server (same pin: `,
+        'check whether v1.1.0 comes with a new compose file',
         'services: [server, worker]',
         'exclude: [machine-learning]',
       ],

@@ -91,7 +91,7 @@ describe('what runs', () => {
     await execa('docker', ['stop', `${instance.name}-worker-2`]);
     await updateWell(instance, toNext, {
       ...good,
-      says: ['worker has 3 containers', /worker-2 is stopped and left stopped/],
+      says: ['worker has 3 containers', /worker-2 is stopped and will not be started/],
     });
     expect(await running(instance, 'worker')).toBe(2);
   });

@@ -51,11 +51,11 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
     [
       /the restore point saves db:\/var\/lib\/db \(\d+ \wB\), .*app:\/data \(\d+ \wB\)/,
       /store:\/meili_data/,
-      /excluded from the restore point, and not restored: app:\/library and the database on db\.example\.internal/,
-      'stopped for the restore point, and started again: db and store',
+      /excluded from the restore point and not restored: app:\/library and the database on db\.example\.internal/,
+      'stopped while the data is saved, then started again: db and store',
       /svc, db, store will be unavailable for (?:about )?\d+/,
       /the restore point needs \d+ \wB of .* free in \S+\/\.svc-updater\/restore/,
-      /running containers that are not updated lose their connection: \S+-proxy-1 \(db\)/,
+      /running containers that are not updated will lose their connection: \S+-proxy-1 \(db\)/,
     ],
   ],
 ])('plan with %s', async (_, settings, refusal, says) => {

@@ -97,7 +97,7 @@ describe('how the updater was started', () => {
       name: 'the compose directory is not mounted',
       options: () => ({ mount: null }),
       says: ({ project, directory }) => [
-        'no mounted directory holds a compose file',
+        'no mounted directory contains a compose file',
         `${project} (${directory})`,
       ],
       state: unseen,
@@ -113,7 +113,7 @@ describe('how the updater was started', () => {
     {
       name: 'a target that is older than what runs',
       args: () => ['--target', 'v0.9.9'],
-      says: () => ['v0.9.9 is older than v1.0.0, which runs'],
+      says: () => ['v0.9.9 is older than the running version v1.0.0'],
       next: () => 'There is no downgrade: migrations only run forward.',
     },
   ]);
@@ -139,7 +139,7 @@ describe('what is in the directory', () => {
         )(i);
       },
       says: ({ directory }) => [
-        `outside the mounted directories: ${directory}-outside/app.env (env_file of app)`,
+        `these files are outside the mounted directories: ${directory}-outside/app.env (env_file of app)`,
       ],
       state: unseen,
       next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
@@ -221,7 +221,7 @@ describe('older than what runs', () => {
     await expectAttempt(instance, [], {
       exitCode: 3,
       says: [
-        `${instance.image}:latest is v1.0.9, older than v1.1.0, which runs`,
+        `${instance.image}:latest is v1.0.9, which is older than the running version v1.1.0`,
         `${instance.image}:latest names the image from before again`,
       ],
       ends: [untouched('v1.1.0'), 'There is no downgrade'],
@@ -230,12 +230,12 @@ describe('older than what runs', () => {
     await expectAttempt(instance, [], {
       exitCode: 3,
       says: [
-        `${instance.image}:latest can only be updated to from v1.5.0 on, and v1.1.0 runs`,
+        `v1.5.0 must be installed before ${instance.image}:latest, but the running version is v1.1.0`,
         `${instance.image}:latest names the image from before again`,
       ],
       ends: [
         untouched('v1.1.0'),
-        /Pin v1\.5\.0 by hand \(.*\) and run the update with --target v1\.5\.0 first/,
+        /Set the tag v1\.5\.0 manually \(.*\) and run the update with --target v1\.5\.0/,
       ],
     });
     expect(await judgeUpDoesNothing(instance)).toEqual([]);
@@ -263,7 +263,7 @@ test('another update is running: who and since when', async () => {
   const plan = await instance.update(['plan', ...toNext]);
   expectWords(plan, {
     exitCode: 0,
-    says: [`an update may be running: ${first.name} holds the lock since`],
+    says: [`an update may be in progress: ${first.name} has held the lock since`],
     ends: ['planned: nothing was changed'],
     never: ['was interrupted'],
   });

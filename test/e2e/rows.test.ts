@@ -101,8 +101,8 @@ describe('user-written', () => {
           version: 'v1.1.0',
           changed: { '.env': set('v1.0.0', 'v1.1.0') },
           says: [
-            'compose.prod.yaml is user-written, pinned by SVC_VERSION in .env line 7',
-            'db, proxy and tunnel stay',
+            'pinned by SVC_VERSION in .env line 7; compose.prod.yaml is user-written',
+            'db, proxy and tunnel are not updated',
           ],
         },
         {

@@ -25,7 +25,7 @@ async function createBeside(
 }
 
 const takes = (name: string, directory: string, file: string, what: string) =>
-  `WARN  ~ project ${name} (${directory}) reads ${file}, too: its next docker compose up takes what is written there (${what})`;
+  `WARN  ~ project ${name} (${directory}) also uses ${file}; its next docker compose up will apply the change (${what})`;
 
 /** The warnings of other projects, whatever phase they are told in. */
 const told = (log: string): string[] =>

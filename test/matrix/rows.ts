@@ -232,7 +232,7 @@ async function tryDigest(row: RowContext): Promise<void> {
   // It has that of the index and that of the manifest.
   if (row.podman !== null) {
     const ends = [/^refused \(pin-unsupported\): nothing was changed/];
-    survive(judgeWords(updated, { exitCode: 3, says: ['podman has 2 digests of '], ends }));
+    survive(judgeWords(updated, { exitCode: 3, says: ['Podman has 2 digests for '], ends }));
     return survive(judgeUntouched(before, await look(instance)));
   }
   survive(judgeOutcome(updated, ['updated']));

@@ -144,7 +144,7 @@ export const withoutVersion: Partial<Record<keyof typeof trials, Trial>> = {
     const result = await installed.run(...servicesOf(installed), '--target', tagOf(installed, 'next'));
     return [
       ...judgeEnd(result, ['refused']),
-      ...(/no (?:release|version)/.test(sentencesOf(result))
+      ...(/not a (?:release|version)/.test(sentencesOf(result))
         ? []
         : ['the log does not say that it is no version']),
       ...(await untouched(installed, result, before)),

@@ -354,7 +354,7 @@ export const withoutSecrets: Record<string, Layout> = {
 
 const byHand = 'Change the version there by hand, then docker compose pull && docker compose up -d.';
 const mend = 'Mend the file until docker compose config accepts it, then run the update again.';
-const putThere = 'Put the file there, or take the line out.';
+const putThere = 'Create the file, or remove the line.';
 const ownVariable = 'Give the version a variable of its own there, then run it again.';
 
 /** With the sentence and the way out. */
@@ -381,14 +381,14 @@ export const refusals: Record<string, [Layout, sentence: string, wayOut: string]
   ],
   'a line feed behind the tag': [
     image('|\n      svc:v1.4.2'),
-    'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is no image reference',
+    'image of app in compose.yaml line 4 resolves to "svc:v1.4.2⏎", which is not an image reference',
     mend,
   ],
   'a reading that compose does not share': [
     one(
       'services:\n  app: {extends: base}\n  base: {image: "svc:v1.4.2"}\n---\nservices:\n  base: {image: "svc:v1.4.3"}\n',
     ),
-    'compose resolves the image of app to svc:v1.4.2, image of app in compose.yaml line 6 says svc:v1.4.3',
+    'compose resolves the image of app to svc:v1.4.2, but image of app in compose.yaml line 6 resolves to svc:v1.4.3',
     byHand,
   ],
 };

@@ -21,9 +21,8 @@ import { readBumpProject } from './find-files.ts';
 import { planBump } from './plan-bump.ts';
 
 /**
- * The options of `bump` with the services and files that the settings file in the compose directory names, where no option
- * does.
- * @throws UpdateError settings-invalid; usage where it names none either
+ * The options of `bump`, completed with the services and files of the settings file in the compose directory.
+ * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function withBumpSettings(
   options: BumpOptions,
@@ -38,7 +37,7 @@ export async function withBumpSettings(
   return found;
 }
 
-/** Edits version pins in files and proves the edit by compose's own model; needs no engine. */
+/** Edits version pins in files and checks the edit with compose's own model. Needs no engine. */
 export async function bump(
   options: BumpOptions,
   log: Log,
@@ -46,10 +45,10 @@ export async function bump(
 ): Promise<'updated' | 'unchanged'> {
   log.enter('plan');
   const project = await readBumpProject(options, log);
-  await refuseHalfAnUpdate(directoryOf(project));
+  await refuseUnfinishedUpdate(directoryOf(project));
   const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
   try {
-    // The directory in which people install the compose plugin for themselves.
+    // Users may install the compose plugin in this directory.
     const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
     await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
     const engine = new Engine(
@@ -80,15 +79,15 @@ export async function bump(
     });
     for (const edit of edits) log.info(describeEdit(draft.files, edit));
     log.enter('done');
-    const next = `${nextCommands(options, project)} brings it to life`;
-    log.info(`updated to ${options.target.tag}: ${next}`, { outcome: 'updated' });
+    const next = `to apply the change, run ${nextCommands(options, project)}`;
+    log.info(`updated to ${options.target.tag}; ${next}`, { outcome: 'updated' });
     return 'updated';
   } finally {
     await rm(config, { recursive: true, force: true });
   }
 }
 
-/** What to type in the compose directory: with the files that were named, as compose would not find them by itself. */
+/** The commands to run next, with the specified files because compose would not find them. */
 function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
   const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
     named.length === 0 ? [] : found.map(({ path }) => path);
@@ -101,8 +100,8 @@ function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): 
   return `${compose} pull && ${compose} up -d`;
 }
 
-/** Files in the middle of an update are put back by its next run, or must stay as they are. Refusal: journal-pending. */
-async function refuseHalfAnUpdate(directory: string): Promise<void> {
+/** Refuses to edit files of an unfinished update, which may still restore them. Refusal: journal-pending. */
+async function refuseUnfinishedUpdate(directory: string): Promise<void> {
   const journal = await pendingJournal(stateDirectory(directory));
   if (journal === null || !isHalfDone(journal)) return;
   throw new UpdateError('journal-pending', pendingSentence(journal));

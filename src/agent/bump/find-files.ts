@@ -10,7 +10,7 @@ import { readEnvFiles, withLinkedFiles } from '../inspect/read-files.ts';
 import type { Log } from '../log/log.ts';
 import type { BumpOptions } from '../process/options.ts';
 
-/** Any of them goes with any of the default names (compose-go, cli/options.go; tried). */
+/** Each of these works with each default name (compose-go, cli/options.go; tested). */
 const overrideNames = [
   'compose.override.yml',
   'compose.override.yaml',
@@ -19,7 +19,7 @@ const overrideNames = [
 ];
 
 /**
- * The files that compose itself would read there; what they hold is hidden before they are parsed.
+ * The files that compose would read. Their secrets are masked before they are parsed.
  * @throws UpdateError compose-invalid
  */
 export async function readBumpProject(options: BumpOptions, log: Log): Promise<ProjectFiles> {
@@ -32,7 +32,7 @@ export async function readBumpProject(options: BumpOptions, log: Log): Promise<P
   await learnFiles(log, nothing);
   const paths = first === undefined ? await defaultPaths(asked, named) : given(options.files);
   const directory = options.dir === null ? dirname(paths[0] ?? asked) : asked;
-  // Compose reads the .env beside the first file that COMPOSE_FILE leads to, too, and the one with COMPOSE_FILE wins.
+  // Compose also reads the .env next to the first file in COMPOSE_FILE. The .env that sets COMPOSE_FILE takes precedence.
   const isLed = first === undefined && options.envFiles.length === 0 && directory !== asked;
   const beside = isLed ? await readTextFileIfThere(join(directory, '.env')) : null;
   const envFiles = beside === null ? named : [beside, ...named];
@@ -62,11 +62,11 @@ async function defaultPaths(directory: string, envFiles: readonly TextFile[]): P
     return override === null ? [found] : [found, override];
   }
   throw new UpdateError('compose-invalid', `no compose file in ${directory}`, {
-    advice: 'Name it with --file, or its directory with --dir.',
+    advice: 'Specify the file with --file, or its directory with --dir.',
   });
 }
 
-/** The compose files that `COMPOSE_FILE` names, from the directory on; none where nothing sets it. */
+/** The compose files in `COMPOSE_FILE`, relative to the directory; empty if it is not set. */
 function filesNamedBy(envFiles: readonly TextFile[], directory: string): string[] {
   const variable = variablesOf(envFiles);
   const named = variable('COMPOSE_FILE')?.text ?? '';

@@ -21,7 +21,7 @@ import type { BumpOptions } from '../process/options.ts';
 import { modelWith, type StandIns } from '../proof/proposed-model.ts';
 import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 
-/** Decides every byte to be written, and proves it; touches nothing. */
+/** Plans and checks all file changes without writing them. */
 export async function planBump(project: ProjectFiles, engine: Engine, options: BumpOptions, log: Log) {
   const compose = new Compose(engine, {
     name: '',
@@ -37,7 +37,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   };
   const before = model(project, []);
   const files = await givenFiles(project, before);
-  // Compose takes long for a model, so it reads today's files and the proposed ones at the same time.
+  // Compose is slow, so it reads the current and the proposed files at the same time.
   const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
   if (today.status === 'rejected') throw today.reason;
   if (proposed.status === 'rejected') throw proposed.reason;
@@ -50,13 +50,13 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     shares: (service) => sharesPin(files, service, pins),
   });
   refuseUnproven(proof, files, edits);
-  for (const name of proof.alsoMoved) log.info(`${name} is pinned by the same text and moves, too`);
+  for (const name of proof.alsoMoved) log.info(`${name} shares the pin, so its version also changes`);
   return { draft, edits };
 }
 
 /**
- * What `compose config` asks for and a proof does not need: required variables that nobody sets here, and env files
- * that are not there. A file is bumped on a desk or in CI, where the secrets of the instance are not.
+ * Placeholders for required variables that are not set and for missing env files. `bump` may run on a workstation or in CI,
+ * without the secrets of the instance.
  */
 export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const { layers } = reachOf(files);
@@ -65,7 +65,7 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
   const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
   const hasAll = (await Promise.all(there)).every(Boolean);
   return {
-    // The stand-in value is a number, which compose accepts wherever it accepts a text; where it does not, compose says so.
+    // The placeholder is a number, which compose accepts wherever it accepts text.
     envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
     composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
   };
@@ -73,7 +73,7 @@ export async function standIns(files: ProjectFiles): Promise<StandIns> {
 
 const isSet = ({ variables }: Layer, name: string): boolean => (variables(name)?.text ?? '') !== '';
 
-/** The paths of all env files of services; null for one that has no path without a required variable. */
+/** The paths of all env files of services; null if a path needs a required variable. */
 function envFilesOf(layer: Layer): (string | null)[] {
   const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
   return links.map((link) => {
@@ -86,13 +86,13 @@ function envFilesOf(layer: Layer): (string | null)[] {
   });
 }
 
-/** JSON but for the tag is YAML. */
+/** JSON is also YAML. */
 function withoutEnvFiles(layers: readonly Layer[]): string {
   const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
   return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
 }
 
-/** The files with what compose has from elsewhere; it is waited for only where a file asks for the project's name. */
+/** The files with predefined variables. Only waits for compose if a file uses the project name. */
 async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<ProjectFiles> {
   const name = 'COMPOSE_PROJECT_NAME';
   const asks = allFiles(files).some(({ text }) => text.includes(name));
@@ -102,7 +102,7 @@ async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<P
   };
 }
 
-/** The edits, and the model of the project with them; null where there are none. */
+/** The edits, and the model after them; null if there are no edits. */
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
@@ -126,7 +126,9 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
   const moves = pins.flatMap((pin): PinMove[] => {
     const tag = bumpedTag(pin, target);
     if (tag === null) {
-      log.info(`${pin.service} floats at ${pin.tag.text} (${pin.place.description}): nothing to bump`);
+      log.info(
+        `${pin.service} uses the floating tag ${pin.tag.text} (${pin.place.description}); nothing to change`,
+      );
       return [];
     }
     return [pin.reference.digest === null || digest === null ? { pin, tag } : { pin, tag, digest }];
@@ -135,23 +137,24 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
     moves.flatMap((move) => (move.digest === undefined ? [] : [move.pin.reference.repository])),
   );
   if (digested.size > 1) {
-    throw new UpdateError('pin-digest', `${[...digested].join(' and ')} cannot have one digest`, {
-      advice: 'Bump the services of each image by themselves, with the digest of its new release.',
+    throw new UpdateError('pin-digest', `${[...digested].join(' and ')} cannot share one digest`, {
+      advice: 'Run bump separately for each image, with the digest of its new release.',
     });
   }
-  if (digest !== null && digested.size === 0) log.warn('--digest is not used: no pin carries one');
+  if (digest !== null && digested.size === 0)
+    log.warn('--digest is not used because no pin contains a digest');
   const newest = moves
     .flatMap(({ pin }) => (isNumbered(pin.tag) ? [pin.tag] : []))
     .sort((a, b) => compareVersions(a.version, b.version))
     .at(-1);
   if (target.kind === 'release' && newest !== undefined && compareTold(target.version, newest.version) < 0) {
     const [to, from] = [target, newest].map(({ version }) => `${newest.prefix}${version}`);
-    log.warn(`${to} is older than ${from}: migrations only run forward`);
+    log.warn(`${to} is older than ${from}; migrations cannot be undone`);
   }
   return moves;
 }
 
-/** Null for a pin that floats and leads to the target by itself, as far as files can tell. */
+/** Null for a floating pin that needs no change. */
 function bumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
   if (target.kind === 'unversioned') throw noVersion(pin, target.tag);
@@ -162,20 +165,20 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   if (tag.kind === 'latest' || tag.kind === 'canary') return null;
   if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
   if (tag.kind !== 'release') {
-    const message = `${service} is at ${tag.text} (${place.description}), which is no release tag`;
-    const advice = 'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.';
+    const message = `${service} is pinned to ${tag.text} (${place.description}), which is not a release tag`;
+    const advice = 'Set a release tag manually, such as v1.2.3. After that, bump can change it.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
   const moved = retag(tag, target);
   if (moved.kind === 'moved') return moved.tag;
   if (moved.kind === 'variant' && target.kind === 'release') throw otherVariant(pin, target);
-  const message = `${target.tag} does not say which release ${service} goes to, which is at ${tag.text} (${place.description})`;
+  const message = `${target.tag} does not identify a single release for ${service}, which is pinned to ${tag.text} (${place.description})`;
   const advice =
-    'Name the release in full with --to; where it is published by that name alone, write it there by hand.';
+    'Specify the full version with --to. If the release is published only under that short tag, set the tag manually.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }
 
-/** Only a registry could tell whether a part of a version leads to one release, so the part itself has to be named. */
+/** Only a registry knows which release a partial version points to, so the partial version must be specified. */
 function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
   const { version, suffix = '', lead } = target;
   const count = countOf(tag.version);
@@ -183,8 +186,8 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
     throw otherVariant(pin, target);
   if (countOf(version) === count) return styled(tag, version);
   if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
-  const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : '';
-  const message = `${pin.service} is at ${tag.text} (${pin.place.description}), which is moved to a tag of the same form`;
-  const advice = `Name that with --to${part}, once it leads to the release; update asks the registry for it by itself.`;
+  const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : ' with a tag of that form';
+  const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}), which can only be changed to a tag of the same form`;
+  const advice = `Use --to${part} when that tag points to the release, or run update, which asks the registry.`;
   throw new UpdateError('pin-unsupported', message, { advice });
 }

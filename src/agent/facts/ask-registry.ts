@@ -3,8 +3,8 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import type { JudgedByTags, Published } from '../plan/published.ts';
 
 /**
- * Asks registries for the tags that a judgement needs, until it needs no more.
- * @param engine null where no registry is to be asked: then nobody tells of any tag. @throws what the judgement throws
+ * Looks up tags in registries until the check has all that it needs.
+ * @param engine null to not ask any registry. @throws the errors of the check
  */
 export async function askRegistry<T>(
   engine: Engine | null,

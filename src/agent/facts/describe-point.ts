@@ -7,7 +7,7 @@ import { and, size } from '../log/wording.ts';
 
 interface Using {
   model: Model;
-  /** Of the project, and all running ones of the engine. */
+  /** All containers of the project, and all running containers of the engine. */
   containers: readonly Container[];
   updated: readonly string[];
   /** The updater's image. */
@@ -15,8 +15,8 @@ interface Using {
 }
 
 /**
- * Running containers that use a service without being updated, `report-1 (db)`: in the project by `depends_on`, in other
- * projects by a common network.
+ * Running containers that use a service but are not updated, `report-1 (db)`. They use it through `depends_on` in the
+ * project, or through a shared network in another project.
  */
 export function usersOf(
   services: readonly string[],
@@ -46,8 +46,8 @@ export function usersOf(
 }
 
 /**
- * The lines of `plan`, and of a run before it begins.
- * @param users as `usersOf` gives them
+ * The lines about the restore point, for `plan` and for an update.
+ * @param users the result of `usersOf`
  * @param name of the product
  */
 export function describePoint(
@@ -63,18 +63,18 @@ export function describePoint(
   );
   const left = [...excluded.map(excludedWords), ...outside.map((host) => `the database on ${host}`)];
   return [
-    `the restore point saves ${and(saved) || 'no data: no covered service has a writable mount'}`,
-    ...(left.length > 0 ? [`excluded from the restore point, and not restored: ${and(left)}`] : []),
+    `the restore point saves ${and(saved) || 'no data, because no covered service has a writable mount'}`,
+    ...(left.length > 0 ? [`excluded from the restore point and not restored: ${and(left)}`] : []),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
-    ...(services.length > 0 ? [`stopped for the restore point, and started again: ${and(services)}`] : []),
-    ...(inMemory.length > 0 ? [`only in memory, restarted after a rollback: ${and(inMemory)}`] : []),
+    ...(services.length > 0 ? [`stopped while the data is saved, then started again: ${and(services)}`] : []),
+    ...(inMemory.length > 0 ? [`data only in memory, restarted after a rollback: ${and(inMemory)}`] : []),
     ...(mounts.length > 0
       ? [`${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`]
       : []),
     `the restore point needs ${size(needed)} of ${size(free)} free in ${directory}`,
     ...(users.length > 0
       ? [
-          `running containers that are not updated lose their connection: ${and(users)}; a rollback discards what they write there after the restore point`,
+          `running containers that are not updated will lose their connection: ${and(users)}; a rollback discards everything they write there after the data is saved`,
         ]
       : []),
   ];

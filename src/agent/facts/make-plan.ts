@@ -11,15 +11,15 @@ import { startEarly } from '../process/start-early.ts';
 import { askRegistry } from './ask-registry.ts';
 import { askModelEarly, type EarlyDraft } from './prepare-files.ts';
 
-/** The first half of the plan, and what compose is asked already for the second one. */
+/** The first half of the plan, and the request to compose for the second half. */
 export interface Planned {
   plan: UpdatePlan;
   early: Promise<EarlyDraft | null>;
 }
 
 /**
- * The first half of the plan, held against all that can be known before anything is pulled, and said. `ownId` is the id of
- * the updater's own container. Refusals: those of planUpdate and of each check.
+ * Makes, checks and logs the first half of the plan, before the pull. `ownId` is the ID of the updater's own container.
+ * Refusals: those of planUpdate and of each check.
  */
 export async function makePlan(
   context: RunContext,

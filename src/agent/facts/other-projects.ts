@@ -8,8 +8,8 @@ import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 
 /**
- * Names every other project of this engine that was started from a file which is about to change, such as one that was
- * started from the same folder by `-p`: its owner has not asked for what its next `up` will take.
+ * Warnings about other projects that use a file that the update changes, such as a project started from the same directory
+ * with `-p`. The next `up` of such a project applies the change.
  */
 export async function warnOthers(
   { beside, files, paths }: Installation,
@@ -30,13 +30,13 @@ export async function warnOthers(
     const names = and(shared.map(({ path }) => nameOf(files, path)));
     const what = shared.map(({ description }) => description).join('; ');
     warnings.push(
-      `project ${name} (${directory}) reads ${names}, too: its next docker compose up takes what is written there (${what})`,
+      `project ${name} (${directory}) also uses ${names}; its next docker compose up will apply the change (${what})`,
     );
   }
   return warnings;
 }
 
-/** What its labels tell: without an env file there, compose takes the `.env` of the directory. */
+/** The files in its labels. If they list no env file, compose uses `.env` in the directory. */
 const namedFiles = ({ directory, files, envFiles }: ComposeProject): string[] => [
   ...files,
   ...(envFiles.length > 0 ? envFiles : [join(directory, '.env')]),

@@ -22,14 +22,14 @@ import { askRegistry } from './ask-registry.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
-/** A draft that needs no pulled image, and the model of it that compose was asked for already. */
+/** A draft that does not depend on pulled images, and compose's pending model of it. */
 export interface EarlyDraft {
   draft: FileDraft;
   model: Promise<Model>;
 }
 
 /**
- * Drafts, and asks compose, while other things are asked and pulled; null where images must tell first.
+ * Drafts the files and asks compose for their model while images are pulled; null if the draft depends on the images.
  * Refusal: pin-unsupported.
  */
 export async function askModelEarly(
@@ -38,14 +38,14 @@ export async function askModelEarly(
 ): Promise<EarlyDraft | null> {
   if (needsImages(installation, plan)) return null;
   const draft = draftFiles(installation, plan, { images: new Map(), release: [] });
-  // A failed pull is told before a rejected model: the person has to mend the pull first.
+  // A failed pull is reported before a rejected model.
   return { draft, model: startEarly(modelOf(installation, draft)) };
 }
 
 /**
- * Drafts the files once, asks compose what it makes of them, and proves that. Nothing on the disk changes.
- * @param pulled the local images behind the plan's references; `backup` is where files will be kept, for people;
- *   `early` is what `askModelEarly` gave; `log` is told what must not be printed of the files that will be
+ * Drafts the files, gets compose's model of them, and checks it. Nothing on disk changes.
+ * @param pulled the local images of the plan; `backup` is the backup directory, for messages; `early` is the result of
+ *   `askModelEarly`; `log` gets the secrets that must be masked
  * Refusals: downgrade, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
  * Failure: proof-failed, pull-platform.
  */
@@ -55,11 +55,11 @@ export async function prepareFiles(
   plan: UpdatePlan,
   pulled: {
     images: ReadonlyMap<string, Image>;
-    /** Where a tag leads to is not held against the target: before a pull, and of images that an archive has. */
+    /** Do not check where tags point to: before a pull, and for images of an archive. */
     skipLag?: boolean;
     backup: string;
     early?: EarlyDraft | null;
-    /** `sha256:…` of what the release ships, by name, where that is to be proven. */
+    /** `sha256:…` of the release's files by name, if they must be verified. */
     proven?: ReadonlyMap<string, string> | undefined;
     log: Pick<Log, 'addMaskRules'>;
   },
@@ -104,7 +104,7 @@ export async function prepareFiles(
   return { ...filePlan, warnings };
 }
 
-/** The networks that a generated file changes and that compose would tear down for it. */
+/** The changed networks that compose would remove and recreate. */
 async function networksInQuestion(
   engine: Engine,
   { kind, model: before }: Installation,
@@ -118,7 +118,7 @@ async function networksInQuestion(
   return new Set(made.flatMap(({ name, hash }) => (hash === null ? [] : [name])));
 }
 
-/** Compose's model of the draft; that of today where it changes nothing. */
+/** Compose's model of the draft, or the current model if nothing changes. */
 async function modelOf(
   installation: Installation,
   draft: FileDraft,
@@ -131,7 +131,7 @@ async function modelOf(
     if (kind !== 'generated' || !(error instanceof UpdateError)) throw error;
     const missing = missingVariables(installation, draft, release, error);
     if (missing) throw missing;
-    throw new UpdateError('release-file', `with the release's compose file ${error.message}`, {
+    throw new UpdateError('release-file', `the release's compose file cannot be used: ${error.message}`, {
       detail: error.detail,
       cause: error,
     });

@@ -11,11 +11,11 @@ import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/rel
 
 const maxBytes = 1024 * 1024;
 
-/** Where an image keeps the compose files of its release. */
+/** The directory of the compose files in an image. */
 export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
   labels[filesLabelOf(product)] || product.releaseDirectory;
 
-/** Reads the compose files that a release ships, and says which files they overwrite. Refusals: release-file, no-marker. */
+/** Reads the compose files of a release and plans which files they overwrite. Refusals: release-file, no-marker. */
 export async function takeReleaseFiles(
   engine: Engine,
   installation: Installation,
@@ -30,7 +30,7 @@ export async function takeReleaseFiles(
   if (running && runsImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
   const old = imagesInUse.get(running?.imageId ?? '');
   const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
-  // An image without such files cannot show what was edited by hand.
+  // Without these files, manual edits cannot be detected.
   const shipped = await reading?.catch((error) => {
     if (error instanceof UpdateError) return null;
     throw error;
@@ -43,7 +43,7 @@ function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>
   for (const [name, text] of fresh) {
     const is = `sha256:${createHash('sha256').update(text).digest('hex')}`;
     if (proven.has(name) && proven.get(name) !== is)
-      throw new UpdateError('not-proven', `the release's ${name} is ${is}, and not what was proven`);
+      throw new UpdateError('not-proven', `the release's ${name} (${is}) does not match the verified file`);
   }
 }
 
@@ -61,7 +61,7 @@ async function readReleaseFiles(
   const from = releaseDirectory(image.labels, product);
   const container = await createScratch(engine, image.id, project.name);
   if (container === null)
-    throw new UpdateError('engine-unavailable', `the engine has no image ${image.id} any more`);
+    throw new UpdateError('engine-unavailable', `the engine no longer has image ${image.id}`);
   try {
     const texts = new Map<string, string>();
     for (const name of names) {
@@ -69,7 +69,7 @@ async function readReleaseFiles(
       if (file === 'missing') {
         throw new UpdateError(
           'release-file',
-          `the release has no ${name} in ${from}, which this install uses`,
+          `the release has no ${name} in ${from}, but this installation uses that file`,
         );
       }
       texts.set(name, releaseText(file, name, product));
@@ -92,7 +92,7 @@ function releaseText(file: ContainerFile | NoFile, name: string, product: Produc
     throw new UpdateError('release-file', `the release's ${name} is not UTF-8 text`, { cause });
   }
   if (!isGenerated(text, product)) {
-    throw new UpdateError('no-marker', `the release's ${name} does not begin with "${product.marker}"`);
+    throw new UpdateError('no-marker', `the release's ${name} does not start with "${product.marker}"`);
   }
   return text;
 }

@@ -8,14 +8,14 @@ import type { RunContext } from '../process/run-context.ts';
 import { withSettings } from '../process/settings-file.ts';
 import type { ProjectPlace } from './labelled-project.ts';
 
-/** What the label of a role says of a worker. */
+/** The value of the role label for a worker. */
 const workerRole = 'worker';
 
-/** Reads the command line again, with what a settings file says. */
+/** Reads the command line again, together with the settings file. */
 export type ReadOptions = (file: FileValues) => UpdateOptions;
 
 /**
- * The context with what the settings file in the compose directory says, and with the workers of the project.
+ * The context with the settings file of the compose directory and the workers of the project.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function withProjectOptions(
@@ -28,8 +28,8 @@ export async function withProjectOptions(
 }
 
 /**
- * The context with the services that labels of the project's containers call workers, where the operator names none
- * (docs/contract.md 2.22). The files, which are read later, mostly say the same.
+ * The context with the services that are labelled as workers, unless the operator specifies services
+ * (docs/contract.md 2.22). The compose files, which are read later, usually have the same labels.
  * @throws UpdateError engine-unavailable
  */
 export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {
@@ -50,14 +50,13 @@ export async function withWorkers(context: RunContext, project: string): Promise
     engine,
     containers.map(({ imageId }) => imageId),
   );
-  // A container has the labels of its image as well, and app and worker may be of one image.
+  // Containers also have the labels of their image, which app and worker may share.
   const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
   return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
 }
 
 /**
- * The workers that the files name, by compose's model of them. Of a service that is not in it, as it has a profile, the
- * containers have told.
+ * The workers in compose's model. Services with a profile are not in the model, so their containers are used.
  */
 export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
   if (options.servicesNamed) return options.workers;
@@ -69,10 +68,10 @@ export function workersOf({ services }: Model, options: UpdateOptions): readonly
   return workersOr([...labelled, ...unseen], options);
 }
 
-/** Where neither the operator nor a label names one. */
+/** The default workers, if neither the operator nor a label specifies any. */
 const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
 
-/** Those of these names, or the usual ones where there is none. */
+/** These names, or the default workers if there are none. */
 function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
   const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
   return workers.length > 0 ? workers : usualWorkers(options);

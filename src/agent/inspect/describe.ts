@@ -7,7 +7,7 @@ import { and } from '../log/wording.ts';
 import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
 
-/** What runs, what decides its version, and what of it is down. */
+/** Logs the running version, its pin, and stopped containers. */
 export function describeInstallation(installation: Installation, log: Log): void {
   const { app, workers, kind, files, runningVersion, followers } = installation;
   const migrations = migrationsOf(installation);
@@ -17,36 +17,35 @@ export function describeInstallation(installation: Installation, log: Log): void
   const file = basename(files.composeFiles[0]?.path ?? '');
   const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
   const from = fromWord(installation);
-  // A variable may hold the version without its variant: it is no secret, however long it is.
+  // A variable may contain the version without its variant, which is not a secret.
   log.addMaskRules(() => ({ shown: [from] }));
   const runs = moved.length > 1 ? 'run' : 'runs';
-  log.info(`${names} ${runs} ${from}; ${file} is ${kind}, pinned by ${pinnedBy}`, { from, kind });
+  log.info(`${names} ${runs} ${from}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
   if (!runningVersion)
-    log.info('the running images do not tell their version: there is no check against a downgrade');
-  if (app.running === 0) log.info(`${app.name} is stopped: it is updated and started`);
+    log.info('the running images do not specify their version, so a downgrade cannot be detected');
+  if (app.running === 0) log.info(`${app.name} is stopped; the update will start it`);
   else describeReplicas(app, [], log);
   for (const worker of workers.filter(isLasting)) {
     const down = worker.containers.filter((container) => !isUp(container));
-    if (worker.running === 0) log.info(`${worker.name} is stopped: it is updated and left stopped`);
+    if (worker.running === 0) log.info(`${worker.name} is stopped; it will be updated but not started`);
     else if (down.length > worker.stopped.length) {
-      log.warn(
-        `${worker.name} is stopped since something was interrupted that replaced it: it is started again`,
-      );
+      log.warn(`${worker.name} is stopped because its replacement was interrupted; the update will start it`);
     } else describeReplicas(worker, down, log);
   }
-  const beside = and(followers.map(({ name }) => name));
-  if (followers.length === 1) log.info(`${beside} shares a namespace with ${names}: it is recreated with it`);
-  if (followers.length > 1) log.info(`${beside} share a namespace with ${names}: they are recreated with it`);
+  const shared = and(followers.map(({ name }) => name));
+  if (followers.length === 1)
+    log.info(`${shared} shares a namespace with ${names} and will also be recreated`);
+  if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
 }
 
-/** Where there are several; `left` are those that stay stopped. */
+/** Logs the number of containers if there are several. @param left containers that remain stopped */
 function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
   if (containers.length < 2) return;
-  const stopped = left.map((container) => `, ${container.name} is stopped and left stopped`);
+  const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
   log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
 }
 
-/** `v1.4.2`, or the tag where no version is known, or only as much of it as stands in the tag. */
+/** `v1.4.2`, or the tag if it is partial or the version is unknown. */
 export const fromWord = ({ runningVersion, prefix, app }: Installation): string => {
   const reference = parseReference(app.containers[0]?.imageReference ?? '');
   const tag = parsePinTag(reference?.tag ?? 'latest');

@@ -17,7 +17,7 @@ import { refuseKeptByOthers, refuseRootlessPodman, withoutProject } from './kept
 import { type KnownProject, knownProjects, listComposed, type ProjectPlace } from './labelled-project.ts';
 import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
 
-/** Where this run is, and what it is about. */
+/** The updater's own container and the project to update. */
 export interface FoundInstance {
   own: Container;
   paths: HostPaths;
@@ -26,7 +26,7 @@ export interface FoundInstance {
   platform: string;
   /** The containers of all compose projects of the engine. */
   composed: readonly ListedContainer[];
-  /** The container that was named, whose labels alone tell of the project; null where none was, or this run has replaced it. */
+  /** The specified container, whose labels identify the project; null if none was specified or this run has replaced it. */
   told: ListedContainer | null;
 }
 
@@ -36,12 +36,12 @@ export interface FoundInstance {
  */
 export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
   const facts = startEarly(engineFacts(engine));
-  // The check has the best sentence for an engine that cannot be used; one that hangs would let it wait as long again.
+  // The check has the best message for an unusable engine. It is skipped if the engine hangs, because it would hang too.
   const explained = async (error: unknown): Promise<never> => {
     if (!isLate(error)) await engine.check();
     throw error;
   };
-  // In which version of its API the rest is asked, the engine says of itself.
+  // The engine's answer sets the API version for the other requests.
   const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
     facts.then(() => findOwnContainer(engine)),
     facts,
@@ -71,9 +71,9 @@ export async function findInstance({ engine, options, log }: RunContext): Promis
 }
 
 /**
- * Whose the containers of a project are (docs/contract.md 4.10), before anything is read, counted or stopped of them.
+ * Refuses unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
  * @param containers of the project, without compose's leftovers
- * @param journal of the run before, or of this one as it was interrupted
+ * @param journal of the previous run, or of this one if it was interrupted
  * @throws UpdateError unrelated-container, not-compose
  */
 export function refuseForeignContainers(
@@ -83,7 +83,7 @@ export function refuseForeignContainers(
   journal: JournalData | null,
 ): void {
   refuseKeptByOthers(containers);
-  // An update may have given its new containers other labels than the old ones have, such as an env file above.
+  // The containers of an interrupted update may have other labels than the old ones, such as another env file.
   const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
   const before = new Set(run?.containers.map(({ id }) => id));
   const foreign = findForeign(containers, {
@@ -103,15 +103,15 @@ export function refuseForeignContainers(
 }
 
 /**
- * The project whose container was named and is gone, as the journal of this very updater has it: it has replaced that
- * container before it was killed. @throws UpdateError no-app where it has not
+ * The project of a specified container that no longer exists. This updater may have replaced it before it was killed, so
+ * its journal has the project. @throws UpdateError no-app if there is no such journal
  */
 async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
   const journals = await journalsIn(directoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return projectOfJournal(ours);
-  const message = `there is no container ${options.container?.slice(0, 12)} of a compose project`;
-  const advice = 'Somebody has replaced it since it was named: run the update again.';
+  const message = `no compose project has a container ${options.container?.slice(0, 12)}`;
+  const advice = 'The container was replaced after the update was requested; run the update again.';
   throw new UpdateError('no-app', message, { advice });
 }
 
@@ -129,7 +129,7 @@ async function findOwnContainer(engine: Engine): Promise<Container> {
   throw new UpdateError(
     'own-container',
     id
-      ? `the engine on the socket does not know this container (${id.slice(0, 12)}): the socket is another engine's`
-      : 'cannot tell which container this is',
+      ? `the engine behind the socket does not have this container (${id.slice(0, 12)}); the socket belongs to another engine`
+      : 'cannot determine which container the updater runs in',
   );
 }

@@ -11,26 +11,26 @@ import { addMount } from '../../progress/advice.ts';
 import { stateName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
-/** What a path of the engine's machine is to a directory that is mounted here. */
+/** How a path on the host relates to a mounted directory. */
 export type Likeness =
   | 'same'
-  /** It has compose files of its own. */
+  /** It has other compose files. */
   | 'another'
-  /** There is no such directory, or one without a compose file. */
+  /** The directory does not exist or has no compose file. */
   | 'nothing';
 
-/** What only the engine's machine can tell of directories. */
+/** Checks directories on the host. */
 export interface HostLook {
-  /** What the machine has at that path, beside what is mounted at `here`. @throws UpdateError engine-unavailable, read-only */
+  /** Compares that path with the directory mounted at `here`. @throws UpdateError engine-unavailable, read-only */
   compare(path: string, here: string): Promise<Likeness>;
-  /** Whether the machine has a compose file of a usual name there. @throws UpdateError engine-unavailable */
+  /** Whether the host has a compose file with a default name there. @throws UpdateError engine-unavailable */
   hasCompose(path: string): Promise<boolean>;
   /** The mounts of all containers that have that path in them. @throws UpdateError engine-unavailable */
   mounts(path: string): Promise<readonly NamedMount[]>;
 }
 
 const marker = `${stateName}-seen-`;
-/** Where the path is in the container that is made to see it. */
+/** The mount point in the scratch container. */
 const inScratch = '/seen';
 
 const isComposeFile = (name: string): boolean => /compose.*\.(ya?ml|json)$/i.test(name);
@@ -43,13 +43,13 @@ export async function hasComposeHere(directory: string): Promise<boolean> {
 
 /** @param image of the updater's own container */
 export const hostLook = (engine: Engine, image: string): HostLook => {
-  /** Looks at what the machine has at a path, by a container that binds it and is never started; null where it has no such directory. */
+  /** Reads a host path through a container that mounts it and is never started; null if there is no such directory. */
   const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
     await removeScratches(engine, path);
     const scratch = await makeScratch(engine, image, path);
     if (scratch === null) return null;
     try {
-      // Of what is larger than nothing a byte is enough to tell that it is there.
+      // One byte is enough to detect the file.
       return await look(
         async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
       );
@@ -62,7 +62,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
     hasCompose: async (path) => (await through(path, (has) => someOf(defaultNames, has))) ?? false,
     async compare(path, here) {
       const names = await readdir(here);
-      // A run that was killed right here has left its own.
+      // A killed run may have left its marker.
       for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
       const file = `${marker}${randomBytes(8).toString('hex')}`;
       const likeness = await through(path, async (has): Promise<Likeness> => {
@@ -79,7 +79,7 @@ export const hostLook = (engine: Engine, image: string): HostLook => {
   };
 };
 
-/** Whether a directory has something of this name. */
+/** Whether a directory has an entry with this name. */
 type Has = (name: string) => Promise<boolean>;
 
 async function someOf(names: readonly string[], has: Has): Promise<boolean> {
@@ -87,7 +87,7 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
   return false;
 }
 
-/** Null where the machine has no such directory. */
+/** Null if the host has no such directory. */
 async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
   const mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
   try {
@@ -103,16 +103,16 @@ async function leaveFile(path: string): Promise<void> {
     await writeFile(path, '', { flag: 'wx', mode: 0o600 });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    const message = `${path} cannot be written (${code}), by which the directory is told apart`;
+    const message = `cannot write ${path} (${code}), which is needed to identify the compose directory`;
     throw new UpdateError('read-only', message, { cause });
   }
 }
 
 /**
- * Gives the directory of a project the path of its labels where it is mounted here under another one: another program,
- * such as Portainer, has started it from a volume, or from a directory that it has under a path of its own. What the machine
- * itself has at that path is the instance's where compose files are there. Gives whether it was found.
- * @param directory as the labels name it, which is not mounted here
+ * Finds a project directory that is mounted under another path than in its labels. This happens if another program, such
+ * as Portainer, has started the project from a volume or from its own path. If the host has compose files at the labelled
+ * path, those belong to the instance. Returns whether the directory was found.
+ * @param directory the path in the labels, which is not mounted here
  */
 export async function findHidden(directory: string, paths: HostPaths, look: HostLook): Promise<boolean> {
   for (const root of await candidates(directory, paths, look)) {
@@ -124,7 +124,7 @@ export async function findHidden(directory: string, paths: HostPaths, look: Host
   return false;
 }
 
-/** Mounts that may have the directory in them, whole, as files above it may belong to it: their paths on the host and here. */
+/** Mounts that may contain the directory: their paths on the host and here. Whole mounts, because files above it may be used. */
 async function candidates(
   directory: string,
   paths: HostPaths,
@@ -143,20 +143,20 @@ async function candidates(
   return [...byVolume, ...bySource];
 }
 
-/** What another container has mounted there, on the host. */
+/** The host path of another container's mount. */
 const sourceOf = ({ source, destination }: NamedMount, directory: string): string =>
   join(source, relative(destination, directory));
 
 /**
- * The advice to mount a directory from where another program's container has it, if one alone has compose files there and
- * the machine itself has none; null where it is an ordinary directory of the host.
+ * Advice to mount a directory from the host path that another program's container uses. Null for an ordinary host directory,
+ * or if several host paths are possible.
  */
 export async function mountOfHidden(directory: string, look: HostLook): Promise<string | null> {
   const mounts = await look.mounts(directory);
   const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
   if (sources.size === 0 || sources.has(directory) || (await look.hasCompose(directory))) return null;
   const homes: string[] = [];
-  // Many a container has a mount at /data, and few have a compose file there.
+  // Many containers have a mount at /data, but few have a compose file there.
   for (const source of sources) if (await look.hasCompose(source)) homes.push(source);
   const [only, ...others] = homes;
   return only === undefined || others.length > 0 ? null : addMount(only, directory);

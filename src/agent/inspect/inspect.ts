@@ -31,17 +31,17 @@ import { findMigrations } from './services/migrations.ts';
 import { lastUp, withoutApp } from './survey.ts';
 import { givePaths, viewProject } from './view-project.ts';
 
-/** What was found of the project before it is read. */
+/** Facts about the project that are known before its files are read. */
 interface Found {
-  /** As they are now, with none that is somebody else's. */
+  /** The current containers, without unrelated ones. */
   containers: readonly Container[];
   wasInterrupted: WasInterrupted;
-  /** Told of the project once compose has told its view of it, while it is asked what `up` would send. */
+  /** Called as soon as the project is resolved, while compose still computes what `up` would send. */
   onRead?: (project: InspectedProject) => void;
 }
 
 /**
- * Gathers everything that the plan is made from and changes nothing but this container's own file system.
+ * Collects all facts for the plan. Only changes this container's own file system.
  * Refusals: no-app, outside-mounts, path-taken, compose-invalid, and those of `checkNamed`.
  */
 export async function inspectInstallation(
@@ -61,7 +61,7 @@ export async function inspectInstallation(
   });
 }
 
-/** The error with commands that work in the directory of this project. */
+/** The error, with commands that work for this project. */
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
@@ -93,19 +93,18 @@ async function inspectProject(
     ...(profiles.length > 0 && { profiles }),
     ...(asksForNames && { asksForNames }),
   });
-  // The early answer is of other services where the files name other workers, and of another project without its profiles
-  // and old names.
-  const isToAskAnew = profiles.length > 0 || !isAsGuessed || asksForNames;
-  const asking = isToAskAnew ? startEarly(dryRun(engine, compose.project, replaced)) : early;
+  // The early answer cannot be used if the workers, profiles or old names differ.
+  const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
+  const asking = isOutdated ? startEarly(dryRun(engine, compose.project, replaced)) : early;
 
   const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
   const migrations = findMigrations({ files, exclude, model, containers, ...related });
   const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
-    if (name in model.services) log.info(`${name} has no container: it is left that way`);
+    if (name in model.services) log.info(`${name} has no container; the update does not create one`);
     else if (options.servicesNamed) {
-      throw new UpdateError('no-app', `no service ${name} in project ${project.name}`, {
-        advice: `Its services are ${Object.keys(model.services).sort().join(', ')}: name them with --service.`,
+      throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
+        advice: `Its services are ${Object.keys(model.services).sort().join(', ')}. Select the ones to update with --service.`,
       });
     }
   }
@@ -134,7 +133,7 @@ async function inspectProject(
     prefix: versionPrefix(pinnedApp.pin, app.containers, product),
   };
   onRead(read);
-  // Models of compose 5 and later have no values of env files, which must be hidden; what it would send has them.
+  // Since compose 5, the model has no values of env files. The dry run has them, and they must be masked.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
   return { ...read, ...answer, beside: projectsBeside(composed, project.name) };
@@ -142,7 +141,7 @@ async function inspectProject(
 
 const nameOf = ({ name }: ServiceFacts): string => name;
 
-/** An install is generated where `compose.yaml` says so, or `compose.cluster.yaml` where that is its only file. */
+/** An install is generated if `compose.yaml` has the marker, or `compose.cluster.yaml` if it is the only file. */
 function kindOf(
   { directory }: ComposeProject,
   { composeFiles }: ProjectFiles,

@@ -9,21 +9,21 @@ import type { DryRun } from '../drift/index.ts';
 /** A service whose containers the update replaces. */
 export interface ServiceFacts {
   name: string;
-  /** All of its containers but compose's leftovers, stopped ones too, in the order of their numbers. At least one, but of a migration. */
+  /** All containers except compose's leftovers, including stopped ones, in order of number. Only migrations may have none. */
   containers: readonly Container[];
-  /** How many of them are meant to run. */
+  /** How many should be running. */
   running: number;
-  /** Numbers of those that are stopped on purpose and stay so. */
+  /** Numbers of containers that were stopped on purpose and remain stopped. */
   stopped: readonly number[];
 }
 
-/** A service that the update moves to another release. */
+/** A service that is updated to another release. */
 export interface PinnedService extends ServiceFacts {
-  /** What decides the tag of its image. */
+  /** The pin of its image. */
   pin: Pin;
 }
 
-/** A project as it was read, by us and by compose. */
+/** A project as read by the updater and by compose. */
 export interface InspectedProject {
   product: Product;
   project: ComposeProject;
@@ -31,56 +31,56 @@ export interface InspectedProject {
   paths: HostPaths;
   /** `linux/amd64` */
   platform: string;
-  /** `generated`: a file that every release overwrites. */
+  /** `generated`: each release overwrites the file. */
   kind: 'generated' | 'user-written';
   files: ProjectFiles;
-  /** Services that the operator leaves behind. */
+  /** Services that the operator excludes. */
   exclude: readonly string[];
-  /** `SVC_VERSION` unless the operator names another. */
+  /** `SVC_VERSION` by default. */
   versionVariable: string;
   /** All services of the project, without the values of env files. */
   model: Model;
   /** Containers of the project, without one-off ones and compose's leftovers. */
   containers: readonly Container[];
   app: PinnedService;
-  /** Those that have containers, and migrations that have none. */
+  /** Workers with containers, and migrations without containers. */
   workers: readonly PinnedService[];
-  /** Other services, which live in a namespace of one of those. */
+  /** Other services that share a namespace with the app or a worker. */
   followers: readonly ServiceFacts[];
-  /** `1.4.2` where the images tell, else null. */
+  /** `1.4.2`, or null if unknown. */
   runningVersion: string | null;
-  /** What the product writes before its versions; null where nothing tells. */
+  /** The prefix of the product's versions; null if unknown. */
   prefix: 'v' | '' | null;
 }
 
-/** Everything the plan is made from: gathered once, changed by nobody. */
+/** All facts for the plan. Read once and never changed. */
 export interface Installation extends InspectedProject, DryRun {
   /** The engine's other compose projects. */
   beside: readonly ComposeProject[];
 }
 
-/** The services that the update moves, the app first. */
+/** The services that are updated, the app first. */
 export const movedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
 
-/** All services whose containers the update replaces. */
+/** All services with containers that the update replaces. */
 export const replacedServices = (installation: Installation): (ServiceFacts & { pin?: Pin })[] => [
   ...movedServices(installation),
   ...installation.followers,
 ];
 
-/** The services that have to run to their end before this one starts. */
+/** The services that must complete before this one starts. */
 export const awaitedEnds = (service: ModelService | undefined): string[] =>
   Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
     condition === 'service_completed_successfully' ? [name] : [],
   );
 
-/** The compose files that a release may ship, and that then overwrite those of a generated install. */
+/** Compose files of a release. They overwrite those of a generated install. */
 export const composeFile = 'compose.yaml';
-/** Laid over `compose.yaml` in cluster mode. */
+/** Overrides `compose.yaml` in cluster mode. */
 export const clusterFile = 'compose.cluster.yaml';
 export const releaseFileNames = [composeFile, clusterFile] as const;
 
-/** Whether a compose file with this text is one that every update overwrites. */
+/** Whether updates overwrite a compose file with this text. */
 export const isGenerated = (text: string, { marker }: Product): boolean =>
   text
     .replace(/^\uFEFF/, '')

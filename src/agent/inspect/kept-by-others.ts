@@ -6,18 +6,18 @@ import { mappedBy } from '../../engine/mapped-users.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
-/** What nobody has tried is not begun (docs/contract.md 12.5). @throws UpdateError engine-version */
+/** Rootless Podman is untested (docs/contract.md 12.5). @throws UpdateError engine-version */
 export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
   if (!engine.isPodman || users !== 'rootless') return;
-  throw new UpdateError('engine-version', "updates are not tried on an ordinary user's podman (rootless)", {
+  throw new UpdateError('engine-version', 'updates are not supported on rootless Podman', {
     advice:
-      'Change the version by hand, then docker compose pull && docker compose up -d. Podman of root is updated.',
+      'Use rootful Podman, or change the version manually and run docker compose pull && docker compose up -d.',
   });
 }
 
 /**
- * podman-compose and systemd recreate containers in ways of their own, which compose would half undo
- * (docs/contract.md 12.6). The labels of docker-compose 1 have paths that depend on where it was called (2.3).
+ * podman-compose and systemd create containers differently, and compose would partly undo that (docs/contract.md 12.6).
+ * The paths in labels of docker-compose 1 depend on its working directory (2.3).
  * @throws UpdateError not-compose
  */
 export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
@@ -31,13 +31,13 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
       });
     }
     if (labels[podmanLabels.composeProject] === undefined) continue;
-    throw new UpdateError('not-compose', `${name} was made by podman-compose, and not by docker compose`, {
-      advice: 'Write the new version into the file, then podman-compose pull && podman-compose up -d.',
+    throw new UpdateError('not-compose', `${name} was created by podman-compose, not by docker compose`, {
+      advice: 'Set the new version in the file, then run podman-compose pull && podman-compose up -d.',
     });
   }
 }
 
-/** The refusal where there is no project, with the containers that systemd keeps in its place. */
+/** The refusal if there is no project but systemd manages a container. */
 export async function withoutProject(engine: Engine, error: unknown): Promise<unknown> {
   if (!engine.isPodman || !(error instanceof UpdateError)) return error;
   if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;
@@ -47,13 +47,13 @@ export async function withoutProject(engine: Engine, error: unknown): Promise<un
 
 function keptBySystemd(name: string, unit: string): UpdateError {
   const file = `/etc/containers/systemd/${unit.replace(/\.service$/, '')}.container`;
-  return new UpdateError('not-compose', `${name} is kept by systemd, as ${unit}, and not by docker compose`, {
+  return new UpdateError('not-compose', `${name} is managed by systemd (${unit}), not by docker compose`, {
     detail: [
-      // Whoever writes the label writes what a person types as root.
+      // The label is untrusted and becomes part of a command, so it is quoted.
       `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' ${shellWord(file)}`,
       `systemctl daemon-reload && systemctl restart ${shellWord(unit)}`,
     ],
     advice:
-      'The lines above update a Quadlet; without root it is in ~/.config/containers/systemd, and systemctl has --user.',
+      'The commands above update a Quadlet. If Podman runs rootless, use the file in ~/.config/containers/systemd and systemctl --user.',
   });
 }

@@ -8,15 +8,15 @@ import type { ListedContainer } from '../../engine/container-details.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 
-/** A compose project as the labels of its containers tell of it. */
+/** A compose project, according to the labels of its containers. */
 export interface KnownProject {
   name: string;
-  /** As compose was started with it, on the host. */
+  /** The directory on the host. */
   directory: string;
   services: Set<string>;
 }
 
-/** Every project but the one of that name, each by what it was started from. @param composed containers of all projects */
+/** All other projects, with their files. @param composed containers of all projects */
 export function projectsBeside(composed: readonly ListedContainer[], name: string): ComposeProject[] {
   const found = new Map<string, ComposeProject>();
   for (const { labels } of composed) {
@@ -28,7 +28,7 @@ export function projectsBeside(composed: readonly ListedContainer[], name: strin
   return [...found.values()];
 }
 
-/** Every container that compose has made on this engine, but for hooks. @throws UpdateError engine-unavailable */
+/** All containers that compose has created on this engine, except hooks. @throws UpdateError engine-unavailable */
 export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
   return (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
 }
@@ -51,11 +51,11 @@ export interface ProjectPlace {
   name: string;
   /** The directory on the host, in the spelling of the labels. */
   directory: string;
-  /** The same as it is mounted here. */
+  /** Its path inside the container. */
   mountedAt: string;
 }
 
-/** Paths of the labels that tell how compose was started. */
+/** The files that compose was started with, from the labels. */
 type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
 
 interface LabelledProject {
@@ -64,8 +64,8 @@ interface LabelledProject {
 }
 
 /**
- * The project as the labels of a container tell of it, all of its paths absolute.
- * @throws UpdateError compose-invalid where what they name is no file on this host
+ * The project according to the labels of a container, with absolute paths.
+ * @throws UpdateError compose-invalid if a label does not specify a file on this host
  */
 export function labelledProject(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
   const { name, directory } = of.place;
@@ -76,22 +76,25 @@ export function labelledProject(telling: Pick<Container, 'labels'>, of: Labelled
   return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
 }
 
-/** As they stand in the labels. */
+/** The paths in the labels. */
 export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
   const list = (label: string) => splitPaths(labels[label] ?? '', directory);
   return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
 }
 
 function notFound(files: readonly string[]): UpdateError {
-  const foreign = files.find((file) => !isAbsolute(file)) ?? 'no file';
-  const message = `the instance was started from ${foreign}, which is no file on this host`;
+  const foreign = files.find((file) => !isAbsolute(file));
+  const message =
+    foreign === undefined
+      ? 'the labels of the containers do not list a compose file'
+      : `the instance was started from ${foreign}, which is not a file on this host`;
   const advice = 'Start it from a compose file with docker compose up -d, then run the update again.';
   return new UpdateError('compose-invalid', message, { advice });
 }
 
 /**
- * The paths of a label, which compose joins by commas and does not escape: one in the name of the project's directory
- * separates nothing, nor does one that neither an absolute path nor an address (`oci://…`) follows.
+ * The paths of a label. Compose joins them with commas and does not escape commas in paths. A comma only separates paths
+ * if an absolute path or an address (`oci://…`) follows and it is not part of the project directory.
  */
 export function splitPaths(label: string, directory: string): string[] {
   const hidden = label.replaceAll(`${directory}/`, '/\0/');

@@ -10,8 +10,8 @@ import { imageNames } from '../log/mask-rules.ts';
 const maxBytes = 5 * 1024 * 1024;
 
 /**
- * Hides what a project's files hold, and those that they lead to: env files of services, files of secrets and configs. `find` says
- * where a host path is here, null where it is not mounted. Never throws: compose says what is wrong with a file.
+ * Masks the secrets in a project's files, and in the env files, secret files and config files that they refer to. `find`
+ * maps a host path to the path in this container, or null if it is not mounted. Never throws: compose reports invalid files.
  */
 export async function learnFiles(
   log: Pick<Log, 'addMaskRules'>,
@@ -33,11 +33,11 @@ export async function learnFiles(
   );
   log.addMaskRules(() => ({
     secrets: [
-      // Compose resolves their variables by the project's own, and one after the other.
+      // Compose resolves their variables with those of the project, one file after the other.
       ...secretsOfEnvFiles([...files.envFiles, ...env]),
       ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
       ...secret.flatMap(({ text }) => secretsOfContent(text)),
-      // Most of a config is no secret, and without it nobody could read what a container says of it.
+      // Most of a config is not secret and is needed to understand container logs.
       ...config.flatMap(({ text }) => keyedSecrets(text)),
     ],
   }));
@@ -54,7 +54,7 @@ async function readAll(paths: readonly string[], find: (path: string) => string 
   return files.flat();
 }
 
-/** What is no UTF-8 is read as far as it is. Reading a pipe would wait for ever. */
+/** Tolerates invalid UTF-8. Skips pipes, because reading one would block. */
 async function readTolerantly(path: string): Promise<string | null> {
   const found = await stat(path);
   return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;

@@ -7,7 +7,7 @@ import { isPending, type JournalData, journalsIn } from '../state/journal.ts';
 import { findHidden, type HostLook, hasComposeHere, type Likeness, mountOfHidden } from './host-look.ts';
 import type { KnownProject, ProjectPlace } from './labelled-project.ts';
 
-/** What a project is looked for by. */
+/** The criteria for finding the project. */
 interface Search {
   projects: readonly KnownProject[];
   paths: HostPaths;
@@ -18,7 +18,7 @@ interface Search {
 }
 
 /**
- * The one project to update: by `--project`, or by the mounted directory that holds a compose file.
+ * The project to update: by `--project`, or by the mounted directory that contains a compose file.
  * Refusals: not-mounted, several-projects, not-compose.
  */
 export async function locateProject(
@@ -33,7 +33,7 @@ export async function locateProject(
   if (options.project) return byName(search, options.project);
   const place = byDirectory(search);
   if (!(place instanceof UpdateError)) return place;
-  // Nothing that is mounted here is where a project was started from, as far as paths tell.
+  // No mounted path matches a project.
   const unseen = projects.filter(
     ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
   );
@@ -48,7 +48,7 @@ export async function locateProject(
   throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
 }
 
-/** By the mounted directory that holds a compose file, or is one of `found`; an error where none is a project's. */
+/** Finds the project by the mounted directory that has a compose file or is in `found`; an error if there is none. */
 function byDirectory(
   { projects, paths, options: { dir, app }, candidates }: Search,
   found: readonly string[] = [],
@@ -59,7 +59,7 @@ function byDirectory(
   const hereOf = (directories: readonly string[]) =>
     directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
   const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
-  // Where no mount holds a compose file itself, a compose directory may lie below one.
+  // If no mount has a compose file, a compose directory may be below one.
   const places = seen.size > 0 ? seen : new Set(hereOf(projects.map(({ directory }) => directory)));
   const all = projects.flatMap((project) =>
     [...places]
@@ -76,7 +76,7 @@ function byDirectory(
   return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
 }
 
-/** Where a journal may lie. */
+/** Directories that may contain a journal. */
 export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
   dir ? [dir] : paths.destinations;
 
@@ -86,7 +86,7 @@ export const projectOfJournal = ({ project: { name, directory }, services }: Jou
   services: new Set(services),
 });
 
-/** With those whose update was interrupted: there may be no container of the app, or none at all, to tell of them. */
+/** Adds projects with an interrupted update, which may have no containers. */
 function withHalfReplaced(
   projects: readonly KnownProject[],
   pending: readonly KnownProject[],
@@ -110,7 +110,7 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   const { projects, paths, options, look, candidates } = search;
   const row = likeliest(name, search);
   if (!row) {
-    const message = `no container of a compose project named ${name} exists; ${list(projects)}`;
+    const message = `compose project ${name} has no containers; ${list(projects)}`;
     throw new UpdateError('not-compose', message);
   }
   const { directory } = row;
@@ -122,17 +122,17 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
   if (mountedAt === undefined || others.length > 0 || host === null) {
     const advice = (await mountOfHidden(directory, look)) ?? addMounts(directory);
-    const message = `the directory of project ${name}, ${directory}, is not mounted here`;
+    const message = `the directory of project ${name}, ${directory}, is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
-  // The labels may name the mounted directory by another spelling, such as a symlinked path.
+  // The labels may contain another path of the mounted directory, such as a symlink.
   const likeness = await look.compare(directory, mountedAt);
   if (likeness !== 'same') throw notThat(row, host, likeness, projects);
   paths.alias(directory, mountedAt);
   return { name, directory, mountedAt };
 }
 
-/** Labels of anybody's may name another directory beside the project's: that which is mounted is the operator's word. */
+/** Labels can be wrong, so a mounted directory takes precedence over other labelled directories. */
 function likeliest(
   name: string,
   { projects, paths, options: { app }, candidates }: Search,
@@ -146,13 +146,13 @@ function likeliest(
   const [first, next] = rows;
   if (first && next && rank(first) === rank(next)) {
     throw several(rows, {
-      advice: 'Mount the directory of the one that is meant at its own path, and name it with --dir.',
+      advice: 'Mount the directory of the project to update at its own path and specify it with --dir.',
     });
   }
   return first;
 }
 
-/** Whose directory it is that was mounted in place of the project's. */
+/** The error if another directory is mounted instead of the project's. */
 function notThat(
   { name, directory }: KnownProject,
   host: string,
@@ -161,24 +161,25 @@ function notThat(
 ): UpdateError {
   const owner = projects.find((project) => project.directory === host);
   const whose = owner
-    ? `it is that of project ${owner.name}`
+    ? `it belongs to project ${owner.name}`
     : 'no project was started from it, so it may be an old copy';
-  const message = `${host} is not the directory of project ${name}, which is ${directory}: ${whose}`;
+  const message = `${host} is not the directory of project ${name} (${directory}); ${whose}`;
   if (likeness === 'another')
     return new UpdateError('not-mounted', message, { advice: addMounts(directory) });
-  const gone = `${message}; and ${directory} has no compose file on this machine any more`;
+  const gone = `${message}; ${directory} no longer contains a compose file`;
   return new UpdateError('not-mounted', gone, {
-    advice: `Put the directory of project ${name} back at ${directory}, or a link to it, and mount that.`,
+    advice: `Move the directory of project ${name} to ${directory} again, or create a link there, and mount ${directory}.`,
   });
 }
 
 function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
   if (directories.length === 0) {
-    return new UpdateError('not-mounted', `no mounted directory holds a compose file; ${list(projects)}`);
+    return new UpdateError('not-mounted', `no mounted directory contains a compose file; ${list(projects)}`);
   }
   const where = directories.join(' or ');
   const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));
-  const advice = 'If one of these is the same directory by another path, name it with --project.';
+  const advice =
+    'If one of these projects uses the same directory under another path, select it with --project.';
   const message = `no compose project was started from ${where}; ${list(projects)}`;
   return new UpdateError('not-compose', message, outside.length > 0 ? { advice } : {});
 }
@@ -194,5 +195,5 @@ const describe = ({ name, directory }: KnownProject): string => `${name} (${dire
 
 const list = (projects: readonly KnownProject[]): string =>
   projects.length > 0
-    ? `this engine has ${projects.map(describe).join(', ')}`
-    : 'this engine has no compose project';
+    ? `projects on this engine: ${projects.map(describe).join(', ')}`
+    : 'this engine has no compose projects';

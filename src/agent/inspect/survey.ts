@@ -13,7 +13,7 @@ import { givePaths, viewProject } from './view-project.ts';
 type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
 type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
 
-/** The last of them that is up, else the last. */
+/** The last running container, or the last one. */
 export const lastUp = (containers: readonly Container[]): Container | undefined =>
   containers.findLast(isUp) ?? containers.at(-1);
 
@@ -27,17 +27,17 @@ export async function withoutApp(
   const { app } = context.options;
   const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
   const choices = await choicesIn(context, found, containers).catch((error): Choice[] => {
-    // The refusal stands without them.
+    // The choices are optional.
     if (error instanceof UpdateError && error.outcome === 'refused') return [];
     throw error;
   });
   const next =
     choices.length === 0
-      ? 'Start the instance once with docker compose up -d, or name the app service with --service.'
-      : `Set one of the lines above in ${settingsName}, or name its services with --service, the app first.`;
-  return new UpdateError('no-app', `project ${name} in ${directory} has no container of service ${app}`, {
+      ? 'Start the instance once with docker compose up -d, or specify the app service with --service.'
+      : `Add one of the lines above to ${settingsName}, or specify its services with --service, starting with the app.`;
+  return new UpdateError('no-app', `project ${name} in ${directory} has no container for service ${app}`, {
     detail: choiceLines(choices),
-    advice: `Its containers are of ${names || 'no service'}. ${next}`,
+    advice: `Services with containers: ${names || 'none'}. ${next}`,
   });
 }
 

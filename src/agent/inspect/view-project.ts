@@ -58,12 +58,12 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
   const named = [...project.files, ...project.envFiles];
   const outside = named.filter((file) => paths.fromHost(file) === null);
   if (outside.length > 0) {
-    const message = `the instance was started with ${outside.join(', ')}, which is not mounted here`;
+    const message = `the instance was started with files that are not mounted: ${outside.join(', ')}`;
     const advice = addMounts(...outside.map((file) => dirname(file)));
     throw new UpdateError('outside-mounts', message, { advice });
   }
   const tell = (path: string, to: string) =>
-    log.info(`${path} is mounted at ${to}: compose gets it under its own path`);
+    log.info(`${path} is mounted at ${to}; compose uses its original path`);
   for (const path of [project.directory, ...named.map((file) => dirname(file))]) {
     const given = await paths.give(path);
     if (given) tell(path, given.to);
@@ -158,5 +158,7 @@ function refuseOutside(outside: readonly NamedFile[]): void {
   if (outside.length === 0) return;
   const named = outside.map(({ path, as }) => `${path} (${as})`).join(', ');
   const advice = addMounts(...outside.map(({ path }) => dirname(path)));
-  throw new UpdateError('outside-mounts', `outside the mounted directories: ${named}`, { advice });
+  throw new UpdateError('outside-mounts', `these files are outside the mounted directories: ${named}`, {
+    advice,
+  });
 }

@@ -4,7 +4,7 @@ import type { Installation } from '../inspect/installation.ts';
 import { releaseFileNames } from '../inspect/installation.ts';
 import { movesOf, type UpdatePlan } from './plan-update.ts';
 
-/** Files that the run may have to write, as far as that is known before the pull. */
+/** Files that the update may write, as far as this is known before the pull. */
 export function candidateFiles(installation: Installation, plan: UpdatePlan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();

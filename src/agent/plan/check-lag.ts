@@ -8,12 +8,12 @@ import type { ReleaseTarget } from '../../release/target.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import type { JudgedByTags, Published, PublishedTag } from './published.ts';
 
-/** What is known of the image that a tag leads to: `leads` is the sentence of a refusal, `asks` a tag to be asked for first. */
-type Judgement = { leads: string } | { warning: string } | { asks: PublishedTag } | null;
+/** The result for one tag: an error message, a warning, or a tag to look up in the registry first. */
+type Judgement = { lags: string } | { warning: string } | { asks: PublishedTag } | null;
 
 /**
- * Where a release was asked for: the services whose tags do not move to it, and may lead to another release. The tag of a
- * worker, such as `edge`, may be of a product with versions of its own: it is not held against the target.
+ * The services with tags that may point to a release other than the target. A worker's tag such as `edge` is not
+ * checked, because the worker may have its own versions.
  */
 export function floatingMoves(plan: UpdatePlan): Move[] {
   const { target } = plan;
@@ -26,7 +26,7 @@ function mayLag(move: Move, app: Move, target: ReleaseTarget): boolean {
     case 'release':
       return false;
     case 'part':
-      // Where the target has no more numbers than the tag, this very tag was asked for.
+      // A target with no more numbers than the tag is this tag.
       return countOf(target.version) > countOf(tag.version);
     case 'latest':
     case 'word':
@@ -39,10 +39,10 @@ function mayLag(move: Move, app: Move, target: ReleaseTarget): boolean {
 }
 
 /**
- * Holds the images behind tags that do not move against the release that was asked for, so that another release never
- * comes in its place. Gives a warning where neither image nor registry tells.
- * @param images local images by the references of the moves; an image that is not here is not judged
- * Refusal: lags.
+ * Checks that floating tags point to the target, so that no other release is installed. Returns a warning if neither
+ * the image nor the registry reports the version.
+ * @param images local images by reference; missing images are not checked
+ * Refusal: tag-lags.
  */
 export function checkLag(
   plan: UpdatePlan,
@@ -59,12 +59,12 @@ export function checkLag(
     .filter((each) => each !== null);
   const asks = found.flatMap((each) => ('asks' in each ? [each.asks] : []));
   if (asks.length > 0) return { asks };
-  const [first, ...others] = found.flatMap((each) => ('leads' in each ? [each.leads] : []));
+  const [first, ...others] = found.flatMap((each) => ('lags' in each ? [each.lags] : []));
   if (first !== undefined) {
     const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
     throw new UpdateError('tag-lags', first, {
       detail: others,
-      advice: `Run the update again once that has moved, or without --target to take what it leads to; or pin ${plan.targetName}, where it is published (${places}).`,
+      advice: `Run the update again when the tag points to ${plan.targetName}, or run it without --target to install the image that the tag points to now. If ${plan.targetName} has its own tag, you can also pin that tag (${places}).`,
     });
   }
   return { result: found.flatMap((each) => ('warning' in each ? [each.warning] : [])) };
@@ -79,20 +79,24 @@ function judge(
   if (image === undefined || target?.kind !== 'release') return null;
   const version = versionOfLabel(image.labels[versionLabel]);
   if (version !== null) {
-    // A newer version is no lag: the last line of the run warns of it.
+    // A newer version only causes a warning at the end of the run.
     const isOlder = compareTold(version, target.version) < 0;
-    return isOlder ? { leads: `${to} leads to ${prefix}${version}, not to ${targetName}` } : null;
+    return isOlder ? { lags: `${to} points to ${prefix}${version}, not to ${targetName}` } : null;
   }
   const { repository } = pin.reference;
-  // The first of the tags that the target may be published by which the registry has is the target.
+  // The first of these tags that the registry has is the target.
   for (const name of wholeForms(pin.tag, target)) {
     const said = published.get(`${repository}:${name}`);
     if (said === undefined) return { asks: { repository, tag: name } };
     if (said === null)
-      return { warning: `${to} tells no version: whether ${tag} leads to ${targetName} is not known` };
+      return {
+        warning: `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`,
+      };
     if (said === 'none') continue;
     const isIt = image.digests.some((each) => each.endsWith(`@${said.digest}`)) || image.id === said.digest;
-    return isIt ? null : { leads: `${to} leads to another image than ${repository}:${name}` };
+    return isIt ? null : { lags: `${to} and ${repository}:${name} point to different images` };
   }
-  return { leads: `${repository} has no ${targetName}, and ${tag} tells no version` };
+  return {
+    lags: `${repository} has no tag for ${targetName}, and the image behind ${tag} does not specify its version`,
+  };
 }

@@ -6,9 +6,10 @@ import type { Installation } from '../inspect/installation.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /**
- * Holds the platforms of the images against what the files choose, else against what runs: compose pulls one image of
- * another platform without a word, and a shell may have chosen what no file says (docs/contract.md 3.23). Gives warnings.
- * @param model of the files that are to be @param images local images by reference; one that is not here is not judged
+ * Compares the platforms of the images with the compose files, or with the running containers. Compose pulls images
+ * for another platform without a warning, and the platform may have been set only in a shell (docs/contract.md 3.23).
+ * @param model of the new files @param images local images by reference; missing images are not checked
+ * @returns warnings
  * @throws UpdateError pull-platform
  */
 export function checkPlatforms(
@@ -30,7 +31,7 @@ function judge(
   image: Image | undefined,
 ): string[] {
   const { platforms: here = [] } = image ?? {};
-  // An engine that does not tell is not held to anything.
+  // Some engines do not report platforms.
   if (here.length === 0) return [];
   const container = containers.findLast((each) => serviceOf(each) === service);
   const old = imagesInUse.get(container?.imageId ?? '');
@@ -41,20 +42,18 @@ function judge(
   if (gets === null) {
     throw new UpdateError(
       'pull-platform',
-      `${to} is of ${here.join(', ')}, and ${service} is to be ${chosen}`,
+      `${to} is for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
     );
   }
   if (gets === runs) return [];
   if (chosen !== null) {
-    return [
-      `${service}: its platform would change from ${runs} to ${gets}: the files say something else by now, and that is what it gets`,
-    ];
+    return [`${service} changes its platform from ${runs} to ${gets}, as specified in the compose files`];
   }
   throw new UpdateError(
     'pull-platform',
-    `${service} runs ${runs}, which no file says, and of ${to} it would get ${gets}`,
+    `${service} runs on ${runs}, which no compose file specifies; with ${to} it would run on ${gets}`,
     {
-      advice: `Write ${write(runs)} to keep that, or ${write(gets)} where that is meant, then run the update again.`,
+      advice: `Set ${write(runs)} to keep the platform, or ${write(gets)} to change it, then run the update again.`,
     },
   );
 }

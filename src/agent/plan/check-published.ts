@@ -8,14 +8,14 @@ import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import { isPublished, type JudgedByTags, type Published, type PublishedTag, unasked } from './published.ts';
 
 /**
- * Judges by what the registry has whether a target can be reached, as far as only the registry can tell before the pull:
- * whether it has the part of a version that a pin is moved to, and by which tags it has a target of too few numbers.
- * Refusal: pin-unsupported, with the tags that are there.
+ * Checks in the registry, before the pull, that it has the partial version that a pin changes to. For a target with too
+ * few numbers, finds the tags of the target.
+ * Refusal: pin-unsupported, with the available tags.
  */
 export function checkPublished(plan: UpdatePlan, published: Published): JudgedByTags<null> {
   const { target } = plan;
   if (target?.kind !== 'release') return { result: null };
-  // App and worker often come from one image: the first of them is named.
+  // App and worker often use the same image: only the first is reported.
   const byReference = new Map(
     movesOf(plan)
       .toReversed()
@@ -25,10 +25,7 @@ export function checkPublished(plan: UpdatePlan, published: Published): JudgedBy
   return asks.length > 0 ? { asks } : { result: null };
 }
 
-/**
- * Judges a part of a version that a pin moves to, which has to be there, and refuses a target of too few numbers. Gives the
- * tags to be asked for first.
- */
+/** Checks one pin. Returns the tags to look up first. */
 function judge(
   plan: UpdatePlan,
   move: Move,
@@ -42,7 +39,7 @@ function judge(
     if (!isMovedPart || !pull) return [];
     const asks = unasked(published, repository, [tag]);
     if (asks.length > 0) return asks;
-    // Where the registry does not tell of it, the pull will.
+    // If the registry does not answer, the pull decides.
     if (published.get(to) !== 'none') return [];
   }
   const forms = formsOf(pin.tag, target).filter((each) => each !== pin.tag.text);
@@ -52,14 +49,14 @@ function judge(
   throw isShort ? unclear(plan, move, target, there) : unpublished(plan, move, there);
 }
 
-/** `there`: the tags of the target that the registry has. */
+/** @param there the tags of the target that the registry has */
 function unpublished({ targetName }: UpdatePlan, { pin, tag }: Move, there: readonly string[]): UpdateError {
-  const others = there.length > 0 ? `; of ${targetName} it has ${and(there)}` : '';
-  return new UpdateError('pin-unsupported', `${pin.reference.repository} has no ${tag}${others}`, {
+  const others = there.length > 0 ? `; ${targetName} is published as ${and(there)}` : '';
+  return new UpdateError('pin-unsupported', `${pin.reference.repository} has no tag ${tag}${others}`, {
     advice:
       there.length > 0
-        ? `Write ${there[0]} by hand (${pin.place.description}), then docker compose pull && docker compose up -d.`
-        : 'See that the release is published, then run the update again.',
+        ? `Set the tag ${there[0]} manually (${pin.place.description}), then run docker compose pull && docker compose up -d.`
+        : 'Check that the release is published, then run the update again.',
   });
 }
 
@@ -79,7 +76,7 @@ function unclear(
       : `${targetName}${'.0'.repeat(Math.max(1, 3 - countOf(target.version)))}`;
   return new UpdateError(
     'pin-unsupported',
-    `${targetName} does not say which release ${pin.service} goes to, which is at ${pin.tag.text} (${pin.place.description})${found}`,
-    { advice: `Name the release in full, such as --target ${example}.` },
+    `${targetName} does not identify a single release for ${pin.service}, which is pinned to ${pin.tag.text} (${pin.place.description})${found}`,
+    { advice: `Specify the full version, such as --target ${example}.` },
   );
 }

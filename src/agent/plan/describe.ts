@@ -9,7 +9,7 @@ import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
-/** What the update is going to do, in one line. */
+/** Logs the plan in one line. */
 export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
   const bumps = movesOf(plan).filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
   const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
@@ -21,28 +21,30 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
     .filter((name) => !known.includes(name))
     .sort();
   const what = [
-    ...(installation.kind === 'generated' ? ['take the compose file of the release'] : []),
+    ...(installation.kind === 'generated' ? ["install the release's compose file"] : []),
     ...places,
   ];
   const run = migrations.length > 0 ? `run ${and(migrations)} once, ` : '';
   const steps =
     what.length > 0
       ? `${what.join(', ')}, ${run}recreate ${and(moved)}`
-      : `pull again, ${run}recreate ${and(moved)} where the image is another`;
+      : `pull again, ${run}recreate ${and(moved)} if the image has changed`;
   const from = fromWord(installation);
   log.addMaskRules(() => ({ shown: [plan.targetName] }));
   const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
-  log.info(`${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} stay${stay.length > 1 ? '' : 's'}` : ''}`, {
-    from,
-    to: plan.targetName,
-  });
+  log.info(
+    `${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
+    {
+      from,
+      to: plan.targetName,
+    },
+  );
   for (const warning of plan.warnings) log.warn(warning);
 }
 
 /**
- * Recalls that a release of another minor or major version may come with a new compose file, which an update of a
- * user-written install does not take. Said only where the services are named: that is how a product of somebody else is
- * updated, and a platform knows what its own releases come with.
+ * Reminds the operator that a new minor or major version may have a new compose file, which the update does not install.
+ * Only logged if services are specified, which is how third-party products are updated.
  */
 export function recallFiles(
   installation: Installation,
@@ -54,14 +56,14 @@ export function recallFiles(
   if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(
-    `see whether ${targetName} comes with a new compose file: the update moves versions and takes none`,
+    `check whether ${targetName} comes with a new compose file: the update only changes versions in your file`,
   );
 }
 
-/** A default that floats stays as it is: the variable is set in the env file instead (docs/contract.md 3.4). */
+/** A floating default is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
 function describeBump({ pin, tag }: Move, envFile: string): string {
   const { kind, variable, description } = pin.place;
   return kind === 'default' && !isNumbered(pin.tag)
     ? `set ${variable} to ${tag} in ${basename(envFile)}`
-    : `move ${description} to ${tag}`;
+    : `change ${description} to ${tag}`;
 }

@@ -17,20 +17,20 @@ export interface PulledFacts {
   release: readonly ReleaseText[];
 }
 
-/** The project's files as they are to be, before compose has said what it makes of them. */
+/** The new project files, before compose has resolved them. */
 export interface FileDraft extends Draft {
   edits: readonly Edit[];
-  /** The whole image reference that each service must end with. */
+  /** The complete new image reference of each service. */
   references: ReadonlyMap<string, string>;
 }
 
-/** Whether only the pulled images can tell what is to be written. */
+/** Whether the changes depend on the pulled images. */
 export const needsImages = (installation: Installation, plan: UpdatePlan): boolean =>
   installation.kind === 'generated' || movesOf(plan).some(({ pin }) => pin.reference.digest !== null);
 
 /**
- * Works out every byte to be written; touches nothing.
- * Refusals: release-file; pin-unsupported, also where a pinned digest has no successor.
+ * Computes all file changes without writing them.
+ * Refusals: release-file; pin-unsupported, also if there is no new digest for a pinned one.
  */
 export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: PulledFacts): FileDraft {
   const { kind, files, versionVariable } = installation;
@@ -58,7 +58,7 @@ export function draftFiles(installation: Installation, plan: UpdatePlan, pulled:
   return { ...draft, edits, references };
 }
 
-/** What a service must resolve to; only a generated file may name another repository. */
+/** The image that a service must resolve to; only a generated file may change the repository. */
 function expectedReference(
   draft: Draft,
   installation: Installation,
@@ -69,7 +69,7 @@ function expectedReference(
   return movedReference({ ...move, ...newDigest(move.pin, move, images) });
 }
 
-/** The pin in the files as they will be. Refusal: release-file, where the new file has no such service. */
+/** The pin in the new files. Refusal: release-file, if the new file has no such service. */
 function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
   try {
     return findPin(draft.files, service);
@@ -77,12 +77,12 @@ function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
     if (kind !== 'generated' || !(error instanceof UpdateError) || error.code !== 'no-app') throw error;
     throw new UpdateError(
       'release-file',
-      `the release's compose file has no service ${service}, which this install runs`,
+      `the release's compose file has no service ${service}, which is running here`,
     );
   }
 }
 
-/** The digest of the new release where the pin carries one. */
+/** The digest of the new release, if the pin has a digest. */
 function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { digest?: string } {
   if (pin.reference.digest === null) return {};
   const image = images.get(move.to);
@@ -90,18 +90,18 @@ function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { 
   const { repository } = pin.reference;
   const own = digests.filter(([name]) => name === repository || name?.endsWith(`/${repository}`));
   if (image?.isUnclear && own.length > 1) {
-    const message = `podman has ${own.length} digests of ${move.to}, and does not say which one is the tag's`;
-    const advice = 'Write the new tag with its digest by hand, or write the pin without @sha256:…';
+    const message = `Podman has ${own.length} digests for ${move.to} and does not report which of them belongs to the tag`;
+    const advice = 'Set the new tag and its digest manually, or remove @sha256:… from the pin.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }
   const [, digest] = own[0] ?? digests[0] ?? [];
   if (digest !== undefined) return { digest };
   throw new UpdateError(
     'pin-unsupported',
-    `the engine has no digest of ${move.to}, and ${pin.place.description} pins one`,
+    `the engine has no digest for ${move.to}, but ${pin.place.description} pins a digest`,
     {
       advice:
-        'An image that was loaded has one in the containerd image store alone: let the engine have that, or write the pin without @sha256:…',
+        'Remove @sha256:… from the pin, or use the containerd image store: only that store has digests for loaded images.',
     },
   );
 }

@@ -8,17 +8,17 @@ import { and } from '../log/wording.ts';
 import type { Expectation } from '../proof/prove.ts';
 import type { Move } from './plan-update.ts';
 
-/** What compose makes of the release's files, and what the engine has of the networks. */
+/** The release's files as resolved by compose, and facts about the networks. */
 export interface NewDefinitions {
   model: Model;
-  /** The engine's names of networks that compose tears down where their definition changes. */
+  /** Networks that compose removes and recreates if their definition changes. */
   hashedNetworks: ReadonlySet<string>;
 }
 
 /**
- * A generated file may change anything that the update can carry out: replacing the moved services and their followers.
- * Gives a warning for each change that the update does not carry out, and the services with containers whose definition
- * changes and which it leaves as they are. Refusal: shared-definition. Failure: proof-failed.
+ * Checks the changes in a generated file. The update only replaces the updated services and their followers. Returns a
+ * warning for each change that it does not apply, and the services that change but are not recreated.
+ * Refusal: shared-definition. Failure: proof-failed.
  */
 export function checkGenerated(
   installation: Installation,
@@ -32,7 +32,7 @@ export function checkGenerated(
     if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
       throw new UpdateError(
         'proof-failed',
-        `with the files of the release ${service} would run ${image}, not ${tag}`,
+        `with the release's compose files, ${service} would run ${image}, not ${tag}`,
       );
     }
   }
@@ -49,7 +49,7 @@ export function checkGenerated(
   const { services: before } = installation.model;
   const known = staying.filter((name) => name in before);
   const gone = known.filter((name) => !(name in model.services));
-  const leaves = `the release's compose file no longer has ${and(gone)}: what runs of it stays as it is`;
+  const leaves = `the release's compose file no longer has ${and(gone)}; its containers are not changed`;
   const isOther = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(model.services[name]);
   return {
     warnings: [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])],
@@ -66,7 +66,7 @@ function stayingServices(installation: Installation): string[] {
 interface SharedChange {
   /** `network internal` */
   what: string;
-  /** Going on would take the instance down, or its data elsewhere. */
+  /** The update would stop the instance or lose its data. */
   isFatal: boolean;
   warning: string;
 }
@@ -80,7 +80,7 @@ function sharedChanges(
   const changed = (kind: 'networks' | 'volumes') =>
     Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
       const now = model[kind]?.[key];
-      // Compose changes nothing about what it finds under `external`.
+      // Compose does not change external networks and volumes.
       if (now === undefined || now?.external || JSON.stringify(old) === JSON.stringify(now)) return [];
       return [{ key, name: old?.name ?? key, isRenamed: old?.name !== now?.name }];
     });
@@ -94,15 +94,15 @@ function sharedChanges(
   return [
     ...changed('networks').map(({ key, name, isRenamed }) => ({
       what: `network ${key}`,
-      // A renamed network is a new one, in which the services that stay are not.
+      // A renamed network is new, and the other services are not connected to it.
       isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
-      warning: `the release changes the definition of network ${key}, which stays as it is: ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d makes it anew`,
+      warning: `the release changes the definition of network ${key}, but the update does not recreate it. To recreate it, run ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d`,
     })),
     ...changed('volumes').map(({ key, isRenamed }) => ({
       what: `volume ${key}`,
-      // A renamed volume is a new one, and empty.
+      // A renamed volume is new and empty.
       isFatal: volumes.has(key) && isRenamed,
-      warning: `the release changes the definition of volume ${key}, which stays as it is: ${command} up -d asks whether to make it anew, and empty`,
+      warning: `the release changes the definition of volume ${key}, but the update does not recreate it. ${command} up -d asks whether to recreate it, which deletes its data`,
     })),
   ];
 }
@@ -110,7 +110,7 @@ function sharedChanges(
 const networkKeys = (service: ModelService | undefined): string[] =>
   service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
 
-/** Refuses where a moved service would lose the last network that it shares with a running service that stays. */
+/** Refuses to remove an updated service from the last network that it shares with another running service. */
 function refuseLostNeighbours(installation: Installation, model: Model, staying: readonly string[]): void {
   const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
   const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);
@@ -125,7 +125,7 @@ function refuseLostNeighbours(installation: Installation, model: Model, staying:
     if (lost.length === 0) continue;
     throw new UpdateError(
       'shared-definition',
-      `the release takes ${name} out of the network that it shares with ${and(lost)}`,
+      `the release removes ${name} from the network that it shares with ${and(lost)}`,
     );
   }
 }

@@ -4,8 +4,8 @@ import { type Installation, replacedServices } from '../inspect/installation.ts'
 import { and } from '../log/wording.ts';
 
 /**
- * What is said where an image that runs is gone from this machine, such as one with the containerd store whose tag was
- * built over: a container that is replaced cannot be made again from it. One sentence for each image.
+ * Warnings about running images that are no longer on this machine. With the containerd store, this happens when a tag is
+ * rebuilt. Replaced containers cannot be recreated from such an image.
  */
 export function goneImages(installation: Installation): string[] {
   const { imagesInUse, product } = installation;
@@ -13,18 +13,17 @@ export function goneImages(installation: Installation): string[] {
   const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
   return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
     const names = [...new Set(those.map(serviceOf))];
-    const image = `an image that is gone from this machine (${id.slice(0, 19)}), as where its tag was built over`;
-    return `${and(names)} ${names.length > 1 ? 'run' : 'runs'} ${image}: drift is looked for without it, and once replaced there is no way back to it. To have one, first: ${remedies(those, product.name)}`;
+    return `the image of ${and(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
   });
 }
 
-/** What was pulled can be pulled again; with the containerd store the id is the digest that it has in the registry. */
+/** With the containerd store, the image ID is its digest in the registry, so the image can be pulled again. */
 function remedies([first]: readonly Container[], product: string): string {
   const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
-  // Made again on a way back, a container may have an id in the place of its reference.
+  // After a rollback, a container may have an ID instead of a reference.
   const repository = /^sha256:/.test(imageReference) ? undefined : parseReference(imageReference)?.repository;
-  const keep = `docker commit ${name} ${repository ?? product}:kept keeps what runs, to be named in the files after a failure`;
+  const keep = `docker commit ${name} ${repository ?? product}:kept and, after a failure, set that image in the compose file`;
   return repository === undefined || imageManifest === null
     ? keep
-    : `docker pull ${repository}@${imageId}; where its registry does not have it, ${keep}`;
+    : `docker pull ${repository}@${imageId}; if the registry no longer has the image, run ${keep}`;
 }

@@ -8,10 +8,7 @@ import { and } from '../log/wording.ts';
 import type { FileDraft } from './draft-files.ts';
 import type { ReleaseText } from './release-texts.ts';
 
-/**
- * A missing-variable with the lines to add, where compose rejects the release's files for variables that they need and no
- * file sets; null where it rejects them for something else.
- */
+/** The missing-variable error if compose rejects the release's files because of unset variables; otherwise null. */
 export function missingVariables(
   installation: Installation,
   draft: FileDraft,
@@ -20,16 +17,20 @@ export function missingVariables(
 ): UpdateError | null {
   const names = unsetIn(draft.files, release, 'required');
   if (names.length === 0 || !/required variable/.test(cause.message)) return null;
-  return new UpdateError('missing-variable', `the release needs ${and(names)}, which no file sets`, {
-    advice: `${linesToAdd(installation, names)}, then run the update again.`,
-    detail: [...cause.detail, cause.message],
-    cause,
-  });
+  return new UpdateError(
+    'missing-variable',
+    `the release requires ${and(names)}, but no file sets ${names.length > 1 ? 'them' : 'it'}`,
+    {
+      advice: `${linesToAdd(installation, names)}, then run the update again.`,
+      detail: [...cause.detail, cause.message],
+      cause,
+    },
+  );
 }
 
 /**
- * Secrets and configs of recreated services that come from a variable. Compose takes the files without it, removes the
- * old container and only then fails. Refusal: missing-variable.
+ * Checks secrets and configs that are set by variables. If one is unset, compose fails only after it has removed the old
+ * container. Refusal: missing-variable.
  */
 export function refuseUnsetSecrets(installation: Installation, draft: FileDraft, model: Model): void {
   const variables = variablesOf(draft.files.envFiles);
@@ -42,12 +43,12 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
   if (unset.length === 0) return;
   throw new UpdateError(
     'missing-variable',
-    `the release needs ${and(unset)} for a secret, which no file sets`,
+    `the release requires ${and(unset)} for a secret, but no file sets ${unset.length > 1 ? 'them' : 'it'}`,
     { advice: `${linesToAdd(installation, unset)}, then run the update again.` },
   );
 }
 
-/** Variables that the release's files use for the first time, without a default, and that no file sets. */
+/** Unset variables without a default that the release's files use for the first time. */
 export function emptyVariables(
   installation: Installation,
   draft: FileDraft,
@@ -57,7 +58,7 @@ export function emptyVariables(
   const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
   if (names.length === 0) return [];
   return [
-    `the release uses ${and(names)}, which no file sets: ${names.length > 1 ? 'they stand' : 'it stands'} for nothing. ${linesToAdd(installation, names)}, or leave it empty`,
+    `the release uses ${and(names)}, but no file sets ${names.length > 1 ? 'them, so they are' : 'it, so it is'} empty. ${linesToAdd(installation, names)} if a value is needed`,
   ];
 }
 

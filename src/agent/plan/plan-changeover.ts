@@ -14,17 +14,17 @@ import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
-/** What the engine has right before the first file changes. */
+/** Facts from the engine right before the first file changes. */
 interface ChangeoverFacts {
   /** The images behind the references of the plan. */
   images: ReadonlyMap<string, Image>;
-  /** All of the project's. */
+  /** All containers of the project. */
   containers: readonly ContainerRecord[];
   /** `v1.4.2` */
   from: string;
 }
 
-/** Decides which containers are replaced, by what, and what the log says of it; touches nothing. */
+/** Plans which containers are replaced, and the sentences for the log. Changes nothing. */
 export function planChangeover(
   installation: Installation,
   plan: UpdatePlan,
@@ -51,10 +51,10 @@ export function planChangeover(
   };
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
   const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
-  const byHand = runByHand(installation, filePlan, running);
+  const toRunManually = manualMigrations(installation, filePlan, running);
   return {
     moved: [...inOrder(movedServices(installation).map(nameOf), filePlan), ...following].map(moved),
-    // The way back never starts what runs once: it would run it on data that it was not made for.
+    // A rollback never starts migrations: they would run on data of another version.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
     ),
@@ -68,24 +68,28 @@ export function planChangeover(
       newServices: filePlan.newServices,
       changedServices: filePlan.changedServices,
       restartedByHand: restartedByHand(installation, filePlan.model, running),
-      ...(byHand.length > 0 && { runByHand: byHand }),
+      ...(toRunManually.length > 0 && { runByHand: toRunManually }),
     },
   };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;
 
-/** @throws UpdateError compose-busy where a migration that is about to be replaced is at work: it must not be cut off */
+/** @throws UpdateError compose-busy if a migration is running: it must not be interrupted */
 function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
   const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
   if (running.length === 0) return;
   const names = and(running.map(({ name }) => name));
-  throw new UpdateError('compose-busy', `${names}, which others wait for, has not ended yet`, {
-    advice: `Let it end (docker logs -f ${running[0]?.name}), then run the update again.`,
-  });
+  throw new UpdateError(
+    'compose-busy',
+    `${names} ${running.length > 1 ? 'are' : 'is'} still running, and other services wait for it to finish`,
+    {
+      advice: `Wait for it to finish (docker logs -f ${running[0]?.name}), then run the update again.`,
+    },
+  );
 }
 
-/** The app first, but for what runs once: that comes before whoever waits for it, and after all that it needs itself. */
+/** The app first. Migrations run before the services that wait for them, and after their own dependencies. */
 function inOrder(moved: readonly string[], { migrations, model: { services } }: FilePlan): string[] {
   const all = [...new Set([...moved, ...migrations])];
   const order = new Set<string>();
@@ -106,7 +110,7 @@ const movedTo = (reference: string, { id, manifests }: Image): MovedService['ima
   ...(manifests.length > 0 && { manifests }),
 });
 
-/** Running services whose `depends_on` says `restart: true` of a moved one: the update touches no other service. */
+/** Running services with `depends_on` and `restart: true` on an updated service: the update does not restart them. */
 function restartedByHand(
   installation: Installation,
   { services }: Model,
@@ -120,8 +124,8 @@ function restartedByHand(
   );
 }
 
-/** Migrations of the new version that a moved service waits for, and that are left behind. */
-function runByHand(
+/** Migrations of the new version that an updated service waits for, but that the update does not run. */
+function manualMigrations(
   installation: Installation,
   { model, alsoMoved, migrations }: FilePlan,
   running: ReadonlySet<string>,

@@ -13,34 +13,34 @@ import type { FileDraft } from './draft-files.ts';
 import { checkGenerated, type NewDefinitions } from './generated.ts';
 import { majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
 
-/** The second half of a plan: what only the pulled image can tell. */
+/** The second half of a plan, which depends on the pulled images. */
 export interface FilePlan {
   changes: readonly Change[];
-  /** The model the instance will have. */
+  /** The model of the new files. */
   model: Model;
   /** The migrations of that model. */
   migrations: readonly string[];
   /** Image references of the moved services, and of the migrations, in that model. */
   references: ReadonlyMap<string, string>;
-  /** `1.5.0` where the new app image's label says so. */
+  /** `1.5.0`, from the label of the new app image. */
   version: string | null;
   warnings: readonly string[];
-  /** Services that share a pin and move with their next recreate. */
+  /** Services that share a pin and are updated when they are next recreated. */
   alsoMoved: readonly string[];
-  /** Services that the new file brings; they are not started. */
+  /** Services that are new in the file; they are not started. */
   newServices: readonly string[];
-  /** Services whose definition the new file changes, and which are not recreated. */
+  /** Services that change in the new file but are not recreated. */
   changedServices: readonly string[];
 }
 
-/** Files as they are to be, and what compose makes of them. */
+/** The new files, and compose's model of them. */
 interface Proposal extends NewDefinitions {
   draft: FileDraft;
 }
 
 /**
- * Holds what compose makes of the drafted files against what was planned; touches nothing. `model` is compose's own of
- * the draft, or that of today where the draft changes no file.
+ * Checks that compose's model of the draft contains only the planned changes. Changes nothing. If the draft changes no
+ * file, the model is the current one.
  * Refusals: shared-definition, pin-unsupported. Failure: proof-failed.
  */
 export function planFiles(
@@ -91,10 +91,7 @@ function proven(
   return { alsoMoved, warnings: [], changedServices: [] };
 }
 
-/**
- * The version that the pulled image of the app tells, `1.5.0`; null where it tells none. Never an older one than what
- * runs: migrations only run forward. Refusal: downgrade.
- */
+/** The version label of the pulled app image, `1.5.0`; null if it has none. Refusal: downgrade. */
 export function pulledVersion(
   { runningVersion }: Installation,
   { app, prefix }: UpdatePlan,
@@ -104,19 +101,19 @@ export function pulledVersion(
   if (version && runningVersion && compareTold(version, runningVersion) < 0) {
     throw new UpdateError(
       'downgrade',
-      `${app.to} is ${prefix}${version}, older than ${prefix}${runningVersion}, which runs`,
+      `${app.to} is ${prefix}${version}, which is older than the running version ${prefix}${runningVersion}`,
     );
   }
   return version;
 }
 
-/** A floating tag tells only after the pull that it brings a new major version. */
+/** With a floating tag, a new major version is only detected after the pull. */
 function floatingMajorWarnings(plan: UpdatePlan, from: string | null, to: string | null): string[] {
   if (plan.target?.kind === 'release' || !from || !to) return [];
   return isMajorChange(from, to) ? [majorAdvice(plan.prefix, from, to)] : [];
 }
 
-/** The image of a follower moves, too, where it shares the pin: it is recreated with the service it follows. */
+/** A follower that shares the pin is also updated: it is recreated with the service that it follows. */
 function imagesAfter(
   { followers, model: before }: Installation,
   model: Model,

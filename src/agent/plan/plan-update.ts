@@ -16,37 +16,37 @@ import type { PlannedTarget, Target } from '../../release/target.ts';
 import { type InspectedProject, movedServices, releaseFileNames } from '../inspect/installation.ts';
 import { isOfProduct } from '../inspect/running-version.ts';
 
-/** Where one service goes. */
+/** The planned update of one service. */
 export interface Move {
   service: string;
   pin: Pin;
-  /** The new tag; the old one where the pin floats and is only pulled again. */
+  /** The new tag; the old tag if it is floating and only pulled again. */
   tag: string;
-  /** The image to pull, by tag and never by digest: the digest of the new release is only known then. */
+  /** The image to pull, always by tag: the new digest is only known after the pull. */
   to: string;
-  /** False for `pull_policy: never`: what is local counts. */
+  /** False for `pull_policy: never`: the local image is used. */
   pull: boolean;
-  /** The target has too few numbers for this pin: refused, with the tags that the registry has. */
+  /** The target has too few numbers for this pin, so it is refused with the tags in the registry. */
   isShort?: true;
 }
 
-/** The first half of a plan: all that can be known before anything is pulled. */
+/** The first half of a plan, which is known before the pull. */
 export interface UpdatePlan {
   target: PlannedTarget | null;
   app: Move;
   workers: readonly Move[];
-  /** What the run moves to, as sentences say it: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
+  /** The target as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
   targetName: string;
-  /** What the product writes before its versions. */
+  /** The prefix of the product's versions. */
   prefix: 'v' | '';
   warnings: readonly string[];
 }
 
-/** Where each service goes, the app first. */
+/** The planned update of each service, the app first. */
 export const movesOf = ({ app, workers }: UpdatePlan): Move[] => [app, ...workers];
 
 /**
- * Decides what an update does (docs/contract.md 3.2); touches nothing.
+ * Plans an update (docs/contract.md 3.2). Changes nothing.
  * Refusals: no-target, downgrade, pin-unsupported.
  */
 export function planUpdate(installation: InspectedProject, asked: Target | null): UpdatePlan {
@@ -63,7 +63,7 @@ export function planUpdate(installation: InspectedProject, asked: Target | null)
     if (compareTold(target.version, runningVersion) < 0) {
       throw new UpdateError(
         'downgrade',
-        `${targetName} is older than ${prefix}${runningVersion}, which runs`,
+        `${targetName} is older than the running version ${prefix}${runningVersion}`,
       );
     }
     if (isMajorChange(runningVersion, target.version))
@@ -72,7 +72,7 @@ export function planUpdate(installation: InspectedProject, asked: Target | null)
   return { target, app, workers, targetName, prefix, warnings };
 }
 
-/** What was asked for, written as the product writes it. */
+/** The requested target, written as the product writes it. */
 function plannedTarget(
   installation: InspectedProject,
   asked: Target | null,
@@ -118,19 +118,19 @@ function planMove(installation: InspectedProject, pin: Pin, target: PlannedTarge
   }
 }
 
-/** Warns of a tag that no check holds against the target. The tag of the app has to lead there, so it is held. */
+/** Warns about tags that are not compared with the target. The app's tag is always compared. */
 function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedTarget | null): string[] {
   const { kind, text } = pin.tag;
   const isHeld = target?.kind === 'release' && to === app.to;
   const isTold = (kind === 'other' && !isHeld) || kind === 'unversioned' || target?.kind === 'canary';
   if (tag !== text || !isTold || kind === 'canary') return [];
-  return [`${service} is at ${tag}, which is no release tag: it is pulled again and stays there`];
+  return [`${service} is pinned to ${tag}, which is not a release tag; the tag is kept and pulled again`];
 }
 
 export const majorAdvice = (prefix: string, from: string, to: string): string =>
-  `${prefix}${from} → ${prefix}${to} changes the major version: dump the database first, or have --restore-point keep it: there is no other way back`;
+  `${prefix}${from} → ${prefix}${to} changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise`;
 
-/** A generated install on canary stays on canary; where a release tag pins, somebody must say where to go. */
+/** The target if none was specified: canary for a generated install on canary. A pinned release needs a target. */
 function impliedTarget(installation: InspectedProject): PlannedTarget | null {
   const pins = movedServices(installation).map(({ pin }) => pin);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
@@ -138,17 +138,17 @@ function impliedTarget(installation: InspectedProject): PlannedTarget | null {
     throw new UpdateError(
       'no-target',
       `${pinned.service} is pinned to ${pinned.tag.text} by ${pinned.place.description}`,
-      // Others publish nothing that the word `canary` leads to.
+      // Only this product has a `canary` tag.
       isOfProduct(pinned, installation.product)
         ? {}
-        : { advice: `Name the release with --target ${pinned.tag.prefix}X.Y.Z.` },
+        : { advice: `Specify the release with --target ${pinned.tag.prefix}X.Y.Z.` },
     );
   }
   const canary = installation.kind === 'generated' && pins.every((pin) => pin.tag.kind === 'canary');
   return canary ? { kind: 'canary', tag: 'canary' } : null;
 }
 
-/** What a target makes of the tag where this pin decides. */
+/** The new tag of a pin for a target. */
 export function newTag(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {
   if (target === null) return { kind: 'stays' };
   if (installation.kind === 'generated' && !isOverride(installation, pin)) {
@@ -159,7 +159,7 @@ export function newTag(installation: InspectedProject, pin: Pin, target: Planned
   return retag(pin.tag, target);
 }
 
-/** Whether a generated install is pinned by a file of the user's own, which the release does not overwrite. */
+/** Whether a generated install is pinned in a user's file, which releases do not overwrite. */
 export function isOverride(installation: InspectedProject, pin: Pin): boolean {
   if (pin.place.kind === 'variable') return pin.place.variable !== installation.versionVariable;
   const { directory } = installation.project;

@@ -1,18 +1,18 @@
 import type { RemoteDigest } from '../../engine/api/remote-digest.ts';
 
-/** A tag of a repository, as a registry is asked for it. */
+/** A tag to look up in a registry. */
 export interface PublishedTag {
   repository: string;
   tag: string;
 }
 
-/** What registries have said of tags, by reference. A tag that was not asked for is not in it. */
+/** The answers of registries by reference. Tags that were not looked up are missing. */
 export type Published = ReadonlyMap<string, RemoteDigest>;
 
-/** A judgement that depends on what registries have: its result, or the tags to be asked for before it can be made. */
+/** A result that depends on registries, or the tags that must be looked up first. */
 export type JudgedByTags<T> = { result: T } | { asks: readonly PublishedTag[] };
 
-/** The tags of a repository that were not asked for yet. */
+/** The tags that have not been looked up yet. */
 export const unasked = (
   published: Published,
   repository: string,
@@ -20,7 +20,7 @@ export const unasked = (
 ): readonly PublishedTag[] =>
   tags.filter((tag) => !published.has(`${repository}:${tag}`)).map((tag) => ({ repository, tag }));
 
-/** Whether a registry has said that it has the tag. */
+/** Whether the registry has the tag. */
 export const isPublished = (published: Published, repository: string, tag: string): boolean => {
   const said = published.get(`${repository}:${tag}`);
   return said !== undefined && said !== null && said !== 'none';

@@ -6,7 +6,7 @@ import { type Installation, isGenerated, releaseFileNames } from '../inspect/ins
 /** The compose files that a release ships, by name. */
 export type ShippedFiles = ReadonlyMap<string, string>;
 
-/** A file that the release ships, and that overwrites the one of the install. */
+/** A file of the release that overwrites the installed one. */
 export interface ReleaseText {
   path: string;
   text: string;
@@ -14,7 +14,7 @@ export interface ReleaseText {
   description: string;
 }
 
-/** The names of the generated files that the project uses, by `-f` or by `include`. */
+/** The generated files that the project uses through `-f` or `include`. */
 export function wantedReleaseFiles({ project, files }: Installation): string[] {
   const included = files.composeFiles.flatMap((file) =>
     readComposeFile(file).includes.flatMap(({ paths }) =>
@@ -28,9 +28,9 @@ export function wantedReleaseFiles({ project, files }: Installation): string[] {
 }
 
 /**
- * What is overwritten by the files of the new release, and what is said of it.
- * @param shipped the files of the running release, which show what was edited by hand; null where its image is gone
- * @param backup where files will be kept, for people
+ * The files that the new release overwrites, with warnings.
+ * @param shipped the files of the running release, to detect manual edits; null if its image is missing
+ * @param backup the backup directory, for messages
  */
 export function releaseTexts(
   installation: Installation,
@@ -47,12 +47,14 @@ export function releaseTexts(
     if (before === text) continue;
     if (before !== null && !isGenerated(before, product)) {
       warnings.push(
-        `${name} has no "${product.marker}" in its first line: it is overwritten all the same, and kept in ${backup}/${name}`,
+        `the first line of ${name} is not "${product.marker}"; the file is overwritten, and a backup is kept in ${backup}/${name}`,
       );
     } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
-      warnings.push(`${name} was edited by hand: it is overwritten, and kept in ${backup}/${name}`);
+      warnings.push(
+        `${name} was edited manually; it is overwritten, and a backup is kept in ${backup}/${name}`,
+      );
     }
-    texts.push({ path, text, description: `${name}: the file of the new release` });
+    texts.push({ path, text, description: `${name}: replaced with the file of the new release` });
   }
   return { texts, warnings };
 }

@@ -12,8 +12,8 @@ import { runningVersions } from '../inspect/running-version.ts';
 import { newTag, type UpdatePlan } from './plan-update.ts';
 
 /**
- * Whether the pulled image of the app can be reached from what runs, or another release has to come first. Gives
- * warnings where that cannot be told. Refusal: upgrade-step, which names the release to go to first.
+ * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
+ * Refusal: upgrade-step, with the required release.
  */
 export function checkStepping(
   installation: Installation,
@@ -24,33 +24,33 @@ export function checkStepping(
   const image = images.get(app.to);
   const requiresLabel = requiresLabelOf(installation.product);
   const label = image?.labels[requiresLabel];
-  // The containers run this very image: whatever it needs was done when it started.
+  // The containers already run this image.
   if (installation.app.containers.every((container) => runsImage(container, image))) return [];
   if (image?.config === null) {
     return [
-      `${app.to} is of another platform than the engine, which does not tell its labels: whether another release has to come first is not known`,
+      `${app.to} is for another platform, so its labels cannot be read; it is unknown whether another release must be installed first`,
     ];
   }
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release') {
     return [
-      `${app.to} has ${requiresLabel}=${label}, which is no release: whether another one has to come first is not known`,
+      `${app.to} has ${requiresLabel}=${label}, which is not a release; it is unknown whether another release must be installed first`,
     ];
   }
-  // The app migrates the database, so its oldest container counts, and not a worker that is ahead.
+  // The app migrates the database, so its oldest container counts, not a newer worker.
   const running = runningVersions(installation.app.containers)[0] ?? installation.runningVersion;
   if (running === null) {
     return [
-      `${app.to} can only be updated to from ${step.tag} on, and what runs does not tell its version: it is not checked`,
+      `${step.tag} must be installed before ${app.to}; this is not checked because the running version is unknown`,
     ];
   }
   if (compareVersions(running, step.version) >= 0) return [];
-  const message = `${app.to} can only be updated to from ${step.tag} on, and ${plan.prefix}${running} runs`;
+  const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
   const pulled = versionOfLabel(image?.labels[versionLabel]);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
-    throw new UpdateError('upgrade-step', `${message}; that is no older release`, {
-      advice: 'The release is labelled wrongly: report it to its publisher.',
+    throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
+      advice: 'The label of the release is wrong. Report this to its publisher.',
     });
   }
   throw new UpdateError('upgrade-step', message, {
@@ -59,14 +59,14 @@ export function checkStepping(
   });
 }
 
-/** How to get to the stepping release, and from there on. */
+/** The commands for the required release and then for the target. */
 function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
   const { pin } = installation.app;
   const again = plan.target === null ? 'without a target' : `with --target ${plan.targetName}`;
-  const way = newTag(installation, pin, step);
-  if (way.kind === 'moved' && parsePinTag(way.tag).kind === 'release') {
-    return `Run the update with --target ${step.tag} first, then again ${again}.`;
+  const next = newTag(installation, pin, step);
+  if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
+    return `Run the update with --target ${step.tag} first, then run it again ${again}.`;
   }
-  // A pin that floats is only pulled again, whatever the target is.
-  return `Pin ${step.tag} by hand (${pin.place.description}) and run the update with --target ${step.tag} first; then put ${pin.tag.text} back and run it again ${again}.`;
+  // A floating pin is only pulled again, regardless of the target.
+  return `Set the tag ${step.tag} manually (${pin.place.description}) and run the update with --target ${step.tag}. Then set the tag ${pin.tag.text} again and run the update ${again}.`;
 }

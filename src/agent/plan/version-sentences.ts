@@ -6,7 +6,7 @@ import { and } from '../log/wording.ts';
 import type { FilePlan } from './plan-files.ts';
 import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
-/** What the app runs in the end; beside a floating tag the version that its image tells. */
+/** The version of the app after the update; for a floating tag, with the version of its image. */
 export function nameReached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
   return reachedBy(plan, plan.app, filePlan.version);
 }
@@ -16,10 +16,7 @@ function reachedBy({ targetName, prefix }: UpdatePlan, { tag }: Move, version: s
   return version ? `${tag} (${prefix}${version})` : tag;
 }
 
-/**
- * What each service runs in the end: `app and worker run v1.5.0`, or one after the other where they differ. A service that
- * stays stopped is left out.
- */
+/** The versions after the update: `app and worker run v1.5.0`. Services that remain stopped are omitted. */
 export function whatRuns(
   plan: UpdatePlan,
   filePlan: FilePlan,
@@ -31,7 +28,7 @@ export function whatRuns(
   return [...Map.groupBy(moves, word)].map(runs).join(', ');
 }
 
-/** Where a floating tag or a label says something else than was asked for, once for each image. */
+/** Warnings if a tag or label differs from the target, once for each image. */
 export function versionWarnings(
   plan: UpdatePlan,
   filePlan: FilePlan,
@@ -46,8 +43,8 @@ export function versionWarnings(
   const warning = (move: Move) => {
     const version = `${prefix}${versionOf(move, filePlan, images)}`;
     return floats(move)
-      ? `${move.tag}, which is ${version} by now, not ${targetName}`
-      : `${move.to}, which says it is ${version}, not ${targetName}`;
+      ? `${move.tag}, which is now ${version}, not ${targetName}`
+      : `${move.to}, whose label specifies ${version}, not ${targetName}`;
   };
   return [...Map.groupBy(movesOf(plan).filter(isOther), warning)].map(runs);
 }

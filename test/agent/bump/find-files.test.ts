@@ -45,7 +45,7 @@ async function read(files: string[] | Texts, argv: string[] = [], from = '.') {
   };
 }
 
-describe('the files that compose finds by itself', () => {
+describe('the files that compose finds', () => {
   it.each<[string[], string[]]>([
     [['compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yml']],
     [['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml'], ['compose.yaml']],
@@ -58,9 +58,9 @@ describe('the files that compose finds by itself', () => {
     expect((await read(files)).files).toEqual(expected);
   });
 
-  it('are asked for where --dir has none', async () => {
+  it('are requested if --dir has none', async () => {
     const message = `no compose file in ${root}/empty`;
-    const advice = 'Name it with --file, or its directory with --dir.';
+    const advice = 'Specify the file with --file, or its directory with --dir.';
     await expect(read(['compose.yaml', 'empty/readme.md'], ['--dir', 'empty'])).rejects.toThrow(
       expect.objectContaining({ code: 'compose-invalid', message, advice }),
     );
@@ -68,7 +68,7 @@ describe('the files that compose finds by itself', () => {
 });
 
 describe('COMPOSE_FILE', () => {
-  it('counts in a file that --env-file names, and not where --file names another', async () => {
+  it('is read from --env-file, but not if --file is set', async () => {
     const texts = { 'compose.yaml': '', 'a.yaml': '', 'parts/b.yaml': '', 'prod.env': 'COMPOSE_FILE=a.yaml' };
     expect((await read(texts, ['--env-file', 'prod.env'])).files).toEqual(['a.yaml']);
     expect((await read(texts, ['--env-file', 'prod.env', '--file', 'parts/b.yaml'])).files).toEqual([
@@ -102,7 +102,7 @@ describe('paths', () => {
     expect(await read(texts, argv, from)).toMatchObject({ files, env, directory, newEnvFile: env.at(-1) });
   });
 
-  it('of a missing file are told where --dir would have it', async () => {
+  it('of missing files are shown relative to --dir', async () => {
     const told = read(texts, ['--dir', 'svc', '--file', 'gone.yaml']);
     const message = `${root}/svc/gone.yaml does not exist`;
     await expect(told).rejects.toThrow(expect.objectContaining({ code: 'compose-invalid', message }));

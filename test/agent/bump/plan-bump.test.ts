@@ -71,7 +71,7 @@ describe('planBump', () => {
       `x-i: &i acme/svc:v1.0.0\n${composeText({ app: '*i', cron: '*i' })}`,
       services('app'),
       `x-i: &i acme/svc:v1.1.0\n${composeText({ app: '*i', cron: '*i' })}`,
-      ['info: cron is pinned by the same text and moves, too'],
+      ['info: cron shares the pin, so its version also changes'],
     ],
     [
       "the project's own name, which compose tells",
@@ -91,12 +91,12 @@ describe('planBump', () => {
   it.each<[string, string, string | null, string[]]>([
     ['acme/home:2025.8.3', '2025.8.4', 'acme/home:2025.8.4', []],
     ['acme/home:31.0.9-apache', 'v32.0.1', 'acme/home:32.0.1-apache', []],
-    ['acme/home:2', '1', 'acme/home:1', ['warn: 1 is older than 2: migrations only run forward']],
+    ['acme/home:2', '1', 'acme/home:1', ['warn: 1 is older than 2; migrations cannot be undone']],
     [
       'acme/home:2',
       '2.5.1',
       null,
-      ['info: app floats at 2 (image of app in compose.yaml line 3): nothing to bump'],
+      ['info: app uses the floating tag 2 (image of app in compose.yaml line 3); nothing to change'],
     ],
   ])('moves %s to %s in its own form', async (from, to, after, lines) => {
     const result = await planned(app(from), services('app'), to);
@@ -115,8 +115,8 @@ describe('planBump refuses', () => {
       services('app'),
       refusal(
         'pin-unsupported',
-        'app is at edge (image of app in compose.yaml line 3), which is no release tag',
-        'Write a release tag there by hand, such as v1.2.3: from then on it can be bumped.',
+        'app is pinned to edge (image of app in compose.yaml line 3), which is not a release tag',
+        'Set a release tag manually, such as v1.2.3. After that, bump can change it.',
       ),
     ],
     [
@@ -125,7 +125,7 @@ describe('planBump refuses', () => {
       services('app'),
       refusal(
         'pin-digest',
-        'image of app in compose.yaml line 3 also pins the digest, and the new one is not known',
+        'image of app in compose.yaml line 3 also pins a digest, but the new digest is unknown',
       ),
     ],
     [
@@ -134,8 +134,8 @@ describe('planBump refuses', () => {
       ['--digest', digest.new, ...services('app', 'worker')],
       refusal(
         'pin-digest',
-        'acme/svc and acme/worker cannot have one digest',
-        'Bump the services of each image by themselves, with the digest of its new release.',
+        'acme/svc and acme/worker cannot share one digest',
+        'Run bump separately for each image, with the digest of its new release.',
       ),
     ],
     [
@@ -148,20 +148,20 @@ describe('planBump refuses', () => {
     await expect(planned(text, argv)).rejects.toThrow(expected);
   });
 
-  it('a part where a release is named: it is moved to a tag of the same form', async () => {
+  it('a complete version for a partial pin', async () => {
     const expected = refusal(
       'pin-unsupported',
-      'app is at 2025.10 (image of app in compose.yaml line 3), which is moved to a tag of the same form',
-      'Name that with --to 2025.11, once it leads to the release; update asks the registry for it by itself.',
+      'app is pinned to 2025.10 (image of app in compose.yaml line 3), which can only be changed to a tag of the same form',
+      'Use --to 2025.11 when that tag points to the release, or run update, which asks the registry.',
     );
     await expect(planned(app('acme/home:2025.10'), services('app'), '2025.11.1')).rejects.toThrow(expected);
   });
 
-  it('what compose reads in another way than the updater', async () => {
+  it('a pin that compose reads differently', async () => {
     await writeFile(join(root, 'other'), 's/v1.0.0/v1.0.1/');
     const expected = refusal(
       'pin-unsupported',
-      'compose resolves the image of app to acme/svc:v1.0.1, image of app in compose.yaml line 3 says acme/svc:v1.0.0',
+      'compose resolves the image of app to acme/svc:v1.0.1, but image of app in compose.yaml line 3 resolves to acme/svc:v1.0.0',
     );
     await expect(planned(app('acme/svc:v1.0.0'), services('app'))).rejects.toThrow(expected);
   });

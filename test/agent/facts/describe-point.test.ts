@@ -30,13 +30,13 @@ const surveyed = (changes: Partial<SurveyedPoint['point']> = {}): SurveyedPoint 
 it('describes a restore point', () => {
   expect(describePoint(surveyed(), ['report-1 (db)'], 'svc')).toEqual([
     'the restore point saves db:/p (325 MB) and app:/data (2 MB, without "library")',
-    'excluded from the restore point, and not restored: cache, app:/library and the database on db.example',
+    'excluded from the restore point and not restored: cache, app:/library and the database on db.example',
     'not in the restore point: app:/tmp (in memory)',
-    'stopped for the restore point, and started again: db',
-    'only in memory, restarted after a rollback: mq',
+    'stopped while the data is saved, then started again: db',
+    'data only in memory, restarted after a rollback: mq',
     'svc, db will be unavailable for 3 to 8 s',
     'the restore point needs 328 MB of 40.0 GB free in /opt/svc/.svc-updater/restore',
-    'running containers that are not updated lose their connection: report-1 (db); a rollback discards what they write there after the restore point',
+    'running containers that are not updated will lose their connection: report-1 (db); a rollback discards everything they write there after the data is saved',
   ]);
 });
 
@@ -44,7 +44,7 @@ it('describes a restore point without data', () => {
   const declared = { covered: [], excluded: [], uncovered: [], inMemory: [], outside: [] };
   const empty = { ...surveyed({ declared, mounts: [], services: [] }), notSaved: [] };
   expect(describePoint(empty, [], 'svc')).toEqual([
-    'the restore point saves no data: no covered service has a writable mount',
+    'the restore point saves no data, because no covered service has a writable mount',
     'the restore point needs 328 MB of 40.0 GB free in /opt/svc/.svc-updater/restore',
   ]);
 });

@@ -77,17 +77,17 @@ async function taken(
 }
 
 describe('takeReleaseFiles', () => {
-  it('takes what differs, with a word for the log', async () => {
+  it('takes files that differ, with a description for the log', async () => {
     expect(
       await taken({ 'compose.yaml': own }, { new: { [main]: next }, 'sha256:old': { [main]: own } }),
     ).toEqual({
       names: [[at('compose.yaml'), next]],
-      descriptions: ['compose.yaml: the file of the new release'],
+      descriptions: ['compose.yaml: replaced with the file of the new release'],
       warnings: [],
     });
   });
 
-  it('reads from the directory that the image names, and warns of nothing if the running image is gone', async () => {
+  it('reads the directory in the image label, without a warning if the running image is missing', async () => {
     const found = await taken(
       { 'compose.yaml': own },
       { new: { '/srv/files/compose.yaml': next } },
@@ -97,7 +97,7 @@ describe('takeReleaseFiles', () => {
   });
 
   const edited =
-    'compose.yaml was edited by hand: it is overwritten, and kept in .svc-updater/backup/1/compose.yaml';
+    'compose.yaml was edited manually; it is overwritten, and a backup is kept in .svc-updater/backup/1/compose.yaml';
   it.each<[string, Record<string, Shipped>, string]>([
     [
       'that the running release did not ship like this',
@@ -109,13 +109,13 @@ describe('takeReleaseFiles', () => {
     expect((await taken({ 'compose.yaml': own }, images, {}, id)).warnings).toEqual([edited]);
   });
 
-  it('overwrites a file without the marker, and says where it is kept', async () => {
+  it('overwrites a file without the marker, and reports the backup', async () => {
     const texts = { 'compose.yaml': own, 'compose.cluster.yaml': 'services: {}\n' };
     const shipped = { [main]: own, [other]: cluster };
     expect(await taken(texts, { new: shipped, 'sha256:old': shipped })).toMatchObject({
       names: [[at('compose.cluster.yaml'), cluster]],
       warnings: [
-        'compose.cluster.yaml has no "# svc:generated" in its first line: it is overwritten all the same, and kept in .svc-updater/backup/1/compose.cluster.yaml',
+        'the first line of compose.cluster.yaml is not "# svc:generated"; the file is overwritten, and a backup is kept in .svc-updater/backup/1/compose.cluster.yaml',
       ],
     });
   });
@@ -148,7 +148,7 @@ describe('takeReleaseFiles', () => {
       'no file',
       {},
       'release-file',
-      'the release has no compose.yaml in /usr/share/svc/release, which this install uses',
+      'the release has no compose.yaml in /usr/share/svc/release, but this installation uses that file',
     ],
     [
       'a link',
@@ -172,7 +172,7 @@ describe('takeReleaseFiles', () => {
       'no marker',
       { [main]: composeText({ app: 'x' }) },
       'no-marker',
-      'the release\'s compose.yaml does not begin with "# svc:generated"',
+      'the release\'s compose.yaml does not start with "# svc:generated"',
     ],
   ])('refuses a release with %s', async (_, shipped, code, message) => {
     await expect(taken({ 'compose.yaml': own }, { new: shipped })).rejects.toThrow(
@@ -180,7 +180,7 @@ describe('takeReleaseFiles', () => {
     );
   });
 
-  it('refuses a file that is another than the proven one', async () => {
+  it('refuses a file that does not match the verified one', async () => {
     const digest = (text: string) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
     const attempt = (text: string) =>
       taken(
@@ -191,7 +191,7 @@ describe('takeReleaseFiles', () => {
         new Map([['compose.yaml', digest(text)]]),
       );
     expect((await attempt(next)).names).toHaveLength(1);
-    const message = `the release's compose.yaml is ${digest(next)}, and not what was proven`;
+    const message = `the release's compose.yaml (${digest(next)}) does not match the verified file`;
     await expect(attempt(`${next} `)).rejects.toThrow(
       expect.objectContaining({ code: 'not-proven', message }),
     );

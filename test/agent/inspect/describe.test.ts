@@ -23,7 +23,7 @@ describe('describeInstallation', () => {
   it('says what runs and what pins it', () => {
     const texts = { 'parts/svc.json': '{"services": {"app": {"image": "acme/svc:v1.0.0"}}}' };
     expect(lines(installed(texts))).toEqual([
-      'info: app runs v1.0.0; svc.json is user-written, pinned by image of app in parts/svc.json line 1',
+      'info: app runs v1.0.0, pinned by image of app in parts/svc.json line 1; svc.json is user-written',
     ]);
   });
 
@@ -36,8 +36,8 @@ describe('describeInstallation', () => {
   it('says that nothing guards against a downgrade where no version is known', () => {
     const services = { app: [container('app-1', { imageReference: 'acme/svc:edge' })], worker };
     expect(lines(installed(both, { services, runningVersion: null }))).toEqual([
-      'info: app and worker run edge; compose.yaml is user-written, pinned by V in .env line 1',
-      'info: the running images do not tell their version: there is no check against a downgrade',
+      'info: app and worker run edge, pinned by V in .env line 1; compose.yaml is user-written',
+      'info: the running images do not specify their version, so a downgrade cannot be detected',
     ]);
   });
 
@@ -46,14 +46,14 @@ describe('describeInstallation', () => {
       'the app is down',
       [container('app-1', down)],
       worker,
-      ['info: app is stopped: it is updated and started'],
+      ['info: app is stopped; the update will start it'],
     ],
     ['the app has several', [container('app-1'), container('app-2')], worker, ['info: app has 2 containers']],
     [
       'one of the worker is down',
       app,
       [container('worker-1'), container('worker-2', down)],
-      ['info: worker has 2 containers, svc-worker-2 is stopped and left stopped'],
+      ['info: worker has 2 containers; svc-worker-2 is stopped and will not be started'],
     ],
   ])('says so where %s', (_, app, worker, expected) => {
     expect(lines(installed(both, { services: { app, worker } })).slice(1)).toEqual(expected);
@@ -64,7 +64,7 @@ describe('describeInstallation', () => {
     const depends_on = { worker: { condition: 'service_completed_successfully' } };
     const services = { ...from.model.services, app: { ...from.model.services.app, depends_on } };
     const [first, ...others] = lines({ ...from, model: { ...from.model, services } });
-    expect(first).toMatch(/^info: app runs v1\.0\.0; /);
+    expect(first).toMatch(/^info: app runs v1\.0\.0, /);
     expect(others).toEqual([]);
   });
 
@@ -74,14 +74,14 @@ describe('describeInstallation', () => {
     if (facts === undefined) throw new Error('it has a worker');
     const interrupted = { ...facts, containers: [container('worker-1', down)], running: 1 };
     expect(lines({ ...from, workers: [interrupted] }).slice(1)).toEqual([
-      'warn: worker is stopped since something was interrupted that replaced it: it is started again',
+      'warn: worker is stopped because its replacement was interrupted; the update will start it',
     ]);
   });
 
   it('names what is recreated because it lives in a namespace', () => {
     const from = installed(both, { followers: { tail: [container('tail-1')] } });
     expect(lines(from).slice(1)).toEqual([
-      'info: tail shares a namespace with app and worker: it is recreated with it',
+      'info: tail shares a namespace with app and worker and will also be recreated',
     ]);
   });
 });

@@ -206,7 +206,7 @@ describe('inspectInstallation: services', () => {
     const argv = ['--service', 'app', '--service', 'worker'];
     const { found, lines } = await inspect({ containers: { 'app-1': {}, 'db-1': {} }, argv });
     expect(names(found.workers)).toEqual([]);
-    expect(lines).toEqual(['info: worker has no container: it is left that way']);
+    expect(lines).toEqual(['info: worker has no container; the update does not create one']);
   });
 
   it.each<[string, Record<string, Told>, string[]]>([
@@ -227,8 +227,8 @@ describe('inspectInstallation refuses', () => {
   it('a project without an app', async () => {
     const containers = { 'db-1': {}, 'cron-1': {}, 'db-2': {} };
     const advice =
-      'Its containers are of cron, db. Start the instance once with docker compose up -d, or name the app service with --service.';
-    const message = `project svc in ${join(root, 'svc')} has no container of service app`;
+      'Services with containers: cron, db. Start the instance once with docker compose up -d, or specify the app service with --service.';
+    const message = `project svc in ${join(root, 'svc')} has no container for service app`;
     await expect(inspect({ containers })).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message, advice }),
     );
@@ -236,23 +236,25 @@ describe('inspectInstallation refuses', () => {
 
   it('a service that is named and does not exist', async () => {
     const told = inspect({ argv: ['--service', 'app', '--service', 'mailer'] });
-    const advice = 'Its services are app, db, worker: name them with --service.';
+    const advice = 'Its services are app, db, worker. Select the ones to update with --service.';
     await expect(told).rejects.toThrow(
-      expect.objectContaining({ code: 'no-app', message: 'no service mailer in project svc', advice }),
+      expect.objectContaining({ code: 'no-app', message: 'project svc has no service mailer', advice }),
     );
   });
 
   it.each([
-    ['', 'no file'],
-    ['/opt/svc/compose.yaml,oci://registry/svc', 'oci://registry/svc'],
-  ])('an instance that was started from %j', async (files, what) => {
+    ['', 'the labels of the containers do not list a compose file'],
+    [
+      '/opt/svc/compose.yaml,oci://registry/svc',
+      'the instance was started from oci://registry/svc, which is not a file on this host',
+    ],
+  ])('an instance that was started from %j', async (files, message) => {
     const told = inspect({ containers: { 'app-1': { labels: { [composeLabels.files]: files } } } });
-    const message = `the instance was started from ${what}, which is no file on this host`;
     await expect(told).rejects.toThrow(expect.objectContaining({ code: 'compose-invalid', message }));
   });
 
   it('files that are not mounted', async () => {
-    const message = `the instance was started with ${at('compose.yaml')}, which is not mounted here`;
+    const message = `the instance was started with files that are not mounted: ${at('compose.yaml')}`;
     const advice = `Add -v ${join(root, 'svc')}:${join(root, 'svc')} to the docker run command.`;
     await expect(inspect({ outside: true })).rejects.toThrow(
       expect.objectContaining({ code: 'outside-mounts', message, advice }),

@@ -19,7 +19,7 @@ describe('a container that others make anew', () => {
     const { code, message, detail } = refused({ PODMAN_SYSTEMD_UNIT: 'svc.service' });
     expect([code, message]).toEqual([
       'not-compose',
-      'svc-app-1 is kept by systemd, as svc.service, and not by docker compose',
+      'svc-app-1 is managed by systemd (svc.service), not by docker compose',
     ]);
     expect(detail).toEqual([
       "sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' /etc/containers/systemd/svc.container",
@@ -31,7 +31,7 @@ describe('a container that others make anew', () => {
     const { code, message } = refused({ 'io.podman.compose.project': 'svc' });
     expect([code, message]).toEqual([
       'not-compose',
-      'svc-app-1 was made by podman-compose, and not by docker compose',
+      'svc-app-1 was created by podman-compose, not by docker compose',
     ]);
   });
 

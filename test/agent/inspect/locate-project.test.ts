@@ -71,7 +71,7 @@ const refusal = (code: string, message: string, advice: unknown = expect.any(Str
   expect.objectContaining({ code, message, advice });
 const at = (mountedAt: string, name = 'svc', directory = '/opt/svc') => ({ name, directory, mountedAt });
 const one = { compose: '/opt/svc' };
-const engineHas = 'this engine has svc (/opt/svc), blog (/opt/blog)';
+const engineHas = 'projects on this engine: svc (/opt/svc), blog (/opt/blog)';
 
 describe('locateProject by the mounted directory', () => {
   it.each<[string, Mounts, string[], KnownProject[], string[], ReturnType<typeof at>]>([
@@ -131,7 +131,7 @@ describe('locateProject by the mounted directory', () => {
       { data: '/srv' },
       ['data/compose.txt', 'data/.env'],
       [svc, blog],
-      refusal('not-mounted', `no mounted directory holds a compose file; ${engineHas}`),
+      refusal('not-mounted', `no mounted directory contains a compose file; ${engineHas}`),
     ],
     [
       'an old copy, though the true one is mounted as well',
@@ -141,7 +141,7 @@ describe('locateProject by the mounted directory', () => {
       refusal(
         'not-compose',
         `no compose project was started from /srv/copy; ${engineHas}`,
-        'If one of these is the same directory by another path, name it with --project.',
+        'If one of these projects uses the same directory under another path, select it with --project.',
       ),
     ],
     [
@@ -151,7 +151,7 @@ describe('locateProject by the mounted directory', () => {
       [svc],
       refusal(
         'not-compose',
-        'no compose project was started from /opt; this engine has svc (/opt/svc)',
+        'no compose project was started from /opt; projects on this engine: svc (/opt/svc)',
         expect.stringContaining('Update by hand'),
       ),
     ],
@@ -204,10 +204,7 @@ describe('locateProject by --project', () => {
   });
 
   it('refuses a project that has no container', async () => {
-    const expected = refusal(
-      'not-compose',
-      `no container of a compose project named mine exists; ${engineHas}`,
-    );
+    const expected = refusal('not-compose', `compose project mine has no containers; ${engineHas}`);
     await expect(locate(one, ['compose/compose.yaml'], [svc, blog], '--project', 'mine')).rejects.toThrow(
       expected,
     );
@@ -216,7 +213,7 @@ describe('locateProject by --project', () => {
   it('refuses one that is not mounted where several mounts could be it', async () => {
     const expected = refusal(
       'not-mounted',
-      'the directory of project svc, /opt/svc, is not mounted here',
+      'the directory of project svc, /opt/svc, is not mounted',
       'Add -v /opt/svc:/opt/svc to the docker run command.',
     );
     const told = locate(
@@ -235,7 +232,7 @@ describe('locateProject by --project, in a directory that the labels do not name
       "is another project's",
       'another',
       [svc, blog],
-      'it is that of project blog',
+      'it belongs to project blog',
       'Add -v /opt/svc:/opt/svc to the docker run command.',
     ],
     [
@@ -249,18 +246,14 @@ describe('locateProject by --project, in a directory that the labels do not name
       'is where somebody has moved it',
       'nothing',
       [svc],
-      'no project was started from it, so it may be an old copy; and /opt/svc has no compose file on this machine any more',
-      'Put the directory of project svc back at /opt/svc, or a link to it, and mount that.',
+      'no project was started from it, so it may be an old copy; /opt/svc no longer contains a compose file',
+      'Move the directory of project svc to /opt/svc again, or create a link there, and mount /opt/svc.',
     ],
   ])('refuses one that %s', async (_, likeness, projects, whose, advice) => {
     const look = { ...plain, compare: async () => likeness };
     const asked = locateOn(look, { b: '/opt/blog' }, ['b/compose.yaml'], projects, '--project', 'svc');
     await expect(asked).rejects.toThrow(
-      refusal(
-        'not-mounted',
-        `/opt/blog is not the directory of project svc, which is /opt/svc: ${whose}`,
-        advice,
-      ),
+      refusal('not-mounted', `/opt/blog is not the directory of project svc (/opt/svc); ${whose}`, advice),
     );
   });
 });
@@ -309,7 +302,8 @@ describe('locateProject where another program has started it', () => {
 
   it('says which -v works where it is not mounted', async () => {
     const asked = locateOn(host([portainer, bind]), { data: '/srv' }, [], [stack]);
-    const message = 'no mounted directory holds a compose file; this engine has svc (/data/compose/7)';
+    const message =
+      'no mounted directory contains a compose file; projects on this engine: svc (/data/compose/7)';
     const advice = `Add -v ${portainer.source}/compose/7:/data/compose/7 to the docker run command.`;
     await expect(asked).rejects.toThrow(refusal('not-mounted', message, advice));
   });

@@ -36,7 +36,7 @@ describe('a floating tag and a target', () => {
     ['a tag of its own', 'acme/svc:edge', 'acme/worker:edge', ['acme/svc:edge']],
     ['a part that covers it', 'acme/svc:v1', 'acme/svc:v1.5', ['acme/svc:v1', 'acme/svc:v1.5']],
     ['a part that moves', 'acme/svc:v1.4', 'acme/svc:v1.4', ['acme/svc:v1.5', 'acme/svc:v1.5']],
-  ])('looks at %s', (_, app, worker, expected) => {
+  ])('checks %s', (_, app, worker, expected) => {
     expect(floatingMoves(planOf(app, worker)).map(({ to }) => to)).toEqual(expected);
     expect(floatingMoves(planOf(app, worker, 'canary'))).toEqual([]);
   });
@@ -47,55 +47,55 @@ describe('a floating tag and a target', () => {
     ['the target', '1.5.0', {}, []],
     ['a newer one, which the end tells', '1.6.0', {}, []],
     ['no version, with the digest of the target', null, { 'v1.5.0': 'sha256:here' }, []],
-  ])('goes on where it leads to %s', (_, version, registry, warnings) => {
+  ])('accepts a tag that points to %s', (_, version, registry, warnings) => {
     const images = new Map([[reference, telling(version)]]);
     const { result, asked } = judged(registry, latest, images);
     expect(result).toEqual(warnings);
     if (version !== null) expect(asked).toEqual([]);
   });
 
-  it('goes on where the label tells less than the target', () => {
+  it('accepts a label with fewer numbers than the target', () => {
     const images = new Map([[reference, telling('4.0.15')]]);
     expect(judged({}, planOf(reference, reference, '4.0.15.2941'), images).result).toEqual([]);
   });
 
   it.each<[string, string | null, Registry, string]>([
-    ['an older one', 'v1.4.9', {}, `${reference} leads to v1.4.9, not to v1.5.0`],
+    ['an older one', 'v1.4.9', {}, `${reference} points to v1.4.9, not to v1.5.0`],
     [
       'no version, and there is no such release',
       null,
       {},
-      'acme/svc has no v1.5.0, and latest tells no version',
+      'acme/svc has no tag for v1.5.0, and the image behind latest does not specify its version',
     ],
     [
       'no version, with another digest',
       null,
       { 'v1.5.0': 'sha256:there' },
-      `${reference} leads to another image than acme/svc:v1.5.0`,
+      `${reference} and acme/svc:v1.5.0 point to different images`,
     ],
-  ])('refuses where it leads to %s', (_, version, registry, message) => {
+  ])('refuses a tag that points to %s', (_, version, registry, message) => {
     const images = new Map([[reference, telling(version)]]);
     expect(() => judged(registry, latest, images)).toThrow(lags(message));
   });
 
-  it("asks no registry for a worker's own tag", () => {
+  it("does not ask the registry about a worker's own tag", () => {
     const plan = planOf('acme/svc:v1.4.2', 'acme/svc:edge');
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(judged({}, plan, images)).toEqual({ result: [], asked: [] });
   });
 
-  it("tells of somebody's own tag where the registry does not", () => {
+  it('warns about a custom tag if the registry does not answer', () => {
     const plan = planOf('acme/svc:edge', 'acme/svc:edge');
     expect(plan.warnings).toEqual([]);
     const images = new Map([['acme/svc:edge', telling(null)]]);
     expect(judged(null, plan, images)).toEqual({
-      result: ['acme/svc:edge tells no version: whether edge leads to v1.5.0 is not known'],
+      result: ['acme/svc:edge does not specify its version, so it is unknown whether edge points to v1.5.0'],
       // Nobody was asked for more than that.
       asked: ['acme/svc:v1.5.0-edge'],
     });
   });
 
-  it('looks at no tag that was asked for itself', () => {
+  it('does not check a tag that is the target', () => {
     expect(floatingMoves(planOf('acme/svc:v1.4', 'acme/svc:v1.5', 'v1.5')).map(({ to }) => to)).toEqual([]);
   });
 
@@ -107,7 +107,7 @@ describe('a floating tag and a target', () => {
       'apache',
       null,
       { '32.0.1-apache': 'sha256:there', '32.0.1': 'sha256:here' },
-      'acme/svc:apache leads to another image than acme/svc:32.0.1-apache',
+      'acme/svc:apache and acme/svc:32.0.1-apache point to different images',
     ],
     ['release-10.11', '11.0.2', 'release-11.0', null, { '11.0.2': 'sha256:here' }, null],
   ])('from %s to %s: %s of the version %s, beside %j', (pin, to, tag, version, registry, message) => {

@@ -31,7 +31,7 @@ function judged({ chosen, runs = null, old = {}, here }: Case): string[] {
   return checkPlatforms(install, planTo('v1.1.0', install), model, images);
 }
 
-describe('the platform of the images that came', () => {
+describe('the platform of the pulled images', () => {
   it.each<[string, Case]>([
     ['its own', { runs: amd, here: [amd] }],
     ['what is chosen', { chosen: arm, runs: arm, here: [arm, amd] }],
@@ -47,25 +47,25 @@ describe('the platform of the images that came', () => {
     [
       'not the chosen one',
       { chosen: arm, runs: arm, here: [amd] },
-      `${to} is of ${amd}, and app is to be ${arm}`,
+      `${to} is for ${amd}, but the compose files specify ${arm} for app`,
     ],
     [
       "the engine's, where a shell has chosen",
       { runs: arm, here: [amd] },
-      `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
+      `app runs on ${arm}, which no compose file specifies; with ${to} it would run on ${amd}`,
     ],
     [
       "the engine's, where nobody tells what there was besides",
       { old: { platforms: [arm] }, here: [amd] },
-      `app runs ${arm}, which no file says, and of ${to} it would get ${amd}`,
+      `app runs on ${arm}, which no compose file specifies; with ${to} it would run on ${amd}`,
     ],
   ])('is refused: %s', (_, given, message) => {
     expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));
   });
 
-  it('is another, as its files say since', () => {
+  it('changes if the files now specify another platform', () => {
     expect(judged({ chosen: arm, runs: amd, here: [arm] })).toEqual([
-      `app: its platform would change from ${amd} to ${arm}: the files say something else by now, and that is what it gets`,
+      `app changes its platform from ${amd} to ${arm}, as specified in the compose files`,
     ]);
   });
 });

@@ -27,7 +27,7 @@ describe('checkPublished', () => {
     // Nothing moves, or to a whole release, of which the pull tells.
     ['2025.10', '2025.10.3', [], []],
     ['stable', '2025.11.1', [], []],
-  ])('goes on from %s to %s where the registry has %j', (pin, to, tags, questions) => {
+  ])('allows %s to %s if the registry has %j', (pin, to, tags, questions) => {
     const { asked } = judged(tags, planOf(pin, to));
     expect(asked.toSorted()).toEqual(questions.map((tag) => `acme/home:${tag}`));
   });
@@ -37,31 +37,31 @@ describe('checkPublished', () => {
       '2025.10',
       '2025.11.1',
       ['2025.11.1', '2025.11.0', '2025'],
-      'acme/home has no 2025.11; of 2025.11.1 it has 2025.11.1 and 2025',
-      `Write 2025.11.1 by hand (${place}), then docker compose pull && docker compose up -d.`,
+      'acme/home has no tag 2025.11; 2025.11.1 is published as 2025.11.1 and 2025',
+      `Set the tag 2025.11.1 manually (${place}), then run docker compose pull && docker compose up -d.`,
     ],
     [
       '31-apache',
       '99.0.0',
       ['31-apache'],
-      'acme/home has no 99-apache',
-      'See that the release is published, then run the update again.',
+      'acme/home has no tag 99-apache',
+      'Check that the release is published, then run the update again.',
     ],
     [
       '31.0.9-apache',
       '32',
       ['32.0.0-apache', '32-apache', '32.0.0'],
-      `32 does not say which release app goes to, which is at 31.0.9-apache (${place}); acme/home has 32.0.0-apache and 32-apache`,
-      'Name the release in full, such as --target 32.0.0.',
+      `32 does not identify a single release for app, which is pinned to 31.0.9-apache (${place}); acme/home has 32.0.0-apache and 32-apache`,
+      'Specify the full version, such as --target 32.0.0.',
     ],
     [
       '2025.8.3',
       '2025.9',
       null,
-      `2025.9 does not say which release app goes to, which is at 2025.8.3 (${place})`,
-      'Name the release in full, such as --target 2025.9.0.',
+      `2025.9 does not identify a single release for app, which is pinned to 2025.8.3 (${place})`,
+      'Specify the full version, such as --target 2025.9.0.',
     ],
-  ])('refuses to go from %s to %s where the registry has %j', (pin, to, tags, message, advice) => {
+  ])('refuses %s to %s if the registry has %j', (pin, to, tags, message, advice) => {
     expect(() => judged(tags, planOf(pin, to))).toThrow(
       expect.objectContaining({ code: 'pin-unsupported', message, advice }),
     );

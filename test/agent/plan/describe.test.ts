@@ -14,7 +14,7 @@ function lines(from: Installation, to: string | null) {
 const both = (reference: string) => composeText({ app: reference, worker: reference });
 const variable = both('acme/svc:${V}');
 const floats = { 'compose.yaml': both('acme/svc:${V:-latest}') };
-const move = 'move V in .env line 1 to v1.1.0';
+const move = 'change V in .env line 1 to v1.1.0';
 
 it.each<[string, Record<string, string>, Installation['kind'], string | null, string]>([
   [
@@ -29,45 +29,45 @@ it.each<[string, Record<string, string>, Installation['kind'], string | null, st
     { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:1.0.0' }) },
     'user-written',
     'v1.1.0',
-    'v1.0.0 → v1.1.0: move image of app in compose.yaml line 3 to v1.1.0, move image of worker in compose.yaml line 5 to 1.1.0, recreate app and worker',
+    'v1.0.0 → v1.1.0: change image of app in compose.yaml line 3 to v1.1.0, change image of worker in compose.yaml line 5 to 1.1.0, recreate app and worker',
   ],
   [
     'a generated file',
     { 'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}' }), '.env': 'SVC_VERSION=v1.0.0' },
     'generated',
     'v1.1.0',
-    'v1.0.0 → v1.1.0: take the compose file of the release, move SVC_VERSION in .env line 1 to v1.1.0, recreate app',
+    "v1.0.0 → v1.1.0: install the release's compose file, change SVC_VERSION in .env line 1 to v1.1.0, recreate app",
   ],
-])('tells of %s in one line', (_, texts, kind, to, expected) => {
+])('describes %s in one line', (_, texts, kind, to, expected) => {
   expect(lines(installed(texts, { kind }), to).lines).toEqual([`info: ${expected}`]);
 });
 
-it('names an env file that is not called .env', () => {
+it('shows the name of an env file other than .env', () => {
   const from = installed(floats);
   const elsewhere = { ...from, files: { ...from.files, newEnvFile: '/opt/svc/prod.env' } };
   expect(lines(elsewhere, 'canary').lines[0]).toContain('set V to canary in prod.env,');
 });
 
 it.each<[string[], string]>([
-  [['proxy-1', 'db-1', 'db-2', 'app-1'], '; db and proxy stay'],
+  [['proxy-1', 'db-1', 'db-2', 'app-1'], '; db and proxy are not updated'],
   [[], ''],
-])('names what stays as it is: %j', (places, expected) => {
+])('lists services that are not updated: %j', (places, expected) => {
   const containers = places.map((place) => container(place));
   const from = installed({ 'compose.yaml': both('acme/svc:v1.0.0') }, { containers });
   expect(lines(from, 'v1.1.0').lines[0]?.replace(/.*recreate app and worker/, '')).toBe(expected);
 });
 
-it('recreates followers, which do not stay', () => {
+it('lists followers among the recreated services', () => {
   const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
   const from = installed(texts, { followers: { tail: [container('tail-1')] } });
   expect(lines(from, 'v1.1.0').lines[0]).toMatch(/, recreate app and tail$/);
 });
 
-it('gives machines where it goes, and people the warnings of the plan', () => {
+it('logs the target as a field, and the warnings of the plan', () => {
   const told = lines(installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) }), 'v2.0.0');
   expect(told.fields[0]).toEqual({ from: 'v1.0.0', to: 'v2.0.0' });
   expect(told.lines[1]).toBe(
-    'warn: v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
+    'warn: v1.0.0 → v2.0.0 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise',
   );
 });
 
@@ -94,7 +94,7 @@ it.each<[string, string | null, string, RecallParts, boolean]>([
       { runningVersion: from, kind },
     );
     recallFiles(install, { targetName }, { servicesNamed, exclude }, log);
-    const said = `info: see whether ${targetName} comes with a new compose file: the update moves versions and takes none`;
+    const said = `info: check whether ${targetName} comes with a new compose file: the update only changes versions in your file`;
     expect(lines).toEqual(isSaid ? [said] : []);
   },
 );

@@ -57,7 +57,7 @@ describe('draftFiles of a user-written install', () => {
     expect(drafted(installed(texts), to)).toEqual({ after, references });
   });
 
-  it('leaves the version variable alone where it decides nothing', () => {
+  it('does not change an unused version variable', () => {
     const texts = { 'compose.yaml': app('acme/svc:v1.0.0'), '.env': 'SVC_VERSION=v1.0.0' };
     expect(drafted(installed(texts), 'v1.1.0').after).toEqual({ 'compose.yaml': app('acme/svc:v1.1.0') });
   });
@@ -91,10 +91,10 @@ describe('draftFiles of a pin with a digest', () => {
     });
   });
 
-  it('fails where the image has none', () => {
+  it('fails if the image has no digest', () => {
     const from = installed({ 'compose.yaml': app(`acme/svc:v1.0.0@${digest.old}`) });
     const message =
-      'the engine has no digest of acme/svc:v1.1.0, and image of app in compose.yaml line 3 pins one';
+      'the engine has no digest for acme/svc:v1.1.0, but image of app in compose.yaml line 3 pins a digest';
     expect(() => drafted(from, 'v1.1.0', pulled('v1.1.0', []))).toThrow(
       expect.objectContaining({ code: 'pin-unsupported', message }),
     );
@@ -110,13 +110,13 @@ describe('draftFiles of a generated install', () => {
   const ships = (text: string, name = 'compose.yaml'): ReleaseText => ({
     path: at(name),
     text,
-    description: `${name}: the file of the new release`,
+    description: `${name}: replaced with the file of the new release`,
   });
   const release = (...texts: ReleaseText[]): PulledFacts => ({ images: new Map(), release: texts });
   const install = (files: Texts | ProjectFiles) => installed(files, { kind: 'generated' });
   const references = { app: 'acme/svc:v1.1.0', worker: 'acme/next:v1.1.0' };
 
-  it('takes the file of the release, and sets the version where it is set', () => {
+  it('installs the file of the release and sets the version in place', () => {
     const from = install({ 'compose.yaml': own, '.env': 'A=1\nSVC_VERSION=v1.0.0\n' });
     expect(drafted(from, 'v1.1.0', release(ships(next)))).toEqual({
       after: { 'compose.yaml': next, '.env': 'A=1\nSVC_VERSION=v1.1.0\n' },
@@ -124,13 +124,13 @@ describe('draftFiles of a generated install', () => {
     });
   });
 
-  it('sets the variable that the operator names', () => {
+  it('sets the variable that the operator specifies', () => {
     const text = (name: string) => generated({ app: `acme/svc:\${${name}:-latest}` });
     const from = installed({ 'compose.yaml': text('TAG') }, { kind: 'generated', versionVariable: 'TAG' });
     expect(drafted(from, 'v1.1.0').after).toEqual({ '.env': 'TAG=v1.1.0\n' });
   });
 
-  it('moves the pin in an override file, too', () => {
+  it('also changes the pin in an override file', () => {
     const override = (tag: string) => ({ 'compose.override.yaml': app(`acme/svc:${tag}`) });
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0', ...override('1.0.0-alpine') });
     expect(drafted(from, 'v1.1.0', release(ships(next)))).toEqual({
@@ -139,7 +139,7 @@ describe('draftFiles of a generated install', () => {
     });
   });
 
-  it('puts a file that only the release has behind include, not among the env files', () => {
+  it('treats a new included file as a compose file, not as an env file', () => {
     const main = '# svc:generated\ninclude: [compose.cluster.yaml]\n';
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
     const { files } = draftFiles(
@@ -151,9 +151,9 @@ describe('draftFiles of a generated install', () => {
     expect(files.envFiles.map(({ path }) => path)).toEqual([at('.env')]);
   });
 
-  it('refuses a new file that lacks a service', () => {
+  it('refuses a new file without a running service', () => {
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
-    const message = "the release's compose file has no service worker, which this install runs";
+    const message = "the release's compose file has no service worker, which is running here";
     expect(() =>
       drafted(from, 'v1.1.0', release(ships(generated({ app: 'acme/svc:${SVC_VERSION}' })))),
     ).toThrow(expect.objectContaining({ code: 'release-file', message }));

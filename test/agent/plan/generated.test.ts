@@ -64,7 +64,7 @@ const volumes = (name: object): Changes => ({
 const internal = { internal: true };
 const compose = 'docker compose -p svc';
 
-describe('what a generated file may change', () => {
+describe('changes in a generated file', () => {
   it.each<[string, Changes, string[], RegExp]>([
     [
       'a network of the app that carries the hash',
@@ -88,7 +88,7 @@ describe('what a generated file may change', () => {
         services: { app: { networks: { fresh: null } } },
       },
       [],
-      /takes app out of the network that it shares with db/,
+      /removes app from the network that it shares with db/,
     ],
   ])('refuses to change %s', (_, changes, hashed, message) => {
     expect(() => check(changes, hashed)).toThrow(
@@ -102,23 +102,23 @@ describe('what a generated file may change', () => {
       networks(internal),
       [],
       [
-        `the release changes the definition of network inner, which stays as it is: ${compose} down, then ${compose} up -d makes it anew`,
+        `the release changes the definition of network inner, but the update does not recreate it. To recreate it, run ${compose} down, then ${compose} up -d`,
       ],
     ],
     [
       'a volume of the app',
       volumes({ driver_opts: { type: 'tmpfs' } }),
       [],
-      [/definition of volume files.* asks whether to make it anew, and empty/],
+      [/definition of volume files.* asks whether to recreate it, which deletes its data/],
     ],
     ['a network to one that is made elsewhere', networks({ external: true, ...internal }), ['svc_inner'], []],
     [
       'that a service is no longer there',
       { services: { proxy: null } },
       [],
-      ["the release's compose file no longer has proxy: what runs of it stays as it is"],
+      ["the release's compose file no longer has proxy; its containers are not changed"],
     ],
-  ])('goes on where it changes %s', (_, changes, hashed, warnings) => {
+  ])('allows changes of %s', (_, changes, hashed, warnings) => {
     expect(check(changes, hashed)).toEqual(
       warnings.map((text) => (typeof text === 'string' ? text : expect.stringMatching(text))),
     );

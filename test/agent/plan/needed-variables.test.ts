@@ -32,20 +32,20 @@ function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
 
 const uses = (...texts: string[]) => texts.map((text, at) => `x-${at}: "${text}"\n`).join('');
 
-describe('variables that a release needs and no file sets', () => {
-  it('are named all at once, with the line to add', () => {
+describe('unset variables of a release', () => {
+  it('are all reported at once, with the lines to add', () => {
     const { install, draft, release } = given(
       `# \${COMMENTED:?}\n${uses(`\${SET:?}`, `\${NEW_TOKEN:?say it}`, `\${SET:-\${INNER?}}`, `\${NOTHING?}`, `\${NOTHING:?}`, `$\${NOT_ONE:?}`)}`,
     );
     expect(missingVariables(install, draft, release, rejected)).toMatchObject({
       code: 'missing-variable',
       outcome: 'refused',
-      message: 'the release needs NEW_TOKEN, INNER and NOTHING, which no file sets',
+      message: 'the release requires NEW_TOKEN, INNER and NOTHING, but no file sets them',
       advice: 'Add NEW_TOKEN=…, INNER=… and NOTHING=… to /opt/svc/.env, then run the update again.',
     });
   });
 
-  it('are not what compose means with another rejection', () => {
+  it('are not reported if compose rejects the files for another reason', () => {
     const { install, draft, release } = given(uses(`\${NEW_TOKEN:?}`));
     const other = new UpdateError('compose-invalid', 'compose rejects the project: no such key');
     expect(missingVariables(install, draft, release, other)).toBeNull();
@@ -64,11 +64,11 @@ describe('variables that a release needs and no file sets', () => {
     const { install, draft, release } = given(text, undefined, before);
     const warnings = emptyVariables(install, draft, release);
     expect(warnings).toEqual(
-      names === null ? [] : [expect.stringContaining(`the release uses ${names}, which no file sets`)],
+      names === null ? [] : [expect.stringContaining(`the release uses ${names}, but no file sets `)],
     );
   });
 
-  it('are refused where a secret comes from one, which compose finds out too late', () => {
+  it('are refused for secrets, because compose detects them too late', () => {
     const { install, draft } = given('');
     const model = (environment: string, service = 'app') => ({
       name: 'svc',

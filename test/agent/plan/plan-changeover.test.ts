@@ -45,7 +45,7 @@ const worker = moved('worker', { reference: 'acme/worker:v1.1.0', id: 'sha256:wo
 const tail = moved('tail', null, { follows: true });
 
 describe('planChangeover', () => {
-  it('has the app first and followers last, all containers, and what the log says of it', () => {
+  it('puts the app first and followers last, with all containers and the log sentences', () => {
     expect(changeoverOf(goals)).toEqual({
       moved: [app, worker, tail],
       containers,
@@ -54,7 +54,7 @@ describe('planChangeover', () => {
         goal: 'v1.1.0',
         reached: 'v1.1.0',
         runs: 'app and worker run v1.1.0',
-        warnings: ['worker runs acme/worker:v1.1.0, which says it is v1.0.9, not v1.1.0'],
+        warnings: ['worker runs acme/worker:v1.1.0, whose label specifies v1.0.9, not v1.1.0'],
         alsoMoved: ['migrate'],
         newServices: ['cache'],
         changedServices: [],
@@ -63,7 +63,7 @@ describe('planChangeover', () => {
     });
   });
 
-  it('does not say of a worker that stays stopped that it runs', () => {
+  it('does not report a stopped worker as running', () => {
     const records = containers.map((each) => ({ ...each, runs: each.service !== 'worker' }));
     expect(changeoverOf(goals, {}, records).words.runs).toBe('app runs v1.1.0');
     const app = containers.map((each) => ({ ...each, runs: each.service !== 'app' }));
@@ -74,7 +74,7 @@ describe('planChangeover', () => {
     ['that asks for it', { depends_on: { app: { restart: true } } }, ['db']],
     ['that does not ask', { depends_on: { app: { condition: 'service_healthy' } } }, []],
     ['with no dependency', { depends_on: null }, []],
-  ])('names a service to restart by hand %s', (_, db, named) => {
+  ])('lists a service to restart manually %s', (_, db, named) => {
     const asks: ModelService = { depends_on: { app: { restart: true } } };
     // Worker moves itself, and the last one has no container.
     const services = { app: {}, worker: asks, db, away: asks };
@@ -83,7 +83,7 @@ describe('planChangeover', () => {
     expect(changeoverOf(goals, {}, stopped, services).words.restartedByHand).toEqual([]);
   });
 
-  it('names what runs once and is left behind, although one that moves waits for its end', () => {
+  it('lists a migration that the update does not run although an updated service waits for it', () => {
     const waits = (...names: string[]): ModelService => ({
       depends_on: Object.fromEntries(
         names.map((name) => [name, { condition: 'service_completed_successfully' }]),
@@ -98,7 +98,7 @@ describe('planChangeover', () => {
     expect(named(stopped, { depends_on: { worker: { condition: 'service_started' } } })).toBeUndefined();
   });
 
-  describe('of what runs once', () => {
+  describe('with migrations', () => {
     const ends = (...names: string[]): Record<string, { condition: string }> =>
       Object.fromEntries(names.map((name) => [name, { condition: 'service_completed_successfully' }]));
     const healthy = { condition: 'service_healthy' };
@@ -132,7 +132,7 @@ describe('planChangeover', () => {
       expect(order(services, migrations)).toEqual([...expected, 'tail']);
     });
 
-    it('has a worker among them, lets it wait for a healthy app, and no way back starts it', () => {
+    it('includes a worker, which waits for a healthy app, and never starts it in a rollback', () => {
       const services = { worker: { depends_on: { app: healthy, ...ends('seed') } }, app: {} };
       const made = changeoverOf(references, {}, containers, { ...services, app: {} }, ['seed']);
       expect(made.moved.map(({ name }) => name)).toEqual(['app', 'seed', 'worker', 'tail']);
@@ -141,10 +141,10 @@ describe('planChangeover', () => {
       expect(kept).toEqual([{ ...migrate, runs: false, well: false }]);
     });
 
-    it('refuses while one is at work', () => {
+    it('refuses while a migration is running', () => {
       const running = record(container('migrate-1'));
       expect(() => changeoverOf(references, {}, [running], {}, ['migrate'])).toThrow(
-        'svc-migrate-1, which others wait for, has not ended yet',
+        'svc-migrate-1 is still running, and other services wait for it to finish',
       );
     });
   });
@@ -156,7 +156,7 @@ describe('planChangeover', () => {
     expect(changeoverOf({ ...goals, ...more }).moved.at(-1)).toEqual({ ...tail, image });
   });
 
-  it('knows which service runs commands of the new image before its start', () => {
+  it('marks a service that runs pre_start commands of the new image', () => {
     const app: ModelService = { pre_start: [{ command: ['/bin/migrate'] }] };
     const { moved: all } = changeoverOf(goals, {}, containers, { app, worker: { pre_start: [] } });
     expect(all.map(({ name, hasStartHook = false }) => [name, hasStartHook])).toEqual([

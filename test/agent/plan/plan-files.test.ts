@@ -49,7 +49,7 @@ const env = { '.env': 'V=v1.0.0\n' };
 const apart = composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/svc:v1.0.0', migrate: 'acme/svc:v1.0.0' });
 
 describe('planFiles', () => {
-  it('gives the changes, the model and the images of what moves', () => {
+  it('returns the changes, the model and the new images', () => {
     const from = installed({ 'compose.yaml': shared, ...env });
     const { changes, references, model, ...rest } = planned(from, { version: '1.1.0' });
     expect(changes).toEqual([
@@ -96,7 +96,7 @@ describe('planFiles', () => {
     expect(alsoMoved).toEqual([]);
   });
 
-  it('names the services that a new generated file brings', () => {
+  it('lists the services that are new in a generated file', () => {
     const from = installed(
       {
         'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}', db: 'postgres:17' }),
@@ -114,7 +114,7 @@ describe('planFiles', () => {
   });
 
   const major =
-    'v1.0.0 → v2.0.0 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back';
+    'v1.0.0 → v2.0.0 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise';
   it.each<[string, string, string | null, string | null, string | null, string[]]>([
     ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
@@ -129,7 +129,7 @@ describe('planFiles refuses', () => {
     expect.objectContaining({ code, message, detail });
   const unproven = 'the edit would change more than the version: nothing was written';
 
-  it('an edit after which compose sees another image', () => {
+  it('an edit that gives compose another image', () => {
     const from = installed({ 'compose.yaml': shared, ...env });
     const after = (model: Model) => ({
       ...model,
@@ -139,7 +139,7 @@ describe('planFiles refuses', () => {
     expect(() => planned(from, { after })).toThrow(expected('proof-failed', unproven, detail));
   });
 
-  it('an edit of a variable that decides more than the version', () => {
+  it('an edit of a variable that is used for more than the version', () => {
     const mounts = (version: string): More => ({
       app: { volumes: [{ type: 'bind', source: `/data/${version}`, target: '/data' }] },
     });
@@ -154,7 +154,7 @@ describe('planFiles refuses', () => {
     expect(() => planned(from, { after })).toThrow(expected('pin-unsupported', message));
   });
 
-  it('a generated file that leads to another image, and allows all else that changes', () => {
+  it('a generated file with another image, but allows all other changes', () => {
     const from = installed(
       {
         'compose.yaml': generated({ app: 'acme/svc:${SVC_VERSION}', db: 'postgres:17' }),
@@ -167,7 +167,7 @@ describe('planFiles refuses', () => {
     expect(references.get('app')).toBe('acme/svc:v1.1.0');
     expect(changedServices).toEqual(['db']);
     expect(() => planned(from, { ships: ships('v1.0.9') })).toThrow(
-      expected('proof-failed', 'with the files of the release app would run acme/svc:v1.0.9, not v1.1.0'),
+      expected('proof-failed', "with the release's compose files, app would run acme/svc:v1.0.9, not v1.1.0"),
     );
   });
 });
@@ -192,12 +192,13 @@ describe('pulledVersion', () => {
     ['a newer one', '1.0.0', '1.1.0', '1.1.0'],
     ['one that tells less than what runs', '4.0.15.2941', '4.0.15', '4.0.15'],
     ['none, where there is no label', '1.0.0', undefined, null],
-  ])('is what the image of the app tells: %s', (_, running, label, expected) => {
+  ])('is the version label of the app image: %s', (_, running, label, expected) => {
     expect(pulled(running, label)).toBe(expected);
   });
 
-  it('refuses an older one: migrations only run forward', () => {
-    const message = 'acme/svc:latest is v1.1.0-canary.9, older than v1.1.0-canary.10, which runs';
+  it('refuses an older version, because migrations cannot be undone', () => {
+    const message =
+      'acme/svc:latest is v1.1.0-canary.9, which is older than the running version v1.1.0-canary.10';
     expect(() => pulled('1.1.0-canary.10', '1.1.0-canary.9')).toThrow(
       expect.objectContaining({ code: 'downgrade', message }),
     );

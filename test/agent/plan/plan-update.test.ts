@@ -36,37 +36,37 @@ function line(from: Installation, to: string | null): string {
 
 const place = 'image of app in compose.yaml line 3';
 
-describe('a product in its own form', () => {
+describe('versions in the form of the product', () => {
   it.each<[string, string | null, string | null, string]>([
     [
       '31.0.9-apache',
       '31.0.10-apache',
       '31.0.9',
-      `31.0.9 → 31.0.10: move ${place} to 31.0.10-apache, recreate app`,
+      `31.0.9 → 31.0.10: change ${place} to 31.0.10-apache, recreate app`,
     ],
-    ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: move ${place} to 2025.11, recreate app`],
-    ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app where the image is another'],
-    ['release', null, null, 'release: pull again, recreate app where the image is another'],
+    ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: change ${place} to 2025.11, recreate app`],
+    ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app if the image has changed'],
+    ['release', null, null, 'release: pull again, recreate app if the image has changed'],
   ])('at %s, to %s, while %s runs', (pin, to, running, expected) => {
     expect(line(product(pin, running, { label: running ?? '' }), to)).toBe(expected);
   });
 
-  it('is shown, though a variable of the project has the version alone', () => {
+  it('shows the version although a variable contains it', () => {
     const from = product('4.0.15.2941-alpine', '4.0.15.2941');
     const { log, lines } = rememberingLog();
     const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
     log.addMaskRules(() => ({ secrets }));
     describeInstallation(from, log);
     describePlan(from, planTo('4.0.16.2944', from), log);
-    expect(lines.map((text) => text.replace(/[;:] (?:compose|move).*/, ''))).toEqual([
+    expect(lines.map((text) => text.replace(/(?:, pinned|: change).*/, ''))).toEqual([
       'info: app runs 4.0.15.2941',
       'info: 4.0.15.2941 → 4.0.16.2944',
     ]);
   });
 
-  it('recalls a dump at another major version, and at no new year', () => {
+  it('recommends a backup for a new major version, but not for a new year', () => {
     expect(planTo('32.0.1', product('31-apache', '31.0.9')).warnings).toEqual([
-      '31.0.9 → 32.0.1 changes the major version: dump the database first, or have --restore-point keep it: there is no other way back',
+      '31.0.9 → 32.0.1 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise',
     ]);
     expect(planTo('2026.1.0', product('2025.12.4', '2025.12.4')).warnings).toEqual([]);
   });
@@ -76,42 +76,42 @@ describe('a product in its own form', () => {
       '31.0.9-apache',
       '32.0.1-fpm',
       'pin-unsupported',
-      `32.0.1-fpm is not of the variant of app, which is at 31.0.9-apache (${place})`,
-      'Name the release without -fpm: each pin keeps its own variant; or write the other variant there by hand, then docker compose pull && docker compose up -d.',
+      `32.0.1-fpm is a different variant from 31.0.9-apache, which app is pinned to (${place})`,
+      'Specify the release without -fpm: each pin keeps its own variant. To change the variant, set the tag manually, then run docker compose pull && docker compose up -d.',
     ],
     [
       '2025.8.3',
       'stable',
       'pin-unsupported',
-      `app is at 2025.8.3 (${place}), not at stable`,
-      'Name a release with --target; or write stable there by hand, then docker compose pull && docker compose up -d.',
+      `app is pinned to 2025.8.3 (${place}), not to stable`,
+      'Specify a release with --target, or set the tag stable manually, then run docker compose pull && docker compose up -d.',
     ],
     [
       'RELEASE.2025-09-01T00-00-00Z',
       'RELEASE.2025-10-15T17-29-55Z',
       'pin-unsupported',
-      'RELEASE.2025-10-15T17-29-55Z is no version: whether it is newer than what runs cannot be told',
-      `Write it by hand (${place}), then docker compose pull && docker compose up -d.`,
+      'RELEASE.2025-10-15T17-29-55Z is not a version and cannot be compared with the running version',
+      `Set the tag manually (${place}), then run docker compose pull && docker compose up -d.`,
     ],
     [
       '2.1.0-ls47',
       '2.2.0',
       'pin-unsupported',
-      `app is pinned to 2.1.0-ls47 (${place}), which is no version: whether 2.2.0 is newer cannot be told`,
-      'Write the new tag there by hand, then docker compose pull && docker compose up -d.',
+      `app is pinned to 2.1.0-ls47 (${place}), which is not a version and cannot be compared with 2.2.0`,
+      'Set the new tag manually, then run docker compose pull && docker compose up -d.',
     ],
     [
       'v2.1.0',
       null,
       'no-target',
       `app is pinned to v2.1.0 by ${place}`,
-      'Name the release with --target vX.Y.Z.',
+      'Specify the release with --target vX.Y.Z.',
     ],
     [
       '2025.10',
       '2025.9.4',
       'downgrade',
-      `2025.9.4 is older than 2025.10, which app is at (${place})`,
+      `2025.9.4 is older than 2025.10, which app is pinned to (${place})`,
       'There is no downgrade: migrations only run forward. Choose a release that is newer.',
     ],
   ])('at %s, to %s: %s', (pin, to, code, message, advice) => {
@@ -125,11 +125,11 @@ describe('a product in its own form', () => {
     ['2', '2.4.1', '2.5.0'],
     ['canary', 'v1.5.9', '1.6.0-canary.10'],
     ['4.0.15.2941', '4.0.15.2940', '4.0.15.2941'],
-  ])('never goes back: at %s, to %s, while %s runs', (pin, to, running) => {
+  ])('never downgrades: at %s, to %s, while %s runs', (pin, to, running) => {
     expect(() => planTo(to, product(pin, running))).toThrow(expect.objectContaining({ code: 'downgrade' }));
   });
 
-  it('pulls a word and its variants again, and no release beside it', () => {
+  it('pulls a word and its variants again, but not a release', () => {
     expect(planTo('release', product('release', null, { worker: 'release-cuda' })).targetName).toBe(
       'release',
     );
@@ -140,21 +140,21 @@ describe('a product in its own form', () => {
 });
 
 describe('planUpdate', () => {
-  it('warns of a tag that is no release tag, and does not take an unknown version for an old one', () => {
+  it('warns about a tag that is not a release tag, and does not treat an unknown version as old', () => {
     const from = product('edge', null);
     expect(planTo('v0.0.1', from).app.to).toBe('acme/home:edge');
     expect(planTo(null, from).warnings).toEqual([
-      'app is at edge, which is no release tag: it is pulled again and stays there',
+      'app is pinned to edge, which is not a release tag; the tag is kept and pulled again',
     ]);
   });
 
-  it('refuses a reading that compose does not share', () => {
+  it('refuses a pin that compose reads differently', () => {
     const files = { 'compose.yaml': composeText({ app: 'svc:v1.0.0' }) };
     const from = installed(files, { model: { name: 'svc', services: { app: { image: 'svc:v1.0.1' } } } });
     expect(() => planTo('v1.1.0', from)).toThrow(expect.objectContaining({ code: 'pin-unsupported' }));
   });
 
-  it('leaves an image with pull_policy never to what is local', () => {
+  it('uses the local image with pull_policy never', () => {
     const app = { image: 'svc:v1.0.0', pull_policy: 'never' };
     const from = installed(
       { 'compose.yaml': composeText({ app: 'svc:v1.0.0' }) },

@@ -51,30 +51,30 @@ function check(given: Case): string[] {
 }
 
 const larder = productOf({ name: 'larder', labelPrefix: 'org.larder' });
-const pinned = 'Run the update with --target v1.5.0 first, then again';
+const pinned = 'Run the update with --target v1.5.0 first, then run it again';
 
-it("is told by another product's own label", () => {
+it('is read from the label of another product', () => {
   const labels = { 'org.larder.release-requires': 'v1.5.0' };
-  expect(() => check({ product: larder, labels })).toThrow('can only be updated to from v1.5.0 on');
+  expect(() => check({ product: larder, labels })).toThrow('v1.5.0 must be installed before ');
 });
 
-it('is not known of an image of another platform whose labels the engine does not tell', () => {
+it('is unknown for an image for another platform without readable labels', () => {
   const warning =
-    /^svc:v2\.0\.0 is of another platform than the engine, which does not tell its labels: whether another /;
+    /^svc:v2\.0\.0 is for another platform, so its labels cannot be read; it is unknown whether another /;
   expect(check({ untold: true })).toEqual([expect.stringMatching(warning)]);
   expect(check({ untold: true, same: true })).toEqual([]);
 });
 
-describe('a release that another one has to come before', () => {
+describe('a required intermediate release', () => {
   it.each<[string, Case]>([
-    ['names none', {}],
-    ['names it for another product', { requires: 'v1.5.0', product: larder }],
-    ['can be reached from what runs', { requires: 'v1.4.2' }],
+    ['requires no release', {}],
+    ['requires it for another product', { requires: 'v1.5.0', product: larder }],
+    ['can be installed over the running version', { requires: 'v1.4.2' }],
     [
-      'runs already, of a version that nobody knows',
+      'is already running, with an unknown version',
       { requires: 'v1.5.0', pin: 'svc:latest', runs: 'svc:latest', target: null, same: true },
     ],
-  ])('goes on where the image %s', (_, given) => {
+  ])('allows an image that %s', (_, given) => {
     expect(check(given)).toEqual([]);
   });
 
@@ -90,21 +90,23 @@ describe('a release that another one has to come before', () => {
       'latest, which no target moves',
       { requires: 'v1.5.0', pin: 'svc:latest', runs: 'svc:latest', label: '1.5.0-canary.9', target: null },
       'v1.5.0-canary.9',
-      'Pin v1.5.0 by hand (image of app in compose.yaml line 3) and run the update with --target v1.5.0 first; then put latest back and run it again without a target.',
+      'Set the tag v1.5.0 manually (image of app in compose.yaml line 3) and run the update with --target v1.5.0. Then set the tag latest again and run the update without a target.',
     ],
-  ])('refuses %s, and names the way', (_, given, runs, advice) => {
+  ])('refuses %s, with the commands to run', (_, given, runs, advice) => {
     expect(() => check(given)).toThrow(
       expect.objectContaining({
         code: 'upgrade-step',
         outcome: 'refused',
         requiredRelease: 'v1.5.0',
-        message: expect.stringMatching(` can only be updated to from v1.5.0 on, and ${runs} runs$`),
+        message: expect.stringMatching(
+          `^v1.5.0 must be installed before .*, but the running version is ${runs}$`,
+        ),
         advice,
       }),
     );
   });
 
-  it('refuses a release that names itself, as a mistake of its publisher', () => {
+  it('refuses a release that requires itself, as a mistake of its publisher', () => {
     expect(() => check({ requires: 'v2.0.0', version: '2.0.0' })).toThrow(
       expect.objectContaining({
         code: 'upgrade-step',
@@ -118,9 +120,9 @@ describe('a release that another one has to come before', () => {
     [
       'an unknown running version',
       { requires: 'v1.5.0', pin: 'svc:edge', runs: 'svc:edge' },
-      /from v1\.5\.0 on, and what runs does not tell/,
+      /^v1\.5\.0 must be installed before .* because the running version is unknown/,
     ],
-    ['a label of words', { requires: 'the one before' }, /which is no release/],
+    ['a label of words', { requires: 'the one before' }, /which is not a release/],
   ])('warns of %s', (_, given, words) => {
     expect(check(given)).toEqual([expect.stringMatching(words)]);
   });

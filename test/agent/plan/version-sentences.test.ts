@@ -43,12 +43,12 @@ describe('whatRuns', () => {
       [undefined, '0.9.0'],
       'app and mailer run v1.1.0, worker runs edge (v0.9.0)',
     ],
-  ])('tells of %s', (_, pins, to, versions, expected) => {
+  ])('describes %s', (_, pins, to, versions, expected) => {
     const { plan, files, images } = facts(pins, to, versions);
     expect(whatRuns(plan, files, images)).toBe(expected);
   });
 
-  it('says nothing of what stays stopped', () => {
+  it('omits services that remain stopped', () => {
     const { plan, files, images } = facts(['v1.0.0', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0']);
     expect(whatRuns(plan, files, images, ['worker'])).toBe('app runs v1.1.0');
   });
@@ -62,14 +62,14 @@ it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]
     ['v1.0.0'],
     'v1.1.0',
     ['1.0.9'],
-    ['app runs acme/app:v1.1.0, which says it is v1.0.9, not v1.1.0'],
+    ['app runs acme/app:v1.1.0, whose label specifies v1.0.9, not v1.1.0'],
   ],
   [
     'a tag that stays',
     ['v1.0.0', 'edge'],
     'v1.1.0',
     ['1.1.0', '0.9.0'],
-    ['worker runs acme/worker:edge, which says it is v0.9.0, not v1.1.0'],
+    ['worker runs acme/worker:edge, whose label specifies v0.9.0, not v1.1.0'],
   ],
   ['canary, which is whatever it is', ['canary'], 'canary', ['1.2.0'], []],
 ])('versionWarnings of %s', (_, pins, to, versions, expected) => {

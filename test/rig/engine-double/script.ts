@@ -47,15 +47,15 @@ export const workOf = (from: string, to: string): Script => [
   said('inspect', 'svc-updater 1.0.0, engine 26.1.5, compose 2.40.3; project svc in /srv/svc'),
   said(
     'inspect',
-    `app and worker run ${from}; compose.yaml is user-written, pinned by SVC_VERSION in .env line 7`,
+    `app and worker run ${from}, pinned by SVC_VERSION in .env line 7; compose.yaml is user-written`,
   ),
   said(
     'plan',
-    `${from} → ${to}: move SVC_VERSION in .env line 7 to ${to}, recreate app and worker; db stays`,
+    `${from} → ${to}: change SVC_VERSION in .env line 7 to ${to}, recreate app and worker; db is not updated`,
   ),
   said('pull', `42.1 MB of 98.7 MB of acme/svc:${to}`, 42),
   said('pull', `acme/svc:${to} is here`, 100),
-  said('write', `.env line 7: ${from} → ${to} (kept in .svc-updater/backup/20261121T103451Z/.env)`),
+  said('write', `.env line 7: ${from} → ${to} (backup in .svc-updater/backup/20261121T103451Z/.env)`),
   said('recreate', 'stopping worker, then replacing app and worker'),
   said('verify', `app healthy after 0.9 s, worker healthy after 0.5 s; app and worker run ${to}`),
 ];

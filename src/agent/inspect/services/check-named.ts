@@ -7,7 +7,7 @@ import { and } from '../../log/wording.ts';
 import type { UpdateOptions } from '../../process/options.ts';
 import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
 
-/** In place of a name, `--exclude` says it of all that belongs with the app. */
+/** As a value of `--exclude`: all services that belong with the app. */
 export const excludeAll = '*';
 
 /** A project, and which of its services have containers. */
@@ -17,15 +17,15 @@ interface NamedIn {
   kind: 'generated' | 'user-written';
   /** Names of services. */
   running: readonly string[];
-  /** Of those the ones that are recreated with the app, as they live in a namespace of it. */
+  /** Running services that share a namespace with the app and are recreated with it. */
   followers: readonly string[];
   /** Names of those that run once, before the others (docs/contract.md 2.11). */
   migrations: readonly string[];
 }
 
 /**
- * Holds the services that the operator has named against the app's (docs/contract.md 2.23). Gives a sentence for each one
- * that is left behind because `--exclude` says so, and for each name in `--exclude` that no service has.
+ * Compares the specified services with the app (docs/contract.md 2.23). Returns a sentence for each excluded service, and
+ * for each excluded name that does not exist.
  * Refusals: unrelated-service, unlisted-services.
  */
 export function checkNamed(
@@ -37,12 +37,12 @@ export function checkNamed(
   if (app === undefined) return [];
   const moved = [first, ...workers.filter((name) => name in model.services)];
   const named = images.filter(({ name }) => workers.includes(name));
-  // Where nobody has named any, those that run by default are the product's own.
+  // The default services belong to the product.
   if (servicesNamed) refuseForeign(app, named);
-  // What a release brings in its own compose file, it names itself.
+  // A generated compose file is complete.
   if (kind === 'generated') return [];
   const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
-  // A follower is recreated with the app, and so moves where the app's pin decides its image, too.
+  // A follower is recreated with the app, so it is also updated if it shares the pin.
   const moves = (name: string) =>
     [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
   const bound = images.flatMap((each) => {
@@ -51,22 +51,22 @@ export function checkNamed(
   });
   const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
-  if (forgotten.length > 0) throw leftBehind(app, moved, forgotten);
+  if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
   const unknown = exclude.filter((name) => name !== excludeAll && !(name in model.services));
   return [
     ...bound.map(
       ({ each, bond }) =>
-        `${each.name} is left behind at ${shown(each.reference)}, as --exclude says; it belongs with ${app.name}: ${bond}`,
+        `${each.name} is excluded and keeps ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
     ),
-    ...unknown.map((name) => `--exclude names ${name}, but compose shows no such service here`),
+    ...unknown.map((name) => `--exclude lists ${name}, but the project has no such service`),
   ];
 }
 
 function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void {
   if (isDatabase(app.reference)) {
-    const message = `${app.name} runs ${shown(app.reference)}, the image of a database, and a database is never moved`;
+    const message = `${app.name} runs ${shown(app.reference)}, which is a database; databases are never updated`;
     const advice =
-      'Name the app first with --service. A database is updated by hand, as its makers say, after a dump.';
+      'Specify the app first with --service. To update a database, back it up and follow its own documentation.';
     throw new UpdateError('unrelated-service', message, { advice });
   }
   const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
@@ -75,25 +75,26 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   const foreign = namesWhere(true);
   if (foreign.length === 0) return;
   const sentences = judged.flatMap(({ why }) => why ?? []);
-  const stay = foreign.length > 1 ? 'stay as they are' : 'stays as it is';
-  const next = `Run it with ${flags('service', [app.name, ...namesWhere(false)])}; ${and(foreign)} ${stay}.`;
+  const stay = foreign.length > 1 ? 'are not updated' : 'is not updated';
+  const next = `Run the update with ${flags('service', [app.name, ...namesWhere(false)])}, so that ${and(foreign)} ${stay}.`;
   throw refusal('unrelated-service', sentences, next);
 }
 
-function leftBehind(
+function unlisted(
   app: ServiceImage,
   moved: readonly string[],
   forgotten: readonly { each: ServiceImage; bond: string }[],
 ): UpdateError {
   const sentences = forgotten.map(
-    ({ each, bond }) => `${each.name} belongs with ${app.name} (${bond}), and was not named`,
+    ({ each, bond }) =>
+      `${each.name} belongs with ${app.name} (${bond}) but was not specified with --service`,
   );
   const names = forgotten.map(({ each }) => each.name);
   const them = names.length > 1 ? 'them' : 'it';
-  const next = `Run it with ${flags('service', [...moved, ...names])}; or, to leave ${them} at the old version, with ${flags('exclude', names)} besides.`;
+  const next = `Run the update with ${flags('service', [...moved, ...names])}, or add ${flags('exclude', names)} to keep ${them} at the old version.`;
   return refusal('unlisted-services', sentences, next);
 }
 
-/** The log has all sentences; the last one is the message. */
+/** All sentences are logged; the last one is the message. */
 const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
   new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });

@@ -42,24 +42,26 @@ export function imagesOf(files: ProjectFiles, { services }: Model): ServiceImage
 export function bondOf(app: ServiceImage, other: ServiceImage): string | null {
   if (isDatabase(other.reference)) return null;
   const { repository } = app.reference;
-  if (isOneRepository(app.reference, other.reference)) return `the same repository, ${repository}`;
+  if (isOneRepository(app.reference, other.reference)) return `same repository: ${repository}`;
   if (!isOnePublisher(app.reference, other.reference)) return null;
-  if (sharesPin(app, other)) return `the same pin, ${other.pin?.place.description}`;
+  if (sharesPin(app, other)) return `same pin: ${other.pin?.place.description}`;
   // A publisher of many products has them all at `latest`, or at `2`: only a whole version tells of one release.
   return isExact(other.reference) && isOneVersion(app, other)
-    ? `the same publisher and version, ${publisherOf(repository)} and ${writtenVersion(other.reference)}`
+    ? `same publisher and version: ${publisherOf(repository)}, ${writtenVersion(other.reference)}`
     : null;
 }
 
 /** Why a service that was named with the app is not the app's; null where it is, or may be. */
 export function whyForeign(app: ServiceImage, other: ServiceImage): string | null {
   const runs = `${other.name} runs ${shown(other.reference)}`;
-  if (isDatabase(other.reference)) return `${runs}, the image of a database, and a database is never moved`;
+  if (isDatabase(other.reference)) return `${runs}, which is a database; databases are never updated`;
   if (isOneRepository(app.reference, other.reference)) return null;
   const isOne = isOnePublisher(app.reference, other.reference);
   if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
-  const what = isOne ? 'another image, of another version' : "another publisher's image";
-  return `${runs}, ${what} than that of ${app.name}, ${shown(app.reference)}`;
+  const ofApp = `${app.name} (${shown(app.reference)})`;
+  return isOne
+    ? `${runs}, whose image and version differ from those of ${ofApp}`
+    : `${runs}, whose publisher differs from that of ${ofApp}`;
 }
 
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>

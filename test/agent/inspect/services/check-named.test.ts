@@ -37,41 +37,41 @@ const both = '--service server --service db';
 // biome-ignore-start lint/suspicious/noTemplateCurlyInString: compose's own
 describe('a service that is not of the app', () => {
   it.each([
-    ['postgres:16.4', 'v1.2.0', 'the image of a database, and a database is never moved'],
+    ['postgres:16.4', 'v1.2.0', 'which is a database; databases are never updated'],
     [
       'other/tika:v1.2.0',
       'v1.2.0',
-      "another publisher's image than that of server, ghcr.io/acme/server:v1.2.0",
+      'whose publisher differs from that of server (ghcr.io/acme/server:v1.2.0)',
     ],
     [
       'acme/sandbox:0.2.12',
       'v1.2.0',
-      'another image, of another version than that of server, ghcr.io/acme/ser',
+      'whose image and version differ from those of server (ghcr.io/acme/ser',
     ],
   ])('is refused by name: %s beside %s', (image, tag, why) => {
     const images = { server: `ghcr.io/acme/server:${tag}`, db: image };
     const [said, ...rest] = check({ images, args: both });
     expect(said).toContain(`unrelated-service: db runs ${image}, `);
     expect(said).toContain(why);
-    expect(rest).toEqual(['Next: Run it with --service server; db stays as it is.']);
+    expect(rest).toEqual(['Next: Run the update with --service server, so that db is not updated.']);
   });
 
   it('is found among Docker’s own images, which are of many publishers', () => {
     const images = { app: 'nextcloud:32.0.1-apache', proxy: 'docker.io/library/nginx:32.0.1' };
     const [said] = check({ images, args: '--service app --service proxy' });
-    expect(said).toContain("proxy runs docker.io/library/nginx:32.0.1, another publisher's image than");
+    expect(said).toContain('proxy runs docker.io/library/nginx:32.0.1, whose publisher differs from that of');
   });
 
   it('is one of them by one variable, too', () => {
     const images = { app: 'wordpress:${V:-6.2}', proxy: 'nginx:${V:-6.2}' };
     const [said] = check({ images, args: '--service app --service proxy' });
-    expect(said).toContain("proxy runs nginx:6.2, another publisher's image than that of app, wordpress:6.2");
+    expect(said).toContain('proxy runs nginx:6.2, whose publisher differs from that of app (wordpress:6.2)');
     expect(check({ images, args: '--service app' })).toEqual([]);
   });
 
   it('is a database that was named first, too', () => {
     expect(check({ images: { db: 'postgres:16' }, args: '--service db' })[0]).toBe(
-      'unrelated-service: db runs postgres:16, the image of a database, and a database is never moved',
+      'unrelated-service: db runs postgres:16, which is a database; databases are never updated',
     );
   });
 
@@ -90,43 +90,33 @@ describe('a service that is not of the app', () => {
 
 describe('a service that belongs with the app, and is not named', () => {
   it.each([
-    [
-      { server: 'nextcloud:32', cron: 'docker.io/library/nextcloud:32' },
-      '',
-      'the same repository, nextcloud',
-    ],
-    [
-      { server: 'acme/a:${V:-edge}', cron: 'acme/b:${V:-edge}' },
-      '',
-      'the same pin, the default of V in comp',
-    ],
-    [{ server: 'acme/a:${V}', cron: 'acme/b:${V}' }, 'V=v1.0.0\n', 'the same pin, V in .env line 1'],
-    [
-      { server: 'acme/a:v1.4.0', cron: 'acme/b:1.4.0-cuda' },
-      '',
-      'the same publisher and version, acme and 1.4.0',
-    ],
+    [{ server: 'nextcloud:32', cron: 'docker.io/library/nextcloud:32' }, '', 'same repository: nextcloud'],
+    [{ server: 'acme/a:${V:-edge}', cron: 'acme/b:${V:-edge}' }, '', 'same pin: the default of V in comp'],
+    [{ server: 'acme/a:${V}', cron: 'acme/b:${V}' }, 'V=v1.0.0\n', 'same pin: V in .env line 1'],
+    [{ server: 'acme/a:v1.4.0', cron: 'acme/b:1.4.0-cuda' }, '', 'same publisher and version: acme, 1.4.0'],
   ])('is refused: %j', (images, env, bond) => {
     const [said, next] = check({ images, env, args: '--service server' });
-    expect(said).toMatch(/^unlisted-services: cron belongs with server \(.*\), and was not named$/);
+    expect(said).toMatch(
+      /^unlisted-services: cron belongs with server \(.*\) but was not specified with --service$/,
+    );
     expect(said).toContain(bond);
     expect(next).toBe(
-      'Next: Run it with --service server --service cron; or, to leave it at the old version, with --exclude cron besides.',
+      'Next: Run the update with --service server --service cron, or add --exclude cron to keep it at the old version.',
     );
   });
 
   it('is told with all others', () => {
     const images = { a: 'acme/a:v1.0.0', b: 'acme/a:v1.0.0', c: 'acme/c:v1.0.0', d: 'acme/a:v1.0.0' };
     expect(check({ images, args: '--service b --service a --exclude c' })).toEqual([
-      'unlisted-services: d belongs with b (the same repository, acme/a), and was not named',
-      'Next: Run it with --service b --service a --service d; or, to leave it at the old version, with --exclude d besides.',
+      'unlisted-services: d belongs with b (same repository: acme/a) but was not specified with --service',
+      'Next: Run the update with --service b --service a --service d, or add --exclude d to keep it at the old version.',
     ]);
   });
 
   it.each(['--exclude cron', '--exclude *'])('stays with %s, and is told', (exclude) => {
     const images = { server: 'acme/a:v1.0.0', cron: 'acme/a:v1.0.0', db: 'postgres:16' };
     expect(check({ images, args: `--service server ${exclude}` })).toEqual([
-      'cron is left behind at acme/a:v1.0.0, as --exclude says; it belongs with server: the same repository, acme/a',
+      'cron is excluded and keeps acme/a:v1.0.0, although it belongs with server (same repository: acme/a)',
     ]);
   });
 
@@ -142,8 +132,8 @@ describe('a service that belongs with the app, and is not named', () => {
   it('is refused where nobody has named any, by one text or by its own', () => {
     const images = { app: 'nextcloud:31', cron: 'nextcloud:31', worker: 'nextcloud:31', db: 'mariadb:11' };
     const refused = (services: string) => [
-      'unlisted-services: cron belongs with app (the same repository, nextcloud), and was not named',
-      `Next: Run it with ${services}; or, to leave it at the old version, with --exclude cron besides.`,
+      'unlisted-services: cron belongs with app (same repository: nextcloud) but was not specified with --service',
+      `Next: Run the update with ${services}, or add --exclude cron to keep it at the old version.`,
     ];
     expect(check({ images, args: '' })).toEqual(refused('--service app --service worker --service cron'));
     const { worker: _, ...without } = images;
