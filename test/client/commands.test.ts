@@ -54,7 +54,9 @@ describe.concurrent('svc instance status', () => {
     [
       'the latest version',
       { status: newest },
-      [/^svc v1\.4\.2 \(stable\)\nv1\.4\.2 is the newest release on the stable channel\. Checked .* ago\.\n$/],
+      [
+        /^svc v1\.4\.2 \(stable\)\nv1\.4\.2 is the newest release on the stable channel\. Checked .* ago\.\n$/,
+      ],
     ],
     [
       'an unsupported environment',

@@ -95,7 +95,9 @@ test('a run that is told a container believes that one alone', async () => {
   await expectRefusal(instance, [...toNext, ...own], says, ends);
   const { exitCode, log } = await instance.update([...toNext, '--container', '0'.repeat(64)]);
   expect(exitCode, log).toBe(3);
-  expect(log).toMatch(/no compose project has a container 0{12}.*\n.*refused \(no-app\): .* run the update again/);
+  expect(log).toMatch(
+    /no compose project has a container 0{12}.*\n.*refused \(no-app\): .* run the update again/,
+  );
 });
 
 test('a server says so before anybody presses, and tells its updater which container is its own', async () => {
