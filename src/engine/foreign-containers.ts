@@ -114,10 +114,13 @@ const removal = (containers: readonly Claimant[]): string =>
 
 function certain({ containers, by }: Odd, service: string, { project }: KnownInstance): ForeignContainers {
   const isOne = containers.length === 1;
-  const why = by === 'image' ? 'runs an image of another repository' : `was started from ${by}`;
+  const difference = by === 'image' ? 'from an image of another repository' : `from ${by}`;
+  const labelled = `with the labels of service ${service} of project ${project}`;
   return {
-    message: `${isOne ? 'container' : 'containers'} ${namesOf(containers)} ${isOne ? 'claims' : 'claim'} by labels to be of service ${service} of project ${project}, and ${isOne ? why : why.replace('runs', 'run').replace('was', 'were')}`,
-    advice: `See whose ${isOne ? 'it is' : 'they are'}: ${removal(containers)} removes ${isOne ? 'it' : 'them'}. ${remake(service)}`,
+    message: isOne
+      ? `container ${namesOf(containers)} ${labelled} was started ${difference}`
+      : `containers ${namesOf(containers)} ${labelled} were started ${difference}`,
+    advice: `Find out who started ${isOne ? 'this container' : 'these containers'}. To remove ${isOne ? 'it' : 'them'}, run ${removal(containers)}. ${remake(service)}`,
   };
 }
 
@@ -130,22 +133,22 @@ function disagreeing(
   const keyOf = by === 'image' ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
   const differ =
     by === 'image'
-      ? 'run images of several repositories'
-      : `were started from ${by.replace('another directory', 'other directories')} each`;
-  // Only for the command: anybody may start more containers than there are others.
+      ? 'run images of different repositories'
+      : `were started from ${by.replace('another directory', 'different directories').replace('other', 'different')}`;
+  // The majority only decides which command to suggest, because anyone can start more containers.
   const votes = Map.groupBy(containers, keyOf);
   const likely = all
     .map(keyOf)
     .toSorted((a, b) => (votes.get(b)?.length ?? 0) - (votes.get(a)?.length ?? 0))[0];
   const others = all.filter((each) => keyOf(each) !== likely);
   return {
-    message: `containers ${namesOf(all)} all claim by labels to be of service ${service} of project ${project}, and ${differ}: not all of them are this instance's`,
-    advice: `See whose they are: ${removal(others)} removes what is somebody else's. ${remake(service)}`,
+    message: `containers ${namesOf(all)} all have the labels of service ${service} of project ${project}, but ${differ}`,
+    advice: `Find out who started them. To remove those that do not belong to this instance, run ${removal(others)}. ${remake(service)}`,
   };
 }
 
 const remake = (service: string): string =>
-  `Where all are this instance's, recreate them from its own files: docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
+  `If all of them belong to this instance, recreate them from its files with docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
 
 /** The containers of a project's directory, and of these the ones that were started from the same files as most. */
 export function agreeing<C extends Pick<Claimant, 'labels'>>(

@@ -146,7 +146,7 @@ export class EngineSocket {
       if (progress) onProgress(progress);
     }
     signal.throwIfAborted();
-    if (!meter.hasEnded) throw new EngineFault('away', 'the answer broke off before the pull had ended');
+    if (!meter.hasEnded) throw new EngineFault('away', 'the answer was interrupted before the pull finished');
   }
 
   /** Gives the new container's id. A name that is taken is a refusal with status 409. */
@@ -215,7 +215,7 @@ function understood<T, R>(raw: T, read: (raw: T) => R): R {
   try {
     return read(raw);
   } catch (cause) {
-    const message = `this is no answer of an engine: ${(cause as Error).message}`;
+    const message = `this is not an answer of an engine: ${(cause as Error).message}`;
     throw new EngineFault('away', message, { isForeign: true, cause });
   }
 }

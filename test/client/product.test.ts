@@ -90,7 +90,7 @@ describe("another product's client", () => {
   });
 
   it('is of a product that makes sense, and of a trust', () => {
-    expect(() => createClient({ name: 'Larder' })).toThrow('wrong product: name should be');
+    expect(() => createClient({ name: 'Larder' })).toThrow('invalid product: name must be');
     for (const trust of ['', 'nobody', { keys: [] }])
       expect(() => createClient({ name: 'larder' }, { trust })).toThrow('wrong trust: it has neither public');
   });

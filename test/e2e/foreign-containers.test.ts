@@ -73,7 +73,7 @@ async function expectRefusal(
 // The other differences are rows of test/engine/foreign-containers.test.ts.
 test.for<[string, Stranger, string]>([
   ['another file', {}, 'were started from other compose files each'],
-  ['a perfect replica of another image', { isPerfect: true }, 'run images of several repositories'],
+  ['a perfect replica of another image', { isPerfect: true }, 'run images of different repositories'],
 ])('by hand: %s', async ([, stranger, difference]) => {
   const instance = shared();
   const name = await plant(instance, stranger);

@@ -16,7 +16,7 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => {
   const state = `nothing was changed, ${version.replaceAll('.', '\\.')} runs on`;
-  const step = 'v\\d+\\.\\d+\\.\\d+ has to come first';
+  const step = 'v\\d+\\.\\d+\\.\\d+ must be installed first';
   return new RegExp(
     `^refused \\((?:(?!upgrade-step)[a-z-]+\\): ${state}|upgrade-step\\): ${state}; ${step})\\. Next: `,
   );
@@ -89,9 +89,9 @@ describe('how the updater was started', () => {
     {
       name: 'no right to use the socket',
       options: () => ({ docker: ['--user', '1000:1000'] }),
-      says: () => ["the engine's socket unix:///var/run/docker.sock may not be used: permission denied"],
+      says: () => ['permission denied for the socket of the engine, unix:///var/run/docker.sock'],
       state: unseen,
-      next: () => 'Run the updater as root, the owner of the socket, and without --user.',
+      next: () => 'Run the updater as root, the owner of the socket, without --user.',
     },
     {
       name: 'the compose directory is not mounted',
@@ -108,13 +108,13 @@ describe('how the updater was started', () => {
       options: () => ({ readOnly: true }),
       says: ({ directory }) => [`the compose directory ${directory} is mounted read-only`],
       state: unseen,
-      next: () => 'Mount the compose directory writable: without :ro',
+      next: () => 'Mount the compose directory without :ro',
     },
     {
       name: 'a target that is older than what runs',
       args: () => ['--target', 'v0.9.9'],
       says: () => ['v0.9.9 is older than v1.0.0, which runs'],
-      next: () => 'There is no downgrade: migrations only run forward.',
+      next: () => 'Choose a release that is newer than the running version. Downgrades are not supported.',
     },
   ]);
 });
@@ -149,7 +149,7 @@ describe('what is in the directory', () => {
       prepare: (i) => rm(env(i)),
       says: () => [/compose rejects the project: .*required variable \w+ is missing/],
       state: unseen,
-      next: () => /See that \.env is there and sets \w+, then run the update again\./,
+      next: () => /Make sure that \.env exists and sets \w+, then run the update again\./,
     },
     {
       // test/agent/state/state-directory.test.ts has the other links.
@@ -173,7 +173,7 @@ describe('what is in the directory', () => {
       options: () => ({ docker: ['--cap-drop', 'ALL'] }),
       says: (i) => [`${env(i)} cannot be read (EACCES)`],
       state: unseen,
-      next: () => 'where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.',
+      next: () => 'If capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.',
     },
   ]);
 });
@@ -224,7 +224,7 @@ describe('older than what runs', () => {
         `${instance.image}:latest is v1.0.9, older than v1.1.0, which runs`,
         `${instance.image}:latest names the image from before again`,
       ],
-      ends: [untouched('v1.1.0'), 'There is no downgrade'],
+      ends: [untouched('v1.1.0'), 'Downgrades are not supported.'],
     });
     await instance.publish('latest', { version: '2.0.0', labels: { 'svc.release-requires': 'v1.5.0' } });
     await expectAttempt(instance, [], {

@@ -87,7 +87,7 @@ describe('the list of calls that a socket proxy has to let through', () => {
     const refused = await instance.status({ refresh: true });
     expect(refused.reason).toEqual({
       code: 'no-engine',
-      message: `${proxy.address} answers, and does not let through what is asked: what stands before the engine refuses POST /containers/create (status 403)`,
+      message: `${proxy.address} answers, and does not let through what is asked: a proxy in front of the engine blocks POST /containers/create (status 403)`,
     });
 
     await proxy.restart(all);

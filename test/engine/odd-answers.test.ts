@@ -188,7 +188,7 @@ describe('an answer that is too long', () => {
   it('is not read to its end where it refuses a pull', async () => {
     const page = Buffer.from(`HTTP/1.1 503 Busy\r\n\r\nbusy\n${megabytes(8)}`);
     const { fault } = await settle(questions.pull as Question, answering({ bytes: page, end: 'hang' }));
-    const message = 'what stands before the engine refuses POST /images/create (503 busy)';
+    const message = 'a proxy in front of the engine blocks POST /images/create (503 busy)';
     expect(fault).toMatchObject({ kind: 'refused', status: 503, isForeign: true, message });
   });
 });

@@ -217,7 +217,7 @@ describe('the version of the API', () => {
 
   it('is too old before 1.30', () => {
     expect(() => apiVersion({ ApiVersion: '1.29' })).toThrow(
-      'the engine speaks API 1.29, which is too old: at least 1.30 is needed',
+      'the engine is too old: it supports API 1.29, but at least 1.30 is required',
     );
   });
 

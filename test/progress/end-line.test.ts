@@ -23,21 +23,21 @@ describe('the end of a run as a line', () => {
       },
     ],
     [
-      'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 has to come first. Next: Run it.',
+      'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first. Next: Run it.',
       {
         outcome: 'refused',
         code: 'upgrade-step',
         requiredRelease: 'v1.5.0',
-        state: 'nothing was changed, v1.4.2 runs on; v1.5.0 has to come first',
+        state: 'nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first',
         advice: 'Run it.',
       },
     ],
     [
-      'failed (x): v1.5.0 has to come first; v1.5.0 has to come first',
+      'failed (x): v1.5.0 must be installed first; v1.5.0 must be installed first',
       {
         outcome: 'failed',
         code: 'x',
-        state: 'v1.5.0 has to come first; v1.5.0 has to come first',
+        state: 'v1.5.0 must be installed first; v1.5.0 must be installed first',
         advice: null,
       },
     ],

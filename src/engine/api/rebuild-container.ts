@@ -145,7 +145,7 @@ async function remove(engine: Engine, id: string): Promise<void> {
 }
 
 const refused = ({ name }: Blueprint, answer: EngineAnswer): UpdateError =>
-  new UpdateError('containers-not-restored', `${name} could not be made again: ${refusal(answer)}`);
+  new UpdateError('containers-not-restored', `${name} could not be recreated: ${refusal(answer)}`);
 
 function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): string | undefined {
   const names = Object.keys(networks);

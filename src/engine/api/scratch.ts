@@ -65,7 +65,7 @@ export async function createScratch(
   if (answer.status !== 201) {
     throw new UpdateError(
       'engine-unavailable',
-      `the engine makes no container of ${image}: ${refusal(answer)}`,
+      `the engine cannot create a container from ${image}: ${refusal(answer)}`,
     );
   }
   return String(JSON.parse(answer.body.toString()).Id);

@@ -235,19 +235,20 @@ export class Engine {
       if (result.aborted) throw this.abortion;
       if (result.exitCode === 0) {
         // If the engine answers at the first look, the lost connection was one to a registry: then there is nothing to tell.
-        if (known.awaySince !== null) this.#options.onAway?.('the engine is back; going on');
+        if (known.awaySince !== null) this.#options.onAway?.('the engine answers again; continuing');
         known.awaySince = null;
         return;
       }
       if (known.awaySince === null)
-        this.#options.onAway?.(`the engine went away; waiting up to ${awayMs / 1000} s for it`);
+        this.#options.onAway?.(`the engine stopped answering; waiting up to ${awayMs / 1000} s for it`);
       known.awaySince ??= performance.now();
       const isLong = performance.now() > known.awaySince + lostSocketMs;
       if (!isLong || !(await isSocketGone(this.address.host))) continue;
-      const message = 'the engine was restarted and has a new socket, and this container only the old one';
+      const message =
+        'the engine was restarted and has a new socket, but this container still has the old socket';
       throw new UpdateError('engine-unavailable', message);
     }
-    const message = `the engine went away and did not answer again within ${awayMs / 1000} s`;
+    const message = `the engine stopped answering and did not return within ${awayMs / 1000} s`;
     throw new UpdateError('engine-unavailable', message);
   }
 }

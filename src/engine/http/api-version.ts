@@ -15,7 +15,7 @@ const newest = '1.51';
 export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
   if (!isVersion(ApiVersion)) return null;
   if (!isAtLeast(ApiVersion, oldest)) {
-    const message = `the engine speaks API ${ApiVersion}, which is too old: at least ${oldest} is needed`;
+    const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineFault('refused', message);
   }
   // An engine that no longer speaks what is known here is spoken to in the version that is nearest to it.

@@ -47,7 +47,7 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
     .trim();
   const shown = words.includes(String(status)) ? words : `${status} ${words}`.trim();
   const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
-  const message = `what stands before the engine refuses ${place} (${shown})`;
+  const message = `a proxy in front of the engine blocks ${place} (${shown})`;
   return new EngineFault('refused', message, { status, isForeign });
 }
 

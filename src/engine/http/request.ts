@@ -103,7 +103,7 @@ function send(
     const request = openRequest(target, path, { method, headers: { ...headers, ...described } });
     request.on('error', reject);
     // Of some answers, such as a change of the protocol, Node tells nothing but this.
-    request.on('close', () => reject(new Error('the connection was closed before an answer')));
+    request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
     request.on('response', (answer) => {
       // Whoever reads the answer is told as well; after the last byte that counts, nobody is.
       answer.on('error', () => {});
@@ -188,5 +188,5 @@ export const nameOf = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>
 /** Node says `aborted` of an answer that breaks off, as if somebody had meant it. */
 function wordsOf(error: unknown): string {
   const { message, code } = Object(error) as NodeJS.ErrnoException;
-  return message === 'aborted' ? `the answer broke off (${code})` : String(message || code || error);
+  return message === 'aborted' ? `the answer was interrupted (${code})` : String(message || code || error);
 }

@@ -30,7 +30,9 @@ it('ends what may be ended, and nothing that must not be left half done', () => 
 it('only acknowledges a signal that comes too late, and says nothing after the last line', () => {
   cancellation.tooLate();
   process.emit('SIGTERM');
-  expect(lines).toEqual(['SIGTERM: too late to cancel, the update goes on to its end']);
+  expect(lines).toEqual([
+    'SIGTERM received too late: containers are being replaced, so the update continues',
+  ]);
   expect(cancellation.signal.aborted).toBe(false);
   cancellation.over();
   process.emit('SIGTERM');

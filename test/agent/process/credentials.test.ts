@@ -63,7 +63,7 @@ describe('prepareConfig', () => {
     expect(made).toEqual({ credHelpers: { 'a.example': 'there' } });
     expect(warnings).toEqual([
       'the credential store "desktop" of config.json does not exist here: its logins are not used',
-      'the credential helper "gone" of config.json does not exist here: no login for b.example',
+      'the credential helper "gone" of config.json does not exist in this container, so there are no credentials for b.example',
     ]);
   });
 

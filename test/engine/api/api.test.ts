@@ -93,7 +93,7 @@ describe('askApi', () => {
     const old = await startEngine((_, to) => void to.end('{"ApiVersion":"1.29"}'));
     await expect(engineFacts(engineAt(old))).rejects.toMatchObject({
       code: 'engine-version',
-      message: 'the engine speaks API 1.29, which is too old: at least 1.30 is needed',
+      message: 'the engine is too old: it supports API 1.29, but at least 1.30 is required',
     });
   });
 
@@ -220,7 +220,7 @@ describe('apiTarget', () => {
   });
 
   it.each([
-    ['ssh://root@host', "the engine's address ssh://***@host is of no kind that the updater can use"],
+    ['ssh://root@host', "the engine's address ssh://***@host has an unsupported scheme"],
     ['npipe:////./pipe/docker', "the engine's address npipe:////./pipe/docker is of no kind"],
     ['docker:2375', "the engine's address docker:2375 is of no kind"],
     ['tcp://', "the engine's address tcp:// is of no kind"],
@@ -281,7 +281,7 @@ describe('takeBlueprints', () => {
   it('says when the engine does not', async () => {
     const host = await startEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
     await expect(takeBlueprints(engineAt(host), [id])).rejects.toThrow(
-      `the engine does not describe ${id}: broken disk`,
+      `the engine failed to describe ${id}: broken disk`,
     );
   });
 });

@@ -132,7 +132,7 @@ describe('stopContainers', () => {
     // With a grace period of its own it asks for another path, which is not there and counts as gone.
     await stopContainers(engine, ['c'], new Map([['c', 60]]));
     await expect(stopContainers(engine, ['a', 'c'])).rejects.toThrow(
-      away('the engine does not stop c: cannot stop container: busy'),
+      away('the engine failed to stop c: cannot stop container: busy'),
     );
   });
 });
@@ -142,7 +142,7 @@ it('a call that a proxy refuses is told with what to do', async () => {
   await expect(listContainers(engine, {})).rejects.toThrow(
     expect.objectContaining({
       code: 'engine-unavailable',
-      message: 'what stands before the engine refuses GET /containers/json (403 Forbidden)',
+      message: 'a proxy in front of the engine blocks GET /containers/json (403 Forbidden)',
       advice: expect.stringContaining('Let the proxy pass'),
     }),
   );

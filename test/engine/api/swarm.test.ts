@@ -93,10 +93,10 @@ describe('what is written', () => {
   it('is told where it is refused, in the words of the engine', async () => {
     const { engine } = await answering(says(400, 'only updates to Labels are allowed'));
     await expect(relabelConfig(engine, config, {})).rejects.toThrow(
-      'write to the config x: only updates to Labels are allowed',
+      'change the config x: only updates to Labels are allowed',
     );
     await expect(createConfig(engine, config)).rejects.toThrow('make the config x');
-    await expect(updateService(engine, service, {}, {})).rejects.toThrow('write to the service svc_app');
+    await expect(updateService(engine, service, {}, {})).rejects.toThrow('change the service svc_app');
   });
 
   it('goes with the login that it is given', async () => {

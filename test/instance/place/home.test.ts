@@ -115,19 +115,19 @@ describe('an engine that does not answer as one', () => {
     [
       'a proxy that refuses',
       page(403, '<html><body><h1>403 Forbidden</h1>\nRequest forbidden.\n</body></html>'),
-      'tcp://x:1 answers, and does not let through what is asked: what stands before the engine refuses GET /containers/json (403 Forbidden)',
+      'tcp://x:1 answers, and does not let through what is asked: a proxy in front of the engine blocks GET /containers/json (403 Forbidden)',
       false,
     ],
     [
       'a proxy without its engine',
       page(503, '<html><body><h1>503 Service Unavailable</h1></body></html>'),
-      'no engine that can be used answers at tcp://x:1: what stands before the engine refuses GET /containers/json (503 Service Unavailable)',
+      'no engine that can be used answers at tcp://x:1: a proxy in front of the engine blocks GET /containers/json (503 Service Unavailable)',
       true,
     ],
     [
       'another server',
-      new EngineFault('away', 'this is no answer of an engine: <html>', { isForeign: true }),
-      'no engine that can be used answers at tcp://x:1: this is no answer of an engine: <html>',
+      new EngineFault('away', 'this is not an answer of an engine: <html>', { isForeign: true }),
+      'no engine that can be used answers at tcp://x:1: this is not an answer of an engine: <html>',
       true,
     ],
   ])('is told apart: %s', (_, fault, message, mayPass) => {
