@@ -413,7 +413,7 @@ const table = {
   'containers-not-restored': {
     outcome: 'broken',
     meaning: 'The update failed, and the old containers could not be started again.',
-    advice: 'Check docker compose ps and docker compose logs app worker.',
+    advice: 'Check the output of docker compose ps and docker compose logs app worker.',
   },
   'data-not-restored': {
     outcome: 'broken',
@@ -431,19 +431,19 @@ const table = {
   unhealthy: {
     outcome: 'broken',
     meaning: 'The target version was already running, but it is not healthy. Nothing was changed.',
-    advice: 'Check docker compose logs app worker.',
+    advice: 'Check the output of docker compose logs app worker.',
   },
   'migration-failed': {
     outcome: 'broken',
     meaning: 'A migration of the new version failed or did not finish in time.',
     why: 'The migration may have changed the database, so the old version is not started again.',
-    advice: 'Check docker compose logs migrate.',
+    advice: 'Check the output of docker compose logs migrate.',
   },
   broken: {
     outcome: 'broken',
     meaning: 'The new version has started, but it is not healthy.',
     why: 'Its migrations may have changed the database, so the old version is not started again without its old data.',
-    advice: 'Check docker compose logs app worker.',
+    advice: 'Check the output of docker compose logs app worker.',
   },
 } as const satisfies Record<string, Explanation>;
 

@@ -15,7 +15,7 @@ it.each([
   ],
   [
     'Error response from daemon: <html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>',
-    'a call (403 Forbidden)',
+    'a request (403 Forbidden)',
   ],
   [said('500 Internal Server Error', '/v1.45/version'), null],
   ['Head "https://ghcr.io/v2/acme/svc/manifests/v9": 403 Forbidden', null],
@@ -44,9 +44,9 @@ it('a proxy that refuses is no missing socket', () => {
   });
 });
 
-it('a proxy that does not let anybody ask for the version is thought of', () => {
+it('gives advice for a proxy that blocks the version request', () => {
   const tooNew = 'client version 1.51 is too new. Maximum supported API version is 1.45';
-  expect(unreachable('tcp://proxy:2375', tooNew).advice).toContain('let HEAD /_ping through');
+  expect(unreachable('tcp://proxy:2375', tooNew).advice).toContain('allow HEAD /_ping');
   expect(unreachable('unix:///run/docker.sock', tooNew).advice).toBe(
     'Update the engine, or use a svc-updater image that supports its version.',
   );

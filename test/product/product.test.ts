@@ -89,7 +89,7 @@ describe('a product', () => {
       { name: 'larder', feed: 'https://anna:secret@x.org' },
       'feed must be a web address without credentials',
     ],
-    ['a word that there is not', { name: 'larder', version: '1' }, 'there is no version'],
+    ['an unknown key', { name: 'larder', version: '1' }, 'version is not a known key'],
     [
       'two mistakes',
       { name: 'larder', marker: 1, feed: 2 },

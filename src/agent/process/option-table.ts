@@ -13,7 +13,7 @@ interface OptionRow {
   inFile?: boolean;
   /** What every value must match, and its description for people. */
   form?: readonly [form: { test(text: string): boolean }, description: string];
-  /** One or more lines; `[]` is replaced by the environment variable, and `{…}` by a name of the product. */
+  /** One or more lines. Square brackets stand for the environment variable, and braces for a name of the product. */
   help: string;
 }
 
@@ -125,7 +125,7 @@ compose directory, repeatable []
   'no-rollback': { form: switchForm, help: 'Do not roll back version and data after a failed update []' },
   expect: {
     ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
-    help: 'Expected digest of the image of a service or repository, repeatable []',
+    help: 'Expected digest of the image of a service or repository, repeatable; one must match []',
   },
   'expect-file': {
     ...proven(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
@@ -134,12 +134,14 @@ compose directory, repeatable []
   release: {
     value: 'DIR',
     form: [/^\//, 'an absolute path'],
-    help: 'Directory of a signed release.json, as a path inside the container;\nno other release is installed []',
+    help: `Directory that contains a signed release.json, as a path inside the container;
+no other release is installed []`,
   },
   archive: {
     value: 'FILE',
     form: [/^\//, 'an absolute path'],
-    help: 'Release archive to install instead of pulling from a registry, as a path\ninside the container []',
+    help: `Release archive to install instead of pulling from a registry, as a path
+inside the container []`,
   },
   trust: {
     value: 'FILE',

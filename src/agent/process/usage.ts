@@ -2,21 +2,24 @@ import { type Product, roleLabelOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } from './option-table.ts';
 
+const trace =
+  'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
+
 /** What `--help` prints. Only svc's help shows the environment variables, because only its operators set them. */
 export function usageOf(product: Product): string {
   const { name, versionVariable, containerName } = product;
   const [app, ...workers] = product.services;
   const services =
     workers.length > 0
-      ? `${app}, and the services labelled ${roleLabelOf(product)}: worker; if there are none, ${workers.join(', ')}`
+      ? `${app}, and the services labelled ${roleLabelOf(product)}: worker, or ${workers.join(', ')} if there are none`
       : `${app}, and the services labelled ${roleLabelOf(product)}: worker`;
   const isSvc = product === svc;
-  /** Descriptions begin in column 28. */
+  /** Descriptions begin in column 30. */
   const linesOf = (table: OptionTable): string =>
     Object.entries(table)
       .map(([option, { value = '', isList, help }]) => {
         const example = isList ? '=a,b' : value === '' ? '=1' : '';
-        return `${`  --${option} ${value}`.padEnd(28)}${help.replaceAll('\n', `\n${' '.repeat(28)}`)}\n`
+        return `${`  --${option} ${value}`.padEnd(30)}${help.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`
           .replace(' []', isSvc ? ` [${variableOf(option)}${example}]` : '')
           .replace('{services}', services)
           .replace('{versionVariable}', versionVariable);
@@ -50,7 +53,7 @@ Mount the socket of the engine, which gives the updater root access to the host,
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
 For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
 
-${isSvc ? 'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.\n\n' : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage error, 3 refused (nothing was changed),
+${isSvc ? `${trace}\n\n` : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage error, 3 refused (nothing was changed),
 4 failed (the old version is running), 5 broken (manual action required), 130 and 143 cancelled.
 `;
 }

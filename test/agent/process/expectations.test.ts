@@ -107,7 +107,7 @@ describe('what a release has to be', () => {
   });
 
   it('is refused for a platform that the release has not', async () => {
-    const message = `${folder}/release.json has no image of app for linux/arm64`;
+    const message = `${folder}/release.json lists no image of app for linux/arm64`;
     await expect(asked(await given(), 'linux/arm64')).rejects.toMatchObject({ code: 'not-proven', message });
   });
 

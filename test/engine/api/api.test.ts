@@ -221,9 +221,9 @@ describe('apiTarget', () => {
 
   it.each([
     ['ssh://root@host', "the engine's address ssh://***@host has an unsupported scheme"],
-    ['npipe:////./pipe/docker', "the engine's address npipe:////./pipe/docker is of no kind"],
-    ['docker:2375', "the engine's address docker:2375 is of no kind"],
-    ['tcp://', "the engine's address tcp:// is of no kind"],
+    ['npipe:////./pipe/docker', "the engine's address npipe:////./pipe/docker has an unsupported scheme"],
+    ['docker:2375', "the engine's address docker:2375 has an unsupported scheme"],
+    ['tcp://', "the engine's address tcp:// has an unsupported scheme"],
   ])('%s is refused', (host, message) => {
     expect(() => apiTarget({ host, tls: [], configDirectory: '' })).toThrow(
       expect.objectContaining({ code: 'engine-unavailable', message: expect.stringContaining(message) }),

@@ -63,7 +63,7 @@ describe('inspectContainers', () => {
   it.concurrent('takes a failure that stays for no absence', async () => {
     const engine = await engineWith({ '/containers/a/json': [500, { message: 'disk' }] });
     await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
-      away('the engine does not answer (GET /containers/a/json): disk'),
+      away('the engine failed to answer (GET /containers/a/json): disk'),
     );
   });
 });
@@ -143,7 +143,7 @@ it('a call that a proxy refuses is told with what to do', async () => {
     expect.objectContaining({
       code: 'engine-unavailable',
       message: 'a proxy in front of the engine blocks GET /containers/json (403 Forbidden)',
-      advice: expect.stringContaining('Let the proxy pass'),
+      advice: expect.stringContaining('Allow all requests in the proxy'),
     }),
   );
 });

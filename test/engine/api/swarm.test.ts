@@ -95,7 +95,7 @@ describe('what is written', () => {
     await expect(relabelConfig(engine, config, {})).rejects.toThrow(
       'change the config x: only updates to Labels are allowed',
     );
-    await expect(createConfig(engine, config)).rejects.toThrow('make the config x');
+    await expect(createConfig(engine, config)).rejects.toThrow('create the config x');
     await expect(updateService(engine, service, {}, {})).rejects.toThrow('change the service svc_app');
   });
 
