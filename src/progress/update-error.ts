@@ -287,7 +287,7 @@ const table = {
     meaning: 'There is no restore point to roll back to.',
     why: 'Only an update with --restore-point saves the data.',
     advice:
-      'Update with --restore-point next time. If the restore point is in another directory, pass this directory with --restore-dir.',
+      'Use --restore-point for the next update. If the restore point is in another directory, pass that directory with --restore-dir.',
   },
   'restore-point-damaged': {
     outcome: 'refused',
@@ -353,7 +353,7 @@ const table = {
   },
   'pull-failed': {
     outcome: 'failed',
-    meaning: 'The images could not be pulled. The lines above the last line of the log contain the cause.',
+    meaning: 'The images could not be pulled. The log reports the cause.',
     advice: 'Fix the cause in the lines above, then run the update again.',
   },
   'proof-failed': {

@@ -77,7 +77,7 @@ test('files that a killed run has written are put back before another target is 
   expect(exitCode, log).toBe(4);
   expect(log).toMatch(/inspect the update to v1\.1\.0 of .* was interrupted in write/);
   expect(log).toContain('what it had changed is put back: v1.0.0 runs');
-  expect(log).toContain('done failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: See that');
+  expect(log).toContain('done failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: Check that');
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });
 
