@@ -19,10 +19,10 @@ export interface KnownInstance {
   isHalfReplaced: boolean;
 }
 
-/** Containers that compose would take for those of an instance, and that are not, or are not all, the instance's. */
+/** Containers that compose would treat as those of an instance although some do not belong to the instance. */
 interface ForeignContainers {
   message: string;
-  /** With the command that removes them. No path in it, as a label may name any. */
+  /** Includes the command that removes them. It contains no path from a label, because labels cannot be trusted. */
   advice: string;
 }
 
@@ -30,10 +30,10 @@ interface ForeignContainers {
 const partsOf = ({ labels }: Pick<Claimant, 'labels'>): string[] =>
   [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
-/** What a container says that it was started from. */
+/** The files that a container was started from, by its labels. */
 export const claimOf = (container: Pick<Claimant, 'labels'>): string => partsOf(container).join('\n');
 
-/** What the containers of a project say they were started from, as compose writes it to their labels. */
+/** The files that compose writes to the labels of a project's containers. */
 export const claimFor = (project: {
   directory: string;
   files: readonly string[];
@@ -42,21 +42,21 @@ export const claimFor = (project: {
 
 const what = ['another directory', 'other compose files', 'other env files'] as const;
 
-/** The repository of a container's image; null where only the image's id is known. */
+/** The repository of a container's image; null if only the image's id is known. */
 function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): string | null {
   if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
   return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }
 
 /**
- * The containers of a project that anybody may have started (docs/contract.md 4.10); null where nothing tells of any.
+ * The containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
  * The containers of one service are made by compose from one directory, one list of files and one repository. Services may
- * differ from each other, as somebody may have started one alone, and projects of two directories may have one name.
- * @param containers of the project, without one-off ones, hooks and what a killed compose call has left
+ * differ from each other, because a service can be started on its own, and projects of two directories may have one name.
+ * @param containers of the project, without one-off containers, hooks and leftovers of an interrupted compose command
  */
 export function findForeign(containers: readonly Claimant[], known: KnownInstance): ForeignContainers | null {
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
-    // No file can have such a service, and the sentences below name it.
+    // No compose file can contain such a name, and the messages below print it.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
     if (odd === null) continue;

@@ -29,7 +29,7 @@ interface Refusal {
   /** Default `--target v1.1.0`. */
   args?: (instance: Instance) => string[];
   options?: (instance: Instance) => UpdaterOptions | Promise<UpdaterOptions>;
-  /** What a person did to the directory. */
+  /** Changes the directory before the update. */
   prepare?: (instance: Instance) => unknown;
   says: (instance: Instance) => Says;
   /** The end of the last line: what to do next. */
@@ -74,7 +74,7 @@ const edit =
     await instance.write(path, edited);
   };
 
-/** As it stands in a directory of its own, for all rules that need nothing else. */
+/** An unchanged instance for all rules that need nothing else. */
 const plain = shareInstance();
 
 describe('how the updater was started', () => {
@@ -111,7 +111,7 @@ describe('how the updater was started', () => {
       next: () => 'Mount the compose directory without :ro',
     },
     {
-      name: 'a target that is older than what runs',
+      name: 'a target that is older than the running version',
       args: () => ['--target', 'v0.9.9'],
       says: () => ['v0.9.9 is older than v1.0.0, which runs'],
       next: () => 'Choose a release that is newer than the running version. Downgrades are not supported.',
@@ -119,7 +119,7 @@ describe('how the updater was started', () => {
   ]);
 });
 
-describe('what is in the directory', () => {
+describe('the files of the compose directory', () => {
   const env = (i: Instance) => join(i.directory, '.env');
   testRefusals(plain, [
     {
@@ -145,7 +145,7 @@ describe('what is in the directory', () => {
       next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
     },
     {
-      name: 'no .env, where a variable is required',
+      name: 'no .env although a variable is required',
       prepare: (i) => rm(env(i)),
       says: () => [/compose rejects the project: .*required variable \w+ is missing/],
       state: unseen,
@@ -178,14 +178,14 @@ describe('what is in the directory', () => {
   ]);
 });
 
-describe('the files no longer say what the containers have', () => {
-  // Typed in the directory, a bare `docker compose up -d` would find no file.
+describe('drift between files and containers', () => {
+  // Without -f, `docker compose up -d` would find no file in this directory.
   const apply = /Apply your own edits with docker compose -p \S+ -f compose\.prod\.yaml up -d first\./;
   const prod = 'compose.prod.yaml';
   testRefusals(plain, [
     {
       // Each kind by itself is a row of test/agent/drift/drift.test.ts; here they are as compose and the engine write them.
-      name: 'mounts, a port, a network and variables, told in one go',
+      name: 'reports mounts, a port, a network and variables together',
       prepare: async (i) => {
         await edit(prod, "volumes: ['./data:/data']", "volumes: ['./other:/data']")(i);
         await edit(prod, "volumes: ['./data:/data']", 'volumes: []')(i);
@@ -210,8 +210,8 @@ describe('the files no longer say what the containers have', () => {
   ]);
 });
 
-describe('older than what runs', () => {
-  test('latest has moved back, then too far ahead: labels of the pulled image tell', async () => {
+describe('a target older than the running version', () => {
+  test('latest points to an older release, then to one that requires another', async () => {
     const instance = await createInstance({
       kind: 'default-latest',
       tag: 'latest',
@@ -242,7 +242,7 @@ describe('older than what runs', () => {
   });
 });
 
-test('another update is running: who and since when', async () => {
+test('reports the container and the start time of another update', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createInstance({ ...alone, registry: registry.host });

@@ -47,7 +47,7 @@ const journal = claimFor({ directory: '/opt/svc', files: ['/opt/svc/a.yaml'], en
 const killed = { ...byHand, claims: new Set([claimOf(app), journal]), isHalfReplaced: true };
 const serverGone = { ...killed, claims: new Set([journal]), serverId: 'f'.repeat(64) };
 
-describe('containers that nothing tells against', () => {
+describe('containers that belong to the instance', () => {
   it.each<[string, Claimant[], KnownInstance]>([
     ['one', [app], byHand],
     ['replicas', [app, one('app-2')], byHand],
@@ -68,7 +68,7 @@ describe('containers that nothing tells against', () => {
   ])('%s', (_, containers, known) => expect(findForeign(containers, known)).toBeNull());
 });
 
-describe('containers that are somebody else’s', () => {
+describe('containers that may not belong to the instance', () => {
   it.each<[string, Claimant[], KnownInstance, string[], string]>([
     [
       'by the directory',

@@ -36,7 +36,7 @@ it.each([
   expect(isConnectionLost(printed)).toBe(expected);
 });
 
-it('a proxy that refuses is no missing socket', () => {
+it('does not report a blocking proxy as a missing socket', () => {
   expect(unreachable('tcp://proxy:2375', said('403 Forbidden', '/v1.45/version'))).toMatchObject({
     code: 'socket-denied',
     message: 'tcp://proxy:2375 answers: a proxy in front of the engine blocks /version (403 Forbidden)',

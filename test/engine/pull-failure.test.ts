@@ -123,7 +123,7 @@ it.each<[reference: string, said: string, code: string]>([
   expect(classifyPullFailure(said, [reference]).code).toBe(code);
 });
 
-it('takes the status that the engine answers for what it is', () => {
+it('uses the status that the engine answers with', () => {
   const words = 'error from registry: ask Anna for a key';
   expect(classifyPullFailure(words, [], 403)).toMatchObject({ code: 'pull-denied', again: 'never' });
   expect(classifyPullFailure(words, [], 500)).toMatchObject({ code: 'pull-failed', again: 'often' });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { productOf, roleLabelOf } from '../../src/progress/product.ts';
 
 describe('a product', () => {
-  it('has all from its name', () => {
+  it('derives everything from its name', () => {
     expect(productOf({ name: 'tool-box' })).toEqual({
       name: 'tool-box',
       services: ['app', 'worker'],
@@ -15,7 +15,7 @@ describe('a product', () => {
     });
   });
 
-  it('has what its maker says, and is the same when it is read again', () => {
+  it('keeps the given values when it is parsed again', () => {
     const given = {
       name: 'larder',
       services: ['web', 'jobs', 'mail'],

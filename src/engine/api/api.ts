@@ -96,7 +96,7 @@ export async function pingApi(engine: Engine): Promise<boolean> {
   return status === 200 && apiVersion !== '';
 }
 
-/** An answer that goes on until the signal is given: nobody knows when something happens. @throws EngineFault */
+/** An answer without an end, until the signal is given. @throws EngineFault */
 export function streamApi(engine: Engine, path: string, signal: AbortSignal): Promise<EngineStream> {
   const deadlineMs = Number.POSITIVE_INFINITY;
   const asked = { method: 'GET', path: inVersion(engine.apiVersion, path), signal, deadlineMs } as const;
@@ -105,7 +105,7 @@ export function streamApi(engine: Engine, path: string, signal: AbortSignal): Pr
 
 /**
  * From now on requests name a version of the API that the engine has, by what it says of itself.
- * @throws UpdateError engine-version where it has none that is known here
+ * @throws UpdateError engine-version if it has none that is known here
  */
 export function agreeOnVersion(engine: Engine, said: Record<string, unknown>): void {
   try {

@@ -33,7 +33,7 @@ interface ScratchOptions {
   networkMode?: string;
 }
 
-/** A container that nobody has started. Gives its id, or null where the image is gone. @throws UpdateError engine-unavailable */
+/** A container that is not started. Gives its id, or null if the image is gone. @throws UpdateError engine-unavailable */
 export async function createScratch(
   engine: Engine,
   image: string,

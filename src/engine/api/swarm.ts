@@ -78,7 +78,7 @@ async function get(engine: Engine, path: string): Promise<unknown> {
 const filtered = (path: string, filters: Readonly<Record<string, readonly string[]>>): string =>
   `${path}?${new URLSearchParams({ filters: JSON.stringify(filters) })}`;
 
-/** Null where the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
+/** Null if the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
 export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
   const answer = await askApi(engine, { method: 'GET', path: '/swarm', deadlineMs: callMs });
   if (answer.status !== 200 && !isLeaderless(answer)) return null;
@@ -103,7 +103,7 @@ export const listTasks = async (engine: Engine, services: readonly string[]): Pr
 export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
   readAll(await get(engine, '/nodes'), readNode);
 
-/** The config of that very name; null where there is none. */
+/** The config of that very name; null if there is none. */
 export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
   const found = readAll(await get(engine, filtered('/configs', { name: [name] })), readConfig);
   return found.find((each) => each.name === name) ?? null;

@@ -65,7 +65,7 @@ interface EngineOptions {
   home: string;
   /** Ends calls under way. */
   signal?: AbortSignal | undefined;
-  /** Told when the engine goes away and when it is back. */
+  /** Called when the engine stops answering and when it answers again. */
   onAway?: (sentence: string) => void;
 }
 
@@ -108,7 +108,7 @@ export class Engine {
     return new Engine(this.address, { ...this.#options, signal: both }, this.#shared);
   }
 
-  /** The same engine, for after the last line of the log: nobody is told when it goes away. */
+  /** The same engine for work after the last line of the log: lost connections are not logged. */
   quiet(): Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);
   }
@@ -118,7 +118,7 @@ export class Engine {
     return new Engine(address, this.#options, this.#shared);
   }
 
-  /** What requests over the socket name; null where that is not known: the engine takes its newest then. */
+  /** What requests over the socket name; null if that is not known: the engine takes its newest then. */
   get apiVersion(): string | null {
     return this.#shared.apiVersion ?? null;
   }
@@ -190,7 +190,7 @@ export class Engine {
     this.#shared.shutdown.abort();
   }
 
-  /** Ends what is under way. */
+  /** Ends running calls. */
   get aborted(): AbortSignal {
     return AbortSignal.any([this.#shared.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }

@@ -3,7 +3,7 @@ import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
 import { composeMessages } from './compose-output.ts';
 
-/** Why compose would not do what it was asked for, in its own words. */
+/** The message of compose for a command that it rejected. */
 export function rejectionOf(result: CommandResult): UpdateError {
   const messages = composeMessages(result.stderr);
   if (hasNoPlugin(result))
@@ -20,12 +20,12 @@ export function rejectionOf(result: CommandResult): UpdateError {
   );
 }
 
-/** What docker itself says where it has no such command, or what is said where there is no docker. */
+/** The messages of docker without its compose plugin, and of a system without docker. */
 const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
-/** What to do about a rejection that says too little of it. */
+/** Advice for a rejection whose message does not contain any. */
 function adviceOn(message: string): { advice?: string } {
   const missing = /required variable (\w+) is missing/.exec(message)?.[1];
   if (missing)

@@ -3,7 +3,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { mappedBy } from '../mapped-users.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 
-/** What to do where root in this container is somebody else on the host. */
+/** Advice if root in this container is another user on the host. */
 const adviceFor = {
   remapped:
     'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container has no permission to use its socket.',
@@ -19,7 +19,7 @@ const engineTooOld =
 
 /**
  * Why an engine cannot be used, by what the command line printed. Refusals: no-socket, socket-denied, engine-version.
- * @param users why root here is another user outside
+ * @param users why root in this container is another user on the host
  */
 export function unreachable(host: string, stderr: string, users = mappedBy()): UpdateError {
   const refused = proxyRefusal(stderr);

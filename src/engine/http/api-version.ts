@@ -9,8 +9,8 @@ const newest = '1.51';
 
 /**
  * The version of the API to speak with an engine, by what it says of itself: the newest that both know, so that a newer
- * engine answers as it did when this was written. Null where it does not say: it takes its newest then.
- * @throws EngineFault where the engine is too old
+ * engine answers as it did when this was written. Null if the engine does not report it: it takes its newest then.
+ * @throws EngineFault if the engine is too old
  */
 export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
   if (!isVersion(ApiVersion)) return null;

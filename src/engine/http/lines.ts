@@ -26,7 +26,7 @@ export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<
   }
 }
 
-/** @throws EngineFault where the text is no JSON object */
+/** @throws EngineFault if the text is no JSON object */
 export function objectOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);

@@ -29,14 +29,14 @@ async function prepared(config: unknown) {
 }
 
 describe('prepareConfig', () => {
-  it('makes an empty one where nothing is mounted', async () => {
+  it('writes an empty file if nothing is mounted', async () => {
     expect((await prepared(undefined)).made).toEqual({});
     expect(warnings).toEqual([]);
     expect((await stat(join(root, 'own'))).mode & 0o777).toBe(0o700);
     expect((await stat(join(root, 'own/config.json'))).mode & 0o777).toBe(0o600);
   });
 
-  it('takes logins and proxies, and nothing that could break a call', async () => {
+  it('copies credentials and proxies only', async () => {
     const auths = { 'ghcr.io': { auth: Buffer.from('me:hunter2hunter2').toString('base64') } };
     const proxies = { default: { httpProxy: 'http://proxy:3128' } };
     const { made, log } = await prepared({
@@ -51,7 +51,7 @@ describe('prepareConfig', () => {
     expect(log.masked(`${auths['ghcr.io'].auth} hunter2hunter2 else`)).toBe('*** *** else');
   });
 
-  it('leaves out helpers that do not exist here, with a warning each', async () => {
+  it('omits missing helpers and warns about each', async () => {
     const helper = join(root, 'docker-credential-there');
     await writeFile(helper, '#!/bin/sh\n');
     await chmod(helper, 0o755);
