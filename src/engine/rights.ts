@@ -192,7 +192,7 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: Surroundi
     const isOwnPath = path === null ? !isOfMachine(options) : path !== '/' && isOwn(path);
     if (isOwnPath || known.some(covers)) return [];
     const what = path ?? `volume ${source} of ${options.device}`;
-    const how = writable ? '' : ', to be read';
+    const how = writable ? '' : ' (read-only)';
     return [right('volumes', `${what} of the host at ${destination}${how}`, destination)];
   });
   const others = added(now.VolumesFrom, then.VolumesFrom);
