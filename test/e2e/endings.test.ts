@@ -396,7 +396,7 @@ test('130 and 143: a signal in the pull cancels, and one while containers are re
   const late = instance.startUpdate(['--target', 'canary']);
   await late.waitFor('recreate stopping worker');
   const sent = late.stop();
-  await late.waitFor('too late to cancel');
+  await late.waitFor('received too late');
   await instance.write('data/go', '');
   await sent;
   expectWords(await late.done, {
