@@ -1,9 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { updateTable, variableOf } from '../src/agent/process/option-table.ts';
 import { parseOptions } from '../src/agent/process/options.ts';
 import { allCommands } from '../src/client/commands.ts';
 import { parseTyped } from '../src/client/parse.ts';
+import { exitCodes } from '../src/progress/outcome.ts';
+import { svc } from '../src/progress/product.ts';
+import { errorCodes, explanationOf } from '../src/progress/update-error.ts';
 import {
   agentRows,
   callsOfTrace,
@@ -198,6 +202,37 @@ it('CHANGELOG.md lists at most 80 lines for a version', () => {
   for (const version of read('CHANGELOG.md').split(/^## /m)) {
     expect(version.split('\n').length, version.split('\n')[0]).toBeLessThanOrEqual(80);
   }
+});
+
+describe('docs/operating.md', () => {
+  const tables = tablesOf(read('docs/operating.md'));
+  const rowsOf = (head: string) => tables.filter((each) => each.head[0] === head).flatMap(({ rows }) => rows);
+  const plain = (cell: string) => cell.replaceAll('`', '');
+
+  it('lists every option of update with its environment variable', () => {
+    const listed = rowsOf('option').map(([option = '', variable = '']) => [
+      codeOf(option)[0],
+      codeOf(variable)[0]?.replace(/=.*/, ''),
+    ]);
+    expect(listed).toEqual(Object.keys(updateTable).map((name) => [`--${name}`, variableOf(name)]));
+  });
+
+  it('lists every outcome with its exit code', () => {
+    const listed = rowsOf('exit code').flatMap(([code = '', outcomes = '']) =>
+      codeOf(outcomes).map((outcome) => [outcome, code]),
+    );
+    const all = Object.entries(exitCodes).map(([outcome, code]) => [outcome, String(code)]);
+    expect(Object.fromEntries(listed)).toEqual({ ...Object.fromEntries(all), cancelled: '130, 143' });
+  });
+
+  it('explains every error code in the words of the source', () => {
+    const explained = errorCodes
+      .map((code) => ({ code, ...explanationOf(code, svc) }))
+      .filter(({ outcome }) => outcome !== 'usage');
+    expect(rowsOf('code').map((row) => row.map(plain))).toEqual(
+      explained.map(({ code, meaning, advice }) => [code, meaning, advice]),
+    );
+  });
 });
 
 describe('docs/contract.md', () => {

@@ -12,6 +12,7 @@ import { Cancellation } from './process/cancellation.ts';
 import { prepareConfig } from './process/credentials.ts';
 import { engineAddress } from './process/engine-address.ts';
 import { withTargetOfArchive } from './process/expectations.ts';
+import { explain } from './process/explain.ts';
 import {
   type BumpOptions,
   type FileValues,
@@ -51,7 +52,8 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   if (options.command === 'help') process.stdout.write(usageOf(options.product));
   if (options.command === 'version') process.stdout.write(await versionLine(options.product, process.env));
-  if (options.command === 'help' || options.command === 'version') return 0;
+  if (options.command === 'explain') process.stdout.write(explain(options.code, options.product));
+  if (options.command === 'help' || options.command === 'version' || options.command === 'explain') return 0;
 
   const log = new Log(stdoutSink(options.log));
   const cancellation = new Cancellation(log);

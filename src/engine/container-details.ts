@@ -57,7 +57,7 @@ export function readDetails(raw: Record<string, unknown>): ContainerDetails {
   };
 }
 
-/** @throws TypeError where it is no container */
+/** @throws TypeError if it is no container */
 export function readListed(raw: unknown): ListedContainer {
   const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
   return {

@@ -26,9 +26,9 @@ export interface Container {
   name: string;
   /** The local image's id, `sha256:…`. */
   imageId: string;
-  /** The digest of the manifest that it runs; null where the engine does not tell. */
+  /** The digest of the manifest that it runs; null if the engine does not report it. */
   imageManifest: string | null;
-  /** `linux/arm64`; null where the engine does not tell. */
+  /** `linux/arm64`; null if the engine does not report it. */
   platform: string | null;
   /** The reference it was created from. */
   imageReference: string;
@@ -63,24 +63,24 @@ export interface Container {
   networkMode: string;
   pidMode: string;
   ipcMode: string;
-  /** The directory of the host that its root writes to; null where the engine does not tell. */
+  /** The directory of the host that its root writes to; null if the engine does not report it. */
   upperDir: string | null;
 }
 
 export interface Image {
   id: string;
-  /** Digests of its manifests for a platform that are here; none where the engine does not tell. */
+  /** Digests of its manifests for a platform that are here; none if the engine does not report it. */
   manifests: readonly string[];
-  /** Those that are here of it; none where the engine does not tell. */
+  /** Those that are here of it; none if the engine does not report it. */
   platforms: readonly string[];
-  /** That whose configuration this is; null where there is none. */
+  /** That whose configuration this is; null if there is none. */
   platform: string | null;
   digests: readonly string[];
   /** Podman has several digests of one image, and does not tell which one its tag leads to. */
   isUnclear?: boolean;
   labels: Readonly<Record<string, string>>;
   env: ReadonlyMap<string, string>;
-  /** What it gives to its containers; null where the engine has nothing of it for its own platform, and cannot tell. */
+  /** What it gives to its containers; null if the engine has nothing of it for its own platform, and cannot tell. */
   config: Readonly<Record<string, unknown>> | null;
   /** Bytes. */
   size: number;
@@ -88,7 +88,7 @@ export interface Image {
 
 const neverStarted = '0001-01-01T00:00:00Z';
 
-/** The engine's own word for "this container has run": its start time is not zero. */
+/** How the engine records that a container has run: its start time is not zero. */
 export const hasStarted = (container: Container): boolean =>
   container.startedAt !== neverStarted && container.startedAt !== '';
 
@@ -96,7 +96,7 @@ export const hasStarted = (container: Container): boolean =>
 export const isUp = (container: Pick<Container, 'status'>): boolean =>
   ['running', 'restarting', 'paused'].includes(container.status);
 
-/** Ended of itself, with nothing to complain of. */
+/** Exited with code 0 on its own. */
 export const hasEndedWell = ({ status, exitCode }: Container): boolean =>
   status === 'exited' && exitCode === 0;
 
@@ -126,7 +126,7 @@ const anonymous = /^[0-9a-f]{64}$/;
 /** The engine's own, where a container says nothing. */
 const defaultStopTimeout = 10;
 
-/** Negative stands for "wait for ever". */
+/** A negative number means to wait forever. */
 const stopTimeoutOf = (config: Raw): number => {
   const given = Number(config.StopTimeout ?? defaultStopTimeout);
   return given < 0 ? Number.POSITIVE_INFINITY : given;
@@ -263,7 +263,7 @@ export function readImage(raw: Raw): Image {
   };
 }
 
-/** The digest of what a container runs, by its inspection; null where the engine does not tell. */
+/** The digest of what a container runs, by its inspection; null if the engine does not report it. */
 export const manifestOf = (raw: Raw): string | null => raw.ImageManifestDescriptor?.digest ?? null;
 
 const platformOf = ({ os, architecture }: Raw = {}): string | null =>

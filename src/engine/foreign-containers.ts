@@ -19,10 +19,10 @@ export interface KnownInstance {
   isHalfReplaced: boolean;
 }
 
-/** Containers that compose would take for those of an instance, and that are not, or are not all, the instance's. */
+/** Containers that compose would treat as those of an instance although some do not belong to the instance. */
 interface ForeignContainers {
   message: string;
-  /** With the command that removes them. No path in it, as a label may name any. */
+  /** Includes the command that removes them. It contains no path from a label, because labels cannot be trusted. */
   advice: string;
 }
 
@@ -30,10 +30,10 @@ interface ForeignContainers {
 const partsOf = ({ labels }: Pick<Claimant, 'labels'>): string[] =>
   [composeLabels.directory, composeLabels.files, composeLabels.envFiles].map((label) => labels[label] ?? '');
 
-/** What a container says that it was started from. */
+/** The files that a container was started from, by its labels. */
 export const claimOf = (container: Pick<Claimant, 'labels'>): string => partsOf(container).join('\n');
 
-/** What the containers of a project say they were started from, as compose writes it to their labels. */
+/** The files that compose writes to the labels of a project's containers. */
 export const claimFor = (project: {
   directory: string;
   files: readonly string[];
@@ -42,21 +42,21 @@ export const claimFor = (project: {
 
 const what = ['another directory', 'other compose files', 'other env files'] as const;
 
-/** The repository of a container's image; null where only the image's id is known. */
+/** The repository of a container's image; null if only the image's id is known. */
 function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): string | null {
   if (/^(?:sha256:|[0-9a-f]{12,64}$|$)/.test(imageReference)) return null;
   return imageReference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }
 
 /**
- * The containers of a project that anybody may have started (docs/contract.md 4.10); null where nothing tells of any.
+ * The containers of a project that another user may have started (docs/contract.md 4.10); null if there are none.
  * The containers of one service are made by compose from one directory, one list of files and one repository. Services may
- * differ from each other, as somebody may have started one alone, and projects of two directories may have one name.
- * @param containers of the project, without one-off ones, hooks and what a killed compose call has left
+ * differ from each other, because a service can be started on its own, and projects of two directories may have one name.
+ * @param containers of the project, without one-off containers, hooks and leftovers of an interrupted compose command
  */
 export function findForeign(containers: readonly Claimant[], known: KnownInstance): ForeignContainers | null {
   for (const [service, all] of Map.groupBy(containers, serviceOf)) {
-    // No file can have such a service, and the sentences below name it.
+    // No compose file can contain such a name, and the messages below print it.
     if (!/^[\w.][\w.-]*$/.test(service)) continue;
     const odd = oddOf(service, all, known) ?? strangeImages(all, known);
     if (odd === null) continue;
@@ -114,10 +114,13 @@ const removal = (containers: readonly Claimant[]): string =>
 
 function certain({ containers, by }: Odd, service: string, { project }: KnownInstance): ForeignContainers {
   const isOne = containers.length === 1;
-  const why = by === 'image' ? 'runs an image of another repository' : `was started from ${by}`;
+  const difference = by === 'image' ? 'from an image of another repository' : `from ${by}`;
+  const labelled = `with the labels of service ${service} of project ${project}`;
   return {
-    message: `${isOne ? 'container' : 'containers'} ${namesOf(containers)} ${isOne ? 'claims' : 'claim'} by labels to be of service ${service} of project ${project}, and ${isOne ? why : why.replace('runs', 'run').replace('was', 'were')}`,
-    advice: `See whose ${isOne ? 'it is' : 'they are'}: ${removal(containers)} removes ${isOne ? 'it' : 'them'}. ${remake(service)}`,
+    message: isOne
+      ? `container ${namesOf(containers)} ${labelled} was started ${difference}`
+      : `containers ${namesOf(containers)} ${labelled} were started ${difference}`,
+    advice: `Find out who started ${isOne ? 'this container' : 'these containers'}. To remove ${isOne ? 'it' : 'them'}, run ${removal(containers)}. ${remake(service)}`,
   };
 }
 
@@ -130,22 +133,22 @@ function disagreeing(
   const keyOf = by === 'image' ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
   const differ =
     by === 'image'
-      ? 'run images of several repositories'
-      : `were started from ${by.replace('another directory', 'other directories')} each`;
-  // Only for the command: anybody may start more containers than there are others.
+      ? 'run images of different repositories'
+      : `were started from ${by.replace('another directory', 'different directories').replace('other', 'different')}`;
+  // The majority only decides which command to suggest, because anyone can start more containers.
   const votes = Map.groupBy(containers, keyOf);
   const likely = all
     .map(keyOf)
     .toSorted((a, b) => (votes.get(b)?.length ?? 0) - (votes.get(a)?.length ?? 0))[0];
   const others = all.filter((each) => keyOf(each) !== likely);
   return {
-    message: `containers ${namesOf(all)} all claim by labels to be of service ${service} of project ${project}, and ${differ}: not all of them are this instance's`,
-    advice: `See whose they are: ${removal(others)} removes what is somebody else's. ${remake(service)}`,
+    message: `containers ${namesOf(all)} all have the labels of service ${service} of project ${project}, but ${differ}`,
+    advice: `Find out who started them. To remove those that do not belong to this instance, run ${removal(others)}. ${remake(service)}`,
   };
 }
 
 const remake = (service: string): string =>
-  `Where all are this instance's, recreate them from its own files: docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
+  `If all of them belong to this instance, recreate them from its files with docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
 
 /** The containers of a project's directory, and of these the ones that were started from the same files as most. */
 export function agreeing<C extends Pick<Claimant, 'labels'>>(

@@ -1,7 +1,7 @@
 import { type Json, list, object } from './json.ts';
 
 /**
- * What an engine tells of a local image, with its manifests (API 1.48 on); null where it is not here. Of an index that has the
+ * What an engine tells of a local image, with its manifests (API 1.48 on); null if it is not here. Of an index that has the
  * engine's own platform, of which only others are here, it tells no configuration but of one that is named (API 1.49 on):
  * that is the first of them.
  * @param ask `GET /images/{reference}/json` with this query

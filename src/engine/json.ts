@@ -14,7 +14,7 @@ export const isEmpty = (value: unknown): boolean =>
   value === false ||
   (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** Null where the text is no JSON, or of another kind. */
+/** Null if the text is no JSON, or of another kind. */
 export function parseObject(text: string): Json | null {
   try {
     const value = JSON.parse(text);

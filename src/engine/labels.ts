@@ -1,7 +1,7 @@
-/** The one place for names of labels that others have given: compose to containers, the OCI to images. */
+/** The names of all labels that compose sets on containers, and the OCI on images. */
 const compose = 'com.docker.compose';
 
-/** What compose writes to every container of a project. */
+/** Labels that compose sets on every container of a project. */
 export const composeLabels = {
   project: `${compose}.project`,
   /** Absolute, as the compose process saw it. */
@@ -26,7 +26,7 @@ export const composeLabels = {
   configHash: `${compose}.config-hash`,
 } as const;
 
-/** What others write who make containers on Podman. */
+/** Labels of other programs that create containers on Podman. */
 export const podmanLabels = {
   /** systemd's unit, of a Quadlet or by `podman generate systemd`. */
   unit: 'PODMAN_SYSTEMD_UNIT',
@@ -34,7 +34,7 @@ export const podmanLabels = {
   composeProject: 'io.podman.compose.project',
 } as const;
 
-/** What Swarm writes to the containers of its tasks. */
+/** Labels that Swarm sets on the containers of its tasks. */
 export const swarmLabels = {
   service: 'com.docker.swarm.service.name',
   stack: 'com.docker.stack.namespace',

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Why root here is another user outside; null where he is not. A rootless engine maps root to its own user, who is one, and
- * `userns-remap` all users to a range.
+ * Why root in this container is another user on the host; null if it is root there, too. A rootless engine maps root to
+ * the user that runs the engine, and `userns-remap` maps all users to a range.
  */
 export function mappedBy(map: string = readMap()): 'remapped' | 'rootless' | null {
   const [inside, outside, count] = (map.split('\n')[0] ?? '').trim().split(/ +/).map(Number);

@@ -5,7 +5,7 @@ import { type Container, isUp } from './container.ts';
 
 /** What a process can see of the container that it runs in. */
 export interface OwnTraces {
-  /** From the path that /etc/hostname is mounted from: 64 hex digits; null where the mount table does not tell. */
+  /** From the path that /etc/hostname is mounted from: 64 hex digits; null if the mount table does not tell. */
   id: string | null;
   /** What the engine may know the container by: the id, else the host name. */
   name: string;
@@ -18,7 +18,7 @@ export interface OwnTraces {
 
 /** What has to be asked of an engine. */
 interface ContainerLookup<C extends Container> {
-  /** Null where there is none. */
+  /** Null if there is none. */
   inspect(name: string): Promise<C | null>;
   /** The ids of the containers that live in that container's network. */
   inNetworkOf(id: string): Promise<readonly string[]>;
@@ -48,7 +48,7 @@ export function readTraces(table: string, host: string, env: OwnTraces['env']): 
 }
 
 /**
- * The container that a process runs in; null where the engine knows none. A container in another's network has the other's
+ * The container that a process runs in; null if the engine knows none. A container in another's network has the other's
  * files in /etc, and its host name (docs/contract.md 8.22): which of them it is, is told by the layer that its root
  * writes to, and where the engine does not say that by what is mounted.
  */
@@ -64,7 +64,7 @@ export async function findOwnContainer<C extends Container>(
   return byLayer ?? (await bestFit(all, traces));
 }
 
-/** Null where the engine or the mount table does not tell. Long options of a mount are given with paths that are relative. */
+/** Null if the engine or the mount table does not tell. Long options of a mount are given with paths that are relative. */
 function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | null {
   if (upperDir === null || layer === null) return null;
   return upperDir === layer || upperDir.endsWith(`/${layer}`);
@@ -88,7 +88,7 @@ async function bestFit<C extends Container>(candidates: readonly C[], traces: Ow
   return best === undefined || (isTie && best.each.imageId !== next.each.imageId) ? null : best.each;
 }
 
-/** How many of its mounts are here, how many with the same source, and how much of its environment; null where a mount is missing. */
+/** How many of its mounts are here, how many with the same source, and how much of its environment; null if a mount is missing. */
 async function fitOf({ mounts, env }: Container, own: OwnTraces): Promise<number[] | null> {
   let sources = 0;
   for (const { destination, source } of mounts) {

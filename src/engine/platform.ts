@@ -12,8 +12,8 @@ export function readPlatform(text: string): string {
 }
 
 /**
- * The platform of which a container is made, of those of its image that are here; null where it cannot be made.
- * @param chosen by whoever asks for the container; null where that is left to the engine, which takes its own, else what there is
+ * The platform of which a container is made, of those of its image that are here; null if it cannot be made.
+ * @param chosen by whoever asks for the container; null if that is left to the engine, which takes its own, else what there is
  */
 export function takenPlatform(here: readonly string[], chosen: string | null, own: string): string | null {
   const wanted = chosen ?? own;

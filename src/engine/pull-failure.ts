@@ -1,41 +1,41 @@
 import type { ErrorCode } from '../progress/update-error.ts';
 
 /**
- * Whether it is worth another try: `once` where a second answer would be the same; `patiently` where the asking itself is
- * what the registry minds; `often` for what passes.
+ * Whether to retry: `once` if a third answer would be the same, `patiently` if the registry limits requests, `often` for a
+ * temporary failure.
  */
 export type Again = 'never' | 'once' | 'patiently' | 'often';
 
 interface PullFailure {
   code: Extract<ErrorCode, `pull-${string}`>;
   again: Again;
-  /** What it comes to, after "repository:tag: ". */
+  /** The cause, printed after "repository:tag: ". */
   sentence: string;
-  /** What to do next, where the code's own advice is not it. */
+  /** What to do next, if the advice of the code does not fit. */
   advice?: string;
 }
 
 type Row = readonly [RegExp, PullFailure['code'], Again, sentence: string, advice?: string];
 
-/** Numbers count where they are said to be a status: a size, a port or a version may be the same. */
+/** A number counts only if the text calls it a status: a size, a port or a version may be the same number. */
 const status = (codes: string): string => String.raw`(?:status(?: code)?:?|\bhttp|…"?:) (?:${codes})\b`;
-const refused = 'the registry refuses access (wrong or missing credentials)';
+const refused = 'the registry denied access (wrong or missing credentials)';
 
-/** In the words of the engine, containerd and registries; the first row that fits decides. */
+/** Messages of the engine, containerd and registries. The first row that matches decides. */
 const rows: readonly Row[] = [
   [
     /cannot connect to the docker (daemon|api)|error during connect/i,
     'pull-unreachable',
     'often',
-    'the engine went away',
+    'the engine stopped answering',
   ],
   [
     /x509|certificate|http response to https client/i,
     'pull-unreachable',
     'never',
-    "the registry's certificate is not accepted",
+    'the certificate of the registry is not trusted',
   ],
-  [/no space left on device/i, 'pull-space', 'never', 'no space left on the disk of the engine'],
+  [/no space left on device/i, 'pull-space', 'never', 'the disk of the engine is full'],
   [
     /no matching manifest|does not match the specified platform|no match for platform/i,
     'pull-platform',
@@ -46,21 +46,21 @@ const rows: readonly Row[] = [
     new RegExp(`too[ _]?many[ _]?requests|rate.?limit|pull limit|${status('429')}`, 'i'),
     'pull-unreachable',
     'patiently',
-    'the registry asks for patience (429, too many requests)',
+    'the registry limits requests (429, too many requests)',
   ],
   [
     /verification failed|content digest .{1,500} mismatch|failed to verify|unexpected commit digest/i,
     'pull-failed',
     'once',
-    'the registry sent data with a wrong digest',
-    'Ask the publisher of the release to push it again, or whoever keeps the registry or a cache before it to mend it; then run the update again.',
+    'the registry sent data that does not match its digest',
+    'Ask the publisher to push the release again, or check the registry and any cache in front of it. Then run the update again.',
   ],
   [
     /could not fetch content descriptor|content at … not found|unknown blob|blob unknown/i,
     'pull-failed',
     'once',
-    'the registry has the tag, but not all that belongs to it',
-    'Ask the publisher of the release to push it again, then run the update again.',
+    'the registry has the tag, but some of its data is missing',
+    'Ask the publisher to push the release again, then run the update again.',
   ],
   [
     /manifest unknown|manifest for .{1,500} not found|name unknown|repository .{1,500} not found|: not found|not found: manifest/i,
@@ -77,7 +77,7 @@ const rows: readonly Row[] = [
     'never',
     refused,
   ],
-  [/invalid reference format/i, 'pull-unknown', 'never', 'the image reference is not valid'],
+  [/invalid reference format/i, 'pull-unknown', 'never', 'the image reference is invalid'],
   [
     /connection refused|no such host|network is unreachable|no route to host|server misbehaving|temporary failure in name resolution/i,
     'pull-unreachable',
@@ -88,17 +88,17 @@ const rows: readonly Row[] = [
     /timeout|timed out|deadline exceeded|connection reset|unexpected eof|\beof\b|broken pipe|tls handshake|short read/i,
     'pull-unreachable',
     'often',
-    'the connection to the registry broke off',
+    'the connection to the registry was interrupted',
   ],
   [
     new RegExp(`internal server error|bad gateway|service unavailable|${status('5\\d\\d')}`, 'i'),
     'pull-unreachable',
     'often',
-    'the registry fails (5xx)',
+    'the registry failed (5xx)',
   ],
   // Before the pull's own answers begin, the engine asks for a registry's words after a 403 alone.
   [/error response from daemon: error from registry: /i, 'pull-denied', 'never', refused],
-  [/error from registry: /i, 'pull-failed', 'often', 'the registry answers with an error of its own'],
+  [/error from registry: /i, 'pull-failed', 'often', 'the registry returned an error'],
 ];
 
 /**

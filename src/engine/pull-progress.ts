@@ -39,7 +39,7 @@ export class PullMeter {
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
   /**
-   * Gives the state after a line of `docker compose --progress json pull`, or null where the line says nothing of
+   * Gives the state after a line of `docker compose --progress json pull`, or null if the line says nothing of
    * bytes. The words stand in `text` or in `status`, depending on compose's version; both are read.
    */
   read(line: string): PullProgress | null {
@@ -69,7 +69,7 @@ export class PullMeter {
       this.#end = 'reached';
   }
 
-  /** Gives the state after that, or null where it says nothing of bytes. */
+  /** Gives the state after that, or null if it says nothing of bytes. */
   add({ id, words, current, total }: LayerNews): PullProgress | null {
     const layer = this.#layers.get(id) ?? { done: 0, total: null };
     const says = (form: RegExp) => words.some((word) => form.test(word));

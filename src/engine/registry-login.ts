@@ -8,7 +8,7 @@ export type RegistryLogin =
 const dockerHub = 'https://index.docker.io/v1/';
 
 /**
- * The login for an image's registry from the text of a config.json; null where it has none for it, or keeps it in a
+ * The login for an image's registry from the text of a config.json; null if it has none for it, or keeps it in a
  * credential store.
  */
 export function registryLogin(configText: string, repository: string): RegistryLogin | null {

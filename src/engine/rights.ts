@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { requestedMounts } from './container.ts';
 import { type Json, list, object, strings } from './json.ts';
 
-// What of a container's definition gives power over its host, whoever wrote it: an engine gives all of it to whoever asks.
+// The parts of a container's definition that give power over the host. An engine grants all of them to every client.
 // What only takes less away (a file system that is no longer read-only, privileges that it may get anew) is no such power.
 
 /** The two halves of a definition, as the engine inspects them and as `POST /containers/create` takes them. */
@@ -38,7 +38,7 @@ export const definedIn = (raw: Json): DefinedContainer => ({
   hostConfig: object(raw.HostConfig),
 });
 
-/** The rights that a container would have and has not now. Both with what image and engine give where nothing is said. */
+/** The rights that a container would gain. Both sides include the defaults of image and engine. */
 export function gainedRights(
   now: DefinedContainer,
   then: DefinedContainer,
@@ -137,7 +137,7 @@ const requestText = ({ Driver, Count, DeviceIDs, Capabilities }: Json): string =
     .filter((word) => word !== '')
     .join(' ');
 
-/** A profile that somebody wrote may confine nothing, too: it is a right unless the container has it already. */
+/** A custom profile may confine nothing: it is a right unless the container has it already. */
 function gainedProfiles(now: Json, then: Json): Right[] {
   const options = (host: Json) =>
     strings(host.SecurityOpt)
@@ -192,7 +192,7 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: Surroundi
     const isOwnPath = path === null ? !isOfMachine(options) : path !== '/' && isOwn(path);
     if (isOwnPath || known.some(covers)) return [];
     const what = path ?? `volume ${source} of ${options.device}`;
-    const how = writable ? '' : ', to be read';
+    const how = writable ? '' : ' (read-only)';
     return [right('volumes', `${what} of the host at ${destination}${how}`, destination)];
   });
   const others = added(now.VolumesFrom, then.VolumesFrom);
@@ -201,7 +201,7 @@ function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: Surroundi
 
 const withoutSlash = (path: string): string => path.replace(/(?<=.)\/+$/, '');
 
-/** The directory of the host that a volume of the engine's own driver is; null where it is none. */
+/** The directory of the host that a volume of the engine's own driver is; null if it is none. */
 const boundBy = ({ o, type, device }: Json): string | null =>
   /(?:^|,)r?bind(?:,|$)/.test(String(o ?? '')) || type === 'bind' ? String(device ?? '') : null;
 

@@ -5,14 +5,14 @@ import { composeLabels } from './labels.ts';
 interface ImageInUse {
   /** The local image's id, `sha256:…`: with the containerd store the digest of an index, with the others of a configuration. */
   imageId: string;
-  /** The digest of its platform's manifest, which no attestation changes; null or left out where the engine does not tell. */
+  /** The digest of its platform's manifest, which no attestation changes; null or missing if the engine does not report it. */
   imageManifest?: string | null;
 }
 
 /** A local image, as the engine tells of it or a journal has it. */
 export interface LocalImage {
   id: string;
-  /** Those of its manifests for a platform that are here; none or left out where the engine does not tell. */
+  /** Those of its manifests for a platform that are here; none or missing if the engine does not report them. */
   manifests?: readonly string[];
 }
 

@@ -29,7 +29,7 @@ export interface Patience {
   work: number;
   /** The silence of a pull; the engine waits for registries, and unpacks large layers. */
   pullSilence: number;
-  /** The silence of a log, which is then read anew. An updater says something at least every ten seconds. */
+  /** The silence of a log, which is then read again. An updater says something at least every ten seconds. */
   logSilence: number;
 }
 
@@ -62,7 +62,7 @@ export class EngineSocket {
     this.#engine = new EngineClient(target, this.#patience.query);
   }
 
-  /** By id or name; null where there is none. */
+  /** By id or name; null if there is none. */
   async inspect(name: string): Promise<ContainerDetails | null> {
     // The engine sends a redirect for an odd path, so such names are not asked for.
     if (!containerName.test(name)) return null;
@@ -77,19 +77,19 @@ export class EngineSocket {
     return understood(found, (text) => listOf(JSON.parse(text.toString())).map(readListed));
   }
 
-  /** What it calls itself, `Engine` or `Podman Engine`; null where it does not say, or may not be asked. */
+  /** What it calls itself, `Engine` or `Podman Engine`; null if the engine does not report it, or may not be asked. */
   async product(): Promise<string | null> {
     const { Components } = await this.#version();
     return Array.isArray(Components) ? String(Object(Components[0]).Name ?? '') || null : null;
   }
 
-  /** What it runs images of, `linux/amd64`; null where it does not say, or may not be asked. */
+  /** What it runs images of, `linux/amd64`; null if the engine does not report it, or may not be asked. */
   async platform(): Promise<string | null> {
     const { Os, Arch } = await this.#version();
     return typeof Os === 'string' && typeof Arch === 'string' ? `${Os}/${Arch}` : null;
   }
 
-  /** Nothing where it may not be asked. */
+  /** Nothing if it may not be asked. */
   async #version(): Promise<Record<string, unknown>> {
     try {
       return await this.#engine.get('/version');
@@ -99,7 +99,7 @@ export class EngineSocket {
     }
   }
 
-  /** A local image by reference or id; null where it is not here. */
+  /** A local image by reference or id; null if it is not here. */
   async image(reference: string): Promise<Image | null> {
     const raw = await imageAnswer((query) =>
       orNull(this.#engine.get(`/images/${inPath(reference)}/json?${query}`)),
@@ -146,7 +146,7 @@ export class EngineSocket {
       if (progress) onProgress(progress);
     }
     signal.throwIfAborted();
-    if (!meter.hasEnded) throw new EngineFault('away', 'the answer broke off before the pull had ended');
+    if (!meter.hasEnded) throw new EngineFault('away', 'the answer was interrupted before the pull finished');
   }
 
   /** Gives the new container's id. A name that is taken is a refusal with status 409. */
@@ -199,7 +199,7 @@ export class EngineSocket {
   }
 }
 
-/** Null where the engine says by its status that there is no such thing, or nothing to do. */
+/** Null if the engine says by its status that there is no such thing, or nothing to do. */
 async function orNull<T>(asked: Promise<T>, statuses: readonly number[] = [404]): Promise<T | null> {
   try {
     return await asked;
@@ -215,7 +215,7 @@ function understood<T, R>(raw: T, read: (raw: T) => R): R {
   try {
     return read(raw);
   } catch (cause) {
-    const message = `this is no answer of an engine: ${(cause as Error).message}`;
+    const message = `this is not an answer of an engine: ${(cause as Error).message}`;
     throw new EngineFault('away', message, { isForeign: true, cause });
   }
 }

@@ -12,9 +12,9 @@ export interface SwarmService {
   version: number;
   /** Holds values: never log it. */
   spec: Json;
-  /** The spec before the last write, which a rollback leads to; null where there was none. */
+  /** The spec before the last write, which a rollback leads to; null if there was none. */
   previous: Json | null;
-  /** Of its last rolling update, `updating`, `paused`; empty where there was none. */
+  /** Of its last rolling update, `updating`, `paused`; empty if there was none. */
   updateState: string;
 }
 
@@ -30,7 +30,7 @@ export interface SwarmTask {
   /** What Swarm wants it to be. */
   wanted: string;
   image: string;
-  /** Why it failed, or waits; empty where there is nothing to say. */
+  /** Why it failed, or waits; empty if there is nothing to say. */
   error: string;
 }
 

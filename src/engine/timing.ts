@@ -1,4 +1,4 @@
-/** Whether somebody looks for where the time goes: `SVC_UPDATER_TRACE=1`. */
+/** Whether durations are logged: `SVC_UPDATER_TRACE=1`. */
 const isOn = process.env.SVC_UPDATER_TRACE === '1';
 
 /**

@@ -1,9 +1,9 @@
 import { relative } from 'node:path';
 import { shellWord } from './advice.ts';
 
-/** How compose was started; paths are the host's. */
+/** How compose was started. Paths are those of the host. */
 interface StartedProject {
-  /** Empty for compose's own choice. */
+  /** Empty if compose chooses the name. */
   name: string;
   directory: string;
   files: readonly string[];
@@ -12,7 +12,7 @@ interface StartedProject {
   oldNames?: readonly string[];
 }
 
-/** What to type in the compose directory for compose to see the project as it was started. */
+/** The docker compose command, for the compose directory, that finds the project as it was started. */
 export const composeCommand = (project: StartedProject): string =>
   [
     'docker compose',
@@ -21,11 +21,11 @@ export const composeCommand = (project: StartedProject): string =>
     ...fileFlags(project),
   ].join(' ');
 
-/** What starts these services; without any, all. */
+/** The command that starts these services, or all services if the list is empty. */
 export const upCommand = (project: StartedProject, services: readonly string[] = []): string =>
   [composeCommand(project), 'up -d', ...services].join(' ');
 
-/** Compose finds one file of a usual name and its override by itself, and no others. */
+/** Compose finds one file with a default name and its override without flags, and no other files. */
 export function fileFlags({ directory, files, envFiles, profiles = [] }: StartedProject): string[] {
   const names = files.map((file) => relative(directory, file));
   const [main = '', override = 'compose.override.yaml', ...more] = names;

@@ -1,37 +1,38 @@
 import { type Outcome, outcomes } from './outcome.ts';
 
-/** What the last line of a run says that did not do what was asked. */
+/** The last line of a run that did not succeed. */
 export interface RunEnd {
   outcome: Outcome;
-  /** Lower-case letters, digits and `-`; null for `usage`, and where the run was cancelled or the updater has crashed. */
+  /** Lower-case letters, digits and `-`. Null for the outcomes `usage`, `cancelled` and `crashed`. */
   code: string | null;
-  /** How the instance stands: one sentence without its full stop. */
+  /** The state of the instance: one sentence without its full stop. */
   state: string;
-  /** The release to go to first, `v1.5.0`, by the last words of the state: of the code `upgrade-step` alone. */
+  /** The release that must be installed first, `v1.5.0`, from the end of the state. Only with the code `upgrade-step`. */
   requiredRelease?: string;
-  /** What a person does next, one or two sentences. */
+  /** What to do next, one or two sentences. */
   advice: string | null;
 }
 
 const endForm = /^([a-z]+)(?: \(([a-z][a-z0-9-]*)\))?: (.*?)(?:\. Next: (.*))?$/s;
-const stepForm = /; (v\d+\.\d+\.\d+) has to come first$/;
+const stepForm = /; (v\d+\.\d+\.\d+) must be installed first$/;
 
 /** The state of an instance whose update was refused with the code `upgrade-step`. */
-export const stateBeforeStep = (state: string, step: string): string => `${state}; ${step} has to come first`;
+export const stateBeforeStep = (state: string, step: string): string =>
+  `${state}; ${step} must be installed first`;
 
 /**
- * The end as the sentence of its line (docs/contract.md 6.11): `failed (pull-unknown): nothing was changed, v1.4.2 runs
- * on. Next: See that …`. Whatever a path or a container's name in it may say, `parseEnd` gives the same outcome, code,
- * step and advice back.
+ * The message of the last line (docs/contract.md 6.11): `failed (pull-unknown): nothing was changed, v1.4.2 runs on.
+ * Next: Check that …`. `parseEnd` gives back the same outcome, code, release and advice, whatever paths or container names
+ * the message contains.
  */
 export function formatEnd({ outcome, code, state, advice }: Omit<RunEnd, 'requiredRelease'>): string {
   const head = code === null ? outcome : `${outcome} (${code})`;
-  // The first `. Next: ` begins the advice, so the state must have none.
+  // The first `. Next: ` begins the advice, so the state must not contain one.
   const said = oneLine(state).replaceAll('. Next: ', '. next: ');
   return advice === null ? `${head}: ${said}` : `${head}: ${said}. Next: ${oneLine(advice)}`;
 }
 
-/** The end that `formatEnd` wrote; null for any other sentence, such as that of a run that did what was asked. */
+/** Reads a message that `formatEnd` wrote. Null for any other message, such as that of a successful run. */
 export function parseEnd(message: string): RunEnd | null {
   const [, word, code = null, state = '', advice = null] = endForm.exec(message) ?? [];
   const outcome = outcomes.find((known) => known === word);
@@ -40,6 +41,6 @@ export function parseEnd(message: string): RunEnd | null {
   return { outcome, code, state, advice, ...(step === undefined ? {} : { requiredRelease: step }) };
 }
 
-/** The log makes a line of its own of each line of a message, and the end is one line. */
+/** The log splits a message at line breaks, and the end must stay on one line. */
 const oneLine = (text: string): string =>
   text.replace(/\s+/g, (blank) => (/[\r\n]/.test(blank) ? ' ' : blank));

@@ -1,4 +1,4 @@
-/** Phases of a run, in the order in which they happen (docs/contract.md 2.1). */
+/** Phases of a run in their order (docs/contract.md 2.1). */
 export const phases = ['inspect', 'plan', 'pull', 'save', 'write', 'recreate', 'verify', 'done'] as const;
 export type Phase = (typeof phases)[number];
 
@@ -11,7 +11,7 @@ export interface ProgressEvent {
   time: string;
   level: Level;
   phase: Phase;
-  /** 0 to 100, whole, where known. */
+  /** A whole number from 0 to 100, if known. */
   percent?: number;
   /** One sentence for people. */
   message: string;

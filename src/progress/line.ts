@@ -15,9 +15,9 @@ const short: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', 
 const long: Record<string, string> = { '\\': '\\', n: '\n', r: '\r', t: '\t' };
 
 /**
- * An event as its line of the log (docs/contract.md 6.1), without a line end. Ordinary messages read as they are; a backslash is
- * doubled, a control character is written `\n` or `\u001b`, and a message that begins like a percentage gets a
- * backslash in front, so that `parseLine` gives the event back whatever it says.
+ * An event as a line of the log (docs/contract.md 6.1), without the line end. A backslash is doubled, and a control
+ * character is written as `\n` or `\u001b`. A message that begins like a percentage gets a backslash in front. This way
+ * `parseLine` can read every event back.
  */
 export function formatLine({ time, level, phase, percent, message }: ProgressEvent): string {
   const escaped = writtenOut(message.replace(/[\\\n\r\t]/g, (char) => short[char] ?? char));
@@ -26,7 +26,7 @@ export function formatLine({ time, level, phase, percent, message }: ProgressEve
   return `${head} ${startsLikePercent.test(escaped) ? '\\' : ''}${escaped}`;
 }
 
-/** The event of a line that `formatLine` wrote; null for a line of anybody else, such as a stack trace. */
+/** The event of a line that `formatLine` wrote; null for any other line, such as a stack trace. */
 export function parseLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
@@ -43,7 +43,7 @@ export function parseLine(line: string): ProgressEvent | null {
   };
 }
 
-/** What a line of `--log json` has beside its event, such as `restorePoint`. */
+/** The fields of a line of `--log json` that are not part of the event, such as `restorePoint`. */
 export type LineFields = Readonly<Record<string, unknown>>;
 
 /** The event of a line of `--log json`, and all its fields; null for any other line. */

@@ -1,6 +1,6 @@
 import type { ProgressEvent } from './event.ts';
 
-/** How a run ends, in words (docs/contract.md 1.4). */
+/** The outcomes of a run (docs/contract.md 1.4). */
 export const outcomes = [
   'updated',
   'unchanged',
@@ -27,7 +27,7 @@ export const exitCodes: Record<Exclude<Outcome, 'cancelled'>, number> = {
   broken: 5,
 };
 
-/** The outcome that an event of phase `done` states with its first word: `updated v1.4.2 → …`, `failed: …`. */
+/** The outcome of an event of phase `done`, which is its first word: `updated v1.4.2 → …`, `failed: …`. */
 export function outcomeOf({ phase, message }: Pick<ProgressEvent, 'phase' | 'message'>): Outcome | null {
   if (phase !== 'done') return null;
   const word = /^([a-z]+)(?=[\s:;,.]|$)/.exec(message)?.[1];

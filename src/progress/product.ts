@@ -1,20 +1,20 @@
-/** What a product is called, and where its parts are: everything in which one product differs from another. */
+/** Everything that differs from product to product: its names and where its parts are. */
 export interface Product {
-  /** One word: what it is called, what its client is typed by, and what all the others come from. */
+  /** One word: the name of the product and of its client. The other names are derived from it. */
   readonly name: string;
-  /** As its compose file calls them: the app, then the workers. */
+  /** The services of its compose file: the app first, then the workers. */
   readonly services: readonly [app: string, ...workers: string[]];
-  /** Of the `.env`: what a generated compose file takes the version from. */
+  /** The variable in `.env` that sets the version in a generated compose file. */
   readonly versionVariable: string;
-  /** First line of a compose file that every update overwrites. */
+  /** First line of a generated compose file, which every update replaces. */
   readonly marker: string;
-  /** Where an image keeps the compose files of its release. */
+  /** The directory of an image that contains the compose files of its release. */
   readonly releaseDirectory: string;
-  /** Of the updater's container, by which operators read its log. */
+  /** The name of the updater's container, for `docker logs`. */
   readonly containerName: string;
-  /** What its labels begin with: `svc` for `svc.role`, `svc.release-files` and `svc.release-requires`. */
+  /** The prefix of its labels: `svc` for `svc.role`, `svc.release-files` and `svc.release-requires`. */
   readonly labelPrefix: string;
-  /** The web address of its releases; null where there is none. */
+  /** The web address of its releases; null if there is none. */
   readonly feed: string | null;
   /** Services whose data restore points save or exclude, unless the instance's settings or a label decide it. */
   readonly data?: Readonly<Record<string, DataWord>>;
@@ -25,7 +25,7 @@ export const dataWords = ['save', 'none'] as const;
 export type DataWord = (typeof dataWords)[number];
 export const isDataWord = (value: unknown): value is DataWord => dataWords.some((word) => word === value);
 
-/** A product as its maker writes it down: what is left out comes from the name. */
+/** A product as its maker specifies it. Missing values are derived from the name. */
 export type ProductOptions = Pick<Product, 'name'> &
   Partial<Omit<Product, 'services'>> & {
     readonly services?: readonly string[];
@@ -35,23 +35,23 @@ const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 const forms: Record<
   Exclude<keyof Product, 'services' | 'feed' | 'data'>,
-  readonly [form: RegExp, should: string]
+  readonly [form: RegExp, description: string]
 > = {
-  name: [/^[a-z][a-z0-9-]{0,30}[a-z0-9]$/, 'a word of lower-case letters, digits and dashes'],
+  name: [/^[a-z][a-z0-9-]{0,30}[a-z0-9]$/, 'one word of lower-case letters, digits and hyphens'],
   versionVariable: [/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'],
-  marker: [/^#[^\r\n]*[^\s]$/, 'a comment of one line, such as # larder:generated'],
+  marker: [/^#[^\r\n]*[^\s]$/, 'a one-line comment such as # larder:generated'],
   releaseDirectory: [/^(?:\/(?!\.\.?(?:\/|$))[^/\s]+)+$/, 'an absolute path'],
-  containerName: [/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, "a container's name"],
-  labelPrefix: [/^[a-z0-9]+(?:[.-][a-z0-9]+)*$/, 'the beginning of labels, such as org.example.larder'],
+  containerName: [/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'the name of a container'],
+  labelPrefix: [/^[a-z0-9]+(?:[.-][a-z0-9]+)*$/, 'a label prefix such as org.example.larder'],
 };
 
 /**
- * The whole record of a product.
- * @throws TypeError that names every mistake at once
+ * A product with all its values.
+ * @throws TypeError that lists all mistakes
  */
 export function productOf(given: ProductOptions): Product {
   const mistakes = mistakesIn(given);
-  if (mistakes.length > 0) throw new TypeError(`wrong product: ${mistakes.join('; ')}`);
+  if (mistakes.length > 0) throw new TypeError(`invalid product: ${mistakes.join('; ')}`);
   const { name } = given;
   const [app = 'app', ...workers] = given.services ?? ['app', 'worker'];
   return {
@@ -63,19 +63,21 @@ export function productOf(given: ProductOptions): Product {
     containerName: given.containerName ?? `${name}-updater`,
     labelPrefix: given.labelPrefix ?? name,
     feed: given.feed ?? null,
-    // An older updater, which knows no such key, is started with the record of a product that says nothing.
+    // An older updater rejects this key, so it is only passed on if it is set.
     ...(given.data !== undefined && { data: given.data }),
   };
 }
 
 function mistakesIn(given: unknown): string[] {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return ['it should be an object'];
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return ['it must be an object'];
   const record = given as Record<string, unknown>;
   const known = [...Object.keys(forms), 'services', 'feed', 'data'];
-  const texts = Object.entries(forms).flatMap(([key, [form, should]]) => {
+  const texts = Object.entries(forms).flatMap(([key, [form, description]]) => {
     const value = record[key];
     if (value === undefined && key !== 'name') return [];
-    return typeof value === 'string' && form.test(value) ? [] : [`${key} should be ${should}${not(value)}`];
+    return typeof value === 'string' && form.test(value)
+      ? []
+      : [`${key} must be ${description}${not(value)}`];
   });
   return [
     ...texts,
@@ -84,7 +86,7 @@ function mistakesIn(given: unknown): string[] {
     ...dataMistakes(record.data),
     ...Object.keys(record)
       .filter((key) => !known.includes(key))
-      .map((key) => `there is no ${key}`),
+      .map((key) => `${key} is not a known key`),
   ];
 }
 
@@ -92,16 +94,16 @@ function serviceMistakes(value: unknown): string[] {
   if (value === undefined) return [];
   const isList = Array.isArray(value) && value.length > 0;
   if (!isList || !value.every((name) => typeof name === 'string' && serviceForm.test(name)))
-    return [`services should be a list of services' names, the app first${not(value)}`];
-  return new Set(value).size < value.length ? [`services names one twice${not(value)}`] : [];
+    return [`services must be a list of service names, the app first${not(value)}`];
+  return new Set(value).size < value.length ? [`services must not list a service twice${not(value)}`] : [];
 }
 
 function feedMistakes(value: unknown): string[] {
   if (value === undefined || value === null) return [];
   const { protocol = '', username, password } = (typeof value === 'string' && URL.parse(value)) || {};
-  // It is built into what everybody has: a login would be everybody's, and is not repeated here.
-  if (username || password) return ['feed should be a web address without a login'];
-  return /^https?:$/.test(protocol) ? [] : [`feed should be a web address${not(value)}`];
+  // The address is part of every build, so credentials in it would be public. The message does not repeat them.
+  if (username || password) return ['feed must be a web address without credentials'];
+  return /^https?:$/.test(protocol) ? [] : [`feed must be a web address${not(value)}`];
 }
 
 function dataMistakes(value: unknown): string[] {
@@ -111,27 +113,27 @@ function dataMistakes(value: unknown): string[] {
     value !== null &&
     !Array.isArray(value) &&
     Object.entries(value).every(([name, word]) => serviceForm.test(name) && isDataWord(word));
-  return isRight ? [] : [`data should be save or none for each service, such as { db: 'save' }${not(value)}`];
+  return isRight ? [] : [`data must be save or none for each service, such as { db: 'save' }${not(value)}`];
 }
 
 const not = (value: unknown): string => (value === undefined ? '' : `, not ${JSON.stringify(value)}`);
 
-/** As the names of its environment variables begin: `LARDER` for `LARDER_URL`. */
+/** The prefix of its environment variables: `LARDER` for `LARDER_URL`. */
 export const inCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');
 
-/** By which a compose file says what a service is for: `worker`. */
+/** The compose label that sets the role of a service: `worker`. */
 export const roleLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.role`;
 
 /** The compose label that saves or excludes the data of a service: `save`. */
 export const dataLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.data`;
 
-/** On an image: where it keeps the compose files of its release. */
+/** The image label with the directory of the release's compose files. */
 export const filesLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-files`;
 
-/** On the image of the app: the oldest release that it can be updated from, `v1.5.0`. */
+/** The label of the app image with the oldest release that can be updated to it, `v1.5.0`. */
 export const requiresLabelOf = ({ labelPrefix }: Product): string => `${labelPrefix}.release-requires`;
 
-/** What everything here is made for where nobody names another. */
+/** The default product. */
 export const svc: Product = productOf({
   name: 'svc',
   feed: 'https://api.github.com/repos/acme/svc/releases',

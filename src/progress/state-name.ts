@@ -1,5 +1,5 @@
-/** The directory, in the compose directory, with everything that the updater keeps. Advice names it, too. */
+/** The directory in the compose directory that contains all files of the updater. Advice mentions it, too. */
 export const stateName = '.svc-updater';
 
-/** The file beside the compose file with what is the instance's own among the options. */
+/** The file in the compose directory with the settings of the instance. */
 export const settingsName = `${stateName}.yaml`;

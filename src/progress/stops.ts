@@ -1,4 +1,4 @@
-/** A signal ended the run before it could change anything, or everything was put back. */
+/** A signal cancelled the run before it changed anything, or after all changes were undone. */
 export class Cancelled extends Error {
   override readonly name = 'Cancelled';
 
@@ -7,7 +7,7 @@ export class Cancelled extends Error {
   }
 }
 
-/** The engine is shutting down and takes this run with it: what was begun stands in the journal. */
+/** The engine is shutting down, which ends this run. The journal records the unfinished update. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 

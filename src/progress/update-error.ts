@@ -4,221 +4,496 @@ import { settingsName, stateName } from './state-name.ts';
 
 type FailureOutcome = Extract<Outcome, 'usage' | 'refused' | 'failed' | 'broken'>;
 
-/**
- * The one table from a code to how a run ends and what a person does next. An error may carry advice of its own where
- * it knows more (a path, a name); the table's sentence serves everywhere else.
- */
+/** What a code means. `svc-updater explain` prints all of it. */
+interface Explanation {
+  outcome: FailureOutcome;
+  /** One or two sentences. */
+  meaning: string;
+  /** Why the updater stops here, if the meaning does not make it obvious. */
+  why?: string;
+  /** What the operator can do. An error with more details, such as a path, has its own advice instead. */
+  advice: string;
+}
+
+/** The one table of codes: how a run ends, what that means, and what to do. */
 const table = {
-  usage: ['usage', 'See --help.'],
+  usage: {
+    outcome: 'usage',
+    meaning: 'The command line or the environment contains mistakes. All of them are listed at once.',
+    advice: 'See --help.',
+  },
 
-  'no-socket': [
-    'refused',
-    'Add -v /var/run/docker.sock:/var/run/docker.sock to the docker run command and see that the engine runs.',
-  ],
-  'socket-denied': ['refused', 'Run the updater as root, the owner of the socket, and without --user.'],
-  'engine-version': ['refused', 'Update the engine, or use the svc-updater image that fits it.'],
-  'own-container': [
-    'refused',
-    'Start the updater with docker run on the engine whose socket it gets, without --hostname and --uts.',
-  ],
-  'no-compose': [
-    'refused',
-    'Install docker with its compose plugin, or run the svc-updater image, which has both.',
-  ],
-  'not-compose': [
-    'refused',
-    'Update by hand: docker compose pull && docker compose up -d, from the directory with the file.',
-  ],
-  'not-mounted': ['refused', 'Mount the compose directory at its own path: -v /opt/svc:/opt/svc.'],
-  'read-only': [
-    'refused',
-    'Mount the compose directory writable: without :ro, from a file system that can be written.',
-  ],
-  'several-projects': ['refused', 'Name one with --project, and its directory with --dir.'],
-  'not-manager': [
-    'refused',
-    'Run the updater on a manager of the Swarm, with its socket: docker node ls shows them.',
-  ],
-  'stack-unsupported': ['refused', 'Update its services by hand: docker service update --image.'],
-  'stack-busy': ['refused', 'Mend what it names, then run the update again.'],
-  'stack-file': [
-    'refused',
-    'Mount the directory of the stack, and name with --file the files of docker stack deploy -c, in their order.',
-  ],
-  'no-app': [
-    'refused',
-    'Start the instance once with docker compose up -d, or name the app service with --service.',
-  ],
-  'settings-invalid': ['refused', 'Correct the file, or remove it.'],
-  'unrelated-service': ['refused', 'Name with --service only the app and what is released with it.'],
-  'unrelated-container': ['refused', 'Remove the container that it names, then run the update again.'],
-  'unlisted-services': [
-    'refused',
-    'Name all services that belong together with --service, or what stays behind with --exclude.',
-  ],
-  'update-running': ['refused', 'Wait until it ends: docker logs -f svc-updater.'],
-  'compose-busy': ['refused', 'Let the other compose call end, then run the update again.'],
-  'journal-pending': ['refused', 'Run the update first: it finishes that one or puts it back.'],
-  downgrade: [
-    'refused',
-    'There is no downgrade: migrations only run forward. Choose a release that is newer.',
-  ],
-  'tag-lags': ['refused', 'Run the update without --target, or pin the release by hand.'],
-  'upgrade-step': ['refused', 'Go to the release that it names first, then run the update again.'],
-  'no-target': ['refused', 'Name the release with --target vX.Y.Z, or --target canary.'],
-  'pin-digest': ['refused', 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.'],
-  'pin-unsupported': [
-    'refused',
-    'Change the version there by hand, then docker compose pull && docker compose up -d.',
-  ],
-  'built-from-source': [
-    'refused',
-    'Give the service an image: in its compose file, or update it by building it again.',
-  ],
-  'compose-invalid': [
-    'refused',
-    'Mend the file until docker compose config accepts it, then run the update again.',
-  ],
-  drift: [
-    'refused',
-    'Put the missing values in .env, or apply your own edits with docker compose up -d first; --accept-drift goes on regardless.',
-  ],
-  'outside-mounts': ['refused', 'Add the -v above to the docker run command.'],
-  'shared-definition': [
-    'refused',
-    'Take the new file and run docker compose up -d for the whole project in a quiet hour.',
-  ],
-  'network-edited': ['refused', 'Apply the edit with docker compose up -d, then run the update again.'],
-  'no-marker': ['refused', 'The release is not made for generated installs: report it to its publisher.'],
-  'release-file': ['refused', 'The release lacks what this install needs: report it to its publisher.'],
-  'not-proven': [
-    'refused',
-    'Do not go on by hand before you know why: see where the image comes from, and tell its publisher.',
-  ],
-  'missing-variable': ['refused', 'Set the variable in .env, then run the update again.'],
-  'not-a-file': ['refused', 'Make it a regular file in the compose directory, then run the update again.'],
-  'rights-lost': [
-    'refused',
-    'Run the svc-updater image as root, which has getfattr and setfattr, or take a list off the file (setfacl -b), or have its server, NFS or SMB, let root set owners and modes; then run it again.',
-  ],
-  'unexpected-file': ['refused', 'See who has put it there, move it away, then run the update again.'],
-  'data-undeclared': [
-    'refused',
-    `Add the line that it gives to ${settingsName}: save includes the data, none excludes it. Then run the update again.`,
-  ],
-  'data-unsupported': [
-    'refused',
-    'Change the mount that it lists, or exclude it with none; or back up the data yourself and update without --restore-point.',
-  ],
-  'no-space': [
-    'refused',
-    'Free space on that disk, or save restore points elsewhere with --restore-dir, then run it again.',
-  ],
-  'no-restore-point': [
-    'refused',
-    'A rollback needs an update that was made with --restore-point; if it was made with --restore-dir, give the rollback the same.',
-  ],
-  'restore-point-damaged': [
-    'refused',
-    'Find out what has changed the files of the restore point. Its data can only be restored by hand.',
-  ],
-  'restore-point-unreadable': [
-    'refused',
-    'Check the disk that holds it (dmesg, mount), then run the command again: the restore point may be intact.',
-  ],
-  'modified-since': ['refused', 'Undo the change that it lists, then run the rollback again.'],
-  'path-taken': ['refused', 'Mount the compose directory at its own path.'],
+  'no-socket': {
+    outcome: 'refused',
+    meaning: 'No engine answers on the socket. The socket is not mounted, or the engine is not running.',
+    advice:
+      'Add -v /var/run/docker.sock:/var/run/docker.sock to the docker run command, and make sure that the engine is running.',
+  },
+  'socket-denied': {
+    outcome: 'refused',
+    meaning: 'The updater has no permission to use the socket of the engine.',
+    advice: 'Run the updater as root, the owner of the socket, without --user.',
+  },
+  'engine-version': {
+    outcome: 'refused',
+    meaning:
+      'The engine is too old or too new for this updater, or it is Podman and does not support this command.',
+    advice: 'Update the engine, or use a svc-updater image that supports its version.',
+  },
+  'own-container': {
+    outcome: 'refused',
+    meaning: 'The updater cannot find its own container on this engine.',
+    why: 'The mounts of its container show the updater which directories of the host it can use.',
+    advice:
+      'Start the updater with docker run on the engine whose socket is mounted, without --hostname or --uts.',
+  },
+  'no-compose': {
+    outcome: 'refused',
+    meaning: 'The updater cannot run docker compose.',
+    advice: 'Use the svc-updater image, or install docker and its compose plugin.',
+  },
+  'not-compose': {
+    outcome: 'refused',
+    meaning:
+      'The mounted directory has no running project that was started by docker compose v2. Its containers may belong to another directory or to another program, such as systemd.',
+    why: 'The updater replaces containers with docker compose, which only replaces containers that it created.',
+    advice:
+      'Update manually: run docker compose pull && docker compose up -d in the directory of the compose file.',
+  },
+  'not-mounted': {
+    outcome: 'refused',
+    meaning: 'The compose directory is not mounted into the container of the updater.',
+    advice: 'Mount the compose directory at its own path: -v /opt/svc:/opt/svc.',
+  },
+  'read-only': {
+    outcome: 'refused',
+    meaning: 'The updater cannot write to the compose directory or to a file in it.',
+    advice: 'Mount the compose directory without :ro, from a writable file system.',
+  },
+  'several-projects': {
+    outcome: 'refused',
+    meaning: 'Several compose projects or stacks match.',
+    why: 'The updater does not guess which instance to update.',
+    advice: 'Choose the project with --project and its directory with --dir.',
+  },
+  'not-manager': {
+    outcome: 'refused',
+    meaning: 'The engine is not a manager of the Swarm, or a proxy blocks the requests about stacks.',
+    why: 'Only a manager can update the services of a stack.',
+    advice:
+      'Run the updater on a Swarm manager and mount its socket. To list the managers, run docker node ls.',
+  },
+  'stack-unsupported': {
+    outcome: 'refused',
+    meaning: 'The stack contains a service that the updater cannot update, such as a job.',
+    advice: 'Update the services manually with docker service update --image.',
+  },
+  'stack-busy': {
+    outcome: 'refused',
+    meaning:
+      'The stack cannot be updated safely at the moment. For example, a service is being updated, or a node is down.',
+    advice: 'Fix the problem that the log reports, then run the update again.',
+  },
+  'stack-file': {
+    outcome: 'refused',
+    meaning: 'The mounted files are not the files that the stack was deployed from.',
+    why: 'The next docker stack deploy uses these files, so the new version must be written to the right ones.',
+    advice:
+      'Mount the directory of the stack. Pass the files of docker stack deploy -c with --file, in the same order.',
+  },
+  'no-app': {
+    outcome: 'refused',
+    meaning: 'The project has no container of the app service.',
+    advice: 'Start the instance once with docker compose up -d, or name the app service with --service.',
+  },
+  'settings-invalid': {
+    outcome: 'refused',
+    meaning: `The settings file ${settingsName} contains a mistake.`,
+    advice: 'Correct the file or remove it, then run the update again.',
+  },
+  'unrelated-service': {
+    outcome: 'refused',
+    meaning:
+      'A service passed with --service is not released together with the app. For example, it is a database.',
+    why: 'The target version is a version of the app. For another product, the same version is a different release or does not exist.',
+    advice: 'Pass --service only for the app and for services that are released with it.',
+  },
+  'unrelated-container': {
+    outcome: 'refused',
+    meaning:
+      'Some containers carry the labels of this instance but were started from other files or from another image.',
+    why: 'Anyone who can start a container can set its labels. The updater must not replace a container that belongs to another project.',
+    advice: 'Remove the container that the log lists, then run the update again.',
+  },
+  'unlisted-services': {
+    outcome: 'refused',
+    meaning: 'A service that belongs to the app is neither listed nor excluded.',
+    why: 'Services that belong together may fail if they run different versions.',
+    advice: 'List all services of the app with --service, or exclude some of them with --exclude.',
+  },
+  'update-running': {
+    outcome: 'refused',
+    meaning: 'Another update of this instance is in progress.',
+    advice: 'Wait until it finishes: docker logs -f svc-updater.',
+  },
+  'compose-busy': {
+    outcome: 'refused',
+    meaning: 'Another docker compose command or a migration is still working on the same containers.',
+    advice: 'Wait until the other docker compose command finishes, then run the update again.',
+  },
+  'journal-pending': {
+    outcome: 'refused',
+    meaning: 'An earlier update was interrupted. It must be resumed or undone first.',
+    advice: 'Run the update first: it resumes or undoes the interrupted update.',
+  },
+  downgrade: {
+    outcome: 'refused',
+    meaning: 'The target is older than the running version.',
+    why: 'The running version may have migrated the data. Migrations only run forward, and an older version may damage migrated data.',
+    advice: 'Choose a release that is newer than the running version. Downgrades are not supported.',
+  },
+  'tag-lags': {
+    outcome: 'refused',
+    meaning: 'The floating tag in the compose file does not point to the target release yet.',
+    why: 'The updater keeps a floating tag and pulls it again. The pull would install a different release.',
+    advice:
+      'Run the update without --target to install the release that the tag points to, or pin the target release in the compose file.',
+  },
+  'upgrade-step': {
+    outcome: 'refused',
+    meaning:
+      'The target cannot be installed on the running version. Another release must be installed first.',
+    why: 'The target needs the migrations of the required intermediate release.',
+    advice: 'Update to the required intermediate release first, then run the update again.',
+  },
+  'no-target': {
+    outcome: 'refused',
+    meaning: 'The compose file pins a release, and no target was given.',
+    advice: 'Choose a release with --target vX.Y.Z, or use --target canary.',
+  },
+  'pin-digest': {
+    outcome: 'refused',
+    meaning: 'The image is pinned by a digest, and the version or the new digest is not known.',
+    advice: 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.',
+  },
+  'pin-unsupported': {
+    outcome: 'refused',
+    meaning:
+      'The updater cannot set the target version in this pin. The log contains the file, the line and the reason.',
+    why: 'The updater only changes the text of a version, and only if the result is certain.',
+    advice: 'Change the version there manually, then run docker compose pull && docker compose up -d.',
+  },
+  'built-from-source': {
+    outcome: 'refused',
+    meaning: 'The image of the service is built locally.',
+    why: 'No registry has a release of this image.',
+    advice: 'Add an image: to the service in its compose file, or update the service by building it again.',
+  },
+  'compose-invalid': {
+    outcome: 'refused',
+    meaning: 'A compose file or .env cannot be read, or docker compose rejects it.',
+    advice: 'Fix the file until docker compose config accepts it, then run the update again.',
+  },
+  drift: {
+    outcome: 'refused',
+    meaning:
+      'The containers and the compose files differ. Recreating the containers would remove a setting, or give a container more rights on the host.',
+    why: 'docker compose creates the new containers from the files alone. A setting that is not in the files would be lost.',
+    advice:
+      'Add the missing values to .env, or apply your own edits with docker compose up -d first. To update anyway, use --accept-drift.',
+  },
+  'outside-mounts': {
+    outcome: 'refused',
+    meaning: 'The instance uses a file that is not mounted into the container of the updater.',
+    why: 'Without this file, docker compose would create different containers.',
+    advice: 'Add the -v option from the log to the docker run command.',
+  },
+  'shared-definition': {
+    outcome: 'refused',
+    meaning: 'The release changes a network or a volume that running services use.',
+    why: 'docker compose would recreate it, and other services would lose their connection or their data.',
+    advice:
+      'Install the new compose file manually, then run docker compose up -d for the whole project when downtime is acceptable.',
+  },
+  'network-edited': {
+    outcome: 'refused',
+    meaning: 'A network was edited in the compose files after the instance was started.',
+    why: 'docker compose would recreate the network and disconnect other containers.',
+    advice: 'Apply the edit with docker compose up -d, then run the update again.',
+  },
+  'no-marker': {
+    outcome: 'refused',
+    meaning: 'The compose file of the release does not begin with the marker of a generated install.',
+    why: 'The marker shows that an update may replace the whole file.',
+    advice: 'Report the release to its publisher: it does not support generated installs.',
+  },
+  'release-file': {
+    outcome: 'refused',
+    meaning: 'The release lacks a file that this install needs, or the file is invalid.',
+    advice: 'Report the release to its publisher, and choose another release until it is fixed.',
+  },
+  'not-proven': {
+    outcome: 'refused',
+    meaning: 'The release is not verified: a signature or a digest does not match, or cannot be checked.',
+    why: 'An image that does not match its signed release may have been replaced by an attacker.',
+    advice:
+      'Do not install the release manually before you know the cause. Check where the image comes from and report it to the publisher.',
+  },
+  'missing-variable': {
+    outcome: 'refused',
+    meaning: 'The release needs a variable that no file sets.',
+    advice: 'Set the variable in .env, then run the update again.',
+  },
+  'not-a-file': {
+    outcome: 'refused',
+    meaning:
+      'The updater cannot replace a path because it is not a regular file, or because the file itself is a bind mount.',
+    advice: 'Replace it with a regular file in the compose directory, then run the update again.',
+  },
+  'rights-lost': {
+    outcome: 'refused',
+    meaning: 'A file would lose its owner, its mode or its access control list.',
+    why: 'The updater replaces a file with a new copy, and the copy must be accessible to the same users.',
+    advice:
+      'Run the svc-updater image as root. On NFS or SMB, let root set owners and modes. Remove an access control list with setfacl -b. Then run the update again.',
+  },
+  'unexpected-file': {
+    outcome: 'refused',
+    meaning:
+      'The state directory contains a file that the updater did not create, or a file of another user.',
+    why: 'The updater runs as root. It does not read or replace files that another user could have placed there.',
+    advice: 'Find out who created the file and move it away, then run the update again.',
+  },
+  'data-undeclared': {
+    outcome: 'refused',
+    meaning:
+      'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
+    why: 'A restore point without this data could not restore the old version.',
+    advice: `Add the line from the log to ${settingsName}: save includes the data, none excludes it. Then run the update again.`,
+  },
+  'data-unsupported': {
+    outcome: 'refused',
+    meaning: 'A restore point cannot contain this data. For example, it is on a network file system.',
+    advice:
+      'Change the mount that the log lists, or exclude it with none. Otherwise, back up the data yourself and update without --restore-point.',
+  },
+  'no-space': {
+    outcome: 'refused',
+    meaning: 'The disk does not have enough free space to save or restore the data.',
+    advice: 'Free space on that disk, or choose another disk with --restore-dir. Then run the update again.',
+  },
+  'no-restore-point': {
+    outcome: 'refused',
+    meaning: 'There is no restore point to roll back to.',
+    why: 'Only an update with --restore-point saves the data.',
+    advice:
+      'Use --restore-point for the next update. If the restore point is in another directory, pass that directory with --restore-dir.',
+  },
+  'restore-point-damaged': {
+    outcome: 'refused',
+    meaning: 'A checksum of the restore point does not match its files.',
+    why: 'Restoring changed data could damage the instance.',
+    advice: 'Find out what changed the files of the restore point. Its data can only be restored manually.',
+  },
+  'restore-point-unreadable': {
+    outcome: 'refused',
+    meaning: 'The files of the restore point cannot be read.',
+    advice:
+      'Check the disk that contains the restore point (dmesg, mount), then run the command again. The restore point may be intact.',
+  },
+  'modified-since': {
+    outcome: 'refused',
+    meaning: 'The instance was changed after the update.',
+    why: 'A rollback restores the state before the update, so the change would be lost.',
+    advice: 'Undo the change that the log lists, then run the rollback again.',
+  },
+  'path-taken': {
+    outcome: 'refused',
+    meaning: 'The path of the compose directory already exists in the container of the updater.',
+    why: 'docker compose needs every file at the same path as on the host.',
+    advice: 'Mount the compose directory at its own path.',
+  },
 
-  'engine-unavailable': ['failed', 'See that the engine answers (docker ps), then run the update again.'],
-  'pull-denied': [
-    'failed',
-    'Log in with docker login on the host and mount its config.json (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
-  ],
-  'pull-unknown': ['failed', 'See that the release is published, then run the update again.'],
-  'pull-platform': [
-    'failed',
-    'The release has no image for this machine: choose another, or ask its publisher.',
-  ],
-  'pull-space': ['failed', 'Free space (docker image prune), then run the update again.'],
-  'pull-unreachable': ['failed', 'See that this machine reaches the registry, then run the update again.'],
-  'pull-timeout': ['failed', 'Run the update again with a longer --pull-timeout; what was fetched is kept.'],
-  'pull-failed': ['failed', 'See the lines above, then run the update again.'],
-  'proof-failed': ['failed', 'Change the version by hand, then docker compose pull && docker compose up -d.'],
-  'file-changed': ['failed', 'Let nobody edit the files meanwhile and run the update again.'],
-  'containers-changed': ['failed', 'Let nobody replace containers meanwhile and run the update again.'],
-  'write-failed': [
-    'failed',
-    'See that the disk has room, and that the directory and its files can be written (lsattr shows an i where one is immutable), then run the update again.',
-  ],
-  'killed-repeatedly': [
-    'failed',
-    'Find out what ends it (docker inspect svc-updater, the log of the kernel), then run the update again.',
-  ],
-  'save-failed': ['failed', 'Fix the cause in the lines above, then run the update again.'],
-  'rolled-back': [
-    'failed',
-    'Find the cause in the log of the failed version above, and report it to the publisher or fix it. Then run the update again.',
-  ],
-  'recreate-failed': ['failed', 'See the lines above for the cause, then run the update again.'],
+  'engine-unavailable': {
+    outcome: 'failed',
+    meaning: 'The engine stopped answering, or it rejected a request.',
+    advice: 'Make sure that the engine answers (docker ps), then run the update again.',
+  },
+  'pull-denied': {
+    outcome: 'failed',
+    meaning: 'The registry denied access. The credentials are wrong, expired or missing.',
+    advice:
+      'Log in with docker login on the host and mount its config.json (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
+  },
+  'pull-unknown': {
+    outcome: 'failed',
+    meaning: 'The registry does not have this tag or this image.',
+    advice: 'Check that the release is published, then run the update again.',
+  },
+  'pull-platform': {
+    outcome: 'failed',
+    meaning: 'The release has no image for the platform of this machine.',
+    advice: 'Choose another release, or ask the publisher for an image for this platform.',
+  },
+  'pull-space': {
+    outcome: 'failed',
+    meaning: 'The disk of the engine is full.',
+    advice: 'Free space on the disk (docker image prune), then run the update again.',
+  },
+  'pull-unreachable': {
+    outcome: 'failed',
+    meaning: 'The engine cannot reach the registry.',
+    advice: 'Make sure that this machine can reach the registry, then run the update again.',
+  },
+  'pull-timeout': {
+    outcome: 'failed',
+    meaning: 'The images were not pulled within the time that --pull-timeout allows.',
+    advice:
+      'Run the update again with a longer --pull-timeout. Layers that were already downloaded are not downloaded again.',
+  },
+  'pull-failed': {
+    outcome: 'failed',
+    meaning: 'The images could not be pulled. The log reports the cause.',
+    advice: 'Fix the cause in the lines above, then run the update again.',
+  },
+  'proof-failed': {
+    outcome: 'failed',
+    meaning: 'The planned edit would change more than the version, so nothing was written.',
+    why: 'The updater compares the project before and after the edit as docker compose resolves it. Only the version may differ.',
+    advice: 'Change the version manually, then run docker compose pull && docker compose up -d.',
+  },
+  'file-changed': {
+    outcome: 'failed',
+    meaning: 'A file of the project was changed during the update.',
+    why: 'Continuing would overwrite the change, or install something that was not planned.',
+    advice: 'Make sure that no one edits the files during the update, then run it again.',
+  },
+  'containers-changed': {
+    outcome: 'failed',
+    meaning:
+      'A container of the instance was replaced or removed by another user or program during the update.',
+    advice: 'Make sure that no one replaces containers during the update, then run it again.',
+  },
+  'write-failed': {
+    outcome: 'failed',
+    meaning: 'A file in the compose directory could not be written.',
+    advice:
+      'Make sure that the disk has free space and that the files are writable (lsattr shows an i for immutable files). Then run the update again.',
+  },
+  'killed-repeatedly': {
+    outcome: 'failed',
+    meaning: 'The update was killed several times. The files and containers are as they were before.',
+    advice:
+      'Find out what kills the updater (docker inspect svc-updater, the log of the kernel), then run the update again.',
+  },
+  'save-failed': {
+    outcome: 'failed',
+    meaning: 'The data could not be saved, so the new version was not started.',
+    advice: 'Fix the cause in the lines above, then run the update again.',
+  },
+  'rolled-back': {
+    outcome: 'failed',
+    meaning:
+      'The new version failed. The old version is running again with its files and its data from before the update.',
+    advice:
+      'Find the cause in the log of the failed version above. Fix it or report it to the publisher, then run the update again.',
+  },
+  'recreate-failed': {
+    outcome: 'failed',
+    meaning:
+      'The containers could not be replaced. Nothing of the new version has started, and the old containers run again.',
+    advice: 'Fix the cause in the lines above, then run the update again.',
+  },
 
-  'files-not-restored': [
-    'broken',
-    `Copy the files back from ${stateName}/backup, then docker compose up -d.`,
-  ],
-  'containers-not-restored': ['broken', 'See docker compose ps and docker compose logs app worker.'],
-  'data-not-restored': [
-    'broken',
-    'Do not start the stopped services. Fix the cause in the lines above, such as a full disk, then run the update again: it continues the restore.',
-  ],
-  'engine-lost': [
-    'broken',
-    'See that the engine answers (docker ps), then run the update again: it goes on where this one stopped.',
-  ],
-  unhealthy: ['broken', 'See docker compose logs app worker.'],
-  'migration-failed': ['broken', 'See docker compose logs migrate.'],
-  broken: ['broken', 'See docker compose logs app worker.'],
-} as const satisfies Record<string, readonly [FailureOutcome, string]>;
+  'files-not-restored': {
+    outcome: 'broken',
+    meaning: 'The update failed, and the old files could not be restored.',
+    advice: `Copy the files back from ${stateName}/backup, then run docker compose up -d.`,
+  },
+  'containers-not-restored': {
+    outcome: 'broken',
+    meaning: 'The update failed, and the old containers could not be started again.',
+    advice: 'Check the output of docker compose ps and docker compose logs app worker.',
+  },
+  'data-not-restored': {
+    outcome: 'broken',
+    meaning: 'The new version failed, and the old data is not restored yet. The services stay stopped.',
+    why: 'A service that starts on partly restored data can damage it.',
+    advice:
+      'Do not start the stopped services. Fix the cause in the lines above, such as a full disk, then run the update again: it continues the restore.',
+  },
+  'engine-lost': {
+    outcome: 'broken',
+    meaning: 'The engine stopped answering while containers were being replaced.',
+    advice:
+      'Make sure that the engine answers (docker ps), then run the update again: it continues where this run stopped.',
+  },
+  unhealthy: {
+    outcome: 'broken',
+    meaning: 'The target version was already running, but it is not healthy. Nothing was changed.',
+    advice: 'Check the output of docker compose logs app worker.',
+  },
+  'migration-failed': {
+    outcome: 'broken',
+    meaning: 'A migration of the new version failed or did not finish in time.',
+    why: 'The migration may have changed the database, so the old version is not started again.',
+    advice: 'Check the output of docker compose logs migrate.',
+  },
+  broken: {
+    outcome: 'broken',
+    meaning: 'The new version has started, but it is not healthy.',
+    why: 'Its migrations may have changed the database, so the old version is not started again without its old data.',
+    advice: 'Check the output of docker compose logs app worker.',
+  },
+} as const satisfies Record<string, Explanation>;
 
 export type ErrorCode = keyof typeof table;
 export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
-/** The sentences of the table that speak of svc. */
-const ofSvc: readonly string[] = Object.values(table)
-  .map(([, advice]) => advice)
-  .filter((advice) => /\bsvc\b/.test(advice.replaceAll(stateName, '')));
+/** The row of a code in the words of a product. */
+export function explanationOf(code: ErrorCode, product: Product): Explanation {
+  const { outcome, meaning, why, advice }: Explanation = table[code];
+  const own = (text: string): string => ofProduct(text, product);
+  return { outcome, meaning: own(meaning), ...(why !== undefined && { why: own(why) }), advice: own(advice) };
+}
 
-/** A text in which the table's sentences speak of another product; what comes from elsewhere stays as it is. */
+/** The sentences of the table that mention svc. */
+const ofSvc: readonly string[] = Object.values<Explanation>(table)
+  .flatMap(({ meaning, why = '', advice }) => [meaning, why, advice])
+  .filter((sentence) => /\bsvc\b/.test(sentence.replaceAll(stateName, '')));
+
+/** Replaces svc in the table's sentences by the names of another product. Other parts of the text do not change. */
 export const ofProduct = (text: string, { name, containerName }: Product): string =>
-  ofSvc.reduce((said, sentence) => {
+  ofSvc.reduce((result, sentence) => {
     const own = sentence
       .replaceAll(/(docker (?:logs -f|inspect) )svc-updater/g, (_, command) => `${command}${containerName}`)
       .replaceAll(/\bsvc(?=-updater image|\b(?!-))/g, name);
-    return said.replaceAll(sentence, () => own);
+    return result.replaceAll(sentence, () => own);
   }, text);
 
-/** The one error of this product: an end of the run that a person can do something about. */
+/** The only error class: a run that stopped for a reason that a person can act on. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
   /** What to do next, one or two sentences. */
   readonly advice: string;
-  /** Lines of compose, the engine or a container that explain the error; they go to the log before the outcome. */
+  /** Lines of compose, the engine or a container that explain the error. The log has them before the outcome. */
   readonly detail: readonly string[];
-  /** The release to go to first, `v1.5.0`, where one has to come first; else null. */
+  /** The release that must be installed first, `v1.5.0`; otherwise null. */
   readonly requiredRelease: string | null;
-  /** How the instance stands, where no code tells; else null. */
+  /** The state of the instance, if the code does not determine it; otherwise null. */
   readonly state: string | null;
-  /** The log has its message already: what was done about it came after. */
+  /** The log already contains the message, followed by what the updater did about it. */
   readonly isLogged: boolean;
-  /** What else the last line says to programs. */
+  /** Additional fields of the last line, for programs. */
   readonly fields: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, options: UpdateErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
-    this.outcome = table[code][0];
-    this.advice = options.advice ?? table[code][1];
+    this.outcome = table[code].outcome;
+    this.advice = options.advice ?? table[code].advice;
     this.detail = options.detail ?? [];
     this.requiredRelease = options.requiredRelease ?? null;
     this.state = options.state ?? null;

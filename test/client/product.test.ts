@@ -92,7 +92,7 @@ describe("another product's client", () => {
   });
 
   it('rejects an invalid product and an invalid trust', () => {
-    expect(() => createClient({ name: 'Larder' })).toThrow('wrong product: name should be');
+    expect(() => createClient({ name: 'Larder' })).toThrow('invalid product: name must be');
     for (const trust of ['', 'nobody', { keys: [] }])
       expect(() => createClient({ name: 'larder' }, { trust })).toThrow(
         'invalid trust: it contains neither EC or RSA public',

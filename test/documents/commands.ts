@@ -10,9 +10,9 @@ const only = (document: string, form: RegExp): string => {
 
 const without = (text: string, end: string): string => text.slice(0, text.lastIndexOf(end));
 
-/** The README's, without the words of the updater. */
+/** The command of docs/operating.md, without the arguments of the updater. */
 export const updater = without(
-  only('README.md', /^docker run --rm --name svc-updater .* --target v1\.1\.0$/),
+  only('docs/operating.md', /^docker run --rm --name svc-updater .*svc-updater:dev --target v1\.1\.0$/),
   ' --target',
 );
 /** That of docs/your-product.md. */

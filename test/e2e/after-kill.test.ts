@@ -36,7 +36,7 @@ test('a run that is killed while the worker stops is told of by plan, and finish
   const bumped = await bump(instance.directory, [...file, '--to', 'v1.2.0']);
   expect(bumped.exitCode, bumped.log).toBe(3);
   expect(bumped.log).toMatch(interrupted);
-  expect(bumped.log).toContain('Run the update first: it finishes that one or puts it back.');
+  expect(bumped.log).toContain('Run the update first: it resumes or undoes the interrupted update.');
   expect(differs('half done', halfDone, await look(instance))).toEqual([]);
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
@@ -77,7 +77,7 @@ test('files that a killed run has written are put back before another target is 
   expect(exitCode, log).toBe(4);
   expect(log).toMatch(/inspect the update to v1\.1\.0 of .* was interrupted in write/);
   expect(log).toContain('what it had changed is put back: v1.0.0 runs');
-  expect(log).toContain('done failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: See that');
+  expect(log).toContain('done failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: Check that');
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });
 
@@ -99,7 +99,7 @@ test('a container that is killed again and again gives up; one that has ended sa
   expect(again.exitCode, again.all).toBe(4);
   expect(again.all).toContain('this updater was interrupted 4 times in recreate');
   const end =
-    /done failed \(killed-repeatedly\): the files are as they were and v1\.0\.0 runs again\. Next: Find out what ends it/;
+    /done failed \(killed-repeatedly\): the files are as they were and v1\.0\.0 runs again\. Next: Find out what kills the updater/;
   expect(again.all).toMatch(end);
   const third = await startAgain(run);
   expect(third.exitCode, third.all).toBe(0);

@@ -55,7 +55,7 @@ describe('an engine that answers 500', () => {
     );
     const words: ExpectedWords = {
       exitCode: 4,
-      says: ['the engine does not stop'],
+      says: ['the engine failed to stop'],
       ends: [runsAgain],
       never,
     };

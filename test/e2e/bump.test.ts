@@ -67,9 +67,9 @@ describe('bump', () => {
     await inDirectory(async (directory) => {
       await lay(directory, { 'compose.yaml': services({ web: 'acme/svc:v1.0.0' }) });
       const { exitCode, log } = await bump(directory, web, where, options);
-      expect(log).toContain(`there is no docker compose here: ${why}`);
+      expect(log).toContain(`docker compose is not installed: ${why}`);
       expect(log).toMatch(
-        /done refused \(no-compose\): nothing was changed\. Next: Install docker with its compose plugin, .*\.$/,
+        /done refused \(no-compose\): nothing was changed\. Next: Use the svc-updater image, or install docker .*\.$/,
       );
       expect(exitCode).toBe(3);
     });
@@ -84,7 +84,7 @@ describe('bump', () => {
       const { exitCode, log } = await bump(directory, args, 'image', there);
       expect(log).toContain('/there/compose.yaml lies in a directory that is read-only');
       expect(log).toMatch(
-        /done refused \(read-only\): nothing was changed\. Next: Mount the compose directory writable: /,
+        /done refused \(read-only\): nothing was changed\. Next: Mount the compose directory without :ro, /,
       );
       expect(exitCode).toBe(3);
     });

@@ -105,7 +105,7 @@ describe('a command of the documents', () => {
   });
 
   test('by hand, from the compose directory', async () => {
-    const commands = commandsOf(read('README.md')).filter((each) =>
+    const commands = commandsOf(read('docs/operating.md')).filter((each) =>
       each.startsWith('docker compose -f compose.prod.yaml'),
     );
     expect(commands).toHaveLength(1);

@@ -325,7 +325,7 @@ const given = [
   ...['privileged: true', 'pid: host', 'ipc: host', 'uts: host', 'capability SYS_ADMIN'],
   ...['device /dev/zero', 'devices by the rule c 1:3', 'seccomp=unconfined', 'label=disable'],
   ...['/ of the host at /host', '/var/run/docker.sock of the host at /engine.sock'],
-  ...['/ of the host at /root', '/etc/shadow of the host at /run/secrets/shadow, to be read'],
+  ...['/ of the host at /root', '/etc/shadow of the host at /run/secrets/shadow (read-only)'],
 ];
 
 /** The file with all of that, for the app. */

@@ -59,10 +59,10 @@ describe('1, 2, 0', () => {
   test('2: all mistakes in options are told in one go', async () => {
     const args = ['--target', '1 2', '--wait-timeout', 'soon', '--color', '--dir', 'svc', 'extra'];
     const says = [
-      '--target is "1 2": it should be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache)',
-      '--wait-timeout is "soon": it should be a whole number of seconds',
+      '--target must be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache)',
+      '--wait-timeout must be a whole number of seconds',
       'unknown option --color',
-      '--dir is "svc": it should be an absolute path',
+      '--dir must be an absolute path, not "svc"',
       '"extra"',
     ];
     const ends = ['usage: nothing was looked at. Next: See --help.'];
@@ -87,7 +87,7 @@ describe('1, 2, 0', () => {
       ],
       ends: [
         'failed (proof-failed): nothing was changed, v1.0.0 runs on.',
-        'Next: Change the version by hand',
+        'Next: Change the version manually',
       ],
     });
   });
@@ -128,14 +128,14 @@ describe('4: the pull fails, and nothing has changed', () => {
     {
       name: '401',
       fault: registryFaults.denied,
-      says: 'the registry refuses access (wrong or missing credentials)',
+      says: 'the registry denied access (wrong or missing credentials)',
       next: 'Log in with docker login on the host and mount its config.json',
     },
     {
       name: 'connection refused',
       fault: 'down',
       says: 'the registry cannot be reached, after 4 tries',
-      next: 'See that this machine reaches the registry',
+      next: 'Make sure that this machine can reach the registry',
       pauses: often,
     },
     {
@@ -161,13 +161,13 @@ describe('4: the pull fails, and nothing has changed', () => {
       says: [`${instance.image}:v1.2.0: the release has no image for this platform`],
       ends: [
         'failed (pull-platform): nothing was changed, v1.0.0 runs on.',
-        'Next: The release has no image for this machine',
+        'Next: Choose another release, or ask the publisher',
       ],
     });
     registry.fail(registryFaults.error, { on: 'manifests', times: 2 });
     expectWords(await instance.update(toNext, { env: shortPauses }), {
       exitCode: 0,
-      says: ['the registry fails (5xx); trying again in 2 s'],
+      says: ['the registry failed (5xx); trying again in 2 s'],
       ends: ['updated v1.0.0 → v1.1.0'],
     });
   });
@@ -217,7 +217,7 @@ describe('4: a registry with a password', () => {
     const mounted = { volumes: [`${config}:/root/.docker:ro`] };
     const denied = {
       exitCode: 4,
-      says: [`${instance.image}:v1.1.0: the registry refuses access (wrong or missing credentials)`],
+      says: [`${instance.image}:v1.1.0: the registry denied access (wrong or missing credentials)`],
       ends: [
         'failed (pull-denied): nothing was changed, v1.0.0 runs on. Next: ',
         'Log in with docker login on the host and mount its config.json',
@@ -231,7 +231,9 @@ describe('4: a registry with a password', () => {
     });
     expectWords(await instance.update(toNext, mounted), {
       exitCode: 0,
-      says: ['the credential helper "gone" of config.json does not exist here: no login for other.example'],
+      says: [
+        'the credential helper "gone" of config.json does not exist in this container, so there are no credentials for other.example',
+      ],
       ends: ['updated v1.0.0 → v1.1.0'],
       never,
     });
@@ -359,7 +361,9 @@ test('4: somebody edits a file, which is only read, during the pull', async () =
   expectWords(await run.done, {
     exitCode: 4,
     says: [`${join(instance.directory, name)} was changed by somebody else during the update`],
-    ends: ['failed (file-changed): nothing was changed, v1.0.0 runs on. Next: Let nobody edit the files'],
+    ends: [
+      'failed (file-changed): nothing was changed, v1.0.0 runs on. Next: Make sure that no one edits the files',
+    ],
   });
   const edited = { [name]: (text: string) => `${text}# mine\n` };
   expect(judgeUntouched(before, await look(instance), edited)).toEqual([]);
@@ -392,12 +396,12 @@ test('130 and 143: a signal in the pull cancels, and one while containers are re
   const late = instance.startUpdate(['--target', 'canary']);
   await late.waitFor('recreate stopping worker');
   const sent = late.stop();
-  await late.waitFor('too late to cancel');
+  await late.waitFor('received too late');
   await instance.write('data/go', '');
   await sent;
   expectWords(await late.done, {
     exitCode: 0,
-    says: ['SIGTERM: too late to cancel, the update goes on to its end'],
+    says: ['SIGTERM received too late: containers are being replaced, so the update continues'],
     ends: ['updated v1.1.0-canary.1 → canary (v1.1.0-canary.2)'],
   });
 });

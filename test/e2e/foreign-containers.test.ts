@@ -72,13 +72,13 @@ async function expectRefusal(
 
 // The other differences are rows of test/engine/foreign-containers.test.ts.
 test.for<[string, Stranger, string]>([
-  ['another file', {}, 'were started from other compose files each'],
-  ['a perfect replica of another image', { isPerfect: true }, 'run images of several repositories'],
+  ['another file', {}, 'were started from different compose files'],
+  ['a perfect replica of another image', { isPerfect: true }, 'run images of different repositories'],
 ])('by hand: %s', async ([, stranger, difference]) => {
   const instance = shared();
   const name = await plant(instance, stranger);
-  const says = [name, `to be of service app of project ${instance.project}`, difference];
-  const ends = [`docker rm -f ${name} removes`];
+  const says = [name, `the labels of service app of project ${instance.project}`, difference];
+  const ends = [`run docker rm -f ${name}.`];
   await expectRefusal(instance, toNext, says, ends);
   await expectRefusal(instance, ['plan', ...toNext], says, ends);
 });
@@ -89,9 +89,9 @@ test('a run that is told a container believes that one alone', async () => {
   const name = await plant(instance);
   const own = ['--container', Id];
   const says = [
-    new RegExp(`container ${name} \\(\\w{12}\\) claims by labels .*was started from other compose files`),
+    new RegExp(`container ${name} \\(\\w{12}\\) with the labels .*was started from other compose files`),
   ];
-  const ends = [`docker rm -f ${name} removes it.`];
+  const ends = [`To remove it, run docker rm -f ${name}.`];
   await expectRefusal(instance, [...toNext, ...own], says, ends);
   const { exitCode, log } = await instance.update([...toNext, '--container', '0'.repeat(64)]);
   expect(exitCode, log).toBe(3);
@@ -109,7 +109,7 @@ test('a server says so before anybody presses, and tells its updater which conta
   const name = await plant(instance);
   const { reason } = await waitForStatus(instance, ({ canUpdate }) => !canUpdate);
   expect(reason?.code).toBe('unrelated-container');
-  expect(reason?.message).toContain(`docker rm -f ${name} removes it.`);
+  expect(reason?.message).toContain(`To remove it, run docker rm -f ${name}.`);
   expect(reason?.message).not.toContain('evil.yaml');
   expect((await instance.startUpdateOverHttp()).status).toBe(409);
   expect(await inspect(updaterOf(instance))).toBeNull();

@@ -9,19 +9,19 @@ import { expectAttempt } from './support/attempt.ts';
 import { updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
-// Whose folder it is that was mounted, and homes that other people's tools have made.
+// Compose directories that other programs created.
 
 const toNext = ['--target', 'v1.1.0'];
 const bumped = (text: string) => text.replaceAll('v1.0.0', 'v1.1.0');
 
-describe('a stack that Portainer keeps in its volume', () => {
+describe('a stack in a volume of Portainer', () => {
   interface Stack {
     instance: Instance;
     volume: string;
     mountpoint: string;
-    /** As its program names it: `/data/compose/7`. */
+    /** The path inside Portainer's container: `/data/compose/7`. */
     directory: string;
-    /** Types in Portainer's container. */
+    /** Runs docker compose in Portainer's container. */
     inside: (...command: string[]) => Promise<string>;
   }
 
@@ -77,7 +77,7 @@ describe('a stack that Portainer keeps in its volume', () => {
     return { instance, volume, mountpoint, directory, inside };
   }
 
-  test('is refused with the -v to add, and updated by its volume', async () => {
+  test('is refused with the missing -v option, and updated with the volume mounted', async () => {
     const { instance, volume, mountpoint, directory, inside } = await createStack();
     const source = `${mountpoint}/${relative('/data', directory)}:${directory}`;
     await expectAttempt(
@@ -93,7 +93,7 @@ describe('a stack that Portainer keeps in its volume', () => {
     const good = { version: 'v1.1.0', changed: { '.env': bumped } };
     const elsewhere = { mount: null, volumes: [`${volume}:/portainer`] };
     await updateWell(instance, toNext, good, elsewhere);
-    // Its own redeploy makes nothing anew.
+    // A redeploy by Portainer recreates nothing.
     const ids = async () => Object.values(await instance.containers()).map(({ id }) => id);
     const before = await ids();
     await inside('-p', instance.project, 'up', '-d', '--no-deps', 'app', 'worker');

@@ -16,7 +16,7 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => {
   const state = `nothing was changed, ${version.replaceAll('.', '\\.')} runs on`;
-  const step = 'v\\d+\\.\\d+\\.\\d+ has to come first';
+  const step = 'v\\d+\\.\\d+\\.\\d+ must be installed first';
   return new RegExp(
     `^refused \\((?:(?!upgrade-step)[a-z-]+\\): ${state}|upgrade-step\\): ${state}; ${step})\\. Next: `,
   );
@@ -29,7 +29,7 @@ interface Refusal {
   /** Default `--target v1.1.0`. */
   args?: (instance: Instance) => string[];
   options?: (instance: Instance) => UpdaterOptions | Promise<UpdaterOptions>;
-  /** What a person did to the directory. */
+  /** Changes the directory before the update. */
   prepare?: (instance: Instance) => unknown;
   says: (instance: Instance) => Says;
   /** The end of the last line: what to do next. */
@@ -74,7 +74,7 @@ const edit =
     await instance.write(path, edited);
   };
 
-/** As it stands in a directory of its own, for all rules that need nothing else. */
+/** An unchanged instance for all rules that need nothing else. */
 const plain = shareInstance();
 
 describe('how the updater was started', () => {
@@ -89,9 +89,9 @@ describe('how the updater was started', () => {
     {
       name: 'no right to use the socket',
       options: () => ({ docker: ['--user', '1000:1000'] }),
-      says: () => ["the engine's socket unix:///var/run/docker.sock may not be used: permission denied"],
+      says: () => ['permission denied for the socket of the engine, unix:///var/run/docker.sock'],
       state: unseen,
-      next: () => 'Run the updater as root, the owner of the socket, and without --user.',
+      next: () => 'Run the updater as root, the owner of the socket, without --user.',
     },
     {
       name: 'the compose directory is not mounted',
@@ -108,18 +108,18 @@ describe('how the updater was started', () => {
       options: () => ({ readOnly: true }),
       says: ({ directory }) => [`the compose directory ${directory} is mounted read-only`],
       state: unseen,
-      next: () => 'Mount the compose directory writable: without :ro',
+      next: () => 'Mount the compose directory without :ro',
     },
     {
-      name: 'a target that is older than what runs',
+      name: 'a target that is older than the running version',
       args: () => ['--target', 'v0.9.9'],
       says: () => ['v0.9.9 is older than the running version v1.0.0'],
-      next: () => 'There is no downgrade: migrations only run forward.',
+      next: () => 'Choose a release that is newer than the running version. Downgrades are not supported.',
     },
   ]);
 });
 
-describe('what is in the directory', () => {
+describe('the files of the compose directory', () => {
   const env = (i: Instance) => join(i.directory, '.env');
   testRefusals(plain, [
     {
@@ -145,11 +145,11 @@ describe('what is in the directory', () => {
       next: ({ directory }) => `Add -v ${directory}-outside:${directory}-outside to the docker run command.`,
     },
     {
-      name: 'no .env, where a variable is required',
+      name: 'no .env although a variable is required',
       prepare: (i) => rm(env(i)),
       says: () => [/compose rejects the project: .*required variable \w+ is missing/],
       state: unseen,
-      next: () => /See that \.env is there and sets \w+, then run the update again\./,
+      next: () => /Make sure that \.env exists and sets \w+, then run the update again\./,
     },
     {
       // test/agent/state/state-directory.test.ts has the other links.
@@ -173,19 +173,19 @@ describe('what is in the directory', () => {
       options: () => ({ docker: ['--cap-drop', 'ALL'] }),
       says: (i) => [`${env(i)} cannot be read (EACCES)`],
       state: unseen,
-      next: () => 'where capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.',
+      next: () => 'If capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.',
     },
   ]);
 });
 
-describe('the files no longer say what the containers have', () => {
-  // Typed in the directory, a bare `docker compose up -d` would find no file.
+describe('drift between files and containers', () => {
+  // Without -f, `docker compose up -d` would find no file in this directory.
   const apply = /Apply your own edits with docker compose -p \S+ -f compose\.prod\.yaml up -d first\./;
   const prod = 'compose.prod.yaml';
   testRefusals(plain, [
     {
       // Each kind by itself is a row of test/agent/drift/drift.test.ts; here they are as compose and the engine write them.
-      name: 'mounts, a port, a network and variables, told in one go',
+      name: 'reports mounts, a port, a network and variables together',
       prepare: async (i) => {
         await edit(prod, "volumes: ['./data:/data']", "volumes: ['./other:/data']")(i);
         await edit(prod, "volumes: ['./data:/data']", 'volumes: []')(i);
@@ -210,8 +210,8 @@ describe('the files no longer say what the containers have', () => {
   ]);
 });
 
-describe('older than what runs', () => {
-  test('latest has moved back, then too far ahead: labels of the pulled image tell', async () => {
+describe('a target older than the running version', () => {
+  test('latest points to an older release, then to one that requires another', async () => {
     const instance = await createInstance({
       kind: 'default-latest',
       tag: 'latest',
@@ -224,7 +224,7 @@ describe('older than what runs', () => {
         `${instance.image}:latest is v1.0.9, which is older than the running version v1.1.0`,
         `${instance.image}:latest names the image from before again`,
       ],
-      ends: [untouched('v1.1.0'), 'There is no downgrade'],
+      ends: [untouched('v1.1.0'), 'Downgrades are not supported.'],
     });
     await instance.publish('latest', { version: '2.0.0', labels: { 'svc.release-requires': 'v1.5.0' } });
     await expectAttempt(instance, [], {
@@ -242,7 +242,7 @@ describe('older than what runs', () => {
   });
 });
 
-test('another update is running: who and since when', async () => {
+test('reports the container and the start time of another update', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createInstance({ ...alone, registry: registry.host });

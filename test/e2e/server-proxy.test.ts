@@ -87,7 +87,7 @@ describe('the calls that a socket proxy must allow', () => {
     const refused = await instance.status({ refresh: true });
     expect(refused.reason).toEqual({
       code: 'no-engine',
-      message: `the proxy at ${proxy.address} rejects a request to the engine: what stands before the engine refuses POST /containers/create (status 403)`,
+      message: `the proxy at ${proxy.address} rejects a request to the engine: a proxy in front of the engine blocks POST /containers/create (status 403)`,
     });
 
     await proxy.restart(all);

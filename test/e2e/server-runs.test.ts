@@ -169,7 +169,7 @@ it('is followed without an engine, after its server is killed, and after its upd
 
   engine.down();
   // The updater has noticed; of its server nothing tells that.
-  const away = /the engine went away|trying again/;
+  const away = /the engine stopped answering|the engine went away|trying again/;
   await expect
     .poll(async () => (await execa('docker', ['logs', updaterOf(instance)], { all: true })).all)
     .toMatch(away);

@@ -47,7 +47,7 @@ const journal = claimFor({ directory: '/opt/svc', files: ['/opt/svc/a.yaml'], en
 const killed = { ...byHand, claims: new Set([claimOf(app), journal]), isHalfReplaced: true };
 const serverGone = { ...killed, claims: new Set([journal]), serverId: 'f'.repeat(64) };
 
-describe('containers that nothing tells against', () => {
+describe('containers that belong to the instance', () => {
   it.each<[string, Claimant[], KnownInstance]>([
     ['one', [app], byHand],
     ['replicas', [app, one('app-2')], byHand],
@@ -68,7 +68,7 @@ describe('containers that nothing tells against', () => {
   ])('%s', (_, containers, known) => expect(findForeign(containers, known)).toBeNull());
 });
 
-describe('containers that are somebody else’s', () => {
+describe('containers that may not belong to the instance', () => {
   it.each<[string, Claimant[], KnownInstance, string[], string]>([
     [
       'by the directory',
@@ -104,16 +104,18 @@ describe('containers that are somebody else’s', () => {
     const found = findForeign(containers, known);
     expect(found?.message).toContain(by);
     expect(found?.advice).toMatch(
-      new RegExp(`^See whose (?:it is|they are): docker rm -f ${names.join(' ')} removes (?:it|them)\\. `),
+      new RegExp(
+        `^Find out who started .*\\. To remove (?:it|them), run docker rm -f ${names.join(' ')}\\. `,
+      ),
     );
     expect(`${found?.message} ${found?.advice}`).not.toMatch(/evil\.|\/srv/);
   });
 
   it.each<[string, Said, string]>([
-    ['files', evil, 'other compose files each'],
-    ['env files', { env: '/opt/svc/data/evil.env' }, 'other env files each'],
-    ['images', { image: 'localhost:5000/mallory/x:v1.0.0' }, 'images of several repositories'],
-  ])('nobody can tell which, by %s', (_, said, by) => {
+    ['files', evil, 'different compose files'],
+    ['env files', { env: '/opt/svc/data/evil.env' }, 'different env files'],
+    ['images', { image: 'localhost:5000/mallory/x:v1.0.0' }, 'images of different repositories'],
+  ])('suggests a command if it is not certain which belong to the instance: %s', (_, said, by) => {
     for (const containers of [
       [app, one('app-9', said), one('worker-1')],
       [one('app-9', said), app, one('db-1')],
@@ -122,15 +124,15 @@ describe('containers that are somebody else’s', () => {
       for (const name of ['app-1', 'app-9']) expect(found?.message).toContain(`${name} (${name}`);
       expect(found?.message).toContain(by);
       expect(found?.message).not.toMatch(/worker-1|db-1/);
-      // For what agrees with nothing else of the project; whoever types it has to look.
+      // The command removes the container that agrees with no other container of the project.
       expect(found?.advice).toMatch(
-        /^See whose they are: docker rm -f app-9 removes what is somebody else's\. /,
+        /^Find out who started them\. To remove those .*, run docker rm -f app-9\. /,
       );
     }
   });
 });
 
-it('a survey goes by what most of the directory were started from', () => {
+it('finds the containers that were started from the same files as most others', () => {
   const own = [app, one('db-1')];
   expect(agreeing([one('x-1', evil), ...own, one('y-1', { directory: '/srv' })], '/opt/svc')).toEqual(own);
   expect(agreeing(own, '/elsewhere')).toEqual(own);

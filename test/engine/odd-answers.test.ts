@@ -80,7 +80,7 @@ const broken = (name: string, end: RawAnswer['end'], patience: Patience, isOfVer
   );
 };
 
-describe('a right answer', () => {
+describe('a correct answer', () => {
   /** One for each form: JSON of known and of unknown length, a status alone, a refusal, a stream, frames. */
   it.each(['list', 'inspect', 'start', 'refusal', 'pull', 'logs'])(
     'that breaks off or stalls anywhere is a fault: %s',
@@ -92,14 +92,14 @@ describe('a right answer', () => {
     },
   );
 
-  it('is not waited for where the version does not come', async () => {
+  it('is not awaited if the version request fails', async () => {
     for (const { fault } of await broken('inspect', 'hang up', long, true))
       expect(fault).toMatchObject({ kind: 'away', status: null });
     for (const { fault } of await broken('inspect', 'hang', all(300), true))
       expect(fault).toMatchObject({ kind: 'late', status: null });
   });
 
-  it('to a pull is read whatever its pieces are, and has failed where it ends before its end', async () => {
+  it('to a pull is read in any chunks, and fails if it is truncated', async () => {
     const lines = ['Pulling from acme/svc', 'Pull complete', 'Status: Downloaded newer image'].map(
       (status) => `${JSON.stringify({ status, id: 'a' })}\n`,
     );
@@ -113,7 +113,7 @@ describe('a right answer', () => {
   });
 });
 
-describe('an answer of another kind', () => {
+describe('an unexpected answer', () => {
   const ok = (body: string) => whole(measured(body));
   const raw = (text: string): RawAnswer => ({ bytes: Buffer.from(text), end: 'hang' });
 
@@ -136,7 +136,7 @@ describe('an answer of another kind', () => {
 
   // Of an engine that does not say what it is nothing follows.
   const asked = Object.keys(questions).filter((name) => name !== 'product');
-  it.each(asked)('is a refusal where a proxy answers %s, with 404 too', async (name) => {
+  it.each(asked)('is a refusal if a proxy answers %s, even with 404', async (name) => {
     for (const status of [403, 404, 409, 503]) {
       const page = whole(measured('<h1>no way</h1>', `${status} X`));
       const { fault } = await settle(questions[name] as Question, answering(page));
@@ -144,7 +144,7 @@ describe('an answer of another kind', () => {
     }
   });
 
-  it('is a refusal for a redirect, which nobody follows', async () => {
+  it('is a refusal if it is a redirect', async () => {
     const answer = raw('HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n');
     const { fault } = await settle(questions.inspect as Question, answering(answer));
     expect(fault).toMatchObject({ kind: 'refused', status: 301 });
@@ -154,7 +154,7 @@ describe('an answer of another kind', () => {
 describe('an answer that is too long', () => {
   const megabytes = (count: number) => 'x'.repeat(count * 1024 * 1024);
 
-  it('is not read to its end', async () => {
+  it('is not read completely', async () => {
     const { fault } = await settle(questions.inspect as Question, answering(whole(measured(megabytes(17)))));
     expect(fault).toMatchObject({
       kind: 'too-big',
@@ -162,19 +162,19 @@ describe('an answer that is too long', () => {
     });
   });
 
-  it('is a fault in a pull, whose lines are short', async () => {
+  it('is a fault during a pull', async () => {
     const line = `{"error":"${megabytes(2)}"}\n`;
     const { fault } = await settle(questions.pull as Question, answering(whole(chunked([line]))));
     expect(fault).toMatchObject({ kind: 'away' });
   });
 
-  it('is cut in a log, which goes on', async () => {
+  it('is truncated in a log, which continues', async () => {
     const log = chunked([frame(megabytes(2)), frame('\nnext\n')]);
     const { value } = await settle(questions.logs as Question, answering(whole(log)));
     expect((value as string[]).map((line) => line.length)).toEqual([1024 * 1024, 4]);
   });
 
-  it('is not kept as a line that never ends', async () => {
+  it('does not buffer an endless line', async () => {
     const piece = Buffer.alloc(16 * 1024 * 1024, 'x');
     async function* endless() {
       // More than a string can hold.
@@ -185,15 +185,15 @@ describe('an answer that is too long', () => {
     expect(lines).toEqual([1024 * 1024]);
   });
 
-  it('is not read to its end where it refuses a pull', async () => {
+  it('is not read completely if it refuses a pull', async () => {
     const page = Buffer.from(`HTTP/1.1 503 Busy\r\n\r\nbusy\n${megabytes(8)}`);
     const { fault } = await settle(questions.pull as Question, answering({ bytes: page, end: 'hang' }));
-    const message = 'what stands before the engine refuses POST /images/create (503 busy)';
+    const message = 'a proxy in front of the engine blocks POST /images/create (503 busy)';
     expect(fault).toMatchObject({ kind: 'refused', status: 503, isForeign: true, message });
   });
 });
 
-describe('whoever has given up', () => {
+describe('a cancelled request', () => {
   it.each([
     ['before the question', true, 0],
     ['before the answer', false, 0],

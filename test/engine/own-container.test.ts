@@ -67,8 +67,8 @@ async function found(
   return { id: own?.id ?? null, lists };
 }
 
-describe('what a process sees of its container', () => {
-  it('is the id, the layer and the mounts of the mount table', () => {
+describe('the own container of a process', () => {
+  it('reads the id, the layer and the mounts from the mount table', () => {
     const traces = readTraces(
       table(server, { layer: '/l/1/diff', mounts: { '/da\\040ta': '/srv/x' } }),
       'h',
@@ -78,11 +78,11 @@ describe('what a process sees of its container', () => {
     expect(traces.mounts.get('/da ta')).toBe('/srv/x');
   });
 
-  it('is the host name where there is no such table', () => {
+  it('uses the host name if there is no such table', () => {
     expect(readTraces('', 'h', {})).toMatchObject({ id: null, name: 'h', layer: null });
   });
 
-  it("is no other container's, whose directory somebody has mounted", () => {
+  it('ignores the mounted directory of another container', () => {
     const mounts = { '/logs': `${docker}/containers/${vpn}/x` };
     expect(readTraces(`${table(server, { mounts })}`, 'h', {}).id).toBe(server);
     expect(readTraces(`138 1 8:1 ${mounts['/logs']} /logs rw - ext4 x rw`, 'h', {}).id).toBeNull();
@@ -90,12 +90,12 @@ describe('what a process sees of its container', () => {
 });
 
 describe('the own container', () => {
-  it('is the one of the mount table, and nothing else is asked, where the layer is its own', async () => {
+  it('is found by the mount table alone if the layer matches', async () => {
     const all = [container(server, { layer: '/l/1/diff' })];
     expect(await found(all, table(server, { layer: '/l/1/diff' }))).toEqual({ id: server, lists: 0 });
   });
 
-  it('is none where the engine knows none', async () => {
+  it('is null if the engine has no such container', async () => {
     expect((await found([], table(server))).id).toBeNull();
   });
 

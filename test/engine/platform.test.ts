@@ -15,13 +15,13 @@ describe('a platform', () => {
   });
 });
 
-describe('what the engine tells', () => {
+describe('the platforms that the engine reports', () => {
   const manifest = (architecture: string, more: object = {}) => ({
     ...{ ID: `sha256:${architecture}`, Kind: 'image', Available: true },
     ImageData: { Platform: { os: 'linux', architecture } },
     ...more,
   });
-  it('of an index: what of it is here', () => {
+  it('of an index: the platforms on this machine', () => {
     const Manifests = [
       manifest('amd64', { Available: false }),
       manifest('arm64'),
@@ -35,7 +35,7 @@ describe('what the engine tells', () => {
     const image = readImage({ Id: 'sha256:one', Os: 'linux', Architecture: 'arm', Variant: 'v7' });
     expect(image).toMatchObject({ platforms: ['linux/arm'], platform: 'linux/arm' });
   });
-  it('of an image of which nothing is here', () => {
+  it('of an image with no platform on this machine', () => {
     expect(readImage({ Id: 'sha256:one', Os: '', Architecture: '' })).toMatchObject({
       platforms: [],
       platform: null,

@@ -33,8 +33,8 @@ const told = {
 const host = (raw: Json) => inDockersWords(raw).HostConfig as Json;
 const withHost = (more: Json) => ({ ...told, HostConfig: { ...told.HostConfig, ...more } });
 
-describe('what podman tells of a container', () => {
-  it('is in the words of the engine', () => {
+describe('a container reported by podman', () => {
+  it('uses the terms of the Docker engine', () => {
     expect(inDockersWords(told)).toMatchObject({
       Config: { StopSignal: 'SIGTERM', StopTimeout: 10 },
       HostConfig: {
@@ -70,12 +70,12 @@ describe('what podman tells of a container', () => {
     expect(readContainer(none).stopTimeout).toBe(10);
   });
 
-  it("is not touched where it is Docker's engine that tells", () => {
+  it("is not changed if it comes from Docker's engine", () => {
     expect(containerIn({ isPodman: false }, Buffer.from(JSON.stringify(told)))).toEqual(told);
   });
 });
 
-describe('what podman adds to a definition', () => {
+describe('the defaults of podman', () => {
   const running = { Hostname: '63e37df2b694', User: '', StopTimeout: 10 };
   const added = (env: string[], more: Json = {}, planned: Json = { Env: ['A=1'] }) =>
     (withPodmansOwn(planned, { ...running, ...more, Env: ['A=1', ...env] }).Env as string[]).slice(1);
@@ -92,13 +92,13 @@ describe('what podman adds to a definition', () => {
     expect(added([entry], more)).toEqual(isOwn ? [entry] : []);
   });
 
-  it('never wins over what the files say', () => {
+  it('do not override the files', () => {
     expect(withPodmansOwn({ Env: ['TERM=vt100'] }, { ...running, Env: ['TERM=xterm'] }).Env).toEqual([
       'TERM=vt100',
     ]);
   });
 
-  it('has times of its own for a health check', () => {
+  it('include times for a health check', () => {
     const health = (Healthcheck: Json) => withPodmansOwn({ Healthcheck }, running).Healthcheck;
     expect(health({ Test: ['CMD', 'true'], Timeout: 3_000_000_000 })).toEqual({
       Test: ['CMD', 'true'],
@@ -109,7 +109,7 @@ describe('what podman adds to a definition', () => {
     expect(health({})).toEqual({});
   });
 
-  it('has ten seconds to stop, but for what was asked for', () => {
+  it('include ten seconds to stop, unless the files set a time', () => {
     const stop = (planned: Json, now: Json) => withPodmansOwn(planned, { ...running, ...now }).StopTimeout;
     expect(stop({}, {})).toBe(10);
     expect(stop({ StopTimeout: 60 }, {})).toBe(60);
@@ -117,17 +117,17 @@ describe('what podman adds to a definition', () => {
   });
 });
 
-it('is known by the name that it gives itself', () => {
+it('are used if the engine identifies itself as podman', () => {
   expect(isPodman({ Components: [{ Name: 'Podman Engine', Version: '4.3.1' }] })).toBe(true);
   expect(isPodman({ Components: [{ Name: 'Engine', Version: '29.8.1' }] })).toBe(false);
 });
 
-it('has a container that was stopped for one that has ended', () => {
+it('podman reports a stopped container as exited', () => {
   expect(readContainer({ ...told, State: { Status: 'stopped' } }).status).toBe('exited');
   expect(readListed({ Id: id, State: 'stopped' })).toMatchObject({ status: 'exited', networkMode: '' });
 });
 
-it('names its own container in the mount table', () => {
+it('podman lists its own container in the mount table', () => {
   const root = `/containers/storage/overlay-containers/${id}/userdata/hostname`;
   const table = `61 58 0:24 ${root} /etc/hostname rw,nosuid - tmpfs tmpfs rw`;
   expect(readTraces(table, 'chosen', {}).id).toBe(id);

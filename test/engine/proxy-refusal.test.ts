@@ -15,12 +15,12 @@ it.each([
   ],
   [
     'Error response from daemon: <html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>',
-    'a call (403 Forbidden)',
+    'a request (403 Forbidden)',
   ],
   [said('500 Internal Server Error', '/v1.45/version'), null],
   ['Head "https://ghcr.io/v2/acme/svc/manifests/v9": 403 Forbidden', null],
 ])('%s is the refusal of a proxy: %s', (printed, call) => {
-  expect(proxyRefusal(printed)).toBe(call && `what stands before the engine refuses ${call}`);
+  expect(proxyRefusal(printed)).toBe(call && `a proxy in front of the engine blocks ${call}`);
 });
 
 it.each([
@@ -36,18 +36,18 @@ it.each([
   expect(isConnectionLost(printed)).toBe(expected);
 });
 
-it('a proxy that refuses is no missing socket', () => {
+it('does not report a blocking proxy as a missing socket', () => {
   expect(unreachable('tcp://proxy:2375', said('403 Forbidden', '/v1.45/version'))).toMatchObject({
     code: 'socket-denied',
-    message: 'tcp://proxy:2375 answers: what stands before the engine refuses /version (403 Forbidden)',
-    advice: "Let the proxy pass every call of SECURITY.md's list for an updater by hand.",
+    message: 'tcp://proxy:2375 answers: a proxy in front of the engine blocks /version (403 Forbidden)',
+    advice: 'Allow all requests in the proxy that SECURITY.md lists for an updater that is started manually.',
   });
 });
 
-it('a proxy that does not let anybody ask for the version is thought of', () => {
+it('gives advice for a proxy that blocks the version request', () => {
   const tooNew = 'client version 1.51 is too new. Maximum supported API version is 1.45';
-  expect(unreachable('tcp://proxy:2375', tooNew).advice).toContain('let HEAD /_ping through');
+  expect(unreachable('tcp://proxy:2375', tooNew).advice).toContain('allow HEAD /_ping');
   expect(unreachable('unix:///run/docker.sock', tooNew).advice).toBe(
-    'Update the engine, or use the svc-updater image that fits it.',
+    'Update the engine, or use a svc-updater image that supports its version.',
   );
 });

@@ -45,10 +45,10 @@ const digest = `sha256:${'40'.repeat(32)}`;
 
 // The same of an engine with the containerd store (29.8.1), as compose 5.4 prints it. The first words are `details` of its
 // error event, or stand alone where the pull had begun.
-const denied = 'the registry refuses access (wrong or missing credentials)';
-const limits = 'the registry asks for patience (429, too many requests)';
-const brokeOff = 'the connection to the registry broke off';
-const fails = 'the registry fails (5xx)';
+const denied = 'the registry denied access (wrong or missing credentials)';
+const limits = 'the registry limits requests (429, too many requests)';
+const brokeOff = 'the connection to the registry was interrupted';
+const fails = 'the registry failed (5xx)';
 const resolving = (tag: string) => `failed to resolve reference "${repository}:${tag}": `;
 const answering = 'Error response from daemon: ';
 const head = (tag: string) =>
@@ -81,7 +81,7 @@ it.each<[text: string, code: string, again: string, sentence: string]>([
     `failed commit on ref "index-${digest}": commit failed: unexpected commit digest ${digest}, expected ${digest}: failed precondition`,
     'pull-failed',
     'once',
-    'the registry sent data with a wrong digest',
+    'the registry sent data that does not match its digest',
   ],
   ...[
     `${copying}could not fetch content descriptor ${digest} (application/vnd.docker.container.image.v1+json) from remote: not found`,
@@ -92,17 +92,12 @@ it.each<[text: string, code: string, again: string, sentence: string]>([
     text,
     'pull-failed',
     'once',
-    'the registry has the tag, but not all that belongs to it',
+    'the registry has the tag, but some of its data is missing',
   ]),
   [`${copying}failed to do request: Get "https://${blob}": EOF`, 'pull-unreachable', 'often', brokeOff],
   ['short read: expected 401 bytes but got 403: unexpected EOF', 'pull-unreachable', 'often', brokeOff],
   [`${head('v1')}520 A status of its own`, 'pull-unreachable', 'often', fails],
-  [
-    'error from registry: we are at lunch',
-    'pull-failed',
-    'often',
-    'the registry answers with an error of its own',
-  ],
+  ['error from registry: we are at lunch', 'pull-failed', 'often', 'the registry returned an error'],
 ])('%s is %s, tried again %s', (text, code, again, sentence) => {
   const references = ['v1', 'v1.403.0'].map((tag) => `${repository}:${tag}`);
   expect(classifyPullFailure(text, references)).toMatchObject({ code, again, sentence });
@@ -128,7 +123,7 @@ it.each<[reference: string, said: string, code: string]>([
   expect(classifyPullFailure(said, [reference]).code).toBe(code);
 });
 
-it('takes the status that the engine answers for what it is', () => {
+it('uses the status that the engine answers with', () => {
   const words = 'error from registry: ask Anna for a key';
   expect(classifyPullFailure(words, [], 403)).toMatchObject({ code: 'pull-denied', again: 'never' });
   expect(classifyPullFailure(words, [], 500)).toMatchObject({ code: 'pull-failed', again: 'often' });

@@ -4,7 +4,7 @@ import { PullMeter } from '../../src/engine/pull-progress.ts';
 const line = (id: string, text: string, current?: number, total?: number) =>
   JSON.stringify({ id, parent_id: 'app', text, status: '[=>   ]', current, total });
 
-it('weighs layers by their bytes and says 100 to nobody', () => {
+it('weighs layers by bytes and never reports 100', () => {
   const meter = new PullMeter();
   expect(meter.read('{"id":"app","text":"Pulling"}')).toBeNull();
   expect(meter.read(line('a', 'Already exists'))).toBeNull();
@@ -26,14 +26,14 @@ it('weighs layers by their bytes and says 100 to nobody', () => {
   });
 });
 
-it('never goes back, though a layer that is announced late makes the whole larger', () => {
+it('never decreases if a layer is announced late', () => {
   const meter = new PullMeter();
   expect(meter.read(line('a', 'Downloading', 80, 100))?.percent).toBe(80);
   expect(meter.read(line('b', 'Downloading', 0, 900))?.percent).toBe(80);
   expect(meter.read(line('b', 'Downloading', 850, 900))?.percent).toBe(93);
 });
 
-it('reads the words of compose 5, which stand in status and text the other way round', () => {
+it('reads compose 5, which swaps status and text', () => {
   const meter = new PullMeter();
   const event = {
     id: 'abc',
@@ -46,7 +46,7 @@ it('reads the words of compose 5, which stand in status and text the other way r
   expect(meter.read(JSON.stringify(event))?.percent).toBe(50);
 });
 
-it('reads what the containerd store says, of which the configuration comes unannounced and unpacking counts seconds', () => {
+it('reads the containerd store, with an unannounced configuration and unpacking in seconds', () => {
   const meter = new PullMeter();
   const said = (id: string, status: string, text: string, more: object = {}) =>
     meter.read(JSON.stringify({ id, parent_id: 'Image svc:v1', status, text, ...more }));
@@ -70,12 +70,12 @@ it('reads what the containerd store says, of which the configuration comes unann
   });
 });
 
-it('is not disturbed by lines of another kind', () => {
+it('ignores other lines', () => {
   expect(new PullMeter().read('time="…" level=warning msg="x"')).toBeNull();
   expect(new PullMeter().read('{"id":')).toBeNull();
 });
 
-it('knows no percent before every layer has told its size', () => {
+it('gives no percentage before the size of every layer is known', () => {
   const meter = new PullMeter();
   for (const id of ['small', 'large', 'there']) meter.read(line(id, 'Pulling fs layer'));
   expect(meter.read(line('there', 'Already exists'))).toBeNull();

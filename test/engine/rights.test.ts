@@ -73,7 +73,7 @@ describe('gainedRights', () => {
       ['gpus | devices of nvidia -1 gpu'],
     ],
     ['the root', {}, { Mounts: [bind('/', '/host')] }, ['volumes | / of the host at /host']],
-    ['the root in `Binds`', {}, { Binds: ['/:/host:ro'] }, ['volumes | / of the host at /host, to be read']],
+    ['the root in `Binds`', {}, { Binds: ['/:/host:ro'] }, ['volumes | / of the host at /host (read-only)']],
     [
       'the socket',
       {},
@@ -172,7 +172,7 @@ describe('gainedRights', () => {
       { SecurityOpt: ['seccomp=unconfined'] },
     ],
     ["the instance's own", {}, { Mounts: [bind('/srv/app/data/', '/x'), bind('/srv/app', '/y')] }],
-    ['the same to be read', { Binds: ['/mnt/:/a'] }, { Mounts: [bind('/mnt', '/b', true)] }],
+    ['the same mount, read-only', { Binds: ['/mnt/:/a'] }, { Mounts: [bind('/mnt', '/b', true)] }],
     ['what lies in the root', { Binds: ['/:/host'] }, { Binds: ['/etc:/b'] }],
     ['volumes', {}, { Binds: ['plain:/a', 'unknown:/b'], Mounts: [volume('share'), volume('memory')] }],
     ['a volume of its own directory', {}, { Mounts: [volume('inside')] }],

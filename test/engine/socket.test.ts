@@ -35,7 +35,7 @@ async function all(lines: AsyncIterable<string>): Promise<string[]> {
 }
 
 describe('the socket of the engine', () => {
-  it('is a fault where there is no file, or nobody listens at it any more', async () => {
+  it('reports a fault if the socket is missing or nothing listens on it', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'stale-socket-'));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const [before, stale] = [join(directory, 'before.sock'), join(directory, 'engine.sock')];
@@ -51,7 +51,7 @@ describe('the socket of the engine', () => {
     await expect(all(engine.logs('x', never))).rejects.toMatchObject(fault);
   });
 
-  it('goes to the socket, whatever the environment says', async () => {
+  it('uses the socket and ignores the environment', async () => {
     const elsewhere = 'tcp://192.0.2.1:1';
     const environment = { DOCKER_HOST: elsewhere, DOCKER_API_VERSION: '1.24', HTTP_PROXY: elsewhere };
     for (const [key, value] of Object.entries(environment)) vi.stubEnv(key, value);
@@ -105,7 +105,7 @@ describe('the socket of the engine', () => {
     await expect(ask(engine)).rejects.toMatchObject({ kind: 'refused', status, message: 'so it is' });
   });
 
-  it('does not wait for an answer that comes, but too slowly', async () => {
+  it('stops waiting for an answer that is too slow', async () => {
     const place = await startEngine((_, answer) => {
       const timer = setInterval(() => answer.write(' '), 10);
       answer.once('close', () => clearInterval(timer));
@@ -114,7 +114,7 @@ describe('the socket of the engine', () => {
     await expect(inspected).rejects.toMatchObject({ kind: 'late' });
   });
 
-  it('reads a log to its end, characters cut between two pieces included', async () => {
+  it('reads a complete log, including characters split between chunks', async () => {
     const bytes = Buffer.from('grün\nrot');
     const engine = await socketThat((_, answer) => {
       answer.write(frame(''));
@@ -129,7 +129,7 @@ describe('the socket of the engine', () => {
     expect(await all(engine.logs('x', never))).toEqual(['grün', 'rot']);
   });
 
-  it('lets go of a log when the signal is given', async () => {
+  it('stops reading a log at the signal', async () => {
     const engine = await socketThat((_, answer) => {
       answer.write(frame('one\n'));
     });
@@ -149,7 +149,7 @@ describe('the socket of the engine', () => {
     await expect(pull).rejects.toMatchObject({ message: 'no space left on device' });
   });
 
-  it('is shown the login of a registry, in the alphabet for addresses and with its padding', async () => {
+  it('sends the registry credentials as base64url with padding', async () => {
     const seen: unknown[] = [];
     const engine = await socketThat(({ method, url, headers }, answer) => {
       seen.push([method, url, headers['x-registry-auth']]);
@@ -181,15 +181,18 @@ describe('the socket of the engine', () => {
     expect(await all(engine.logs('x', never))).toEqual(lines);
   });
 
-  it.each(['not an address', 'http://engine', 'tcp://', 'ssh://root@host'])('is none at %j', (place) => {
-    expect(() => new EngineSocket(place)).toThrow(TypeError);
-  });
+  it.each(['not an address', 'http://engine', 'tcp://', 'ssh://root@host'])(
+    'rejects the address %j',
+    (place) => {
+      expect(() => new EngineSocket(place)).toThrow(TypeError);
+    },
+  );
 });
 
 describe('an engine at an address', () => {
   const refuses: RequestListener = (_, answer) => void answer.writeHead(404).end('{"message":"none"}');
 
-  it('is asked over TCP, and through a socket by its address', async () => {
+  it('is reached over TCP and through a socket', async () => {
     expect(await new EngineSocket(await startEngine(refuses)).inspect('x')).toBeNull();
     const { path } = await socketThat(refuses);
     const engine = new EngineSocket(`unix://${path}`);
@@ -217,7 +220,7 @@ describe('the version of the API', () => {
 
   it('is too old before 1.30', () => {
     expect(() => apiVersion({ ApiVersion: '1.29' })).toThrow(
-      'the engine speaks API 1.29, which is too old: at least 1.30 is needed',
+      'the engine is too old: it supports API 1.29, but at least 1.30 is required',
     );
   });
 
@@ -240,14 +243,14 @@ describe('the version of the API', () => {
     return urls;
   }
 
-  it('is asked once, and again when the engine has gone away', async () => {
+  it('is requested once, and again after the engine stopped answering', async () => {
     expect(await asked(['1.45', '1.43'], 4)).toEqual([
       ...['/version', '/v1.45/containers/x/json'],
       ...['/version', '/v1.43/containers/x/json', '/v1.43/containers/x/json', '/v1.43/containers/x/json'],
     ]);
   });
 
-  it('is asked anew where another engine has taken its place, and that is told where none fits', async () => {
+  it('is requested again if another engine answers, and is an error if no version fits', async () => {
     const urls: string[] = [];
     const versions = ['1.56', '1.41', '1.41', '1.41'];
     let newest = 41;
@@ -272,7 +275,7 @@ describe('the version of the API', () => {
     });
   });
 
-  it("is the engine's newest where a proxy lets nobody ask", async () => {
+  it("is the engine's newest if a proxy blocks the request", async () => {
     expect(await asked([null, null], 3)).toEqual([
       ...['/version', '/containers/x/json'],
       ...['/version', '/containers/x/json', '/containers/x/json'],

@@ -11,7 +11,7 @@ import {
   replicasOf,
 } from '../../src/engine/swarm.ts';
 
-describe('what the API tells of a Swarm', () => {
+describe('the API of a Swarm', () => {
   const spec = {
     Name: 'svc_app',
     Labels: { 'com.docker.stack.namespace': 'svc', n: 1 },
@@ -38,7 +38,7 @@ describe('what the API tells of a Swarm', () => {
     expect([replicasOf({ Mode }), isJob({ Mode })]).toEqual([replicas, job]);
   });
 
-  it('nothing where there is nothing', () => {
+  it('empty fields', () => {
     expect([imageOf({}), labelsOf({}), constraintsOf({}), readAll(null, readTask)]).toEqual(['', {}, [], []]);
     expect(constraintsOf({ TaskTemplate: { Placement: { Constraints: ['a==b'] } } })).toEqual(['a==b']);
     expect(labelsOf(spec)).toEqual({ 'com.docker.stack.namespace': 'svc', n: '1' });

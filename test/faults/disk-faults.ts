@@ -98,7 +98,7 @@ async function tryFullInThePull(trial: Trial): Promise<void> {
   for (const each of [fetched, loaded, result]) {
     expectThat(endingOf(each) === 'failed', `the run ended ${endingOf(each)}, not failed`);
     expectThat(
-      each.log.includes('no space left on the disk of the engine'),
+      each.log.includes('the disk of the engine is full'),
       'the log does not say whose disk is full',
     );
   }

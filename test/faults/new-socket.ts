@@ -49,11 +49,11 @@ async function tryUpgrade({ host, engine }: OwnHost): Promise<string[]> {
   const facts = [
     ...judgeWords(lost, {
       exitCode: 5,
-      says: ['the engine was restarted and has a new socket, and this container only the old one'],
+      says: ['the engine was restarted and has a new socket, but this container still has the old socket'],
       ends: ['broken (engine-lost)', 'run the update again: it goes on where this one stopped'],
     }),
     ...judgeOutcome(back, ['updated']),
-    ...(lost.log.split('the engine went away; waiting').length === 2
+    ...(lost.log.split('the engine stopped answering; waiting').length === 2
       ? []
       : ['that it is away is told again']),
   ];

@@ -8,7 +8,7 @@ import { readTextFile, readTextFileIfThere } from '../../src/files/text-file.ts'
 const mebibyte = 1024 * 1024;
 const putBack =
   'Put the file back, or start the instance anew with docker compose up -d and the files it has now.';
-const regular = 'Make it a regular file in the compose directory, then run the update again.';
+const regular = 'Replace it with a regular file in the compose directory, then run the update again.';
 const notThat = 'That is no compose or env file: see what it holds.';
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 

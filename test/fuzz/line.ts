@@ -41,7 +41,9 @@ const messages = fc.oneof(
       fc.constantFrom('', ' (upgrade-step)', ' (pull-unknown)'),
       fc.string(),
     )
-    .map(([outcome, code, rest]) => `${outcome}${code}: ${rest}; v1.2.0 has to come first. Next: ${rest}`),
+    .map(
+      ([outcome, code, rest]) => `${outcome}${code}: ${rest}; v1.2.0 must be installed first. Next: ${rest}`,
+    ),
 );
 const events: fc.Arbitrary<ProgressEvent> = fc
   .record({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { productOf, roleLabelOf } from '../../src/progress/product.ts';
 
 describe('a product', () => {
-  it('has all from its name', () => {
+  it('derives everything from its name', () => {
     expect(productOf({ name: 'tool-box' })).toEqual({
       name: 'tool-box',
       services: ['app', 'worker'],
@@ -15,7 +15,7 @@ describe('a product', () => {
     });
   });
 
-  it('has what its maker says, and is the same when it is read again', () => {
+  it('keeps the given values when it is parsed again', () => {
     const given = {
       name: 'larder',
       services: ['web', 'jobs', 'mail'],
@@ -37,65 +37,65 @@ describe('a product', () => {
     [{ '../db': 'none' }, '{"../db":"none"}'],
   ])('saves or excludes the data of a service, and does not take %j', (data, shown) => {
     expect(() => productOf({ name: 'larder', data } as never)).toThrow(
-      `wrong product: data should be save or none for each service, such as { db: 'save' }, not ${shown}`,
+      `invalid product: data must be save or none for each service, such as { db: 'save' }, not ${shown}`,
     );
   });
 
   it.each<[string, unknown, string]>([
-    ['nothing', null, 'it should be an object'],
-    ['no name', {}, 'name should be a word of lower-case letters, digits and dashes'],
+    ['nothing', null, 'it must be an object'],
+    ['no name', {}, 'name must be one word of lower-case letters, digits and hyphens'],
     [
       'a name that is a path',
       { name: '../x' },
-      'name should be a word of lower-case letters, digits and dashes, not "../x"',
+      'name must be one word of lower-case letters, digits and hyphens, not "../x"',
     ],
     [
       'a service that is none',
       { name: 'larder', services: ['web', '-x'] },
-      'services should be a list of services\' names, the app first, not ["web","-x"]',
+      'services must be a list of service names, the app first, not ["web","-x"]',
     ],
     [
       'a service twice',
       { name: 'larder', services: ['web', 'web'] },
-      'services names one twice, not ["web","web"]',
+      'services must not list a service twice, not ["web","web"]',
     ],
     [
       'a variable that is none',
       { name: 'larder', versionVariable: 'A-B' },
-      'versionVariable should be the name of a variable, not "A-B"',
+      'versionVariable must be the name of a variable, not "A-B"',
     ],
     [
       'a marker of two lines',
       { name: 'larder', marker: '# a\n# b' },
-      'marker should be a comment of one line, such as # larder:generated, not "# a\\n# b"',
+      'marker must be a one-line comment such as # larder:generated, not "# a\\n# b"',
     ],
     [
       'a path that leads up',
       { name: 'larder', releaseDirectory: '/a/..' },
-      'releaseDirectory should be an absolute path, not "/a/.."',
+      'releaseDirectory must be an absolute path, not "/a/.."',
     ],
     [
       'a container that is none',
       { name: 'larder', containerName: 'a b' },
-      'containerName should be a container\'s name, not "a b"',
+      'containerName must be the name of a container, not "a b"',
     ],
     [
       'a label that is none',
       { name: 'larder', labelPrefix: 'a..b' },
-      'labelPrefix should be the beginning of labels, such as org.example.larder, not "a..b"',
+      'labelPrefix must be a label prefix such as org.example.larder, not "a..b"',
     ],
     [
       'a feed with a login',
       { name: 'larder', feed: 'https://anna:secret@x.org' },
-      'feed should be a web address without a login',
+      'feed must be a web address without credentials',
     ],
-    ['a word that there is not', { name: 'larder', version: '1' }, 'there is no version'],
+    ['an unknown key', { name: 'larder', version: '1' }, 'version is not a known key'],
     [
       'two mistakes',
       { name: 'larder', marker: 1, feed: 2 },
-      'marker should be a comment of one line, such as # larder:generated, not 1; feed should be a web address, not 2',
+      'marker must be a one-line comment such as # larder:generated, not 1; feed must be a web address, not 2',
     ],
   ])('is not %s', (_, given, message) => {
-    expect(() => productOf(given as never)).toThrow(new TypeError(`wrong product: ${message}`));
+    expect(() => productOf(given as never)).toThrow(new TypeError(`invalid product: ${message}`));
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { formatEnd, parseEnd, type RunEnd } from '../../src/progress/end-line.ts';
 import { outcomeOf } from '../../src/progress/outcome.ts';
 
-describe('the end of a run as a line', () => {
+describe('the last line of a run', () => {
   it.each<[string, RunEnd]>([
     [
       'failed (pull-unknown): nothing was changed, v1.4.2 runs on. Next: See that v1.5.0 is published.',
@@ -23,21 +23,21 @@ describe('the end of a run as a line', () => {
       },
     ],
     [
-      'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 has to come first. Next: Run it.',
+      'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first. Next: Run it.',
       {
         outcome: 'refused',
         code: 'upgrade-step',
         requiredRelease: 'v1.5.0',
-        state: 'nothing was changed, v1.4.2 runs on; v1.5.0 has to come first',
+        state: 'nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first',
         advice: 'Run it.',
       },
     ],
     [
-      'failed (x): v1.5.0 has to come first; v1.5.0 has to come first',
+      'failed (x): v1.5.0 must be installed first; v1.5.0 must be installed first',
       {
         outcome: 'failed',
         code: 'x',
-        state: 'v1.5.0 has to come first; v1.5.0 has to come first',
+        state: 'v1.5.0 must be installed first; v1.5.0 must be installed first',
         advice: null,
       },
     ],
@@ -56,12 +56,12 @@ describe('the end of a run as a line', () => {
     '',
   ])('is none: %s', (text) => expect(parseEnd(text)).toBeNull());
 
-  it('takes the line of an updater from before, whose advice is a part of it', () => {
+  it('reads the line of an older updater', () => {
     const state = 'nothing was changed, v1.4.2 runs on. See that v1.5.0 is published.';
     expect(parseEnd(`failed: ${state}`)).toEqual({ outcome: 'failed', code: null, state, advice: null });
   });
 
-  it('is one line, of which outcome, code and advice come back, whatever a path or a name in it says', () => {
+  it('stays on one line and gives back outcome, code and advice for any path or name', () => {
     const end = { outcome: 'failed', code: 'pull-unknown' } as const;
     const line = formatEnd({ ...end, state: 'a\r\nb. Next: (c): d', advice: 'e\n f. Next: g' });
     expect(line).toBe('failed (pull-unknown): a b. next: (c): d. Next: e f. Next: g');

@@ -53,7 +53,7 @@ describe('the line protocol', () => {
     expect(parseLine(line)).toBeNull();
   });
 
-  it('takes a line with its line end, and one whose trailing space was trimmed', () => {
+  it('accepts a line end and a trimmed trailing space', () => {
     expect(parseLine(`${time} INFO  pull x\n`)).toEqual(event('x'));
     expect(parseLine(`${time} INFO  pull x\r\n`)).toEqual(event('x'));
     expect(parseLine(`${time} INFO  pull`)).toEqual(event(''));
@@ -84,7 +84,7 @@ describe('a line of JSON', () => {
     ['no level', json({ level: 'info' })],
   ])('not %s', (_, text) => expect(readJsonLine(text)).toBeNull());
 
-  it('has its fields beside the event', () => {
+  it('has additional fields', () => {
     const fields = { level: 30, time, phase: 'save', msg: 'kept', restorePoint: { bytes: 1 } };
     expect(readJsonLine(JSON.stringify(fields))?.fields).toEqual(fields);
   });

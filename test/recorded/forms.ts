@@ -352,8 +352,8 @@ export const withoutSecrets: Record<string, Layout> = {
   },
 };
 
-const byHand = 'Change the version there by hand, then docker compose pull && docker compose up -d.';
-const mend = 'Mend the file until docker compose config accepts it, then run the update again.';
+const byHand = 'Change the version there manually, then run docker compose pull && docker compose up -d.';
+const mend = 'Fix the file until docker compose config accepts it, then run the update again.';
 const putThere = 'Create the file, or remove the line.';
 const ownVariable = 'Give the version a variable of its own there, then run it again.';
 

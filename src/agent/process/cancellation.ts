@@ -3,11 +3,11 @@ import type { Log } from '../log/log.ts';
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** SIGINT and SIGTERM end a run until it has something to finish; from then on they are only acknowledged. */
+/** SIGINT and SIGTERM cancel a run until it begins to replace containers. After that they are only logged. */
 export class Cancellation {
   readonly #controller = new AbortController();
   #stage: 'open' | 'too-late' | 'over' = 'open';
-  /** Told of the first signal. */
+  /** Called at the first signal. */
   onSignal: () => void = () => {};
   #received: (typeof stopSignals)[number] | null = null;
 
@@ -18,7 +18,7 @@ export class Cancellation {
         this.#received ??= name;
         if (this.#stage === 'open') this.#controller.abort();
         if (this.#stage === 'too-late') {
-          log.warn(`${name}: too late to cancel, the update goes on to its end`);
+          log.warn(`${name} received too late: containers are being replaced, so the update continues`);
         }
       });
     }
@@ -28,17 +28,17 @@ export class Cancellation {
     return this.#controller.signal;
   }
 
-  /** Of the first signal that came, for the exit code. */
+  /** The number of the first signal, for the exit code. */
   get signalNumber(): number {
     return constants.signals[this.#received ?? 'SIGTERM'];
   }
 
-  /** From here on the run goes to its end, and a signal is told so. */
+  /** The run can no longer be cancelled. Signals are logged. */
   tooLate(): void {
     this.#stage = 'too-late';
   }
 
-  /** The log has its last line: a signal says nothing more. */
+  /** The log has its last line: signals are no longer logged. */
   over(): void {
     this.#stage = 'over';
   }

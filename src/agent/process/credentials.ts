@@ -5,9 +5,9 @@ import { exists } from '../../files/file-system.ts';
 import type { Log } from '../log/log.ts';
 
 /**
- * Makes a configuration of the updater's own from the mounted config.json: its logins, its proxies (compose hands them
- * to services) and those credential helpers that exist here. A helper that is missing, or a context that is unknown,
- * would break even the pull of a public image. Gives the directory for `docker --config`.
+ * Writes a configuration for the updater from the mounted config.json: credentials, proxies (which compose passes to
+ * services) and the credential helpers that exist in the image. A missing helper or an unknown context would break even
+ * the pull of a public image. Gives the directory for `docker --config`.
  */
 export async function prepareConfig(
   directory: string,
@@ -17,11 +17,11 @@ export async function prepareConfig(
   const source = join(env.DOCKER_CONFIG || join(homedir(), '.docker'), 'config.json');
   const text = await readFile(source, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT')
-      log.warn(`${source} cannot be read (${error.code}): pulling without credentials`);
+      log.warn(`${source} cannot be read (${error.code}), so images are pulled without credentials`);
     return null;
   });
   const given = text === null ? {} : parsed(text, source, log);
-  // Before a sentence about it may be said.
+  // Before the first message about the file.
   log.addMaskRules(() => ({ hidden: passwordsOf(given) }));
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const config = JSON.stringify(await usable(given, log));
@@ -33,29 +33,30 @@ function parsed(text: string, source: string, log: Log): Record<string, unknown>
   try {
     return Object(JSON.parse(text));
   } catch {
-    log.warn(`${source} is not JSON: pulling without credentials`);
+    log.warn(`${source} is not valid JSON, so images are pulled without credentials`);
     return {};
   }
 }
 
-const isAbsent = 'of config.json does not exist here';
+const isAbsent = 'of config.json does not exist in this container';
 
 async function usable(given: Record<string, unknown>, log: Log): Promise<Record<string, unknown>> {
   const { auths, proxies, credsStore, currentContext, credHelpers } = given;
   const config: Record<string, unknown> = { ...(auths ? { auths } : {}), ...(proxies ? { proxies } : {}) };
   if (typeof credsStore === 'string' && credsStore !== '') {
     if (await helperExists(credsStore)) config.credsStore = credsStore;
-    else log.warn(`the credential store "${credsStore}" ${isAbsent}: its logins are not used`);
+    else log.warn(`the credential store "${credsStore}" ${isAbsent}, so its credentials are not used`);
   }
   if (typeof currentContext === 'string' && !['', 'default'].includes(currentContext)) {
     log.warn(
-      `the context "${currentContext}" of config.json is not used: the engine is that of the mounted socket`,
+      `the context "${currentContext}" of config.json is ignored, because the mounted socket selects the engine`,
     );
   }
   const helpers: Record<string, string> = {};
   for (const [registry, helper] of Object.entries(Object(credHelpers) as Record<string, string>)) {
     if (await helperExists(helper)) helpers[registry] = helper;
-    else log.warn(`the credential helper "${helper}" ${isAbsent}: no login for ${registry}`);
+    else
+      log.warn(`the credential helper "${helper}" ${isAbsent}, so there are no credentials for ${registry}`);
   }
   if (Object.keys(helpers).length > 0) config.credHelpers = helpers;
   return config;
@@ -67,7 +68,7 @@ async function helperExists(name: string): Promise<boolean> {
   return (await Promise.all(found)).includes(true);
 }
 
-/** Passwords of a config.json, which must never reach a log. */
+/** Passwords in a config.json. They must never reach a log. */
 function passwordsOf({ auths }: Record<string, unknown>): string[] {
   return Object.values(Object(auths)).flatMap((login) => {
     const { auth, password, identitytoken } = Object(login) as Record<string, unknown>;

@@ -8,11 +8,11 @@ import { readTrust } from '../../provenance/trust.ts';
 import { parseTarget } from '../../release/target.ts';
 import type { UpdateOptions } from './options.ts';
 
-/** What a release has to be, as whoever asks for the update has had it proven (docs/contract.md 3.21). */
+/** The digests that a verified release must have (docs/contract.md 3.21). */
 export interface Expectations {
-  /** Digests of an index, a manifest or a configuration, by service or by repository. */
+  /** Digests of an index, a manifest or a configuration, by service or repository. */
   images: ReadonlyMap<string, ReadonlySet<string>>;
-  /** `sha256:…` of the files that a release ships, by name. */
+  /** `sha256:…` of the files of a release, by name. */
   files: ReadonlyMap<string, string>;
 }
 
@@ -21,7 +21,7 @@ type Asked = Pick<
   'expect' | 'expectFiles' | 'release' | 'archive' | 'trust' | 'product' | 'target'
 >;
 
-/** With the release of an archive as the target, where none is named. What cannot be read, or is not proven, is told by `expectationsOf`. */
+/** Uses the release of an archive as the target if there is no other. `expectationsOf` reports an archive that is not verified. */
 export async function withTargetOfArchive<T extends Asked>(options: T): Promise<T> {
   const { archive, trust, target } = options;
   if (archive === null || trust === null || target !== null) return options;
@@ -30,7 +30,7 @@ export async function withTargetOfArchive<T extends Asked>(options: T): Promise<
 }
 
 /**
- * Of the options, and of a `release.json` that is given with them, or in an archive; null where nothing is to be proven.
+ * Expectations from the options and from the `release.json` of a directory or an archive; null if there are none.
  * `platform` is the engine's, `linux/amd64`.
  * @throws UpdateError not-proven
  */
@@ -45,7 +45,7 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
       const own = Object.keys(platforms).filter(isOfPlatform(platform));
       if (own.length === 0)
-        throw new UpdateError('not-proven', `${fileOf(options)} has no image of ${name} for ${platform}`);
+        throw new UpdateError('not-proven', `${fileOf(options)} lists no image of ${name} for ${platform}`);
       const parts = own.flatMap((each) => Object.values(platforms[each] ?? {}));
       add(name, [digest, ...parts]);
     }
@@ -59,7 +59,7 @@ const halves = (text: string): [string, string] => {
   return [text.slice(0, at), text.slice(at + 1)];
 };
 
-/** What is proven, for sentences. */
+/** The verified file, for messages. */
 const fileOf = ({ release, archive }: Asked): string =>
   archive === null ? `${release}/release.json` : archive;
 
@@ -94,7 +94,7 @@ async function headOf({ release, archive }: Asked): Promise<ArchiveHead> {
 /** @throws UpdateError not-proven */
 export const archiveAt = (path: string) =>
   openArchive(path).catch((cause: NodeJS.ErrnoException) => {
-    const why = cause.code === undefined ? cause.message : `it cannot be read: ${cause.code}`;
+    const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;
     throw new UpdateError('not-proven', `${path}: ${why}`, { cause });
   });
 
@@ -102,5 +102,5 @@ const bare = (tag: string): string => tag.replace(/^v/, '');
 
 const read = (path: string): Promise<Buffer> =>
   readFile(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new UpdateError('not-proven', `${path} cannot be read: ${cause.code}`, { cause });
+    throw new UpdateError('not-proven', `${path} cannot be read (${cause.code})`, { cause });
   });

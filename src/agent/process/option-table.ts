@@ -1,23 +1,23 @@
 import { settingsName, stateName } from '../../progress/state-name.ts';
 import { parseTarget, targetForms } from '../../release/target.ts';
 
-/** An option, written down once: what it takes, where else it may be said, and what `--help` says of it. */
+/** An option, defined once: its value, where else it can be set, and its line of `--help`. */
 interface OptionRow {
-  /** What stands behind it in the help; without one it is a switch, which an environment variable of 1 turns on. */
+  /** Its placeholder in the help. Without one the option is a switch, which an environment variable of 1 turns on. */
   value?: string;
-  /** It may be given several times. */
+  /** The option may be repeated. */
   isList?: boolean;
-  /** No environment variable says it, though one says what another command calls so. */
+  /** No environment variable sets it, although one sets the option of that name of another command. */
   isTyped?: boolean;
-  /** A settings file may say it, too, as it is the instance's own and not of one run. */
+  /** A settings file may set it, because it belongs to the instance and not to a single run. */
   inFile?: boolean;
-  /** What every value has to be, with the words for it. */
-  form?: readonly [form: { test(text: string): boolean }, shouldBe: string];
-  /** In its lines; `[]` stands for the environment variable, and `{…}` for what the product has. */
+  /** What every value must match, and its description for people. */
+  form?: readonly [form: { test(text: string): boolean }, description: string];
+  /** One or more lines. Square brackets stand for the environment variable, and braces for a name of the product. */
   help: string;
 }
 
-/** What a run waits where nobody says how long. */
+/** Default time-outs. */
 export const usualSeconds = { wait: 300, pull: 3600 };
 
 const release = {
@@ -28,111 +28,127 @@ const service = {
   value: 'NAME',
   isList: true,
   inFile: true,
-  form: [/^[A-Za-z0-9._][A-Za-z0-9._-]*$/, "a service's name"],
+  form: [/^[A-Za-z0-9._][A-Za-z0-9._-]*$/, 'the name of a service'],
 } as const;
 const seconds = {
   value: 'SECONDS',
   inFile: true,
-  form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds, from 1 to 999999'],
+  form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds from 1 to 999999'],
 } as const;
 const proven = (form: RegExp, name: string) =>
-  ({ value: `${name}=sha256:…`, isList: true, form: [form, `${name}=sha256: and 64 hex digits`] }) as const;
-const switchForm = [/^[01]$/, '1, or 0 for off'] as const;
+  ({
+    value: `${name}=sha256:…`,
+    isList: true,
+    form: [form, `${name}=sha256: followed by 64 hex digits`],
+  }) as const;
+const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
 const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
 
 export const updateTable = {
   target: {
     ...release,
-    help: `what to move to, as the product writes it: v1.2.3, 2025.8.4, 32.0.1-apache, 2025.8, canary, or a
-tag that floats, such as stable, by its name []; without it floating tags
-are pulled again`,
+    help: `Release to install, e.g. v1.2.3, 2025.8.4 or 32.0.1-apache; or canary; or a
+floating tag, e.g. stable []
+(default: pull floating tags again)`,
   },
   project: {
     value: 'NAME',
-    form: [/^[a-z0-9][a-z0-9_-]*$/, 'a compose project name'],
-    help: 'compose project []',
+    form: [/^[a-z0-9][a-z0-9_-]*$/, 'the name of a compose project'],
+    help: 'Compose project []',
   },
-  dir: { value: 'DIR', form: [/^\//, 'an absolute path'], help: 'the compose directory as mounted []' },
+  dir: {
+    value: 'DIR',
+    form: [/^\//, 'an absolute path'],
+    help: 'Compose directory, as a path inside the container []',
+  },
   stack: {
     value: 'NAME',
     form: [/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'the name of a stack'],
-    help: 'the Swarm stack []; without it the one with an app, where no compose project is mounted',
+    help: `Swarm stack to update []
+(default: the stack that contains the app, if no compose project is mounted)`,
   },
   file: {
     value: 'FILE',
     isList: true,
     inFile: true,
-    help: `repeatable; the stack's files, as docker stack deploy -c gets them, from DIR on
-[] (what compose itself would find)`,
+    help: `Swarm only: stack file as passed to docker stack deploy -c, relative to the
+compose directory, repeatable []
+(default: the files that docker compose finds)`,
   },
   'stop-first': {
     inFile: true,
     form: switchForm,
-    help: 'of a stack: no old app beside a new one []',
+    help: 'Swarm only: stop all old app tasks before starting new ones []',
   },
   container: {
     value: 'ID',
-    form: [/^[0-9a-f]{64}$/, "a container's whole id, 64 hex digits"],
-    help: `of one of its containers, whose labels alone are believed []; without it
-all containers of a service must agree`,
+    form: [/^[0-9a-f]{64}$/, 'the full id of a container (64 hex digits)'],
+    help: `Full id of a container of the instance; only its labels are trusted []
+(default: the labels of all containers of a service must agree)`,
   },
   service: {
     ...service,
-    help: `repeatable; the first is the app, the others are workers []
-({services})`,
+    help: `Service to update, repeatable; the first is the app, the others are workers []
+(default: {services})`,
   },
   exclude: {
     ...service,
-    form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, "a service's name, or *"],
-    help: 'repeatable; what belongs with the app and stays behind, * for all []',
+    form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, 'the name of a service, or *'],
+    help: 'Service of the app to exclude from the update, repeatable; * excludes all []',
   },
   'version-var': {
     value: 'NAME',
     inFile: true,
     form: [/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'],
-    help: 'the version variable [] ({versionVariable})',
+    help: 'Variable that contains the version [] (default: {versionVariable})',
   },
-  'wait-timeout': { ...seconds, help: `for the new version to become healthy [] (${usualSeconds.wait})` },
-  'pull-timeout': { ...seconds, help: `for all pulls together [] (${usualSeconds.pull})` },
+  'wait-timeout': {
+    ...seconds,
+    help: `Time for the new version to become healthy [] (default: ${usualSeconds.wait})`,
+  },
+  'pull-timeout': { ...seconds, help: `Time for pulling all images [] (default: ${usualSeconds.pull})` },
   'accept-drift': {
     form: switchForm,
-    help: 'go on where the files no longer say what the containers have []',
+    help: 'Update even if containers differ from the compose files []',
   },
   'restore-point': {
     inFile: true,
     form: switchForm,
-    help: 'save the data first, and restore it if the update fails []',
+    help: 'Save the data before the update, and restore it if the update fails []',
   },
   'restore-dir': {
     value: 'DIR',
     form: [/^\//, 'an absolute path'],
-    help: `directory for restore points, as mounted [] (${stateName}/restore)`,
+    help: `Directory for restore points, as a path inside the container []
+(default: ${stateName}/restore)`,
   },
-  'no-rollback': { form: switchForm, help: 'after a failed update, do not roll back version and data []' },
+  'no-rollback': { form: switchForm, help: 'Do not roll back version and data after a failed update []' },
   expect: {
     ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
-    help: 'repeatable; what the image of a service or repository has to be, any of these []',
+    help: 'Expected digest of the image of a service or repository, repeatable; one must match []',
   },
   'expect-file': {
     ...proven(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
-    help: 'repeatable; what a file that the release ships has to be []',
+    help: 'Expected digest of a file of the release, repeatable []',
   },
   release: {
     value: 'DIR',
     form: [/^\//, 'an absolute path'],
-    help: 'with release.json and its bundle, as mounted: nothing else is updated to []',
+    help: `Directory that contains a signed release.json, as a path inside the container;
+no other release is installed []`,
   },
   archive: {
     value: 'FILE',
     form: [/^\//, 'an absolute path'],
-    help: 'a release in one file, as mounted: no registry is asked for its images []',
+    help: `Release archive to install instead of pulling from a registry, as a path
+inside the container []`,
   },
   trust: {
     value: 'FILE',
     form: [/^\//, 'an absolute path'],
-    help: 'who may have signed either, as mounted []',
+    help: 'Trust file that lists who may sign releases, as a path inside the container []',
   },
-  log: { ...log, help: '[] (line)' },
+  log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, OptionRow>;
 
 const {
@@ -153,33 +169,39 @@ const {
   ...ofInstance
 } = updateTable;
 const ofProof = { expect, 'expect-file': expectFile, release: releaseDir, trust };
-const { 'pull-timeout': pull, ...ofWayBack } = ofInstance;
+const { 'pull-timeout': pull, ...ofRollback } = ofInstance;
 const { project, dir } = ofInstance;
 
 export const rollbackTable = {
-  yes: { help: 'roll back; without it, only print what would be replaced' },
-  'discard-current': { help: 'do not save the current data first' },
+  yes: { help: 'Roll back; without it, only print what would be restored' },
+  'discard-current': { help: 'Do not save the current data before the rollback' },
 } satisfies Record<string, OptionRow>;
 
 export const bumpTable = {
-  to: { ...release, help: 'what to move pins to, written as above' },
-  service: { ...service, help: `once or more: whose pins (services of ${settingsName})` },
-  dir: { value: 'DIR', help: 'the compose directory (that of the first --file, else the working directory)' },
+  to: { ...release, help: 'Release to write into the pins, in a form that --target accepts' },
+  service: {
+    ...service,
+    help: `Service whose pin is changed, repeatable (default: services in ${settingsName})`,
+  },
+  dir: {
+    value: 'DIR',
+    help: 'Compose directory (default: the directory of the first --file, or the working directory)',
+  },
   file: {
     value: 'FILE',
     isList: true,
     isTyped: true,
     inFile: true,
-    help: 'repeatable; compose files, from DIR on (what compose itself would find)',
+    help: 'Compose file, relative to DIR, repeatable (default: the files that docker compose finds)',
   },
-  'env-file': { value: 'FILE', isList: true, help: 'repeatable (.env)' },
+  'env-file': { value: 'FILE', isList: true, help: 'Environment file, repeatable (default: .env)' },
   digest: {
     value: 'sha256:…',
-    form: [/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'],
-    help: 'of the new release, where a pin has a digest beside the tag',
+    form: [/^sha256:[0-9a-f]{64}$/, 'sha256: followed by 64 hex digits'],
+    help: 'Digest of the new release, for a pin that contains a tag and a digest',
   },
-  'dry-run': { help: 'print a diff, write nothing' },
-  log: { ...log, help: 'as above' },
+  'dry-run': { help: 'Print a diff without writing any file' },
+  log: { ...log, help: 'Log format, as above' },
 } satisfies Record<string, OptionRow>;
 
 export type OptionTable = Readonly<Record<string, OptionRow>>;
@@ -188,24 +210,24 @@ export type OptionTable = Readonly<Record<string, OptionRow>>;
 export const optionsOf = {
   update: updateTable,
   plan: updateTable,
-  // No data are looked at: without the lock that would end what an update has a database do.
+  // No option for data: without the lock, looking at data could disturb a database that an update is using.
   fetch: { ...ofInstance, ...ofProof, target, container, 'accept-drift': drift },
-  rollback: { ...ofWayBack, container, 'restore-dir': pointDir, ...rollbackTable },
+  rollback: { ...ofRollback, container, 'restore-dir': pointDir, ...rollbackTable },
   'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
   bump: bumpTable,
 } satisfies Record<string, OptionTable>;
 
-/** What an option is called in a settings file: `services` for `--service`. */
+/** The key of an option in a settings file: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
 
-/** The environment variable of an option; those of `rollback` and `bump` alone have none. */
+/** The environment variable of an option. Options that only `rollback` or `bump` has have no variable. */
 export const variableOf = (name: string): string | null =>
   name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
 
-/** How a setting is written; `pairs` are a service and a word each. */
+/** The form of a setting; `pairs` maps each service to a word. */
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
-/** What a settings file may say, by its keys: options, and what a restore point keeps. */
+/** The settings of a settings file by their keys: options, and the data that a restore point contains. */
 export const settings: ReadonlyMap<string, { name: string; form: SettingForm }> = new Map<
   string,
   { name: string; form: SettingForm }

@@ -1,30 +1,32 @@
 import { parseArgs } from 'node:util';
 import { type DataWord, isDataWord, type Product, productOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
+import { type ErrorCode, errorCodes } from '../../progress/update-error.ts';
 import { parseTarget, type Target, targetForms } from '../../release/target.ts';
 import type { LogFormat } from '../log/log.ts';
+import { nearCodes } from './explain.ts';
 import { type OptionTable, optionsOf, usualSeconds, variableOf } from './option-table.ts';
 
-/** What a run at an instance is told, whichever command it is of. */
+/** The options of all commands that run on an instance. */
 export interface UpdateOptions {
   product: Product;
   target: Target | null;
   project: string | null;
-  /** A stack of a Swarm, in place of a compose project. */
+  /** A Swarm stack instead of a compose project. */
   stack: string | null;
-  /** Of a stack, in the order of `docker stack deploy -c`. */
+  /** The files of a stack, in the order of `docker stack deploy -c`. */
   files: readonly string[];
-  /** Of a stack: its app is stopped wholly before its first new task. */
+  /** Swarm only: all old app tasks are stopped before the first new one starts. */
   stopFirst: boolean;
-  /** The compose directory as mounted. */
+  /** The compose directory, as a path inside the container. */
   dir: string | null;
-  /** The id of a container of the instance, which alone is believed what its labels say; null: all tell, and must agree. */
+  /** The id of the only container whose labels are trusted. Null: the labels of all containers must agree. */
   container: string | null;
   app: string;
   workers: readonly string[];
-  /** Services the operator named: a missing one is an error, a missing default worker is fine. */
+  /** The operator listed the services, so a missing one is an error. A missing default worker is not. */
   servicesNamed: boolean;
-  /** Services that belong with the app and stay behind, as the operator says; `*` for all. */
+  /** Services of the app that are not updated; `*` for all. */
   exclude: readonly string[];
   versionVariable: string;
   /** Milliseconds. */
@@ -33,33 +35,34 @@ export interface UpdateOptions {
   acceptDrift: boolean;
   /** The data is saved before the new version starts. */
   restorePoint: boolean;
-  /** Where restore points lie, as mounted; null: with what else the updater keeps. */
+  /** The directory for restore points, as a path inside the container. Null: the state directory. */
   restoreDir: string | null;
   /** The entries of `data` in the settings file. */
   data: readonly DataSaid[];
   /** After a failed update, nothing is rolled back. */
   noRollback: boolean;
-  /** `NAME=sha256:…` of images and of files that a release ships, any of which each has to be. */
+  /** `NAME=sha256:…` of images and of files of a release. If a name has several digests, each is accepted. */
   expect: readonly string[];
   expectFiles: readonly string[];
-  /** A folder with `release.json`, and who may have signed it, as mounted. */
+  /** A directory with `release.json`, as a path inside the container. */
   release: string | null;
-  /** An archive, as mounted: a release in one file, from which its images come. */
+  /** The release archive that contains the images, as a path inside the container. */
   archive: string | null;
+  /** The file that lists who may sign releases, as a path inside the container. */
   trust: string | null;
   log: LogFormat;
 }
 
-/** Back to the version, files and data of the restore point. */
+/** Restores the version, files and data of the restore point. */
 export interface RollbackOptions extends UpdateOptions {
   command: 'rollback';
-  /** Otherwise it is a dry run. */
+  /** False for a dry run. */
   yes: boolean;
   /** The current data is not saved first. */
   discardCurrent: boolean;
 }
 
-/** Takes the restore point away: `rm` is all there is to do with one. */
+/** Removes the restore point: `restore-point rm`. */
 export interface RestorePointOptions extends UpdateOptions {
   command: 'restore-point';
 }
@@ -67,7 +70,7 @@ export interface RestorePointOptions extends UpdateOptions {
 export interface BumpOptions {
   command: 'bump';
   product: Product;
-  /** Null: where the first file is, else the working directory. */
+  /** Null: the directory of the first file, or the working directory. */
   dir: string | null;
   files: readonly string[];
   envFiles: readonly string[];
@@ -78,7 +81,7 @@ export interface BumpOptions {
   log: LogFormat;
 }
 
-/** A value and where it was said, for the sentence about a mistake in it. */
+/** A value and where it was set, for error messages. */
 export interface GivenValue {
   value: string;
   where: string;
@@ -93,7 +96,7 @@ export interface DataSaid {
   where: string;
 }
 
-/** What a settings file says, by option. */
+/** The values of a settings file, by option. */
 export type FileValues = ReadonlyMap<string, readonly GivenValue[]>;
 
 export type Options =
@@ -101,10 +104,11 @@ export type Options =
   | RollbackOptions
   | RestorePointOptions
   | BumpOptions
+  | { command: 'explain'; product: Product; code: ErrorCode | null }
   | { command: 'help'; product: Product }
   | { command: 'version'; product: Product };
 
-/** Every mistake of a command line, so that all are mended in one go. */
+/** All mistakes of a command line, so that an operator can fix them together. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   readonly mistakes: readonly string[];
@@ -116,10 +120,11 @@ export class UsageError extends Error {
 }
 
 const commands = ['update', 'plan', 'fetch', 'rollback', 'restore-point', 'bump'] as const;
+const explainWord = 'explain';
 
 /**
- * Reads a command line, the environment and a settings file; each wins over what follows it. Without a file, services that
- * `bump` needs may be in one: then it has none.
+ * Reads the command line, the environment and a settings file. Options override variables, and variables override the file.
+ * If the file has not been read yet, `bump` may get its services from it later.
  * @throws UsageError with every mistake at once.
  */
 export function parseOptions(
@@ -134,15 +139,20 @@ export function parseOptions(
   if (words.length > 0) return { command: 'version', product };
 
   const [first = ''] = argv;
+  if (first === explainWord) {
+    const code = readCode(argv.slice(1), mistakes);
+    if (mistakes.length > 0) throw new UsageError(mistakes);
+    return { command: 'explain', product, code };
+  }
   const command = commands.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
-    mistakes.push(`unknown command "${first}": use update, plan, fetch, rollback, restore-point or bump`);
+    mistakes.push(`unknown command "${first}": use ${commands.join(', ')} or ${explainWord}`);
   }
   const table: OptionTable = optionsOf[command];
   const args = first !== '' && !first.startsWith('-') ? argv.slice(1) : argv;
   const hasVerb = command === 'restore-point' && args[0] === 'rm';
   if (command === 'restore-point' && !hasVerb)
-    mistakes.push('restore-point needs the word rm, which takes it away');
+    mistakes.push('restore-point must be followed by rm, which removes the restore point');
   const said = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
   for (const [name, { isList, isTyped }] of Object.entries(table)) {
     const where = isTyped ? null : variableOf(name);
@@ -158,16 +168,16 @@ export function parseOptions(
   const services = (said.get('service') ?? []).map(({ value }) => value);
   for (const [name, values] of file ?? []) {
     if (said.has(name) || !(name in table)) continue;
-    // A service that is named here and now is not left.
-    const left = values.filter(({ value }) => name !== 'exclude' || !services.includes(value));
-    if (left.length > 0) said.set(name, left);
+    // A service on the command line is updated even if the file excludes it.
+    const kept = values.filter(({ value }) => name !== 'exclude' || !services.includes(value));
+    if (kept.length > 0) said.set(name, kept);
   }
 
-  /** What was given, held against what it has to be. */
+  /** The values of an option, checked against its form. */
   const all = (name: string): string[] => {
-    const [form, shouldBe] = table[name]?.form ?? [];
+    const [form, description] = table[name]?.form ?? [];
     return (said.get(name) ?? []).map(({ value, where }) => {
-      if (form?.test(value) === false) mistakes.push(`${where} is "${value}": it should be ${shouldBe}`);
+      if (form?.test(value) === false) mistakes.push(`${where} must be ${description}, not "${value}"`);
       return value;
     });
   };
@@ -175,27 +185,27 @@ export function parseOptions(
   const isOn = (name: string): boolean => one(name) === '1';
   const target = (name: string): Target | null => parseTarget(one(name) ?? '');
   const milliseconds = (name: string, byDefault: number): number => 1000 * Number(one(name) ?? byDefault);
-  /** Says what is missing; the value never gets out, as mistakes are thrown. */
+  /** Reports a missing option. Its value is never used, because mistakes are thrown. */
   const required = (name: string, sentence: string): never => {
     if (!said.has(name)) mistakes.push(sentence);
     return undefined as never;
   };
 
-  /** Only a file says it, and only an update asks for it. */
+  /** Only a settings file has this setting, and only an update uses it. */
   const data = (): DataSaid[] =>
     (file?.get('data') ?? []).flatMap(({ value: word, where, key = '' }) => {
       if (isDataWord(word)) return [{ key, word, where }];
-      mistakes.push(`${where} is "${word}": it should be save or none`);
+      mistakes.push(`${where} must be save or none, not "${word}"`);
       return [];
     });
 
   const log = (one('log') ?? 'line') as LogFormat;
   const named = said.has('service') ? all('service') : null;
   if (new Set(named).size < (named ?? []).length)
-    mistakes.push(`${said.get('service')?.[0]?.where} names a service twice`);
+    mistakes.push(`${said.get('service')?.[0]?.where} lists a service twice`);
   // The first is the app, the others are workers.
   const [app = 'app', ...workers] = named ?? product.services;
-  // A settings file that has not been read yet may still name the services.
+  // The settings file may still list the services if it has not been read yet.
   const isOpen = () => file === null && mistakes.length === 0;
   const options: Options =
     command === 'bump'
@@ -206,7 +216,7 @@ export function parseOptions(
           dir: one('dir'),
           files: all('file'),
           envFiles: all('env-file'),
-          target: target('to') ?? required('to', `bump needs --to RELEASE: ${targetForms}`),
+          target: target('to') ?? required('to', `bump requires --to RELEASE: ${targetForms}`),
           services: named ?? (isOpen() ? [] : required('service', needsService)),
           digest: one('digest'),
           dryRun: isOn('dry-run'),
@@ -244,7 +254,7 @@ export function parseOptions(
         };
   if (said.has('stack') && said.has('project'))
     mistakes.push(
-      `${said.get('stack')?.[0]?.where} and ${said.get('project')?.[0]?.where}: an instance is one or the other`,
+      `${said.get('stack')?.[0]?.where} and ${said.get('project')?.[0]?.where} cannot be used together`,
     );
   for (const [one, ...others] of [
     ['release', 'trust'],
@@ -252,26 +262,29 @@ export function parseOptions(
     ['archive', 'trust', 'expect'],
   ] as const)
     if (said.has(one) && !others.some((other) => said.has(other)))
-      mistakes.push(`${said.get(one)?.[0]?.where} says nothing without --${others.join(' or --')}`);
+      mistakes.push(`${said.get(one)?.[0]?.where} requires --${others.join(' or --')}`);
   if (said.has('archive') && said.has('expect') && !said.has('trust') && !said.has('target'))
     mistakes.push(
-      `${said.get('archive')?.[0]?.where} needs --target, or --trust, which tells of its release`,
+      `${said.get('archive')?.[0]?.where} requires --target or --trust: the version of an unsigned archive is not trusted`,
     );
   if (said.has('archive') && said.has('release'))
-    mistakes.push(`${said.get('archive')?.[0]?.where} has a release.json of its own: leave --release out`);
+    mistakes.push(
+      `${said.get('archive')?.[0]?.where} cannot be used with --release, because the archive contains a release.json`,
+    );
   for (const { value, where } of said.get('exclude') ?? []) {
     const other = said.get('service')?.find((each) => each.value === value);
-    if (other) mistakes.push(`${value} is named by ${other.where} and by ${where}`);
+    if (other)
+      mistakes.push(`${value} cannot be updated (${other.where}) and excluded (${where}) at the same time`);
   }
   if (mistakes.length > 0) throw new UsageError(mistakes);
   return options;
 }
 
-export const needsService = `bump needs --service, once or more, or services in ${settingsName}`;
+export const needsService = `bump requires at least one --service, or services in ${settingsName}`;
 
 const productVariable = 'SVC_UPDATER_PRODUCT';
 
-/** Every option of a command line with what was said, 1 for a switch; mistakes are added to the list. */
+/** Every option of a command line with its values, 1 for a switch. Mistakes are added to the list. */
 function readFlags(
   args: readonly string[],
   table: OptionTable,
@@ -294,22 +307,37 @@ function readFlags(
     if (row === undefined || !token.rawName.startsWith('--'))
       mistakes.push(`unknown option ${token.rawName}`);
     else if (isSwitch && token.value !== undefined) mistakes.push(`${where} takes no value`);
-    else if (!isSwitch && !token.value) mistakes.push(`${where} needs a value`);
+    else if (!isSwitch && !token.value) mistakes.push(`${where} requires a value`);
     else if (!isSwitch && !row.isList && said.has(token.name)) mistakes.push(`${where} is given twice`);
     else said.set(token.name, [...(said.get(token.name) ?? []), { value: token.value ?? '1', where }]);
   }
   return said;
 }
 
-/** The product of this name, or of this record as JSON; svc where it says none, or is wrong, which the mistakes then say. */
+/** The product of this name or JSON object. Gives svc if the text is empty or invalid, and reports what is invalid. */
 function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
   if (!given) return svc;
   try {
     return productOf(given.startsWith('{') ? JSON.parse(given) : { name: given });
   } catch (error) {
-    const why = error instanceof TypeError ? error.message : 'it is neither a name nor a record as JSON';
-    mistakes.push(`${productVariable} is wrong: ${why.replace(/^wrong product: /, '')}`);
+    const why = error instanceof TypeError ? error.message : 'it must be a name or a JSON object';
+    mistakes.push(`${productVariable} is invalid: ${why.replace(/^invalid product: /, '')}`);
     return svc;
   }
+}
+
+/** The code that `explain` explains, null for all codes. An unknown code is a mistake that lists similar codes. */
+function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
+  const [word = null, ...others] = words;
+  for (const each of words.filter((each) => each.startsWith('-'))) mistakes.push(`unknown option ${each}`);
+  for (const each of others.filter((each) => !each.startsWith('-')))
+    mistakes.push(`unexpected argument "${each}"`);
+  const code = errorCodes.find((each) => each === word) ?? null;
+  if (word === null || code !== null || word.startsWith('-')) return code;
+  const near = nearCodes(word);
+  const hint =
+    near.length > 0 ? `similar codes are ${near.join(', ')}` : 'explain without a code lists all codes';
+  mistakes.push(`unknown code "${word}": ${hint}`);
+  return null;
 }

@@ -3,7 +3,7 @@ import type { Log } from '../log/log.ts';
 import type { Cancellation } from './cancellation.ts';
 import type { UpdateOptions } from './options.ts';
 
-/** The doors that every phase of a run gets. */
+/** What every phase of a run works with. */
 export interface RunContext {
   engine: Engine;
   options: UpdateOptions;
@@ -11,6 +11,6 @@ export interface RunContext {
   cancellation: Cancellation;
   /** Milliseconds since the epoch. */
   startedAt: number;
-  /** The same moment by `performance.now()`, a clock that nobody sets: every duration is reckoned from it. */
+  /** The same moment by `performance.now()`. Durations use this clock, because the system clock may be changed. */
   beganAt: number;
 }

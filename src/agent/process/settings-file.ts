@@ -14,8 +14,8 @@ import { type FileValues, type GivenValue, UsageError } from './options.ts';
 const maxBytes = 64 * 1024;
 
 /**
- * The options with what the settings file in a compose directory says besides; null where there is none.
- * @throws UpdateError settings-invalid, with all mistakes in it
+ * Adds the settings of the compose directory to the options. Gives the options unchanged if there is no settings file.
+ * @throws UpdateError settings-invalid, with all mistakes
  */
 export async function withSettings<T>(
   directory: string,
@@ -36,17 +36,20 @@ export async function withSettings<T>(
 }
 
 /**
- * What the file says, by option.
+ * The values of a settings file, by option.
  * @throws UpdateError settings-invalid
  */
 export function settingsOf(file: TextFile): FileValues {
   const [document, ...others] = parsed(file);
   const at = (node: unknown): string => placeAt(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
   const contents = document?.contents ?? null;
-  if (others.length > 0) throw invalid([`${settingsName} has several documents: it should be one`]);
+  if (others.length > 0)
+    throw invalid([`${settingsName} contains several YAML documents, but only one is allowed`]);
   if (contents === null) return new Map();
   if (!isMap(contents))
-    throw invalid([`${at(contents)}: it should be keys and values, such as "services: [app]"`]);
+    throw invalid([
+      `${at(contents)}: ${settingsName} must contain keys and values, such as "services: [app]"`,
+    ]);
   const mistakes: string[] = [];
   const values = new Map<string, GivenValue[]>();
   const follow = (node: unknown) => document?.follow(node) ?? null;
@@ -56,10 +59,10 @@ export function settingsOf(file: TextFile): FileValues {
     const setting = settings.get(name);
     const value = follow(written);
     if (setting === undefined)
-      mistakes.push(`${at(key)}: unknown key "${name}"; known are ${[...settings.keys()].join(', ')}`);
+      mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...settings.keys()].join(', ')}`);
     else {
       const said = readers[setting.form](value, { name, where, at, follow });
-      if (typeof said === 'string') mistakes.push(`${where} should ${said}`);
+      if (typeof said === 'string') mistakes.push(`${where} must ${said}`);
       else if (said.length > 0) values.set(setting.name, said);
     }
   }
@@ -74,16 +77,17 @@ interface Place {
   follow(node: unknown): unknown;
 }
 
-/** What is said in each form, or what it should be. */
+/** Reads a value in each form, or gives the rest of a sentence: `must be one value`. */
 const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
-    return value ? [{ value, where }] : 'be one value';
+    return value ? [{ value, where }] : 'be a single value';
   },
   list: (node, { name, where, follow }) => {
     if (!isSeq(node)) return 'be a list, such as [app, worker]';
     const values = node.items.map((item) => textOf(follow(item)) ?? '');
-    if (values.length === 0 || values.includes('')) return `name ${name === 'files' ? 'files' : 'services'}`;
+    if (values.length === 0 || values.includes(''))
+      return `be a list of ${name === 'files' ? 'files' : 'service names'}`;
     return values.map((value) => ({ value, where }));
   },
   switch: (node, { where }) => {
@@ -99,7 +103,7 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
   },
 };
 
-/** As it was written. */
+/** The value as it is written in the file. */
 const wordsOf =
   (flag: string) =>
   ({ value, key }: GivenValue): string => {
@@ -115,7 +119,7 @@ function parsed(file: TextFile) {
   }
 }
 
-/** A scalar as it is written: `no` is the name of a service here, and `007` is no 7. */
+/** A scalar as it is written: a service may be called `no`, and `007` is not 7. */
 const textOf = (node: unknown): string | null => {
   if (!isScalar(node) || node.value === null) return null;
   return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
@@ -124,27 +128,27 @@ const textOf = (node: unknown): string | null => {
 const invalid = (mistakes: readonly string[]): UpdateError =>
   new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
 
-/** A link is not followed: it would have the updater read what somebody else has put elsewhere. */
+/** A symbolic link is not followed, because another user could point it at any file of the host. */
 async function readSettings(path: string): Promise<TextFile | null> {
   let file: FileHandle;
   try {
-    // A pipe would be waited for without O_NONBLOCK.
+    // Without O_NONBLOCK, opening a pipe would block.
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // A directory that may not be read is refused later, with a better sentence.
+    // A directory that cannot be read is refused later with a clearer message.
     if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
-    if (code === 'ELOOP') throw invalid([`${settingsName} is a symbolic link: it has to be the file itself`]);
+    if (code === 'ELOOP') throw invalid([`${settingsName} is a symbolic link, but must be a regular file`]);
     throw invalid([`${settingsName} cannot be read (${code ?? (error as Error).message})`]);
   }
   try {
     const found = await file.stat();
     if (!found.isFile()) throw invalid([`${settingsName} is not a regular file`]);
-    if (found.size > maxBytes) throw invalid([`${settingsName} has more than 64 KiB`]);
+    if (found.size > maxBytes) throw invalid([`${settingsName} is larger than 64 KiB`]);
     const bytes = await file.readFile();
     return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
   } catch (error) {
-    if (error instanceof TypeError) throw invalid([`${settingsName} is not UTF-8 text`]);
+    if (error instanceof TypeError) throw invalid([`${settingsName} is not valid UTF-8 text`]);
     throw error;
   } finally {
     await file.close();

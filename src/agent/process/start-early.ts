@@ -1,6 +1,6 @@
 /**
- * Begins something that is needed later. Its failure is kept for whoever awaits it: until then another mistake, which a
- * person has to mend first, may end the run, and Node would end the process for a rejection that nobody has heard yet.
+ * Starts work whose result is awaited later. Node would end the process for a rejection before that, so it is handled here.
+ * Whoever awaits the promise still gets the rejection.
  */
 export function startEarly<T>(work: Promise<T>): Promise<T> {
   work.catch(() => {});

@@ -2,51 +2,58 @@ import { type Product, roleLabelOf, svc } from '../../progress/product.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } from './option-table.ts';
 
-/** What `--help` prints. The variables are of those who make a product, and svc's operators have always had them. */
+const trace =
+  'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
+
+/** What `--help` prints. Only svc's help shows the environment variables, because only its operators set them. */
 export function usageOf(product: Product): string {
   const { name, versionVariable, containerName } = product;
   const [app, ...workers] = product.services;
-  const otherwise = workers.length > 0 ? `, else ${workers.join(', ')}` : '';
-  const services = `${app}, and the services labelled ${roleLabelOf(product)}: worker${otherwise}`;
+  const services =
+    workers.length > 0
+      ? `${app}, and the services labelled ${roleLabelOf(product)}: worker, or ${workers.join(', ')} if there are none`
+      : `${app}, and the services labelled ${roleLabelOf(product)}: worker`;
   const isSvc = product === svc;
-  /** What is said of an option begins in column 28. */
+  /** Descriptions begin in column 30. */
   const linesOf = (table: OptionTable): string =>
     Object.entries(table)
       .map(([option, { value = '', isList, help }]) => {
         const example = isList ? '=a,b' : value === '' ? '=1' : '';
-        return `${`  --${option} ${value}`.padEnd(28)}${help.replaceAll('\n', `\n${' '.repeat(28)}`)}\n`
+        return `${`  --${option} ${value}`.padEnd(30)}${help.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`
           .replace(' []', isSvc ? ` [${variableOf(option)}${example}]` : '')
           .replace('{services}', services)
           .replace('{versionVariable}', versionVariable);
       })
       .join('');
-  return `${name}-updater: replaces the app and the worker of a running ${name} instance by a new release,
-or leaves it exactly as it was.
+  return `${name}-updater updates a running ${name} instance to another release.
+If the update fails before the new version starts, the instance is restored.
 
-  ${name}-updater [update] [options]   update the instance in the mounted directory (the default)
-  ${name}-updater plan [options]       show what update would do; changes nothing
-  ${name}-updater fetch [options]      pull what update would pull (not of a stack, nor with data); changes nothing that runs
-  ${name}-updater rollback [options]   restore version and data of the restore point; a dry run without --yes
-  ${name}-updater restore-point rm     take the restore point away
-  ${name}-updater bump [options]       edit version pins in files only; needs no engine
+  ${name}-updater [update] [options]   Update the instance in the mounted directory (default command)
+  ${name}-updater plan [options]       Show what update would do, without changing anything
+  ${name}-updater fetch [options]      Download the images for an update, without changing running containers (not for a stack)
+  ${name}-updater rollback [options]   Restore version and data from the restore point (dry run without --yes)
+  ${name}-updater restore-point rm     Remove the restore point
+  ${name}-updater bump [options]       Change version pins in files, without an engine
+  ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
   ${name}-updater --help | --version
 
-update, plan and fetch${isSvc ? ' (environment variable in brackets)' : ''}:
+Options of update, plan and fetch${isSvc ? ' (environment variable in brackets)' : ''}:
 ${linesOf(updateTable)}
-rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir, --log as above
+Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir
+and --log as above, and:
 ${linesOf(rollbackTable)}
-restore-point rm: --project, --dir, --container, --restore-dir, --log as above
+Options of restore-point rm: --project, --dir, --container, --restore-dir and --log as above.
 
-update, plan, fetch, rollback and bump take from ${settingsName} what no option and no variable says.
-
-bump:
+Options of bump:
 ${linesOf(bumpTable)}
-Run it with the engine's socket, which gives it root's power over the host, and the compose directory at its own path:
+Settings of an instance can be stored in ${settingsName} in its compose directory. Options and variables override them.
+
+Mount the socket of the engine, which gives the updater root access to the host, and the compose directory at its own path:
   docker run --rm --name ${containerName} --stop-timeout 120 \\
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
-For a private registry add the logins of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
+For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
 
-${isSvc ? 'SVC_UPDATER_TRACE=1 tells on standard error what took its time: each child process and each request to the engine.\n\n' : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage, 3 refused (nothing changed), 4 failed (the old version runs),
-5 broken (a person must look), 130 and 143 cancelled.
+${isSvc ? `${trace}\n\n` : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage error, 3 refused (nothing was changed),
+4 failed (the old version is running), 5 broken (manual action required), 130 and 143 cancelled.
 `;
 }

@@ -8,27 +8,27 @@ import { isAtLeast } from '../../engine/http/api-version.ts';
 import type { Product } from '../../progress/product.ts';
 import { engineAddress } from './engine-address.ts';
 
-/** Of this build; the bundler puts it in. */
+/** The version of this build, set by the bundler. */
 export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 
-/** The versions of what the image has beside this program. */
+/** The versions of the other programs in the image. */
 interface Programs {
-  /** Of the docker command: `29.7.2` */
+  /** The version of the docker CLI: `29.7.2` */
   cli: string;
-  /** The newest version of the engine's API that it speaks: `1.55` */
+  /** The newest version of the engine's API that the CLI supports: `1.55` */
   api: string;
   compose: string;
 }
 
-/** Beside the bundle. The build of the image asks the programs once: in a run, both together take a tenth of a second. */
+/** Written by the build of the image, because asking both programs takes a tenth of a second in each run. */
 const noted = join(import.meta.dirname, 'programs.json');
 
-/** Up to this one, no docker command wants a newer API of an engine than `needed`. */
+/** No docker CLI up to this version requires a newer API than `needed`. */
 const lastKnown = 29;
 const needed = '1.44';
 
 /**
- * The versions, once the engine is there, may be used and fits them.
+ * The versions, after checking that the engine answers, may be used and is supported.
  * Refusals: no-socket, socket-denied, engine-version.
  */
 export async function programsOf(
@@ -45,7 +45,7 @@ export async function programsOf(
   return { cli, compose: compose.trim() };
 }
 
-/** Null where nobody has noted them, as in an image that was built otherwise. */
+/** Null if the build of the image did not write the file. */
 export async function readPrograms(file: string): Promise<Programs | null> {
   try {
     const { cli, api, compose } = JSON.parse(await readFile(file, 'utf8'));
@@ -55,16 +55,16 @@ export async function readPrograms(file: string): Promise<Programs | null> {
   }
 }
 
-/** Whether the docker command certainly can use the engine; it asks for the same before all else. */
+/** Whether the docker CLI can certainly use the engine. It checks the same before every command. */
 async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
   if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
   return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await pingApi(engine));
 }
 
-/** An engine that is shut down may hold a connection open. */
+/** An engine that is shutting down may keep a connection open without answering. */
 const deadlineMs = 4_000;
 
-/** What `--version` prints: the updater, what it brings, and the engine where one answers. */
+/** What `--version` prints: the updater, the programs of its image, and the engine if one answers. */
 export async function versionLine(
   { name }: Product,
   env: Readonly<Record<string, string | undefined>>,
@@ -79,7 +79,7 @@ export async function versionLine(
   return `${name}-updater ${[version, ...parts.flat()].join(', ')}\n`;
 }
 
-/** Nothing where the command is not there, or finds no engine. */
+/** Empty if the command is missing or finds no engine. */
 async function told(engine: Engine, of: string, args: readonly string[]): Promise<string[]> {
   const { stdout } = await engine.call(args, { deadlineMs });
   const [first = ''] = stdout.trim().split('\n');

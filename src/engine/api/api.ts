@@ -86,9 +86,9 @@ export async function readApi(
   }
 }
 
-/** That the engine has not done what it was asked for, with its own words. @param what `stop svc-app-1` */
+/** The error for a request that the engine did not carry out, with the engine's message. @param what `stop svc-app-1` */
 export const notDone = (what: string, answer: EngineAnswer, more: { advice?: string } = {}): UpdateError =>
-  new UpdateError('engine-unavailable', `the engine does not ${what}: ${refusal(answer)}`, more);
+  new UpdateError('engine-unavailable', `the engine failed to ${what}: ${refusal(answer)}`, more);
 
 /** Whether the engine answers what a docker command asks before all else; a proxy may not let it through. */
 export async function pingApi(engine: Engine): Promise<boolean> {
@@ -96,7 +96,7 @@ export async function pingApi(engine: Engine): Promise<boolean> {
   return status === 200 && apiVersion !== '';
 }
 
-/** An answer that goes on until the signal is given: nobody knows when something happens. @throws EngineFault */
+/** An answer without an end, until the signal is given. @throws EngineFault */
 export function streamApi(engine: Engine, path: string, signal: AbortSignal): Promise<EngineStream> {
   const deadlineMs = Number.POSITIVE_INFINITY;
   const asked = { method: 'GET', path: inVersion(engine.apiVersion, path), signal, deadlineMs } as const;
@@ -105,7 +105,7 @@ export function streamApi(engine: Engine, path: string, signal: AbortSignal): Pr
 
 /**
  * From now on requests name a version of the API that the engine has, by what it says of itself.
- * @throws UpdateError engine-version where it has none that is known here
+ * @throws UpdateError engine-version if it has none that is known here
  */
 export function agreeOnVersion(engine: Engine, said: Record<string, unknown>): void {
   try {
@@ -129,7 +129,7 @@ export function apiTarget({ host, tls }: EngineAddress): EngineTarget {
   } catch (cause) {
     throw new UpdateError('engine-unavailable', (cause as Error).message, {
       cause,
-      advice: 'Give the updater the socket (unix://) or a tcp:// address of the engine.',
+      advice: 'Set DOCKER_HOST to the socket (unix://) or to a tcp:// address of the engine.',
     });
   }
 }

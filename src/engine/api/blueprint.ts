@@ -17,7 +17,7 @@ export interface Blueprint {
   name: string;
   /** The local image's id, `sha256:…`. */
   imageId: string;
-  /** The digest of the manifest that it ran; null where the engine did not tell, unknown to journals of earlier versions. */
+  /** The digest of the manifest that it ran; null if the engine did not report it, unknown to journals of earlier versions. */
   imageManifest?: string | null;
   /** The reference it was created from. */
   imageReference: string;

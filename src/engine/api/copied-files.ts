@@ -30,7 +30,7 @@ function targets(references: unknown, directory: string): string[] {
   });
 }
 
-/** The files among the paths that are there; those that are too big or no regular files are told as lost. */
+/** The files among the paths that are there; those that are too big or no regular files are reported as lost. */
 export async function readCopied(
   engine: Engine,
   id: string,

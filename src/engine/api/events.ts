@@ -92,7 +92,7 @@ interface StopWatch {
 }
 
 /**
- * Watches for stops of these containers. The engine goes on with a stop when whoever asked for it is gone, tells of it
+ * Watches for stops of these containers. The engine continues a stop if the client that requested it is gone, tells of it
  * only in its events, and only while it happens.
  */
 export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
@@ -111,7 +111,7 @@ export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
   return { underWay: () => [...stopping], close };
 }
 
-/** Starts of containers, whoever asked for them, from the call on. Gives what ends the watch. */
+/** Starts of containers, whichever client requested them, from the call on. Gives what ends the watch. */
 export const watchStarts = (
   engine: Engine,
   onStart: (id: string, attributes: Readonly<Record<string, string>>) => void,

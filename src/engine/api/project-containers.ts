@@ -18,7 +18,7 @@ export function isJoinedBy(separator: '_' | '-', container: Pick<Container, 'nam
 }
 
 /**
- * Services whose containers are called `project_service_1`. What runs decides, as compose names anew whatever it replaces;
+ * Services whose containers are called `project_service_1`. What runs decides, as compose renames whatever it replaces;
  * a service whose containers tell nothing (`container_name`) goes with the others, as the names in its links are made so.
  */
 export function oldNamesOf(containers: readonly Container[]): string[] {

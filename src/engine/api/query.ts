@@ -19,7 +19,7 @@ export interface EngineFacts {
   version: string;
   /** `linux/amd64` */
   platform: string;
-  /** The versions of its API, such as `1.40` to `1.56`; null where it does not say. */
+  /** The versions of its API, such as `1.40` to `1.56`; null if the engine does not report it. */
   api: { oldest: string; newest: string } | null;
 }
 
@@ -35,7 +35,7 @@ export interface NamedMount {
 /** A network or a volume, and the hash of the definition that compose made it from. */
 interface MadeDefinition {
   name: string;
-  /** Null where whoever made it gave it none. */
+  /** Null if whoever made it gave it none. */
   hash: string | null;
   /** Of its driver. */
   options: Json;
@@ -53,7 +53,7 @@ export async function engineFacts(engine: Engine): Promise<EngineFacts> {
   return { version: String(Version), platform: `${Os}/${Arch}`, api };
 }
 
-/** All that the engine says of itself and its kernel; empty where it may not be asked. @throws UpdateError engine-unavailable */
+/** All that the engine says of itself and its kernel; empty if it may not be asked. @throws UpdateError engine-unavailable */
 export const engineInfo = async (engine: Engine): Promise<Record<string, unknown>> =>
   ((await get(engine, '/info', [403, 404, 500])) ?? {}) as Record<string, unknown>;
 
@@ -124,7 +124,7 @@ export async function inspectContainers(engine: Engine, names: readonly string[]
   return (await inspectWhole(engine, names)).map(readContainer);
 }
 
-/** The engine's view of the container that this process runs in; null where it knows none. @throws UpdateError engine-unavailable */
+/** The engine's view of the container that this process runs in; null if it knows none. @throws UpdateError engine-unavailable */
 export const inspectOwn = (engine: Engine, traces: OwnTraces): Promise<Container | null> =>
   findOwnContainer(
     {
@@ -176,7 +176,7 @@ export async function inspectWhole(
   return found.filter((raw) => raw !== null) as Record<string, unknown>[];
 }
 
-/** What the engine answers; null where it has no such thing. */
+/** What the engine answers; null if it has no such thing. */
 async function get(
   engine: Engine,
   path: string,

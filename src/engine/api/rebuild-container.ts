@@ -15,11 +15,11 @@ import { putCopies } from './scratch.ts';
 const createDeadlineMs = 300_000;
 
 /**
- * Creates the container anew under its old name, not started; gives the new id. Made a second time, it gives what is
- * there: the old container itself, or the one that was made again and has been started since; one that was made and
- * never started is made anew, as nobody knows how far that came.
- * @param successors ids of containers that were made again, by their old ids
- * @throws UpdateError containers-not-restored where the engine refuses, with its words; engine-unavailable
+ * Recreates the container under its old name, not started; gives the new id. Made a second time, it gives what is
+ * there: the old container itself, or the one that was recreated and has been started since; one that was made and
+ * never started is recreated, as nobody knows how far that came.
+ * @param successors ids of containers that were recreated, by their old ids
+ * @throws UpdateError containers-not-restored if the engine refuses, with its words; engine-unavailable
  */
 export async function rebuildContainer(
   engine: Engine,
@@ -145,7 +145,7 @@ async function remove(engine: Engine, id: string): Promise<void> {
 }
 
 const refused = ({ name }: Blueprint, answer: EngineAnswer): UpdateError =>
-  new UpdateError('containers-not-restored', `${name} could not be made again: ${refusal(answer)}`);
+  new UpdateError('containers-not-restored', `${name} could not be recreated: ${refusal(answer)}`);
 
 function firstNetwork(networks: Blueprint['networks'], { NetworkMode }: Json): string | undefined {
   const names = Object.keys(networks);

@@ -7,7 +7,7 @@ import { type Json, list, object, parseObject } from '../json.ts';
 import { loginHeaders, type RegistryLogin, registryLogin } from '../registry-login.ts';
 import { askApi } from './api.ts';
 
-/** What a registry says of a tag: its digest, or that it has no such tag. Null where nobody tells. */
+/** What a registry says of a tag: its digest, or that it has no such tag. Null if it is not known. */
 export type RemoteDigest = { digest: string } | 'none' | null;
 
 /** A registry is asked by the engine, and may be slow. */
@@ -36,7 +36,7 @@ export async function remoteDigest(
 /** What a registry says of an image. */
 export interface RemoteImage {
   digest: string;
-  /** As a service of a Swarm is told them; none where the registry does not say. */
+  /** As a service of a Swarm is told them; none if the registry does not say. */
   platforms: readonly Json[];
 }
 

@@ -33,7 +33,7 @@ interface ScratchOptions {
   networkMode?: string;
 }
 
-/** A container that nobody has started. Gives its id, or null where the image is gone. @throws UpdateError engine-unavailable */
+/** A container that is not started. Gives its id, or null if the image is gone. @throws UpdateError engine-unavailable */
 export async function createScratch(
   engine: Engine,
   image: string,
@@ -65,7 +65,7 @@ export async function createScratch(
   if (answer.status !== 201) {
     throw new UpdateError(
       'engine-unavailable',
-      `the engine makes no container of ${image}: ${refusal(answer)}`,
+      `the engine cannot create a container from ${image}: ${refusal(answer)}`,
     );
   }
   return String(JSON.parse(answer.body.toString()).Id);

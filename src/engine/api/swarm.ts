@@ -55,9 +55,9 @@ async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> 
       const why = answer === null ? 'no answer' : refusal(answer);
       throw new UpdateError(
         'engine-unavailable',
-        `the Swarm has no leader that answers (${nameOf(asked)}: ${why})`,
+        `no leader of the Swarm answers (${nameOf(asked)}: ${why})`,
         {
-          advice: 'See docker node ls on a manager, then run the update again.',
+          advice: 'Check docker node ls on a manager, then run the update again.',
         },
       );
     }
@@ -78,7 +78,7 @@ async function get(engine: Engine, path: string): Promise<unknown> {
 const filtered = (path: string, filters: Readonly<Record<string, readonly string[]>>): string =>
   `${path}?${new URLSearchParams({ filters: JSON.stringify(filters) })}`;
 
-/** Null where the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
+/** Null if the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
 export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
   const answer = await askApi(engine, { method: 'GET', path: '/swarm', deadlineMs: callMs });
   if (answer.status !== 200 && !isLeaderless(answer)) return null;
@@ -103,7 +103,7 @@ export const listTasks = async (engine: Engine, services: readonly string[]): Pr
 export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
   readAll(await get(engine, '/nodes'), readNode);
 
-/** The config of that very name; null where there is none. */
+/** The config of that very name; null if there is none. */
 export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
   const found = readAll(await get(engine, filtered('/configs', { name: [name] })), readConfig);
   return found.find((each) => each.name === name) ?? null;
@@ -118,7 +118,7 @@ export async function createConfig(
   const answer = await askSwarm(engine, { method: 'POST', path: '/configs/create', body });
   if (answer.status === 201) return 'made';
   if (answer.status === 409) return 'taken';
-  throw notDone(`make the config ${name}`, answer);
+  throw notDone(`create the config ${name}`, answer);
 }
 
 /** Writes labels if the config is still as it was read. @throws UpdateError engine-unavailable */
@@ -129,7 +129,7 @@ export async function relabelConfig(
 ): Promise<'written' | 'moved'> {
   const body = { Name: name, Labels: labels, Data: Buffer.from(data).toString('base64') };
   const asked: Question = { method: 'POST', path: `/configs/${id}/update?version=${version}`, body };
-  return written(await askSwarm(engine, asked), `write to the config ${name}`);
+  return written(await askSwarm(engine, asked), `change the config ${name}`);
 }
 
 /** One that is gone is gone. */
@@ -146,7 +146,7 @@ export async function createService(
 ): Promise<void> {
   const answer = await askSwarm(engine, { method: 'POST', path: '/services/create', body: spec, headers });
   // Asked for once more: it is there.
-  if (answer.status >= 300 && answer.status !== 409) throw notDone(`make the service ${spec.Name}`, answer);
+  if (answer.status >= 300 && answer.status !== 409) throw notDone(`create the service ${spec.Name}`, answer);
 }
 
 /** Writes a service's spec if it is still as it was read. @throws UpdateError engine-unavailable */
@@ -162,7 +162,7 @@ export async function updateService(
     body: spec,
     headers,
   };
-  return written(await askSwarm(engine, asked), `write to the service ${name}`);
+  return written(await askSwarm(engine, asked), `change the service ${name}`);
 }
 
 function written(answer: EngineAnswer, what: string): 'written' | 'moved' {

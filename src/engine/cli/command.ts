@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
 
 export interface CommandResult {
-  /** Null where the command was killed by a signal or could not be started. */
+  /** Null if the command was killed by a signal or could not be started. */
   exitCode: number | null;
   stdout: string;
   /** The last lines of it where it was read line by line. */

@@ -4,7 +4,7 @@ import { rejectionOf } from './rejection.ts';
 
 /** What makes compose see the project the way the host does. Absolute host paths throughout. */
 export interface ComposeProject {
-  /** Empty where compose chooses the name. */
+  /** Empty if compose chooses the name. */
   name: string;
   directory: string;
   files: readonly string[];
@@ -183,7 +183,7 @@ export class Compose {
     });
   }
 
-  /** The files as they are written, their variables unresolved. Null where compose cannot give that. */
+  /** The files as they are written, their variables unresolved. Null if compose cannot give that. */
   async written(): Promise<unknown> {
     const result = await this.#config({}, '--no-interpolate');
     return result.exitCode === 0 ? JSON.parse(result.stdout) : null;

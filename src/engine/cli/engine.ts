@@ -65,7 +65,7 @@ interface EngineOptions {
   home: string;
   /** Ends calls under way. */
   signal?: AbortSignal | undefined;
-  /** Told when the engine goes away and when it is back. */
+  /** Called when the engine stops answering and when it answers again. */
   onAway?: (sentence: string) => void;
 }
 
@@ -108,7 +108,7 @@ export class Engine {
     return new Engine(this.address, { ...this.#options, signal: both }, this.#shared);
   }
 
-  /** The same engine, for after the last line of the log: nobody is told when it goes away. */
+  /** The same engine for work after the last line of the log: lost connections are not logged. */
   quiet(): Engine {
     return new Engine(this.address, { ...this.#options, onAway: () => {} }, this.#shared);
   }
@@ -118,7 +118,7 @@ export class Engine {
     return new Engine(address, this.#options, this.#shared);
   }
 
-  /** What requests over the socket name; null where that is not known: the engine takes its newest then. */
+  /** What requests over the socket name; null if that is not known: the engine takes its newest then. */
   get apiVersion(): string | null {
     return this.#shared.apiVersion ?? null;
   }
@@ -190,7 +190,7 @@ export class Engine {
     this.#shared.shutdown.abort();
   }
 
-  /** Ends what is under way. */
+  /** Ends running calls. */
   get aborted(): AbortSignal {
     return AbortSignal.any([this.#shared.shutdown.signal, ...(this.signal ? [this.signal] : [])]);
   }
@@ -235,19 +235,20 @@ export class Engine {
       if (result.aborted) throw this.abortion;
       if (result.exitCode === 0) {
         // If the engine answers at the first look, the lost connection was one to a registry: then there is nothing to tell.
-        if (known.awaySince !== null) this.#options.onAway?.('the engine is back; going on');
+        if (known.awaySince !== null) this.#options.onAway?.('the engine answers again; continuing');
         known.awaySince = null;
         return;
       }
       if (known.awaySince === null)
-        this.#options.onAway?.(`the engine went away; waiting up to ${awayMs / 1000} s for it`);
+        this.#options.onAway?.(`the engine stopped answering; waiting up to ${awayMs / 1000} s for it`);
       known.awaySince ??= performance.now();
       const isLong = performance.now() > known.awaySince + lostSocketMs;
       if (!isLong || !(await isSocketGone(this.address.host))) continue;
-      const message = 'the engine was restarted and has a new socket, and this container only the old one';
+      const message =
+        'the engine was restarted and has a new socket, but this container still has the old socket';
       throw new UpdateError('engine-unavailable', message);
     }
-    const message = `the engine went away and did not answer again within ${awayMs / 1000} s`;
+    const message = `the engine stopped answering and did not return within ${awayMs / 1000} s`;
     throw new UpdateError('engine-unavailable', message);
   }
 }

@@ -3,11 +3,11 @@ import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
 import { composeMessages } from './compose-output.ts';
 
-/** Why compose would not do what it was asked for, in its own words. */
+/** The message of compose for a command that it rejected. */
 export function rejectionOf(result: CommandResult): UpdateError {
   const messages = composeMessages(result.stderr);
   if (hasNoPlugin(result))
-    return new UpdateError('no-compose', `there is no docker compose here: ${messages[0]}`);
+    return new UpdateError('no-compose', `docker compose is not installed: ${messages[0]}`);
   const refused = proxyRefusal(messages.join('\n'));
   if (refused !== null) return new UpdateError('socket-denied', refused, { advice: letThrough });
   return new UpdateError(
@@ -20,29 +20,30 @@ export function rejectionOf(result: CommandResult): UpdateError {
   );
 }
 
-/** What docker itself says where it has no such command, or what is said where there is no docker. */
+/** The messages of docker without its compose plugin, and of a system without docker. */
 const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
 
-/** What to do about a rejection that says too little of it. */
+/** Advice for a rejection whose message does not contain any. */
 function adviceOn(message: string): { advice?: string } {
   const missing = /required variable (\w+) is missing/.exec(message)?.[1];
-  if (missing) return { advice: `See that .env is there and sets ${missing}, then run the update again.` };
+  if (missing)
+    return { advice: `Make sure that .env exists and sets ${missing}, then run the update again.` };
   // `docker compose config` looks for neither, and accepts the file.
   const network = /network (\S+) declared as external, but could not be found/.exec(message)?.[1];
   const volume = /external volume "([^"]+)" not found/.exec(message)?.[1];
   const missed = network ? `network create ${network}` : volume && `volume create ${volume}`;
   if (missed) {
     return {
-      advice: `Create it as it was (docker ${missed}), or name another one in the file, then run the update again.`,
+      advice: `Create it again (docker ${missed}) or change its name in the file, then run the update again.`,
     };
   }
   // From compose 5.2 on the two are merged.
   if (/conflicts with imported resource/.test(message)) {
     return {
       advice:
-        'This compose merges no service with an included one of its name: move what the main file says of it to compose.override.yaml, which may override it, start the instance once with docker compose up -d, then run the update again.',
+        'This version of compose cannot merge a service with an included service of the same name. Move its settings to compose.override.yaml, start the instance once with docker compose up -d, then run the update again.',
     };
   }
   return {};

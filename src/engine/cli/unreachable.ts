@@ -3,12 +3,12 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { mappedBy } from '../mapped-users.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 
-/** What to do where root in this container is somebody else on the host. */
+/** Advice if root in this container is another user on the host. */
 const adviceFor = {
   remapped:
-    'Add --userns=host to the docker run command: this engine runs containers with mapped users (userns-remap), and their root may not use its socket.',
+    'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container has no permission to use its socket.',
   rootless:
-    "Mount the socket of the engine that runs this container, -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock: that engine is an ordinary user's (rootless). Podman's is $XDG_RUNTIME_DIR/podman/podman.sock.",
+    'Mount the socket of the rootless engine that runs this container: -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock. For Podman, it is $XDG_RUNTIME_DIR/podman/podman.sock.',
 };
 
 const clientTooNew =
@@ -19,7 +19,7 @@ const engineTooOld =
 
 /**
  * Why an engine cannot be used, by what the command line printed. Refusals: no-socket, socket-denied, engine-version.
- * @param users why root here is another user outside
+ * @param users why root in this container is another user on the host
  */
 export function unreachable(host: string, stderr: string, users = mappedBy()): UpdateError {
   const refused = proxyRefusal(stderr);
@@ -28,7 +28,7 @@ export function unreachable(host: string, stderr: string, users = mappedBy()): U
   if (/permission denied/i.test(stderr)) {
     return new UpdateError(
       'socket-denied',
-      `the engine's socket ${host} may not be used: permission denied`,
+      `permission denied for the socket of the engine, ${host}`,
       users === null ? {} : { advice: adviceFor[users] },
     );
   }
@@ -37,10 +37,10 @@ export function unreachable(host: string, stderr: string, users = mappedBy()): U
     const { client, server } = tooNew.groups ?? {};
     return new UpdateError(
       'engine-version',
-      `the engine is too old: it speaks API ${server}, this image's CLI needs ${client}`,
+      `the engine is too old: it supports API ${server}, but the docker CLI of this image requires ${client}`,
       // The command line asks for the version there, and takes its own for the engine's where it gets no answer.
       host.startsWith('tcp:')
-        ? { advice: `Where a proxy answers at ${host}, let HEAD /_ping through; else update the engine.` }
+        ? { advice: `If ${host} is a proxy, allow HEAD /_ping. Otherwise, update the engine.` }
         : {},
     );
   }
@@ -48,7 +48,7 @@ export function unreachable(host: string, stderr: string, users = mappedBy()): U
   if (tooOld) {
     return new UpdateError(
       'engine-version',
-      `the engine is too new: it needs API ${tooOld[2]} or later, this image's CLI speaks ${tooOld[1]}`,
+      `the engine is too new: it requires API ${tooOld[2]} or later, but the docker CLI of this image supports ${tooOld[1]}`,
     );
   }
   // Who types the command of root's engine on a machine without one has mounted what is no socket.

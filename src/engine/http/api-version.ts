@@ -9,13 +9,13 @@ const newest = '1.51';
 
 /**
  * The version of the API to speak with an engine, by what it says of itself: the newest that both know, so that a newer
- * engine answers as it did when this was written. Null where it does not say: it takes its newest then.
- * @throws EngineFault where the engine is too old
+ * engine answers as it did when this was written. Null if the engine does not report it: it takes its newest then.
+ * @throws EngineFault if the engine is too old
  */
 export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown>): string | null {
   if (!isVersion(ApiVersion)) return null;
   if (!isAtLeast(ApiVersion, oldest)) {
-    const message = `the engine speaks API ${ApiVersion}, which is too old: at least ${oldest} is needed`;
+    const message = `the engine is too old: it supports API ${ApiVersion}, but at least ${oldest} is required`;
     throw new EngineFault('refused', message);
   }
   // An engine that no longer speaks what is known here is spoken to in the version that is nearest to it.

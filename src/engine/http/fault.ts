@@ -1,5 +1,5 @@
 /**
- * `refused`: the engine answered, and not with what was asked for; `away`: nobody answers, or the answer breaks off;
+ * `refused`: the engine answered, and not with what was asked for; `away`: nothing answers, or the answer was interrupted;
  * `late`: no answer, or no more of it, in time; `too-big`: more of an answer than any question has.
  */
 type FaultKind = 'refused' | 'away' | 'late' | 'too-big';
@@ -8,7 +8,7 @@ type FaultKind = 'refused' | 'away' | 'late' | 'too-big';
 export class EngineFault extends Error {
   override readonly name = 'EngineFault';
   readonly kind: FaultKind;
-  /** HTTP status of a refusal; null where there was no answer, or no whole one. */
+  /** HTTP status of a refusal; null if there was no answer, or no whole one. */
   readonly status: number | null;
   /** What answered is no engine: a proxy before it, or another server in its place. */
   readonly isForeign: boolean;
@@ -31,7 +31,7 @@ interface FaultDetails {
   cause?: unknown;
 }
 
-/** What an engine says in JSON, or not at all. */
+/** The message in the JSON of an engine. */
 const statusesOfDenial = [401, 403, 405, 407];
 
 /** An answer that is a refusal, as a fault: the engine's, or of what stands before it. @param call `GET /version` */
@@ -47,11 +47,11 @@ export function refusalFault(call: string, answer: { status: number; body: Buffe
     .trim();
   const shown = words.includes(String(status)) ? words : `${status} ${words}`.trim();
   const place = call.replaceAll(/[0-9a-f]{64}/g, (id) => id.slice(0, 12));
-  const message = `what stands before the engine refuses ${place} (${shown})`;
+  const message = `a proxy in front of the engine blocks ${place} (${shown})`;
   return new EngineFault('refused', message, { status, isForeign });
 }
 
-/** What a proxy says while nothing answers behind it. */
+/** The status of a proxy whose backend does not answer. */
 export const isAbsence = ({ status, body }: { status: number; body: Buffer }): boolean =>
   [502, 503, 504].includes(status) && wordsOf(body) === null;
 
@@ -59,7 +59,7 @@ export const isAbsence = ({ status, body }: { status: number; body: Buffer }): b
 export const refusal = ({ status, body }: { status: number; body: Buffer }): string =>
   wordsOf(body) ?? (body.toString().trim().split('\n')[0]?.slice(0, 300) || `status ${status}`);
 
-/** What the engine says in its JSON; null where the body is not its own. */
+/** What the engine says in its JSON; null if the body is not its own. */
 function wordsOf(body: Buffer): string | null {
   try {
     const { message } = JSON.parse(body.toString());

@@ -26,7 +26,7 @@ export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<
   }
 }
 
-/** @throws EngineFault where the text is no JSON object */
+/** @throws EngineFault if the text is no JSON object */
 export function objectOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
@@ -36,7 +36,7 @@ export function objectOf(text: string): Record<string, unknown> {
   } catch {
     // What it is instead is said below.
   }
-  const message = `this is no answer of an engine: ${text.slice(0, 100).trim()}`;
+  const message = `this is not an answer of an engine: ${text.slice(0, 100).trim()}`;
   throw new EngineFault('away', message, { isForeign: true });
 }
 
@@ -61,7 +61,7 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
     while (rest.length > 0) {
       if (isFramed && left === 0) {
         if (rest.length < headSize) break;
-        if (!couldBeHead(rest)) throw new EngineFault('away', 'the log has a frame that is none');
+        if (!couldBeHead(rest)) throw new EngineFault('away', 'the log contains an invalid frame');
         left = rest.readUInt32BE(4);
         rest = rest.subarray(headSize);
         continue;
@@ -74,7 +74,8 @@ export async function* logText(chunks: AsyncIterable<Buffer>): AsyncGenerator<Bu
   }
   // A terminal may have said less than a head has.
   if (isFramed === null && rest.length > 0) yield rest;
-  else if (left > 0 || rest.length > 0) throw new EngineFault('away', 'the log breaks off within a frame');
+  else if (left > 0 || rest.length > 0)
+    throw new EngineFault('away', 'the log ends in the middle of a frame');
 }
 
 const couldBeHead = (bytes: Buffer): boolean =>

@@ -24,14 +24,14 @@ const usualLimit = 16 * 1024 * 1024;
 
 export interface EngineAnswer {
   status: number;
-  /** `1.45`; empty where the engine does not say. */
+  /** `1.45`; empty if the engine does not report it. */
   apiVersion: string;
   body: Buffer;
 }
 
 export interface EngineStream {
   status: number;
-  /** Ends with the answer. @throws EngineFault where it breaks off or stalls; the reason of the signal */
+  /** Ends with the answer. @throws EngineFault if it breaks off or stalls; the reason of the signal */
   chunks: AsyncIterable<Buffer>;
   close(): void;
 }
@@ -55,7 +55,7 @@ export function openRequest(
   });
 }
 
-/** @throws EngineFault where there is no whole answer in time; the reason of the signal */
+/** @throws EngineFault if there is no whole answer in time; the reason of the signal */
 export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<EngineAnswer> {
   const question = send(target, asked);
   const whole = question.answer.then(async (answer): Promise<EngineAnswer> => {
@@ -72,7 +72,7 @@ export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<
 
 /**
  * Asks for an answer that goes on for as long as it takes; a silence of more than `idleMs` is a fault.
- * @throws EngineFault where nothing answers in time; the reason of the signal
+ * @throws EngineFault if nothing answers in time; the reason of the signal
  */
 export async function openStream(
   target: EngineTarget,
@@ -102,10 +102,10 @@ function send(
     const described = bytes && { 'Content-Type': type, 'Content-Length': bytes.length };
     const request = openRequest(target, path, { method, headers: { ...headers, ...described } });
     request.on('error', reject);
-    // Of some answers, such as a change of the protocol, Node tells nothing but this.
-    request.on('close', () => reject(new Error('the connection was closed before an answer')));
+    // For some answers, such as a protocol change, Node only emits this event.
+    request.on('close', () => reject(new Error('the connection was closed before the engine answered')));
     request.on('response', (answer) => {
-      // Whoever reads the answer is told as well; after the last byte that counts, nobody is.
+      // The reader of the answer gets the error, too, except after the last byte that counts.
       answer.on('error', () => {});
       resolve(answer);
     });
@@ -118,7 +118,7 @@ function send(
   }
 }
 
-/** @throws EngineFault where there are more bytes than the limit, and it is not cut off there */
+/** @throws EngineFault if there are more bytes than the limit, and it is not cut off there */
 export async function bodyOf(
   pieces: AsyncIterable<Buffer>,
   { limit = usualLimit, cut = false, ...asked }: Pick<EngineQuestion, 'method' | 'path' | 'limit' | 'cut'>,
@@ -145,7 +145,7 @@ async function* chunksOf(
   const iterator: AsyncIterator<Buffer> = answer[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // The time that whoever reads takes is not the engine's.
+      // The time that the reader takes does not count.
       const { done, value } = await inTime(iterator.next(), idleMs, asked);
       if (done) return;
       yield value;
@@ -181,12 +181,12 @@ export async function inTime<T>(
   }
 }
 
-/** `GET /containers/x/json`; a query may hold what nobody should read. */
+/** `GET /containers/x/json`; a query may contain secrets. */
 export const nameOf = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 
-/** Node says `aborted` of an answer that breaks off, as if somebody had meant it. */
+/** Node calls an interrupted answer `aborted`. */
 function wordsOf(error: unknown): string {
   const { message, code } = Object(error) as NodeJS.ErrnoException;
-  return message === 'aborted' ? `the answer broke off (${code})` : String(message || code || error);
+  return message === 'aborted' ? `the answer was interrupted (${code})` : String(message || code || error);
 }

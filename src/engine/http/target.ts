@@ -27,7 +27,7 @@ export function engineTarget(host: string, tls: TlsFiles | null = null): EngineT
   }
   const url = URL.canParse(host) ? new URL(host) : null;
   if (url?.protocol !== 'tcp:' || url.hostname === '') {
-    throw new TypeError(`the engine's address ${hostOnly(host)} is of no kind that the updater can use`);
+    throw new TypeError(`the engine's address ${hostOnly(host)} has an unsupported scheme`);
   }
   const { verify, ...files } = tls ?? { verify: false };
   return {

@@ -152,7 +152,7 @@ describe('locateProject by the mounted directory', () => {
       refusal(
         'not-compose',
         'no compose project was started from /opt; projects on this engine: svc (/opt/svc)',
-        expect.stringContaining('Update by hand'),
+        expect.stringContaining('Update manually'),
       ),
     ],
   ])('refuses %s', async (_, mounts, files, projects, expected) => {

@@ -31,7 +31,7 @@ it('says what a refusal left and what to do next', () => {
   expect(ending(new UpdateError('no-target', 'app is pinned'))).toEqual({
     outcome: 'refused',
     lines: ['app is pinned', expect.any(String)],
-    last: 'refused (no-target): nothing was changed, v1.4.2 runs on. Next: Name the release with --target vX.Y.Z, or --target canary.',
+    last: 'refused (no-target): nothing was changed, v1.4.2 runs on. Next: Choose a release with --target vX.Y.Z, or use --target canary.',
   });
 });
 
@@ -110,7 +110,7 @@ it('gives the release that has to come first as a field and in the line, also wh
   const ended = reportEnding(error, log, known);
   repeatEnding(ended, log);
   const line =
-    'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 has to come first. Next: Go there.';
+    'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first. Next: Go there.';
   const fields = { outcome: 'refused', code: 'upgrade-step', advice: 'Go there.', requiredRelease: 'v1.5.0' };
   expect(events).toEqual([
     [line, fields],
@@ -147,7 +147,7 @@ it('says of what runs already and is not well that nothing was changed', () => {
 it('does not say that all is well where an earlier run was interrupted and could not be settled', () => {
   const about = { ...known, halfDone: 'the update to v1.5.0 was interrupted in recreate' };
   expect(ending(new UpdateError('compose-invalid', 'compose rejects the project'), about).last).toBe(
-    'refused (compose-invalid): nothing was changed by this run, and the update to v1.5.0 was interrupted in recreate. Next: Mend the file until docker compose config accepts it, then run the update again.',
+    'refused (compose-invalid): nothing was changed by this run, and the update to v1.5.0 was interrupted in recreate. Next: Fix the file until docker compose config accepts it, then run the update again.',
   );
 });
 

@@ -112,7 +112,7 @@ describe('versions in the form of the product', () => {
       '2025.9.4',
       'downgrade',
       `2025.9.4 is older than 2025.10, which app is pinned to (${place})`,
-      'There is no downgrade: migrations only run forward. Choose a release that is newer.',
+      'Choose a release that is newer than the running version. Downgrades are not supported.',
     ],
   ])('at %s, to %s: %s', (pin, to, code, message, advice) => {
     const running = /^\d+\.\d+\.\d+$/.test(pin) ? pin : null;

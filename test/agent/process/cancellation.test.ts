@@ -19,7 +19,7 @@ afterEach(() => {
   process.removeAllListeners('SIGINT');
 });
 
-it('ends what may be ended, and nothing that must not be left half done', () => {
+it('cancels a run only until it must not be interrupted', () => {
   const shielded = engine.uncancellable();
   process.emit('SIGTERM');
   expect(engine.aborted.aborted).toBe(true);
@@ -27,17 +27,19 @@ it('ends what may be ended, and nothing that must not be left half done', () => 
   expect(cancellation.signalNumber).toBe(15);
 });
 
-it('only acknowledges a signal that comes too late, and says nothing after the last line', () => {
+it('only logs a late signal, and nothing after the last line', () => {
   cancellation.tooLate();
   process.emit('SIGTERM');
-  expect(lines).toEqual(['SIGTERM: too late to cancel, the update goes on to its end']);
+  expect(lines).toEqual([
+    'SIGTERM received too late: containers are being replaced, so the update continues',
+  ]);
   expect(cancellation.signal.aborted).toBe(false);
   cancellation.over();
   process.emit('SIGTERM');
   expect(lines).toHaveLength(1);
 });
 
-it('tells of the first signal alone', () => {
+it('reports only the first signal', () => {
   const told: number[] = [];
   cancellation.onSignal = () => told.push(1);
   process.emit('SIGINT');

@@ -29,14 +29,14 @@ async function prepared(config: unknown) {
 }
 
 describe('prepareConfig', () => {
-  it('makes an empty one where nothing is mounted', async () => {
+  it('writes an empty file if nothing is mounted', async () => {
     expect((await prepared(undefined)).made).toEqual({});
     expect(warnings).toEqual([]);
     expect((await stat(join(root, 'own'))).mode & 0o777).toBe(0o700);
     expect((await stat(join(root, 'own/config.json'))).mode & 0o777).toBe(0o600);
   });
 
-  it('takes logins and proxies, and nothing that could break a call', async () => {
+  it('copies credentials and proxies only', async () => {
     const auths = { 'ghcr.io': { auth: Buffer.from('me:hunter2hunter2').toString('base64') } };
     const proxies = { default: { httpProxy: 'http://proxy:3128' } };
     const { made, log } = await prepared({
@@ -51,7 +51,7 @@ describe('prepareConfig', () => {
     expect(log.masked(`${auths['ghcr.io'].auth} hunter2hunter2 else`)).toBe('*** *** else');
   });
 
-  it('leaves out helpers that do not exist here, with a warning each', async () => {
+  it('omits missing helpers and warns about each', async () => {
     const helper = join(root, 'docker-credential-there');
     await writeFile(helper, '#!/bin/sh\n');
     await chmod(helper, 0o755);
@@ -62,28 +62,30 @@ describe('prepareConfig', () => {
     });
     expect(made).toEqual({ credHelpers: { 'a.example': 'there' } });
     expect(warnings).toEqual([
-      'the credential store "desktop" of config.json does not exist here: its logins are not used',
-      'the credential helper "gone" of config.json does not exist here: no login for b.example',
+      'the credential store "desktop" of config.json does not exist in this container, so its credentials are not used',
+      'the credential helper "gone" of config.json does not exist in this container, so there are no credentials for b.example',
     ]);
   });
 
-  it('does not trip over a file that is not JSON', async () => {
+  it('accepts a file that is not JSON', async () => {
     expect((await prepared('{')).made).toEqual({});
-    expect(warnings[0]).toMatch(/config\.json is not JSON: pulling without credentials/);
+    expect(warnings[0]).toMatch(/config\.json is not valid JSON, so images are pulled without credentials/);
   });
 
-  it('pulls without credentials where the file cannot be read, and says so', async () => {
+  it('warns if the file cannot be read, and pulls without credentials', async () => {
     await mkdir(join(root, 'config.json'));
     expect((await prepared(undefined)).made).toEqual({});
-    expect(warnings).toEqual([`${root}/config.json cannot be read (EISDIR): pulling without credentials`]);
+    expect(warnings).toEqual([
+      `${root}/config.json cannot be read (EISDIR), so images are pulled without credentials`,
+    ]);
   });
 
-  it('uses no context, and warns of one that is not the default', async () => {
+  it('ignores the context, and warns if it is not the default', async () => {
     expect((await prepared({ currentContext: 'default' })).made).toEqual({});
     expect(warnings).toEqual([]);
     expect((await prepared({ currentContext: 'desktop-linux' })).made).toEqual({});
     expect(warnings).toEqual([
-      'the context "desktop-linux" of config.json is not used: the engine is that of the mounted socket',
+      'the context "desktop-linux" of config.json is ignored, because the mounted socket selects the engine',
     ]);
   });
 

@@ -36,12 +36,12 @@ async function given(more: { file?: string; bundle?: string; trust?: string } = 
 const asked = (args: readonly string[], platform = 'linux/amd64') =>
   expectationsOf(parseOptions(['update', ...args], {}) as UpdateOptions, platform);
 
-describe('what a release has to be', () => {
-  it('is nothing where nobody says so', async () => {
+describe('expectations of a release', () => {
+  it('are null without options', async () => {
     expect(await asked([])).toBeNull();
   });
 
-  it('is any of the digests that are given by hand', async () => {
+  it('include all digests of the options', async () => {
     const told = await asked([
       ...['--expect', `app=${digest('a')}`, '--expect', `app=${digest('b')}`],
       ...['--expect', `ghcr.io/acme/worker=${digest('c')}`, '--expect-file', `compose.yaml=${digest('d')}`],
@@ -87,7 +87,7 @@ describe('what a release has to be', () => {
     });
   });
 
-  it.each(['1.5', 'v1'])('is refused of an archive where the target %s has fewer numbers', async (target) => {
+  it.each(['1.5', 'v1'])('refuse an archive if the target %s has fewer numbers', async (target) => {
     const file = JSON.stringify(release);
     const archive = join(folder, 'release.tar');
     await given();
@@ -106,12 +106,12 @@ describe('what a release has to be', () => {
     });
   });
 
-  it('is refused for a platform that the release has not', async () => {
-    const message = `${folder}/release.json has no image of app for linux/arm64`;
+  it('refuse a platform that the release does not have', async () => {
+    const message = `${folder}/release.json lists no image of app for linux/arm64`;
     await expect(asked(await given(), 'linux/arm64')).rejects.toMatchObject({ code: 'not-proven', message });
   });
 
-  it('is any variant of the platform, as no engine says which one it takes', async () => {
+  it('include all variants of the platform', async () => {
     const [app] = Object.values(release.images);
     const platforms = {
       'linux/arm/v6': { manifest: digest('1'), config: digest('2') },

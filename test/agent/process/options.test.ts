@@ -13,7 +13,7 @@ const mistakes = (argv: string[], env: Record<string, string> = {}): readonly st
 };
 
 describe('parseOptions', () => {
-  it('knows every default of update', () => {
+  it('sets the defaults of update', () => {
     expect(parseOptions([], {})).toEqual({
       command: 'update',
       product: svc,
@@ -45,7 +45,7 @@ describe('parseOptions', () => {
     });
   });
 
-  it('reads the environment, and lets the command line win', () => {
+  it('reads the environment, which the command line overrides', () => {
     const proven = `sha256:${'a'.repeat(64)}`;
     const env = {
       SVC_UPDATER_TARGET: 'canary',
@@ -92,7 +92,7 @@ describe('parseOptions', () => {
     });
   });
 
-  it('reads what is of a stack, from the environment, too', () => {
+  it('reads the options of a stack, from the environment, too', () => {
     const env = {
       SVC_UPDATER_STACK: 'svc',
       SVC_UPDATER_FILES: 'a.yaml, b.yaml',
@@ -100,7 +100,7 @@ describe('parseOptions', () => {
     };
     const expected = { stack: 'svc', files: ['a.yaml', 'b.yaml'], stopFirst: true, project: null };
     expect(parseOptions(['plan'], env)).toMatchObject(expected);
-    // It has no lock, and leaves databases alone whatever a server says of restore points.
+    // Without a lock, fetch must not look at databases, even if a server sets restore points.
     expect(parseOptions(['fetch'], { SVC_UPDATER_RESTORE_POINT: '1' })).toMatchObject({
       restorePoint: false,
     });
@@ -108,14 +108,14 @@ describe('parseOptions', () => {
     expect(parseOptions(argv, { SVC_UPDATER_FILES: 'c.yaml' })).toMatchObject(expected);
   });
 
-  it('takes a stack or a project, and not both', () => {
+  it('rejects a stack together with a project', () => {
     expect(mistakes(['--stack', 'svc'], { SVC_UPDATER_PROJECT: 'svc' })).toEqual([
-      '--stack and SVC_UPDATER_PROJECT: an instance is one or the other',
+      '--stack and SVC_UPDATER_PROJECT cannot be used together',
     ]);
-    expect(mistakes(['--stack', 'a b'])).toEqual(['--stack is "a b": it should be the name of a stack']);
+    expect(mistakes(['--stack', 'a b'])).toEqual(['--stack must be the name of a stack, not "a b"']);
   });
 
-  it('has files of a stack for nobody else: bump takes those that are typed', () => {
+  it('uses the files variable for stacks only: bump takes files from the command line', () => {
     const env = { SVC_UPDATER_FILES: 'stack.yaml' };
     const argv = ['bump', '--to', 'v1.5.0', '--service', 'app'];
     expect(parseOptions(argv, env)).toMatchObject({ files: [] });
@@ -127,7 +127,7 @@ describe('parseOptions', () => {
     ['1', true],
     ['0', false],
     ['', false],
-  ])('takes SVC_UPDATER_ACCEPT_DRIFT=%s for %s', (value, acceptDrift) => {
+  ])('reads SVC_UPDATER_ACCEPT_DRIFT=%s as %s', (value, acceptDrift) => {
     expect(parseOptions([], { SVC_UPDATER_ACCEPT_DRIFT: value })).toMatchObject({ acceptDrift });
   });
 
@@ -162,19 +162,19 @@ describe('parseOptions', () => {
   it.each([
     [['--help'], 'help'],
     [['--version'], 'version'],
-  ])('answers %j without looking further', (argv, command) => {
+  ])('accepts %j without checking anything else', (argv, command) => {
     expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'nonsense' })).toEqual({ command, product: svc });
   });
 
   it.each(['1.5.0', '32.0.1-apache', '2025.8', 'stable', 'RELEASE.2025-10-15T17-29-55Z'])(
-    'takes %s for a target, as its product writes it',
+    'accepts %s as a target',
     (tag) => {
       expect(parseOptions(['--target', tag], {})).toMatchObject({ target: { tag } });
       expect(parseOptions(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ target: { tag } });
     },
   );
 
-  it('reports every mistake in one go, of both kinds', () => {
+  it('reports all mistakes in options and variables together', () => {
     expect(
       mistakes(
         [
@@ -186,40 +186,63 @@ describe('parseOptions', () => {
         { SVC_UPDATER_PULL_TIMEOUT: 'soon', SVC_UPDATER_LOG: 'xml' },
       ),
     ).toEqual([
-      'unknown command "updat": use update, plan, fetch, rollback, restore-point or bump',
+      'unknown command "updat": use update, plan, fetch, rollback, restore-point, bump or explain',
       'unknown option --nope',
       'unexpected argument "extra"',
       '--accept-drift takes no value',
-      'SVC_UPDATER_LOG is "xml": it should be line or json',
-      '--target is "abc def": it should be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable',
-      '--dir is "here": it should be an absolute path',
-      '--wait-timeout is "0": it should be a whole number of seconds, from 1 to 999999',
-      'SVC_UPDATER_PULL_TIMEOUT is "soon": it should be a whole number of seconds, from 1 to 999999',
+      'SVC_UPDATER_LOG must be line or json, not "xml"',
+      '--target must be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"',
+      '--dir must be an absolute path, not "here"',
+      '--wait-timeout must be a whole number of seconds from 1 to 999999, not "0"',
+      'SVC_UPDATER_PULL_TIMEOUT must be a whole number of seconds from 1 to 999999, not "soon"',
     ]);
   });
 
   it.each([
-    [['--target'], ['--target needs a value']],
+    [['explain'], null],
+    [['explain', 'downgrade'], 'downgrade'],
+  ])('reads %j', (argv, code) => {
+    expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'no target' })).toEqual({
+      command: 'explain',
+      product: svc,
+      code,
+    });
+  });
+
+  it.each([
+    [['explain', 'downgrad'], ['unknown code "downgrad": similar codes are downgrade']],
+    [
+      ['explain', 'pull'],
+      [
+        'unknown code "pull": similar codes are pull-denied, pull-unknown, pull-platform, pull-space, pull-unreachable',
+      ],
+    ],
+    [['explain', 'weather'], ['unknown code "weather": explain without a code lists all codes']],
+    [
+      ['explain', 'drift', 'now', '--yes'],
+      ['unknown option --yes', 'unexpected argument "now"'],
+    ],
+    [['--target'], ['--target requires a value']],
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
-    [['--release', '/release'], ['--release says nothing without --trust']],
-    [['--trust', '/key.pem'], ['--trust says nothing without --release or --archive']],
+    [['--release', '/release'], ['--release requires --trust']],
+    [['--trust', '/key.pem'], ['--trust requires --release or --archive']],
     [
       ['--archive', '/svc.tar', '--expect', `app=sha256:${'a'.repeat(64)}`],
-      ['--archive needs --target, or --trust, which tells of its release'],
+      ['--archive requires --target or --trust: the version of an unsigned archive is not trusted'],
     ],
     [
       ['--archive', '/svc.tar', '--release', '/release', '--trust', '/key.pem'],
-      ['--archive has a release.json of its own: leave --release out'],
+      ['--archive cannot be used with --release, because the archive contains a release.json'],
     ],
     [
       ['rollback', '--target', 'v1.0.0'],
       ['unknown option --target', 'unexpected argument "v1.0.0"'],
     ],
-    [['restore-point'], ['restore-point needs the word rm, which takes it away']],
+    [['restore-point'], ['restore-point must be followed by rm, which removes the restore point']],
     [
       ['restore-point', 'ls', '--yes'],
       [
-        'restore-point needs the word rm, which takes it away',
+        'restore-point must be followed by rm, which removes the restore point',
         'unexpected argument "ls"',
         'unknown option --yes',
       ],
@@ -227,13 +250,13 @@ describe('parseOptions', () => {
     [
       ['bump'],
       [
-        'bump needs --to RELEASE: a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable',
-        'bump needs --service, once or more, or services in .svc-updater.yaml',
+        'bump requires --to RELEASE: a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable',
+        'bump requires at least one --service, or services in .svc-updater.yaml',
       ],
     ],
     [
       ['bump', '--to', 'v1.0.0', '--service', 'a', '--digest', 'abc'],
-      ['--digest is "abc": it should be sha256: and 64 hex digits'],
+      ['--digest must be sha256: followed by 64 hex digits, not "abc"'],
     ],
   ])('refuses %j', (argv, expected) => {
     expect(mistakes(argv).toSorted()).toEqual(expected.toSorted());

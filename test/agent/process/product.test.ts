@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { endingOf } from '../../../src/agent/log/ending.ts';
 import { nothingKnown } from '../../../src/agent/log/ending-facts.ts';
+import { explain } from '../../../src/agent/process/explain.ts';
 import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
 import { usageOf } from '../../../src/agent/process/usage.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
@@ -9,8 +10,8 @@ import { errorCodes, ofProduct, UpdateError } from '../../../src/progress/update
 const larder = productOf({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
 const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
 
-describe('the product of the environment', () => {
-  it('gives services and version variable where nobody names others', () => {
+describe('the product in the environment', () => {
+  it('sets the default services and version variable', () => {
     const env = { SVC_UPDATER_PRODUCT: told };
     expect(parseOptions([], env)).toMatchObject({
       product: larder,
@@ -37,38 +38,41 @@ describe('the product of the environment', () => {
   });
 
   it.each([
-    ['Larder', 'name should be a word of lower-case letters, digits and dashes, not "Larder"'],
-    ['{"name":"larder","port":1}', 'there is no port'],
-  ])('is a mistake beside the others: %s', (text, why) => {
+    ['Larder', 'name must be one word of lower-case letters, digits and hyphens, not "Larder"'],
+    ['{"name":"larder","port":1}', 'port is not a known key'],
+  ])('is reported together with other mistakes: %s', (text, why) => {
     expect(() => parseOptions(['--nope'], { SVC_UPDATER_PRODUCT: text })).toThrow(
-      new UsageError([`SVC_UPDATER_PRODUCT is wrong: ${why}`, 'unknown option --nope']),
+      new UsageError([`SVC_UPDATER_PRODUCT is invalid: ${why}`, 'unknown option --nope']),
     );
   });
 });
 
-describe('what a user reads', () => {
-  it('is the same as ever where the product is svc', () => {
+describe('texts for users', () => {
+  it('do not change for svc', () => {
     expect(usageOf(svc)).toContain('svc-updater [update] [options]');
     expect(usageOf(svc)).toContain('[SVC_UPDATER_TARGET]');
     for (const code of errorCodes) expect(ofProduct(adviceOf(code), svc)).toBe(adviceOf(code));
   });
 
-  it('has nothing of svc in the help of another product', () => {
+  it('do not mention svc in the help of another product', () => {
     const help = usageOf(larder);
-    // The settings file is called so for every product.
-    expect(help).toContain('services of .svc-updater.yaml');
+    // The settings file has the same name for every product.
+    expect(help).toContain('services in .svc-updater.yaml');
     expect(help.replaceAll(/\.svc-updater(?:\.yaml|\/restore)/g, '')).not.toMatch(/svc/i);
     expect(help).toContain('larder-updater plan [options] ');
-    expect(help).toContain('(web, and the services labelled larder.role: worker, else jobs)');
-    expect(help).toContain('the version variable (LARDER_VERSION)');
+    expect(help).toContain(
+      '(default: web, and the services labelled larder.role: worker, or jobs if there are none)',
+    );
+    expect(help).toContain('Variable that contains the version (default: LARDER_VERSION)');
     expect(help).toContain('docker run --rm --name my-larder --stop-timeout 120');
     expect(help).toContain('-v /opt/larder:/opt/larder larder-updater --target');
   });
 
-  it.each(errorCodes)('has nothing of svc in the last line of %s', (code) => {
+  it.each(errorCodes)('do not mention svc in the last line of %s, nor in its explanation', (code) => {
     const { message } = endingOf(new UpdateError(code, 'x'), { ...nothingKnown, product: larder });
-    // The folder of the state is called so for every product.
-    expect(message.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
+    // The state directory has the same name for every product.
+    for (const text of [message, explain(code, larder)])
+      expect(text.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
   });
 });
 

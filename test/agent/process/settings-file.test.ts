@@ -43,7 +43,7 @@ describe('a settings file', () => {
     '',
   ].join('\n');
 
-  it('says what no option and no variable says, and is told', async () => {
+  it('sets what no option and no variable sets, and is logged', async () => {
     await writeFile(path(), text);
     const { options, lines } = await read();
     expect(options).toMatchObject({
@@ -60,7 +60,7 @@ describe('a settings file', () => {
     ]);
   });
 
-  it('turns a switch on and off, and gives way to a variable', async () => {
+  it('turns a switch on and off, and a variable overrides it', async () => {
     await writeFile(path(), 'restore-point: true\n');
     const { options, lines } = await read();
     expect(options).toMatchObject({ restorePoint: true, noRollback: false });
@@ -92,17 +92,17 @@ describe('a settings file', () => {
     expect((await read()).options?.data.map(({ key }) => key)).toEqual(['app:/library', '2001:db8::1']);
   });
 
-  it('may say with an alias what it has said', async () => {
+  it('may contain YAML aliases', async () => {
     await writeFile(path(), 'services: [&app server, worker]\nexclude: &left [cron]\n');
     expect((await read()).options).toMatchObject({ app: 'server', workers: ['worker'], exclude: ['cron'] });
   });
 
-  it('gives way to options and variables, one by one', async () => {
+  it('is overridden by options and variables, key by key', async () => {
     await writeFile(path(), text);
     const { options } = await read(['--service', 'web', '--service', 'no'], {
       SVC_UPDATER_WAIT_TIMEOUT: '7',
     });
-    // What is named now is not left, whatever the file says.
+    // A service on the command line is not excluded, even if the file excludes it.
     expect(options).toMatchObject({ app: 'web', workers: ['no'], exclude: [], waitTimeoutMs: 7_000 });
     expect(options).toMatchObject({ versionVariable: 'TAG', pullTimeoutMs: 60_000 });
   });
@@ -114,25 +114,22 @@ describe('a settings file', () => {
 
   it.each([
     ['\ntarget: v1.0.0\nwait: 3\n', ['line 2: unknown key "target"', 'line 3: unknown key "wait"']],
-    ['services: [app, [b]]\n', ['line 1: services should name services']],
-    [
-      'wait-timeout: soon\n',
-      ['.svc-updater.yaml line 1: wait-timeout is "soon": it should be a whole number of sec'],
-    ],
-    ['services: [app, ../x]\n', ['line 1: services is "../x": it should be a service\'s name']],
+    ['services: [app, [b]]\n', ['line 1: services must be a list of service names']],
+    ['wait-timeout: soon\n', ['.svc-updater.yaml line 1: wait-timeout must be a whole number of sec']],
+    ['services: [app, ../x]\n', ['line 1: services must be the name of a service, not "../x"']],
     [
       'data:\n  db: postgres\n  events:\n  x: [none]\n',
       [
-        'line 2: data of db is "postgres": it should be save or none',
-        'line 3: data of events is ""',
-        'line 4: data of x is ""',
+        'line 2: data of db must be save or none, not "postgres"',
+        'line 3: data of events must be save or none, not ""',
+        'line 4: data of x must be save or none, not ""',
       ],
     ],
     ['services: [a\n', ['.svc-updater.yaml line 2: ']],
-    ['services: [a]\n---\nservices: [b]\n', ['has several documents: it should be one']],
-    ['a'.repeat(70_000), ['has more than 64 KiB']],
-    [Buffer.from([0x73, 0xff]), ['is not UTF-8 text']],
-  ])('is refused with the line: %j', async (content, says) => {
+    ['services: [a]\n---\nservices: [b]\n', ['contains several YAML documents, but only one is allowed']],
+    ['a'.repeat(70_000), ['is larger than 64 KiB']],
+    [Buffer.from([0x73, 0xff]), ['is not valid UTF-8 text']],
+  ])('is refused with the line number: %j', async (content, says) => {
     await writeFile(path(), content);
     const { options, lines } = await read();
     expect(options).toBeNull();
@@ -141,12 +138,12 @@ describe('a settings file', () => {
     expect(lines.at(-1)).toMatch(/^refused settings-invalid: /);
   });
 
-  it('is no link, no pipe and no directory', async () => {
+  it('must not be a link, a pipe or a directory', async () => {
     const outside = join(directory, 'elsewhere.yaml');
     await writeFile(outside, 'services: [a]\n');
     await symlink(outside, path());
     expect((await read()).lines).toEqual([
-      'refused settings-invalid: .svc-updater.yaml is a symbolic link: it has to be the file itself',
+      'refused settings-invalid: .svc-updater.yaml is a symbolic link, but must be a regular file',
     ]);
     await rm(path());
     execFileSync('mkfifo', [path()]);
@@ -163,7 +160,7 @@ describe('bump', () => {
     return withBumpSettings(parseOptions(argv, {}) as BumpOptions, reread, rememberingLog().log);
   };
 
-  it('takes the services of the file where it is given none', async () => {
+  it('uses the services of the file if it is given none', async () => {
     await writeFile(path(), 'services: [server, worker]\nwait-timeout: 600\n');
     expect(await bump()).toMatchObject({ services: ['server', 'worker'] });
     expect(await bump('--service', 'web')).toMatchObject({ services: ['web'] });
@@ -174,7 +171,7 @@ describe('bump', () => {
     const said = content === null ? { code: 'usage' } : { code: 'settings-invalid' };
     await expect(bump()).rejects.toMatchObject({
       ...said,
-      message: 'bump needs --service, once or more, or services in .svc-updater.yaml',
+      message: 'bump requires at least one --service, or services in .svc-updater.yaml',
     });
   });
 });

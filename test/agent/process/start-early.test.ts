@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { startEarly } from '../../../src/agent/process/start-early.ts';
 
-it('keeps a failure for whoever awaits it, and lets nobody else hear of it', async () => {
+it('keeps a rejection for the code that awaits it', async () => {
   const unheard: unknown[] = [];
   const listener = (reason: unknown) => unheard.push(reason);
   process.on('unhandledRejection', listener);

@@ -26,7 +26,7 @@ afterEach(async () => {
 const noted = { cli: '29.7.2', api: '1.55', compose: '5.4.0' };
 const asked = { cli: '29.9.9', compose: '5.9.9' };
 
-it('the noted versions are taken with an engine that the docker command fits', async () => {
+it('uses the stored versions if the docker CLI supports the engine', async () => {
   expect(await found(noted, {})).toMatchObject({ cli: noted.cli, compose: noted.compose });
 });
 
@@ -42,7 +42,7 @@ it.each<
   expect(await found(given, engine)).toEqual(asked);
 });
 
-it('what an image says that was built is read as it stands', async () => {
+it('reads the versions that the build stored', async () => {
   const file = join(directory, 'programs.json');
   await writeFile(file, '{"cli":"29.7.2","api":"1.55","compose":"v5.4.0"}\n');
   expect(await readPrograms(file)).toEqual({ ...noted, compose: 'v5.4.0' });

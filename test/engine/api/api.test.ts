@@ -38,7 +38,7 @@ const engineAt = (host: string, tls: string[] = [], signal?: AbortSignal): Engin
 const get = { method: 'GET', path: '/x?a=1' } as const;
 
 describe('askApi', () => {
-  it('speaks through a socket', async () => {
+  it('sends requests through a socket', async () => {
     const socket = join(directory, `s${randomBytes(4).toString('hex')}`);
     const seen: unknown[] = [];
     const server = createServer(async (from, to) => {
@@ -63,7 +63,7 @@ describe('askApi', () => {
     ]);
   });
 
-  it('speaks in a version that the engine has, once that has said which, and anew to another engine', async () => {
+  it('uses a version that the engine supports, and asks again after the engine was replaced', async () => {
     const said = { Version: '29.8.1', Os: 'linux', Arch: 'amd64', ApiVersion: '1.56', MinAPIVersion: '1.40' };
     const seen: string[] = [];
     const host = await startEngine(({ url = '' }, to) => {
@@ -89,20 +89,20 @@ describe('askApi', () => {
     ]);
   });
 
-  it('says so where the engine has no version that fits', async () => {
+  it('reports an engine without a supported version', async () => {
     const old = await startEngine((_, to) => void to.end('{"ApiVersion":"1.29"}'));
     await expect(engineFacts(engineAt(old))).rejects.toMatchObject({
       code: 'engine-version',
-      message: 'the engine speaks API 1.29, which is too old: at least 1.30 is needed',
+      message: 'the engine is too old: it supports API 1.29, but at least 1.30 is required',
     });
   });
 
-  it('speaks TCP, with a path before all others', async () => {
+  it('sends requests over TCP with a path prefix', async () => {
     const host = await startEngine((from, to) => void to.end(from.url));
     expect((await askApi(engineAt(`${host}/engine/`), get)).body.toString()).toBe('/engine/x?a=1');
   });
 
-  it('speaks TLS and shows its certificate; another authority is refused', async () => {
+  it('uses TLS with a client certificate and rejects another authority', async () => {
     const [own, other] = [selfSigned(), selfSigned()];
     const server = createTlsServer(
       { key: own.key, cert: own.cert, ca: own.cert, requestCert: true, rejectUnauthorized: true },
@@ -166,7 +166,7 @@ describe('askApi', () => {
     expect(requests).toBe(1);
   });
 
-  it('waits for an engine that went away, by the command line, and asks again', async () => {
+  it('waits for an engine that stopped answering, then repeats the request', async () => {
     let asked = 0;
     const host = await startEngine((from, to) => {
       asked++;
@@ -220,10 +220,10 @@ describe('apiTarget', () => {
   });
 
   it.each([
-    ['ssh://root@host', "the engine's address ssh://***@host is of no kind that the updater can use"],
-    ['npipe:////./pipe/docker', "the engine's address npipe:////./pipe/docker is of no kind"],
-    ['docker:2375', "the engine's address docker:2375 is of no kind"],
-    ['tcp://', "the engine's address tcp:// is of no kind"],
+    ['ssh://root@host', "the engine's address ssh://***@host has an unsupported scheme"],
+    ['npipe:////./pipe/docker', "the engine's address npipe:////./pipe/docker has an unsupported scheme"],
+    ['docker:2375', "the engine's address docker:2375 has an unsupported scheme"],
+    ['tcp://', "the engine's address tcp:// has an unsupported scheme"],
   ])('%s is refused', (host, message) => {
     expect(() => apiTarget({ host, tls: [], configDirectory: '' })).toThrow(
       expect.objectContaining({ code: 'engine-unavailable', message: expect.stringContaining(message) }),
@@ -251,7 +251,7 @@ describe('takeBlueprints', () => {
     '/big': tar([{ name: 'big', kind: 'file', content: Buffer.alloc(1024 * 1024 + 1) }]),
   };
 
-  it('takes the files that were copied along, and tells those that it cannot', async () => {
+  it('includes copied files and reports those that it cannot read', async () => {
     const asked: string[] = [];
     const host = await startEngine((from, to) => {
       const url = new URL(from.url ?? '', 'http://engine');
@@ -278,10 +278,10 @@ describe('takeBlueprints', () => {
     expect(asked).toEqual([...Object.keys(archives), '/missing']);
   });
 
-  it('says when the engine does not', async () => {
+  it('reports an error of the engine', async () => {
     const host = await startEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
     await expect(takeBlueprints(engineAt(host), [id])).rejects.toThrow(
-      `the engine does not describe ${id}: broken disk`,
+      `the engine failed to describe ${id}: broken disk`,
     );
   });
 });

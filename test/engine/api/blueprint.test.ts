@@ -32,7 +32,7 @@ const mounted = (Destination: string, more: Json = {}): Json => ({
 });
 
 describe('blueprintOf', () => {
-  it('is plain JSON and knows the container', () => {
+  it('is plain JSON and contains the container', () => {
     const made = blueprint({ raw: { ImageManifestDescriptor: null } });
     expect(made).toEqual({
       ...{ id, name: 'svc-app-1', imageId: 'sha256:abc', imageReference: 'svc:v1', platform: null },

@@ -49,7 +49,7 @@ async function wakesWithin(news: ReturnType<typeof listen>, ms: number): Promise
 }
 
 describe('listen', () => {
-  it('wakes whoever waits, for these containers and for what changes how they are', async () => {
+  it('wakes waiting callers for events that change these containers', async () => {
     const { engine, stream, asked } = await streams();
     const news = listen(engine, { container: ['a1', 'b2'] });
     const to = await stream();
@@ -65,7 +65,7 @@ describe('listen', () => {
     expect(filters.event).not.toContain('exec_start');
   });
 
-  it('wakes for what came while nobody waited, and once for it', async () => {
+  it('wakes once for events that arrived earlier', async () => {
     const { engine, stream } = await streams();
     const news = listen(engine, { label: ['p=x'] });
     const to = await stream();
@@ -78,7 +78,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it('has a look every two seconds where the engine tells what happens', async () => {
+  it('looks every two seconds if the engine sends events', async () => {
     const { engine } = await streams();
     const news = listen(engine, { label: ['p=x'] });
     await news.next(forever);
@@ -88,7 +88,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it('looks at once where the stream begins, and where it breaks, and listens again', async () => {
+  it('looks when the stream begins or is interrupted, and listens again', async () => {
     const { engine, stream, times } = await streams();
     stopTheClock();
     const news = listen(engine, { label: ['p=x'] });
@@ -104,7 +104,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it.each([403, 500])('looks four times a second where its question is answered by %d', async (status) => {
+  it.each([403, 500])('looks four times a second if the engine answers %d', async (status) => {
     const { engine, answer, stream, times } = await streams();
     answer(status);
     stopTheClock();
@@ -116,7 +116,7 @@ describe('listen', () => {
     news.close();
   });
 
-  it('is content where no engine answers', async () => {
+  it('does not fail if no engine answers', async () => {
     const address = { host: 'unix:///nonexistent/docker.sock', tls: [], configDirectory: '/nonexistent' };
     const news = listen(new Engine(address, { home: '/' }), { container: ['a1'] });
     await news.next(50);
@@ -124,7 +124,7 @@ describe('listen', () => {
   });
 });
 
-it('knows which containers were told to stop and have not ended', async () => {
+it('lists the containers that are being stopped', async () => {
   const { engine, stream, asked } = await streams();
   const stops = watchStops(engine, ['a1', 'b2', 'c3']);
   const to = await stream();
@@ -146,7 +146,7 @@ it('knows which containers were told to stop and have not ended', async () => {
 
 const event = (Action: string, ID: string) => `${JSON.stringify({ Action, Actor: { ID } })}\n`;
 
-it('knows of no stop where nobody answers', async () => {
+it('lists no stops if no engine answers', async () => {
   const address = { host: 'unix:///nonexistent/s', tls: [], configDirectory: '/' };
   const stops = watchStops(new Engine(address, { home: '/' }), ['a']);
   await sleep(50);

@@ -16,7 +16,7 @@ const listed: Record<string, Record<string, string>> = {
   'svc-app-hook-0': { ...own, [number]: '1', [oneOff]: 'False', [hook]: 'pre_start' },
 };
 
-it('has the containers of the services, by number, and no others', async () => {
+it('lists only the containers of the services, by number', async () => {
   const host = await startEngine((from, to) => {
     const name = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
     if (name === undefined) {
@@ -30,7 +30,7 @@ it('has the containers of the services, by number, and no others', async () => {
   expect(leftovers).toEqual([]);
 });
 
-it('inspects again what moves and what the list tells otherwise, and no other', async () => {
+it('inspects only updated and changed containers again', async () => {
   const inspected: string[] = [];
   const raw = (id: string, of: string, status = 'running') => ({
     ...{ Id: id, Names: [`/${id}`], State: status },
@@ -63,7 +63,7 @@ it('inspects again what moves and what the list tells otherwise, and no other', 
   expect(found.containers.find(({ id }) => id === 'db-1')).toBe(containers[1]);
 });
 
-it('takes what a call has made for a leftover where its place is taken, whoever has it by now', () => {
+it('treats a temporary container as a leftover if its place is taken', () => {
   const old = container('app-1', { id: '0123456789abcdef' });
   const other = container('app-1', { id: 'another' });
   const made = container('app-1', { id: 'made', status: 'created', name: '0123456789ab_svc-app-1' });

@@ -23,7 +23,7 @@ const engineWith = (answers: Record<string, [status: number, body: unknown]>): P
 const away = (message: string) => expect.objectContaining({ code: 'engine-unavailable', message });
 
 describe('listContainers', () => {
-  it('hands the filters over, stopped containers included', async () => {
+  it('passes the filters on and includes stopped containers', async () => {
     let asked = new URL('http://engine');
     const engine = await engineThat((from, to) => {
       asked = new URL(from.url ?? '', 'http://engine');
@@ -45,7 +45,7 @@ describe('listContainers', () => {
 });
 
 describe('inspectContainers', () => {
-  it('keeps the order, and leaves out what is gone or just going', async () => {
+  it('keeps the order and skips removed containers', async () => {
     let asked = 0;
     const engine = await engineThat((from, to) => {
       const [, , id = ''] = (from.url ?? '').split('/');
@@ -60,16 +60,16 @@ describe('inspectContainers', () => {
     expect(found.map(({ name }) => name)).toEqual(['third', 'first']);
   });
 
-  it.concurrent('takes a failure that stays for no absence', async () => {
+  it.concurrent('does not treat a lasting failure as a missing container', async () => {
     const engine = await engineWith({ '/containers/a/json': [500, { message: 'disk' }] });
     await expect(inspectContainers(engine, ['a'])).rejects.toThrow(
-      away('the engine does not answer (GET /containers/a/json): disk'),
+      away('the engine failed to answer (GET /containers/a/json): disk'),
     );
   });
 });
 
 describe('inspectWhole', () => {
-  it('leaves out what is gone, and nothing that the engine fails to tell at first', async () => {
+  it('skips removed containers and retries after a failure', async () => {
     let failures = 2;
     const engine = await engineThat((from, to) => {
       const isGone = from.url?.includes('gone');
@@ -80,7 +80,7 @@ describe('inspectWhole', () => {
 });
 
 describe('inspectImages', () => {
-  it('takes any reference, and gives null for one that is not here', async () => {
+  it('accepts any reference and gives null for a missing image', async () => {
     const engine = await engineWith({
       '/images/ghcr.io/acme/svc:v1@sha256:ab/json?manifests=1': [200, { Id: 'sha256:cd', Size: 7 }],
     });
@@ -88,7 +88,7 @@ describe('inspectImages', () => {
     expect([here?.id, here?.size, gone]).toEqual(['sha256:cd', 7, null]);
   });
 
-  it('asks by name for what an index has that is here, and is not for the engine', async () => {
+  it('asks by platform for an index with only other platforms on this machine', async () => {
     const manifest = (architecture: string, Available: boolean) => ({
       ...{ ID: `sha256:${architecture}`, Kind: 'image', Available },
       ...(Available && { ImageData: { Platform: { os: 'linux', architecture } } }),
@@ -122,7 +122,7 @@ describe('inspectImages', () => {
 });
 
 describe('stopContainers', () => {
-  it('is content with what is stopped or gone, and not with a refusal', async () => {
+  it('accepts stopped or removed containers, but not an error', async () => {
     const engine = await engineWith({
       '/containers/a/stop': [204, null],
       '/containers/b/stop': [304, null],
@@ -132,18 +132,18 @@ describe('stopContainers', () => {
     // With a grace period of its own it asks for another path, which is not there and counts as gone.
     await stopContainers(engine, ['c'], new Map([['c', 60]]));
     await expect(stopContainers(engine, ['a', 'c'])).rejects.toThrow(
-      away('the engine does not stop c: cannot stop container: busy'),
+      away('the engine failed to stop c: cannot stop container: busy'),
     );
   });
 });
 
-it('a call that a proxy refuses is told with what to do', async () => {
+it('gives advice for a request that a proxy blocks', async () => {
   const engine = await engineThat((_, to) => to.writeHead(403).end('<h1>403 Forbidden</h1>'));
   await expect(listContainers(engine, {})).rejects.toThrow(
     expect.objectContaining({
       code: 'engine-unavailable',
-      message: 'what stands before the engine refuses GET /containers/json (403 Forbidden)',
-      advice: expect.stringContaining('Let the proxy pass'),
+      message: 'a proxy in front of the engine blocks GET /containers/json (403 Forbidden)',
+      advice: expect.stringContaining('Allow all requests in the proxy'),
     }),
   );
 });

@@ -48,7 +48,7 @@ describe('a Swarm without a leader', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('is asked again after a call that hangs', async () => {
+  it('is asked again after a request that hangs', async () => {
     const { engine, asked } = await answering('hangs', [200, []]);
     expect(await listServices(engine, {})).toEqual([]);
     expect(asked).toHaveLength(2);
@@ -70,7 +70,7 @@ describe('a Swarm without a leader', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('may have done what it is asked for once more: whoever wrote it reads it again', async () => {
+  it('may have carried out a repeated write, so the caller reads it again', async () => {
     const { engine, asked } = await answering(late, sequence);
     expect(await updateService(engine, service, {}, {})).toBe('moved');
     expect(asked).toEqual(Array(2).fill('POST /services/s/update?version=7'));
@@ -81,7 +81,7 @@ describe('a Swarm without a leader', () => {
   });
 });
 
-describe('what is written', () => {
+describe('writes', () => {
   it.each<[Answer, 'written' | 'moved']>([
     [[200, {}], 'written'],
     [sequence, 'moved'],
@@ -90,16 +90,16 @@ describe('what is written', () => {
     expect(await relabelConfig((await answering(answer)).engine, config, {})).toBe(done);
   });
 
-  it('is told where it is refused, in the words of the engine', async () => {
+  it('report an error with the message of the engine', async () => {
     const { engine } = await answering(says(400, 'only updates to Labels are allowed'));
     await expect(relabelConfig(engine, config, {})).rejects.toThrow(
-      'write to the config x: only updates to Labels are allowed',
+      'change the config x: only updates to Labels are allowed',
     );
-    await expect(createConfig(engine, config)).rejects.toThrow('make the config x');
-    await expect(updateService(engine, service, {}, {})).rejects.toThrow('write to the service svc_app');
+    await expect(createConfig(engine, config)).rejects.toThrow('create the config x');
+    await expect(updateService(engine, service, {}, {})).rejects.toThrow('change the service svc_app');
   });
 
-  it('goes with the login that it is given', async () => {
+  it('send the given credentials', async () => {
     let auth: unknown;
     const engine = await engineThat((from, to) => {
       auth = from.headers['x-registry-auth'];
@@ -109,7 +109,7 @@ describe('what is written', () => {
     expect(auth).toBe('abc');
   });
 
-  it('is gone where it is gone', async () => {
+  it('accept that the object is already removed', async () => {
     const { engine } = await answering(says(404, 'no such thing'));
     await removeConfig(engine, config);
     await removeService(engine, 's');
@@ -117,15 +117,15 @@ describe('what is written', () => {
   });
 });
 
-describe('what is asked for', () => {
-  it('takes the config of that very name, not one whose name begins so', async () => {
+describe('queries', () => {
+  it('find a config by its full name, not by a prefix', async () => {
     const of = (Name: string) => ({ ID: Name, Version: { Index: 1 }, Spec: { Name, Data: '' } });
     const { engine } = await answering([200, [of('svc-updater.svc2'), of('svc-updater.svc')]]);
     expect(await findConfig(engine, 'svc-updater.svc')).toMatchObject({ name: 'svc-updater.svc' });
     expect(await findConfig(engine, 'svc-updater.sv')).toBeNull();
   });
 
-  it('asks for the tasks of no service by no question', async () => {
+  it('send no request for the tasks of no service', async () => {
     const { engine, asked } = await answering([200, []]);
     expect([await listTasks(engine, []), asked]).toEqual([[], []]);
     await listTasks(engine, ['a', 'b']);

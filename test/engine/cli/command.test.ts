@@ -17,7 +17,7 @@ const isAlive = (pid: number) =>
   );
 
 describe('runCommand', () => {
-  it('gives output and exit code, and never throws over them', async () => {
+  it('gives output and exit code without throwing', async () => {
     expect(await sh('echo out; echo err >&2; exit 3')).toEqual({
       exitCode: 3,
       stdout: 'out\n',
@@ -27,7 +27,7 @@ describe('runCommand', () => {
     });
   });
 
-  it('says why a command could not be started', async () => {
+  it('reports why a command could not be started', async () => {
     const result = await runCommand('no-such-command-anywhere', [], options);
     expect(result.exitCode).toBeNull();
     expect(result.stderr).toContain('ENOENT');
@@ -43,14 +43,14 @@ describe('runCommand', () => {
     },
   );
 
-  it('passes on nothing of its own environment', async () => {
+  it('does not pass on its environment', async () => {
     process.env.SVC_VERSION = 'v9.9.9';
     const { stdout } = await sh('env', { env: { ...env, PWD: '/' } });
     delete process.env.SVC_VERSION;
     expect(stdout).not.toContain('SVC_VERSION');
   });
 
-  it('closes standard input: a question gets no answer and no wait', async () => {
+  it('closes standard input, so a prompt cannot block', async () => {
     expect((await sh('read answer || echo none')).stdout).toBe('none\n');
   });
 
@@ -60,7 +60,7 @@ describe('runCommand', () => {
     await expect.poll(() => isAlive(Number(result.stdout))).toBe(false);
   });
 
-  it('ends a command with the signal, also one that was given too late', async () => {
+  it('ends a command at the signal, even at a late one', async () => {
     const controller = new AbortController();
     const running = sh('sleep 60', { signal: controller.signal });
     setTimeout(() => controller.abort(), 100);
@@ -68,7 +68,7 @@ describe('runCommand', () => {
     expect(await sh('sleep 60', { signal: controller.signal })).toMatchObject({ aborted: true });
   });
 
-  it('keeps a signal to the group of its caller away: Ctrl-C must not reach a compose call', async () => {
+  it('shields a command from Ctrl-C of its caller', async () => {
     const { stdout } = await sh('ps -o pgid= -p $$ 2>/dev/null || cut -d" " -f5 /proc/$$/stat');
     const own = (await sh(`cut -d" " -f5 /proc/${process.pid}/stat`)).stdout;
     expect(Number(stdout)).not.toBe(Number(own));

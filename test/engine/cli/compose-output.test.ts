@@ -4,7 +4,7 @@ import { isConnectionLost } from '../../../src/engine/cli/engine.ts';
 
 const event = (fields: object) => JSON.stringify(fields);
 
-it('leaves progress out and says an error once', () => {
+it('omits progress and prints an error once', () => {
   expect(
     composeMessages(
       [
@@ -19,7 +19,7 @@ it('leaves progress out and says an error once', () => {
   ).toEqual(['Error response from daemon: manifest for svc:v9 not found: manifest unknown']);
 });
 
-it('says what several services fail of once, with all of them', () => {
+it('groups several services that fail with the same error', () => {
   const names = ['server', 'worker', 'cron', 'jobs'];
   const failures = names.flatMap((id) => [
     event({ id, text: 'Error', status: 'no space left on device' }),

@@ -32,23 +32,23 @@ const asked = async () => (await readFile(join(directory, 'asked'), 'utf8')).tri
 const model = (text: string) => `echo '{"name":"svc","services":{"app":${text}}}'`;
 const missing = 'echo "env file /opt/svc/db.env not found: no such file or directory" >&2; exit 1';
 
-it('asks for the values of env files, which are to be hidden', async () => {
+it('reads the values of env files to mask them', async () => {
   const { compose } = await composeThat(model('{"environment":{"A":"1"}}'), missing);
   expect((await compose.config()).services).toEqual({ app: { environment: { A: '1' } } });
   expect(await asked()).toHaveLength(1);
 });
 
-it('goes without them where compose 5 cannot read an env file', async () => {
+it('ignores them if compose 5 cannot read an env file', async () => {
   const { compose } = await composeThat(missing, model('{}'));
   expect((await compose.config()).services).toEqual({ app: {} });
 });
 
-it('gives the reason of a compose that cannot go without', async () => {
+it('reports the error of a compose that requires them', async () => {
   const { compose } = await composeThat(missing, missing);
   await expect(compose.config()).rejects.toThrow('/opt/svc/db.env not found');
 });
 
-it('asks one before 2.35 once that it cannot go without', async () => {
+it('asks a compose before 2.35 only once', async () => {
   const unknown = 'echo "unknown flag: --no-env-resolution" >&2; exit 16';
   const { compose } = await composeThat(missing, unknown);
   for (const count of [2, 3]) {
@@ -57,7 +57,7 @@ it('asks one before 2.35 once that it cannot go without', async () => {
   }
 });
 
-it('takes no service for an option', async () => {
+it('does not treat a service name as an option', async () => {
   const { compose } = await composeThat('true', 'true');
   await compose.pull(['--quiet', 'app'], '/override.yaml', {
     deadlineMs: 10_000,

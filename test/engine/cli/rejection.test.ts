@@ -13,8 +13,8 @@ it.each([
   expect(advice(message)).not.toContain('config');
 });
 
-it('says how to get by with a compose that merges no included service', () => {
+it('gives advice for a compose that cannot merge an included service', () => {
   expect(advice('services.app conflicts with imported resource')).toMatch(
-    /^This compose merges no service .* move what the main file says of it to compose\.override\.yaml, /,
+    /^This version of compose cannot merge .* Move its settings to compose\.override\.yaml, /,
   );
 });

@@ -14,15 +14,15 @@ it.each([
 it.each([
   [
     'client version 1.52 is too new. Maximum supported API version is 1.41',
-    "the engine is too old: it speaks API 1.41, this image's CLI needs 1.52",
+    'the engine is too old: it supports API 1.41, but the docker CLI of this image requires 1.52',
   ],
   [
     'API version 1.41 is not supported by this client: the minimum supported API version is 1.44',
-    "the engine is too old: it speaks API 1.41, this image's CLI needs 1.44",
+    'the engine is too old: it supports API 1.41, but the docker CLI of this image requires 1.44',
   ],
   [
     'client version 1.52 is too old. Minimum supported API version is 1.90',
-    "the engine is too new: it needs API 1.90 or later, this image's CLI speaks 1.52",
+    'the engine is too new: it requires API 1.90 or later, but the docker CLI of this image supports 1.52',
   ],
 ])('tells which of the two is too old by %j', (printed, message) => {
   const refused = unreachable('unix:///run/docker.sock', `Error response from daemon: ${printed}\n`);

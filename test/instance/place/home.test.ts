@@ -115,19 +115,19 @@ describe('unreachable', () => {
     [
       'a proxy that refuses',
       page(403, '<html><body><h1>403 Forbidden</h1>\nRequest forbidden.\n</body></html>'),
-      'the proxy at tcp://x:1 rejects a request to the engine: what stands before the engine refuses GET /containers/json (403 Forbidden)',
+      'the proxy at tcp://x:1 rejects a request to the engine: a proxy in front of the engine blocks GET /containers/json (403 Forbidden)',
       false,
     ],
     [
       'a proxy without its engine',
       page(503, '<html><body><h1>503 Service Unavailable</h1></body></html>'),
-      'no usable engine answers at tcp://x:1: what stands before the engine refuses GET /containers/json (503 Service Unavailable)',
+      'no usable engine answers at tcp://x:1: a proxy in front of the engine blocks GET /containers/json (503 Service Unavailable)',
       true,
     ],
     [
       'another server',
-      new EngineFault('away', 'this is no answer of an engine: <html>', { isForeign: true }),
-      'no usable engine answers at tcp://x:1: this is no answer of an engine: <html>',
+      new EngineFault('away', 'this is not an answer of an engine: <html>', { isForeign: true }),
+      'no usable engine answers at tcp://x:1: this is not an answer of an engine: <html>',
       true,
     ],
   ])('distinguishes %s', (_, fault, message, mayPass) => {

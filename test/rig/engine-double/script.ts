@@ -82,7 +82,7 @@ export function onSignal(container: ContainerDouble, signal: string): void {
   const phase = container.log.map(({ text }) => parseLine(text)).findLast((event) => event !== null)?.phase;
   if (phase === 'done') return;
   if (phase !== undefined && phases.indexOf(phase) >= phases.indexOf('recreate')) {
-    const message = `${signal}: too late to cancel, the update goes on to its end`;
+    const message = `${signal} received too late: containers are being replaced, so the update continues`;
     container.say(lineOf({ phase, level: 'warn', message }));
     return;
   }
