@@ -133,11 +133,12 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
   const differing = names.filter((name) => wanted[name] !== has[name] || errors.has(name));
   const list = differing.find(isAccessList);
   if (list !== undefined) {
-    const why = errors.get(list) ?? 'it reads otherwise once it is set';
-    const whose = Object.hasOwn(wanted, list)
-      ? 'its access-control list'
-      : 'being without a list of its directory';
-    throw new RightsLost(`${whose} (${list}) cannot be kept: ${why}`);
+    const why = errors.get(list) ?? 'the file system returns a different value after it is set';
+    throw new RightsLost(
+      Object.hasOwn(wanted, list)
+        ? `its access-control list (${list}) cannot be set: ${why}`
+        : `the access-control list inherited from its directory (${list}) cannot be removed: ${why}`,
+    );
   }
   return differing.filter((name) => Object.hasOwn(wanted, name));
 }
@@ -146,7 +147,7 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
 export function whyNotKept(attributes: Attributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unread);
   if (list !== undefined)
-    return 'it has an access-control list, which no program here can read (getfattr is missing)';
+    return 'it has an access-control list, which cannot be read because getfattr is not installed';
   const acl = attributes[posixAcl];
   return acl !== undefined && namesStrangers(acl)
     ? 'its access-control list names users or groups that are not mapped into this container'

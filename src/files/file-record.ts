@@ -58,7 +58,7 @@ export const refuseLost =
     const isList = cause instanceof RightsLost;
     const why = isList ? cause.message : notGiven(cause);
     if (why === null) throw cause;
-    throw new UpdateError('rights-lost', `${path} would not keep its rights: ${why}`, {
+    throw new UpdateError('rights-lost', `${path} would lose its permissions: ${why}`, {
       ...(isList ? {} : { advice: needsRoot }),
       cause,
     });
@@ -68,7 +68,7 @@ function notGiven(cause: unknown): string | null {
   if (!notAllowed.includes(systemCode(cause) ?? '')) return null;
   const { message, syscall = '' } = cause as NodeJS.ErrnoException;
   const what = givers[syscall];
-  return what === undefined ? null : `${what} cannot be given to a new file (${message})`;
+  return what === undefined ? null : `${what} cannot be set on a new file (${message})`;
 }
 
 /** What a file is now: as before the transaction, as after it, or changed by somebody else. */

@@ -110,7 +110,7 @@ export const disk: FileSystem = {
       // A server may take the call and do otherwise.
       const is = await file.stat();
       if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
-        throw new RightsLost(`${told({ ...owner, mode })} reads ${told(is)} once it is set`);
+        throw new RightsLost(`the file system shows ${told(is)} after ${told({ ...owner, mode })} was set`);
       return lost;
     } finally {
       await file.close();

@@ -105,15 +105,18 @@ export class HostPaths {
   async give(host: string): Promise<{ link: string; to: string } | null> {
     const mapping = this.mappingOfHost(host);
     if (!mapping)
-      throw new UpdateError('outside-mounts', `${host} is not mounted here: add ${mountFlags(host)}`);
+      throw new UpdateError(
+        'outside-mounts',
+        `${host} is not mounted into this container: add ${mountFlags(host)}`,
+      );
     const here = join(mapping.here, relative(mapping.host, host));
     if (here === host || (await sameFile(here, host))) return null;
     const link = await firstMissing(mapping.host, host);
     const refusal = (why: string) =>
-      new UpdateError('path-taken', `${host} cannot be given in this container: ${why}`, {
+      new UpdateError('path-taken', `${host} cannot be created in this container: ${why}`, {
         advice: `Mount it at its own path: ${mountFlags(host)}.`,
       });
-    if (!link) throw refusal('it exists here already');
+    if (!link) throw refusal('the path already exists');
     const to = join(mapping.here, relative(mapping.host, link));
     try {
       await mkdir(dirname(link), { recursive: true });
@@ -121,7 +124,7 @@ export class HostPaths {
     } catch (error) {
       // ENOENT is what Node makes of EROFS where it has to create several directories.
       const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
-      throw refusal(isReadOnly ? 'its root is read-only' : String(error));
+      throw refusal(isReadOnly ? 'its root file system is read-only' : String(error));
     }
     return { link, to };
   }

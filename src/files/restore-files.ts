@@ -36,7 +36,7 @@ export async function restoreFiles(
   }
   const [cause] = errors;
   if (cause === undefined) return changed;
-  throw new UpdateError('files-not-restored', `the files could not be put back: ${cause.message}`, { cause });
+  throw new UpdateError('files-not-restored', `the files could not be restored: ${cause.message}`, { cause });
 }
 
 /** False where somebody has changed the file since. */
@@ -60,7 +60,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   const intact = kept !== null && hashOf(kept) === record.before;
   const bytes = intact ? kept : texts.get(path);
   if (bytes === undefined || hashOf(bytes) !== record.before) {
-    throw new Error(`the backup of ${path} is gone or damaged`);
+    throw new Error(`the backup of ${path} is missing or damaged`);
   }
   const owner = await fs.rights(real);
   try {

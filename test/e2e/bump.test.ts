@@ -82,7 +82,7 @@ describe('bump', () => {
       const args = [...web, '--dir', '/there'];
       expect(await bump(directory, [...args, '--dry-run'], 'image', there)).toMatchObject({ exitCode: 0 });
       const { exitCode, log } = await bump(directory, args, 'image', there);
-      expect(log).toContain('/there/compose.yaml lies in a directory that is read-only');
+      expect(log).toContain('/there/compose.yaml is in a read-only directory');
       expect(log).toMatch(
         /done refused \(read-only\): nothing was changed\. Next: Mount the compose directory writable: /,
       );
@@ -97,7 +97,7 @@ describe('bump', () => {
       await link(join(directory, 'compose.yaml'), join(directory, 'second.yaml'));
       const { exitCode, log } = await bump(directory, web, 'host');
       expect(log).toMatch(
-        /compose\.yaml has another name \(a hard link\), which keeps the old text\n.* write /,
+        /compose\.yaml has another hard link, which keeps the old content\n.* write /,
       );
       expect(exitCode).toBe(0);
       expect(await texts(directory)).toEqual({

@@ -59,7 +59,7 @@ it('says beforehand which lists cannot be given to a new file', () => {
     const stranger = list([owner, 6], [group, 0], [named, 4, 0xffff_ffff], [mask, 4], [others, 0]);
     expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
   }
-  expect(says({ [acl]: unread })).toMatch(/getfattr is missing/);
+  expect(says({ [acl]: unread })).toMatch(/getfattr is not installed/);
 });
 
 describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
@@ -84,7 +84,7 @@ describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
   ])('knows what keeps no rights, or does not show them: %s', async (_, type, expected) => {
     kernel.says = type;
     const warnings = await checkRights([file]);
-    const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which does not show`));
+    const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which hides the owner`));
     expect({ onSmb, noModes: await keepsNoModes(dirname(file)) }).toEqual(expected);
   });
 });
@@ -168,7 +168,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
       code: 'rights-lost',
       outcome: 'refused',
-      message: `${at('.env')} would not keep its rights: its access-control list (${acl}) cannot be kept: Operation not permitted`,
+      message: `${at('.env')} would lose its permissions: its access-control list (${acl}) cannot be set: Operation not permitted`,
     });
     expect(new Set((await readFile(at('modes'), 'utf8')).trim().split('\n'))).toEqual(new Set(['600']));
     await expect(
@@ -183,7 +183,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
   it('refuses where the list is set and another one is there afterwards', async () => {
     await standIn(`case "$*" in *${acl}*) ;; *) exec REAL "$@" ;; esac`);
     await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
-      message: expect.stringContaining('it reads otherwise once it is set'),
+      message: expect.stringContaining('the file system returns a different value after it is set'),
     });
   });
 
@@ -194,7 +194,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     const told: string[] = [];
     const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
     await replaceFiles(changes(), { run: 'run', backup: null, warn });
-    expect(told).toEqual([`${at('.env')} loses attributes that cannot be given here: user.note (A=1\n)`]);
+    expect(told).toEqual([`${at('.env')} loses attributes that cannot be set in this container: user.note (A=1\n)`]);
     const { 'user.note': _, ...rest } = ofEnv;
     expect(await readAttributes(at('.env'))).toEqual(rest);
   });
@@ -202,9 +202,9 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
   it('names a hard link, which keeps the old text, before the first file changes', async () => {
     await link(at('plain'), at('second'));
     const told = await checkRights([at('plain')]);
-    expect(told).toEqual([`${at('plain')} has another name (a hard link), which keeps the old text`]);
+    expect(told).toEqual([`${at('plain')} has another hard link, which keeps the old content`]);
     await link(at('plain'), at('third'));
-    expect(await checkRights([at('plain')])).toEqual([expect.stringContaining('2 other names (hard links)')]);
+    expect(await checkRights([at('plain')])).toEqual([expect.stringContaining('2 other hard links')]);
     expect(await checkRights([at('new')])).toEqual([]);
   });
 
@@ -214,7 +214,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     const files = [at('.env'), at('plain'), at('new')];
     expect(await checkRights(files)).toEqual([
       expect.stringContaining(
-        `whether ${at('.env')} and ${at('plain')} have access-control lists: a list would be lost`,
+        `whether ${at('.env')} and ${at('plain')} have access-control lists, which would be lost`,
       ),
     ]);
     // That of busybox shows no lists.

@@ -57,7 +57,7 @@ describe('disk', () => {
     const run = ['--input-type=module-typescript', '--no-warnings', '--eval', program, at('lost')];
     const { stdout } = await execa(process.execPath, run, { uid: 1000, gid: 1000 });
     expect(stdout).toBe(
-      'owner 1000, group 555, mode 2640 reads owner 1000, group 555, mode 640 once it is set',
+      'the file system shows owner 1000, group 555, mode 640 after owner 1000, group 555, mode 2640 was set',
     );
   });
 

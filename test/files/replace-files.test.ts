@@ -58,7 +58,7 @@ describe('replaceFiles', () => {
     const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
     await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
       code: 'file-changed',
-      message: `${at('compose.yaml')} was changed by somebody else during the update`,
+      message: `${at('compose.yaml')} was changed by another user or process during the update`,
     });
     await rm(at('compose.yaml'));
     await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
@@ -81,7 +81,7 @@ describe('replaceFiles', () => {
       for (const backup of [null, at('backup')]) {
         await expect(replaceFiles([change], { run, backup, fs: { ...disk, write } })).rejects.toMatchObject({
           code: 'rights-lost',
-          message: `${at('.env')} would not keep its rights: ${what} cannot be given to a new file (EPERM: not permitted)`,
+          message: `${at('.env')} would lose its permissions: ${what} cannot be set on a new file (EPERM: not permitted)`,
           advice: needsRoot,
         });
         expect(await text('.env')).toBe('A=1\r\n');
@@ -120,7 +120,7 @@ describe('replaceFiles', () => {
     const prepared = () => writeFile(at('compose.yaml'), 'mine');
     await expect(replaceFiles(both(), { run, backup: at('backup'), prepared })).rejects.toMatchObject({
       code: 'file-changed',
-      message: `${at('compose.yaml')} was changed by somebody else during the update`,
+      message: `${at('compose.yaml')} was changed by another user or process during the update`,
     });
     expect(await text('.env')).toBe('A=1\r\n');
     expect(await text('compose.yaml')).toBe('mine');
@@ -150,7 +150,7 @@ describe('replaceFiles', () => {
     };
     await expect(replaceFiles(both(), { run, backup: at('backup'), fs })).rejects.toMatchObject({
       code: 'files-not-restored',
-      message: 'the files could not be put back: ENOSPC: on purpose',
+      message: 'the files could not be restored: ENOSPC: on purpose',
       detail: ['EIO: on purpose'],
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
@@ -198,7 +198,7 @@ describe('restoreFiles', () => {
     await chmod(at('backup/.env'), 0o4755);
     await expect(restoreFiles(records, { fs })).rejects.toMatchObject({
       code: 'files-not-restored',
-      message: 'the files could not be put back: ENOSPC: on purpose',
+      message: 'the files could not be restored: ENOSPC: on purpose',
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
   });
@@ -208,7 +208,7 @@ describe('restoreFiles', () => {
     await writeFile(at('backup/.env'), 'A=1');
     await expect(restoreFiles(records)).rejects.toMatchObject({
       code: 'files-not-restored',
-      message: `the files could not be put back: the backup of ${at('.env')} is gone or damaged`,
+      message: `the files could not be restored: the backup of ${at('.env')} is missing or damaged`,
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
     await expect(restoreFiles(records, { texts: new Map([[at('.env'), 'A=0']]) })).rejects.toMatchObject({

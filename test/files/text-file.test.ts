@@ -7,9 +7,9 @@ import { readTextFile, readTextFileIfThere } from '../../src/files/text-file.ts'
 
 const mebibyte = 1024 * 1024;
 const putBack =
-  'Put the file back, or start the instance anew with docker compose up -d and the files it has now.';
+  'Restore the file, or run docker compose up -d to recreate the app from its current files.';
 const regular = 'Make it a regular file in the compose directory, then run the update again.';
-const notThat = 'That is no compose or env file: see what it holds.';
+const notThat = 'This does not look like a compose or env file. Check its content.';
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 
 let directory = '';
@@ -46,7 +46,7 @@ describe('readTextFile', () => {
       'one byte too many',
       () => writeFile(path, Buffer.alloc(5 * mebibyte + 1, '#')),
       'compose-invalid',
-      'has 5.0 MiB: at most 5 MiB are read',
+      'is 5.0 MiB in size; the limit is 5 MiB',
       notThat,
     ],
     ['a directory', () => mkdir(path), 'not-a-file', 'is not a regular file', regular],
@@ -55,7 +55,7 @@ describe('readTextFile', () => {
       'a link to what is not mounted',
       () => symlink('/no/such/folder/compose.yaml', path),
       'outside-mounts',
-      'is a link to /no/such/folder/compose.yaml, which is not mounted here',
+      'is a link to /no/such/folder/compose.yaml, which is not mounted into this container',
       'Add -v /no/such/folder:/no/such/folder to the docker run command.',
     ],
   ])('refuses %s', async (_, make, code, message, advice) => {

@@ -24,7 +24,7 @@ describe.concurrent('a bad release', () => {
       expect(again.last).toMatch(/ERROR done broken \(broken\): /);
       const none = await update('1.9.9');
       expect(none.last).toMatch(
-        /ERROR done failed \(pull-unknown\): nothing was changed by this run, and what run \S+ to v1\.6\.0 has left stands/,
+        /ERROR done failed \(pull-unknown\): nothing was changed by this run, and the changes of run \S+ to v1\.6\.0 were kept/,
       );
       const next = await update('2.0.0', { node: 'n3' });
       expect(next.last).toMatch(/INFO {2}done updated v1\.6\.0 → v2\.0\.0 in /);
@@ -58,7 +58,7 @@ describe.concurrent('a release of which nothing can be started', () => {
         const { last, exitCode, log } = await update('1.4.3', { node });
         expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 runs again/);
         expect(exitCode).toBe(4);
-        expect(log).toContain('no task of v1.4.3 has started: putting everything back');
+        expect(log).toContain('no task of v1.4.3 has started; undoing all changes');
         const after = await snapshot(stack);
         expect(after.specs).toEqual(before.specs);
         expect(oldAfterNew(after.boots)).toEqual([]);

@@ -61,9 +61,9 @@ describe.concurrent('an update of a stack', () => {
         expect(exitCode).toBe(0);
         expect(log).toContain('plan v1.4.2 → v1.5.0');
         expect(log).toContain(`image of app (2 replicas): ${svcImage('1.5.0')}, as @sha256:`);
-        expect(log).toContain('failure_action: rollback is pause');
+        expect(log).toContain('failure_action is pause instead of rollback');
         expect(log).toContain('run side by side for a while');
-        expect(log).toMatch(/pulled ahead on n\d, n\d and n\d/);
+        expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
         expect(log).toContain('whoever deploys it starts v1.4.2 on migrated data');
         expectUntouched(before, await snapshot(stack));
       },

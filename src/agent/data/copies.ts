@@ -206,7 +206,10 @@ export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<vo
     const free = Math.min(...own.map(([, now]) => now.free));
     if (needed <= free) continue;
     const names = own.map(([at]) => mounts[at]?.where).join(', ');
-    throw new UpdateError('no-space', `restoring ${names} takes ${size(needed)}, and ${size(free)} are free`);
+    throw new UpdateError(
+      'no-space',
+      `restoring ${names} needs ${size(needed)}, but only ${size(free)} is free`,
+    );
   }
 }
 
@@ -231,7 +234,7 @@ export async function restoreCopies(
     if (mount === undefined) continue;
     throw new UpdateError(
       'data-not-restored',
-      `${mount.where} was restored and still differs from the restore point`,
+      `${mount.where} still differs from the restore point after it was restored`,
       { detail: differences[at] ?? [] },
     );
   }

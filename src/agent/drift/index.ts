@@ -47,7 +47,9 @@ export async function checkDrift(
   checkDefinitions(instance, log);
   const services = instance.services.filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
-    log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
+    log.warn(
+      `${name}: its image is no longer on this machine, so what recreating its containers would change is unknown`,
+    );
   }
   const setTo = setValues(instance);
   const known = { defaults: askDefaults(engine, ownId), setTo };
@@ -78,7 +80,7 @@ function report(
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
   ];
   for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files say something else by now, and that is what it gets`);
+    log.warn(`${sentence}: the files have been edited, and the update applies the edit`);
   }
   const detail = told(true);
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
@@ -86,11 +88,11 @@ function report(
   const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
   const rights = remedies.filter(({ kind }) => kind === 'rights');
   const what = [
-    ...(rights.length < remedies.length ? ['take from the instance what its files no longer say'] : []),
-    ...(rights.length > 0 ? ['give the instance rights over this machine that it has not now'] : []),
+    ...(rights.length < remedies.length ? ['remove settings that the files do not contain'] : []),
+    ...(rights.length > 0 ? ['give the containers more rights on this host'] : []),
   ];
   const advice = adviceFor(remedies, envFile);
-  throw new UpdateError('drift', `recreating would ${and(what)}`, { detail, advice });
+  throw new UpdateError('drift', `recreating the containers would ${and(what)}`, { detail, advice });
 }
 
 /**
@@ -105,7 +107,7 @@ export async function releaseGains(engine: Engine, instance: InstanceFacts, mode
     const surroundings = await askSurroundings(engine, { ...instance, model }, [{ now, next }]);
     const gains = gainedRights(now, next, surroundings);
     const names = [...new Set(gains.map((gain) => gain.name))];
-    return names.length === 0 ? [] : [`the release gives ${name} what it has not today: ${names.join('; ')}`];
+    return names.length === 0 ? [] : [`the release gives ${name} new rights: ${names.join('; ')}`];
   });
   return (await Promise.all(sentences)).flat();
 }

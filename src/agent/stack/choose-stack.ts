@@ -46,11 +46,11 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
   const [name, ...others] = options.stack === null ? all : [options.stack];
   if (name === undefined || others.length > 0) {
     throw name === undefined
-      ? new UpdateError('no-app', `no stack of this Swarm has a service ${app}`, {
-          advice: 'Name the app service with --service, and the stack with --stack.',
+      ? new UpdateError('no-app', `no stack in this Swarm has a service named ${app}`, {
+          advice: 'Specify the app service with --service and the stack with --stack.',
         })
       : new UpdateError('several-projects', `several stacks match: ${all.join(', ')}`, {
-          advice: 'Name one with --stack.',
+          advice: 'Choose one with --stack.',
         });
   }
   const own = services.filter(({ stack }) => stack === name);
@@ -61,8 +61,8 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
-          ? `It has ${and(names)}: name the app with --service.`
-          : `Deploy it first, or name another with --stack${all.length > 0 ? `: there is ${and(all)}` : ''}.`,
+          ? `Its services are ${and(names)}: choose the app service with --service.`
+          : `Deploy the stack first, or choose another stack with --stack${all.length > 0 ? ` (found: ${and(all)})` : ''}.`,
     });
   }
   const isWorker = (each: SwarmService) =>
@@ -83,7 +83,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
 
 const missing = (stack: string, short: string): never => {
   throw new UpdateError('no-app', `stack ${stack} has no service ${stack}_${short}`, {
-    advice: 'Name with --service only services that it has.',
+    advice: 'Pass only services of this stack to --service.',
   });
 };
 
@@ -102,7 +102,7 @@ function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { exclu
   const names = behind.map((each) => shortName(name, each));
   throw new UpdateError(
     'unlisted-services',
-    `${and(names)} ${names.length > 1 ? 'run' : 'runs'} from the image of ${shortName(name, app)} and would stay behind`,
+    `${and(names)} ${names.length > 1 ? 'use' : 'uses'} the image of ${shortName(name, app)} but would not be updated`,
   );
 }
 
@@ -125,18 +125,18 @@ export function checkServices(
     const own = tasks.filter((task) => task.service === service.id && isAlive(task));
     const nodeOf = (id: string) => nodes.find((node) => node.id === id);
     if (isJob(service.spec)) {
-      throw new UpdateError(
-        'stack-unsupported',
-        `${service.name} is a job, which ends: nothing of it is updated`,
-        {
-          advice: `Leave ${shortName(name, service)} out: name with --service what runs on.`,
-        },
-      );
+      throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
+        advice: `Exclude ${shortName(name, service)}: list only services that run permanently with --service.`,
+      });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
-      throw new UpdateError('stack-busy', `${service.name} is just being updated (${service.updateState})`, {
-        advice: `Wait until it ends (docker service inspect --pretty ${service.name}), then run the update again.`,
-      });
+      throw new UpdateError(
+        'stack-busy',
+        `another update of ${service.name} is in progress (${service.updateState})`,
+        {
+          advice: `Wait until it finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
+        },
+      );
     }
     const down = own.find((task) => {
       const node = nodeOf(task.node);
@@ -146,9 +146,9 @@ export function checkServices(
       const node = nodeOf(down.node)?.name ?? down.node;
       throw new UpdateError(
         'stack-busy',
-        `${service.name} has a task on node ${node}, which is down: nobody can tell whether it still runs`,
+        `${service.name} has a task on node ${node}, which is down: the task may still be running`,
         {
-          advice: `Bring ${node} back, or take it out with docker node rm --force ${node}; then run the update again.`,
+          advice: `Restart ${node} or remove it with docker node rm --force ${node}, then run the update again.`,
         },
       );
     }
@@ -159,9 +159,9 @@ export function checkServices(
       const node = nodeOf(paused.node)?.name ?? paused.node;
       throw new UpdateError(
         'stack-busy',
-        `${service.name} is global and has a task on node ${node}, which is paused: Swarm would leave the old one there`,
+        `${service.name} is global and has a task on node ${node}, which is paused: Swarm would not replace this task`,
         {
-          advice: `docker node update --availability active ${node}, or drain it; then run the update again.`,
+          advice: `Run docker node update --availability active ${node} or drain the node, then run the update again.`,
         },
       );
     }

@@ -56,7 +56,7 @@ export function planMoves(
     target?.kind === 'release' ? word(target.version) : (target?.tag ?? first?.to.split(':').at(-1) ?? '');
   // Never plan a downgrade: migrations only run forward.
   if (target?.kind === 'release' && running !== null && compareTold(target.version, running) < 0)
-    throw new UpdateError('downgrade', `${to} is older than ${word(running)}, which runs`);
+    throw new UpdateError('downgrade', `${to} is older than the running version ${word(running)}`);
   return { from, to, running, target, moves };
 }
 
@@ -75,10 +75,10 @@ function pinOf(service: SwarmService): PlannedPin {
   const reference = parseReference(text);
   if (reference === null || reference.tag === null) {
     throw reference?.digest
-      ? new UpdateError('pin-digest', `${service.name} is pinned by a digest alone (${text})`)
+      ? new UpdateError('pin-digest', `${service.name} is pinned to a digest without a tag (${text})`)
       : new UpdateError('pin-unsupported', `the image of ${service.name} has no tag (${text})`, {
           advice:
-            'Write a release tag in the stack file, such as v1.2.3, and deploy it: from then on it is updated.',
+            'Write a release tag such as v1.2.3 in the stack file and deploy it, then run the update again.',
         });
   }
   const { repository, tag } = reference;
@@ -93,10 +93,13 @@ function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): Plann
     case 'canary':
       return asked;
     case 'word':
-      if (app.tag.text !== asked.tag) throw unsupported(app, `not at ${asked.tag}`);
+      if (app.tag.text !== asked.tag) throw unsupported(app, `not ${asked.tag}`);
       return null;
     case 'unversioned':
-      throw unsupported(app, `and ${asked.tag} is no version: whether it is newer cannot be told`);
+      throw unsupported(
+        app,
+        `but ${asked.tag} is not a version, so the updater cannot determine whether it is newer`,
+      );
     case undefined: {
       const pinned = pins.find(({ tag }) => isNumbered(tag));
       if (pinned)
@@ -120,21 +123,20 @@ function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
     case 'older':
       throw new UpdateError(
         'downgrade',
-        `${target?.tag} is older than ${tag.text}, which ${service.name} is at`,
+        `${target?.tag} is older than ${tag.text}, the version of ${service.name}`,
       );
     case 'variant':
-      throw unsupported(pin, `and ${target?.tag} is of another variant`);
+      throw unsupported(pin, `but ${target?.tag} is a different image variant`);
     case 'short':
-      throw unsupported(pin, `and ${target?.tag} does not say which release it goes to`);
+      throw unsupported(pin, `but ${target?.tag} does not specify a full release number`);
     case 'unversioned':
-      throw unsupported(pin, 'which is no version');
+      throw unsupported(pin, 'which is not a version');
   }
 }
 
 const unsupported = ({ service, tag }: PlannedPin, why: string): UpdateError =>
-  new UpdateError('pin-unsupported', `${service.name} is at ${tag.text}, ${why}`, {
-    advice:
-      'Name the release with --target as its tags are written; or change the stack file by hand and deploy it.',
+  new UpdateError('pin-unsupported', `${service.name} uses the tag ${tag.text}, ${why}`, {
+    advice: 'Set --target to a release tag in the same form, or edit the stack file and deploy it manually.',
   });
 
 /** What the product writes before its versions: as its tags do, `v` for its own. */

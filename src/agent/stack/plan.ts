@@ -68,12 +68,14 @@ export async function planStack(
   const changed = textToChange(plan);
   const warnings = [
     ...(stopFirst && !context.options.stopFirst
-      ? [`not all tasks of ${chosen.app.name} run: it is stopped wholly before a new one starts`]
+      ? [
+          `not all tasks of ${chosen.app.name} are running, so all old tasks are stopped before new ones start`,
+        ]
       : []),
-    ...(away.length > 0 ? [`${and(away.map(awayWord))} will not get the images ahead`] : []),
+    ...(away.length > 0 ? [`the images will not be pulled in advance on ${and(away.map(awayWord))}`] : []),
     ...(directory === null
       ? [
-          `no directory of the stack is mounted: its file still names ${plan.from}, and whoever deploys it starts ${plan.from} on migrated data${changed === '' ? '' : `; change ${changed} there`}`,
+          `the directory of the stack is not mounted: deploying its stack file would start ${plan.from} on migrated data${changed === '' ? '' : `; change ${changed} in the file first`}`,
         ]
       : []),
   ];
@@ -94,9 +96,9 @@ function refuseOlder(
   if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
   throw new UpdateError(
     'downgrade',
-    `${from} came up after ${data.to}, which had run here: somebody has deployed an old file`,
+    `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
     {
-      advice: `Deploy ${data.to} or a newer one by hand; where the data of ${from} were put back with it, remove the config svc-updater.${stack} and run the update again.`,
+      advice: `Deploy ${data.to} or a newer release manually. If you restored the data of ${from}, remove the config svc-updater.${stack} and run the update again.`,
     },
   );
 }
@@ -105,8 +107,8 @@ function refuseOlder(
 export const describeMove = (stack: string, { name, wanted, label, image }: ServiceMove): string => {
   const replicas = replicasOf(wanted);
   const many =
-    replicas === null ? 'one on each node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
-  return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, as ${image.slice(image.indexOf('@'))}`}`;
+    replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
+  return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
 };
 
 const awayWord = ({ name, state, availability }: SwarmNode): string =>

@@ -158,7 +158,7 @@ export class Replacing {
       const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
       // Right after an election nothing that is told of nodes and tasks is of now.
       if (!isJudged) {
-        breakSilence(this.#work.log, 'waiting for the new leader of the Swarm to hear of all nodes');
+        breakSilence(this.#work.log, 'waiting for the new Swarm leader to receive the state of all nodes');
         since = performance.now();
         await sleep(lookMs);
         continue;
@@ -215,7 +215,10 @@ export class Replacing {
     const views = this.#followed.map((each) => {
       const service = services.get(each.move.id);
       if (service === undefined)
-        throw new UpdateError('containers-changed', `the service ${each.move.name} was removed by somebody`);
+        throw new UpdateError(
+          'containers-changed',
+          `the service ${each.move.name} was removed during the update`,
+        );
       return this.#viewOf(each, service, tasks, { at, askedAt });
     });
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
@@ -285,13 +288,13 @@ export class Replacing {
     each.known = spec;
     const { log } = this.#work;
     const { replicas, forced } = amountsOf(spec);
-    if (!isFirst) log.warn(`somebody has written to ${each.move.name} meanwhile`);
+    if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // What a run that was killed has stopped, or held, has its own number.
     const isOurs = isFirst && (isStopped(spec) || this.#isBack || this.#wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
     // What is stopped is of the old image, or was new before.
     if (isScaled && (replicas > 0 || (side === 'new' && !keepsImage(each.move)))) {
-      log.warn(`${each.move.name} was scaled to ${replicas}: so many it gets`);
+      log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
       each.amounts = { ...each.amounts, replicas };
     }
     if (side === 'old') each.forcedOld = Math.max(forced, each.forcedOld);
@@ -347,7 +350,7 @@ export class Replacing {
         this.#lost = tasks.lost;
         const where = and([...new Set(tasks.lost.map(({ node }) => this.nodeName(node)))]);
         log.warn(
-          `${where} went down with an old task of ${move.name} (${tasks.lost.map(({ id }) => id).join(', ')}): it runs on there, if the node does, until it is back`,
+          `${where} went down with an old task of ${move.name} (${tasks.lost.map(({ id }) => id).join(', ')}); the task may keep running until the node reconnects`,
         );
       }
       const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
@@ -366,7 +369,7 @@ export class Replacing {
     const where = left.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
     const message =
       what === 'returns'
-        ? `${move.name} has ${tasks.oldRunning.length} of its ${tasks.needs} tasks after ${seconds(waitedMs)}`
+        ? `${move.name} has ${tasks.oldRunning.length} of ${tasks.needs} tasks running after ${seconds(waitedMs)}`
         : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
     if (this.#isBack) throw new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) });
     throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
@@ -380,9 +383,9 @@ export class Replacing {
   }
 
   #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
-    const has = `${move.name} has ${tasks.newRunning.length} of its ${tasks.needs} new tasks after ${seconds(waitedMs)}`;
+    const has = `${move.name} has ${tasks.newRunning.length} of ${tasks.needs} new tasks running after ${seconds(waitedMs)}`;
     const old =
-      tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} of it still there` : '';
+      tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
     const message = `${why ?? has}${old}`;
     return this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
   }
@@ -393,11 +396,11 @@ export class Replacing {
   }
 
   #changed({ move }: ServiceView): UpdateError {
-    const message = `${move.name} was changed by somebody meanwhile, in more than how many tasks it has`;
+    const message = `the definition of ${move.name} was changed by another user or process during the update`;
     return this.hasStarted
       ? new UpdateError('broken', message, { advice: adviceOn([move]) })
       : new UpdateError('containers-changed', message, {
-          advice: `See docker service inspect --pretty ${move.name}; let nobody deploy meanwhile, and run the update again.`,
+          advice: `Check docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run it again.`,
         });
   }
 
@@ -420,7 +423,7 @@ export class Replacing {
       const isNew = task.image === move.image;
       const name = `${move.name}${task.slot > 0 ? `.${task.slot}` : ''}`;
       const where = task.node === '' ? '' : ` on ${this.nodeName(task.node)}`;
-      const what = `${name}${where}, ${isNew ? 'new' : 'old'}: ${task.state}`;
+      const what = `${isNew ? 'new' : 'old'} task ${name}${where}: ${task.state}`;
       const fields = { task: task.id, state: task.state };
       const isBad = task.state === 'failed' || task.state === 'rejected';
       if (isBad && isNew) this.#lastFailure = task;
@@ -436,9 +439,9 @@ export class Replacing {
     const { newRunning, needs, newAlive, oldAlive } = tasks;
     const active = nodes.filter(isActive).length;
     const sentences = {
-      ends: `waiting for the tasks of ${move.name} to end (${this.#isBack ? newAlive.length : oldAlive.length} left)`,
-      starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks run, on ${active} active nodes`,
-      returns: `waiting for ${move.name}: ${tasks.oldRunning.length} of ${needs} tasks run`,
+      ends: `waiting for the tasks of ${move.name} to stop (${this.#isBack ? newAlive.length : oldAlive.length} left)`,
+      starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes`,
+      returns: `waiting for ${move.name}: ${tasks.oldRunning.length} of ${needs} tasks running`,
     };
     breakSilence(this.#work.log, `${sentences[what]} (${seconds(waitedMs)})`);
   }
@@ -447,15 +450,15 @@ export class Replacing {
 const sentenceOf: Record<Write, (service: ServiceView) => string> = {
   'stop-worker': ({ move }) => `stopping ${move.name}`,
   'stop-first': ({ move }) => `stopping ${move.name}`,
-  'move-app': ({ move }) => `moving ${move.name} to ${move.label}`,
-  'move-worker': ({ move }) => `moving ${move.name} to ${move.label}`,
+  'move-app': ({ move }) => `updating ${move.name} to ${move.label}`,
+  'move-worker': ({ move }) => `updating ${move.name} to ${move.label}`,
   hold: ({ move, tasks: { held, oldRunning } }) =>
     held === oldRunning.length
-      ? `holding ${move.name} at its ${held} old tasks`
-      : `stopping ${move.name}: Swarm would keep new tasks, and end old ones for them`,
-  restore: ({ move }) => `putting ${move.name} back as it was`,
-  settle: ({ move }) => `${move.name} is well: its definition is as before, with the new image`,
+      ? `limiting ${move.name} to its ${held} old tasks`
+      : `stopping ${move.name}, because Swarm would otherwise replace old tasks with new ones`,
+  restore: ({ move }) => `restoring the previous definition of ${move.name}`,
+  settle: ({ move }) => `${move.name} is healthy; restored its original settings, with the new image`,
 };
 
 const adviceOn = (moves: readonly ServiceMove[]): string =>
-  `See docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}; mend the cause, then run the update again.`;
+  `Check docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run the update again.`;

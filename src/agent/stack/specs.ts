@@ -101,9 +101,9 @@ export function takesOneTask(spec: Json): boolean {
 export function putAside(spec: Json): string[] {
   const { FailureAction, Order } = object(spec.UpdateConfig);
   return [
-    ...(FailureAction === 'rollback' ? ['failure_action: rollback is pause'] : []),
+    ...(FailureAction === 'rollback' ? ['failure_action is pause instead of rollback'] : []),
     ...(Order === 'start-first' && takesOneTask(spec)
-      ? ['order: start-first is stop-first, as no node takes a second task']
+      ? ['order is stop-first instead of start-first, because no node accepts a second task']
       : []),
   ];
 }

@@ -54,7 +54,7 @@ export async function updateStack(given: RunContext, read: ReadOptions): Promise
     return ending.exitCode;
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    log.warn('the engine is shutting down: the record stands, and the next run goes on with it');
+    log.warn('the engine is shutting down; the next run resumes this update');
     return 128 + cancellation.signalNumber;
   } finally {
     soFar.record?.release();
@@ -92,9 +92,9 @@ async function endedOrDead(
   if (state === null || data === null) {
     throw new UpdateError(
       'stack-busy',
-      `the config ${found.config.name} is the record of a run that this updater cannot read`,
+      `the config ${found.config.name} is the record of another update, which this updater version cannot read`,
       {
-        advice: `See that no updater runs, remove it (docker config rm ${found.config.name}), then run the update again.`,
+        advice: `Make sure that no updater is running, remove the config (docker config rm ${found.config.name}), then run the update again.`,
       },
     );
   }
@@ -104,7 +104,7 @@ async function endedOrDead(
     const [holder] = await inspectContainers(engine, [state.container]);
     if (!holder || !isUp(holder)) return found;
   }
-  log.info(`run ${state.run} has the stack: waiting up to 45 s to see whether it lives`);
+  log.info(`run ${state.run} holds the stack; waiting up to 45 s to see whether it is still active`);
   return awaitDeath(engine, found);
 }
 
@@ -117,26 +117,26 @@ async function settle(
   const { context, directory, who } = found;
   const { engine, log } = context;
   const { data, state } = earlier;
-  const story = `run ${data.run} (${data.from} → ${data.to}) ${state.outcome ? `ended ${state.outcome.outcome}` : 'was interrupted'} in ${state.phase}`;
+  const story = `run ${data.run} (${data.from} → ${data.to}) ${state.outcome ? `ended (${state.outcome.outcome})` : 'was interrupted'} in the ${state.phase} phase`;
   switch (step.kind) {
     case 'repeat':
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
     case 'set-aside':
       log.warn(
-        `${story}; somebody has worked on the stack since: its record is set aside, and nothing is put back`,
+        `${story}; the stack was changed after that, so nothing is undone and its record is discarded`,
       );
       return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
     case 'succeed':
-      log.warn(`${story}; this run goes on from there`);
-      soFar.facts = { ...soFar.facts, halfDone: `what run ${data.run} to ${data.to} has left stands` };
+      log.warn(`${story}; this run continues from there`);
+      soFar.facts = { ...soFar.facts, halfDone: `the changes of run ${data.run} to ${data.to} were kept` };
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
-      log.warn(`${story}; no service was touched: it begins anew`);
+      log.warn(`${story}; no service was changed, so the update starts over`);
       await filesBack(context, data, directory);
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: step.carries });
     case 'go-on':
     case 'back': {
-      log.warn(`${story}; ${step.kind === 'back' ? 'putting everything back first' : 'going on with it'}`);
+      log.warn(`${story}; ${step.kind === 'back' ? 'undoing its changes first' : 'resuming it'}`);
       const record = await StackRecord.takeOver(engine, earlier, who);
       soFar.record = record;
       soFar.facts = { ...soFar.facts, version: data.from, touched: true };
@@ -201,7 +201,7 @@ async function fromTheBeginning(
     if (ended?.state && !ended.state.outcome) await removeConfig(engine, ended.config);
     const took = seconds(performance.now() - context.beganAt);
     const runs = whatRuns(chosen.name, moves, plan.to);
-    return endWell(log, 'unchanged', `unchanged: ${runs} already; nothing to do (${took})`, { to: plan.to });
+    return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to: plan.to });
   }
   const run = runStamp(context.startedAt);
   const data = {
@@ -248,7 +248,7 @@ function whatRuns(stack: string, moves: readonly ServiceMove[], version: string)
   const names = and((on.length > 0 ? on : moves).map((move) => shortName(stack, move)));
   return on.length > 0
     ? `${names} run${on.length > 1 ? '' : 's'} ${version}`
-    : `${version} for ${names}, at 0`;
+    : `${version} for ${names} (0 replicas)`;
 }
 
 /** The phases `recreate`, `verify` and `done`, from the record alone: a run that goes on after a kill takes the same way. */
@@ -276,13 +276,13 @@ async function replace(
   const { files, plan } = planned ?? {};
   const next =
     files && (files.withEnv || files.reader === 'compose')
-      ? `to deploy it: ${deployCommand(data.stack, files)}`
+      ? `to deploy these files later, run ${deployCommand(data.stack, files)}`
       : files || data.files.length > 0
-        ? `docker stack services ${data.stack} shows it`
-        : `the file of the stack still names ${data.from}: change ${plan ? textToChange(plan) : 'its images'} there before anybody deploys it, as that would start ${data.from} on migrated data`;
+        ? `to check it, run docker stack services ${data.stack}`
+        : `the stack file still specifies ${data.from}: change ${plan ? textToChange(plan) : 'the images'} in it before you deploy it again, or ${data.from} will start on migrated data`;
   if (replacing.lost.length > 0)
     log.warn(
-      `an old task may still run on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down: Swarm ends it when the node is back`,
+      `an old task may still be running on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down; Swarm stops it when the node reconnects`,
     );
   return endWell(log, 'updated', `updated ${data.from} → ${version} in ${took}: ${runs}; ${next}`, {
     from: data.from,
@@ -303,9 +303,10 @@ async function afterFailure(
   if (!(error instanceof UpdateError) || error.code === 'update-running') return error;
   if (error.code === 'engine-unavailable') {
     return new UpdateError('engine-lost', error.message, {
-      state: 'the Swarm went away while services were replaced; what was done stands in the record',
+      state:
+        'the connection to the Swarm was lost while services were being replaced; the progress is recorded',
       advice:
-        'See docker node ls on a manager, then run the update again: it goes on where this one stopped.',
+        'Check docker node ls on a manager, then run the update again; it resumes where this run stopped.',
     });
   }
   const detail = [...error.detail, ...(await lastWords(context, replacing))];
@@ -314,7 +315,7 @@ async function afterFailure(
   if (replacing.hasStarted) return stayedNew(record, error, detail);
   log.error(error.message);
   for (const line of detail) log.error(line);
-  log.warn(`no task of ${data.to} has started: putting everything back`);
+  log.warn(`no task of ${data.to} has started; undoing all changes`);
   try {
     await goBack(found, record, replacing);
   } catch (cause) {
@@ -324,7 +325,7 @@ async function afterFailure(
   return new UpdateError(error.code, error.message, {
     isLogged: true,
     advice: error.advice,
-    state: `${data.files.length > 0 ? 'the files are as they were and ' : ''}${isForeign ? 'what somebody has made of the stack meanwhile stands' : `${from} runs again`}`,
+    state: `${data.files.length > 0 ? 'the files were restored and ' : ''}${isForeign ? 'the external changes to the stack were kept' : `${from} is running again`}`,
     cause: error,
   });
 }
@@ -335,7 +336,7 @@ function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly s
   return new UpdateError('broken', error.message, {
     detail,
     advice: error.advice,
-    state: `${data.to} has started and is not well; nothing was put back, as its migrations may have run${hasWorkers ? ', and no old worker runs' : ''}`,
+    state: `${data.to} has started but is not healthy; nothing was rolled back, because its migrations may have run${hasWorkers ? '; no old worker is running' : ''}`,
     cause: error,
   });
 }
@@ -366,7 +367,7 @@ async function lastWords({ engine }: RunContext, replacing: Replacing): Promise<
     .filter((line) => line.trim() !== '');
   if (lines.length === 0) return [];
   return [
-    `the last lines of the task on ${replacing.nodeName(failure.node)}:`,
+    `last log lines of the task on ${replacing.nodeName(failure.node)}:`,
     ...lines.map((line) => `  ${line}`),
   ];
 }

@@ -60,7 +60,7 @@ describe('chooseStack', () => {
       ['--exclude', 'mail'],
       'svc: svc_app svc_worker',
     ],
-    ['no stack', [database], [], 'no-app: no stack of this Swarm has a service app'],
+    ['no stack', [database], [], 'no-app: no stack in this Swarm has a service named app'],
     ['two', [...usual, service('two_app')], [], 'several-projects: several stacks match: svc, two'],
     [
       'a worker that is not there',
@@ -72,7 +72,7 @@ describe('chooseStack', () => {
       'what would stay behind',
       [...usual, service('svc_mail')],
       [],
-      'unlisted-services: mail runs from the image of app and would stay behind',
+      'unlisted-services: mail uses the image of app but would not be updated',
     ],
   ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
 
@@ -118,25 +118,25 @@ describe('checkServices', () => {
     [
       'it is being updated',
       { updateState: 'updating' },
-      'stack-busy: svc_app is just being updated (updating)',
+      'stack-busy: another update of svc_app is in progress (updating)',
     ],
     [
       'it is being rolled back',
       { updateState: 'rollback_started' },
-      'stack-busy: svc_app is just being updated (rollback_started)',
+      'stack-busy: another update of svc_app is in progress (rollback_started)',
     ],
     ['by the run before', { updateState: 'updating', isOurs: true }, 'fit'],
     [
       'a task on a node that is down',
       { tasks: old, nodes: down },
-      'stack-busy: svc_app has a task on node host-n1, which is down: nobody can tell whether it still runs',
+      'stack-busy: svc_app has a task on node host-n1, which is down: the task may still be running',
     ],
     ['the same, for a run that goes on', { tasks: old, nodes: down, isOurs: true }, 'fit'],
     ['on a paused node', { tasks: old, nodes: paused }, 'fit'],
     [
       'on a paused node, of a global service',
       { app: global, tasks: old, nodes: paused },
-      'stack-busy: svc_app is global and has a task on node host-n1, which is paused: Swarm would leave the old one there',
+      'stack-busy: svc_app is global and has a task on node host-n1, which is paused: Swarm would not replace this task',
     ],
   ])('%s', (_, given, said) => expect(check(given)).toBe(said));
 
@@ -146,7 +146,7 @@ describe('checkServices', () => {
       checkServices({ name: 'svc', app: job, workers: [], services: [job] }, { tasks: [], nodes: [] });
       return 'fit';
     });
-    expect(said).toBe('stack-unsupported: svc_app is a job, which ends: nothing of it is updated');
+    expect(said).toBe('stack-unsupported: svc_app is a job, and jobs cannot be updated');
   });
 });
 

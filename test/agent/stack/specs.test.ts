@@ -206,12 +206,12 @@ describe('what a service lets Swarm do', () => {
 
   it.each<[Parts, string[]]>([
     [{}, []],
-    [{ update: rollback }, ['failure_action: rollback is pause']],
+    [{ update: rollback }, ['failure_action is pause instead of rollback']],
     [
       { update: { ...rollback, Order: 'start-first' }, maxReplicas: 1 },
       [
-        'failure_action: rollback is pause',
-        'order: start-first is stop-first, as no node takes a second task',
+        'failure_action is pause instead of rollback',
+        'order is stop-first instead of start-first, because no node accepts a second task',
       ],
     ],
   ])('putAside %j: %j', (parts, aside) => expect(putAside(specWith(parts))).toEqual(aside));
