@@ -96,9 +96,7 @@ describe('bump', () => {
       await lay(directory, files);
       await link(join(directory, 'compose.yaml'), join(directory, 'second.yaml'));
       const { exitCode, log } = await bump(directory, web, 'host');
-      expect(log).toMatch(
-        /compose\.yaml has another hard link, which keeps the old content\n.* write /,
-      );
+      expect(log).toMatch(/compose\.yaml has another hard link, which keeps the old content\n.* write /);
       expect(exitCode).toBe(0);
       expect(await texts(directory)).toEqual({
         'compose.yaml': services({ web: 'acme/svc:v1.1.0' }),
@@ -144,7 +142,7 @@ describe('bump', () => {
       });
       const after = await texts(directory);
       const text = after[changed] ?? '';
-      expect(log).toContain(`${join(directory, changed)} was changed by somebody else`);
+      expect(log).toContain(`${join(directory, changed)} was changed by another user or process`);
       expect(log).toMatch(/done failed \(file-changed\): nothing was changed\. Next: /);
       expect(exitCode).toBe(4);
       expect(text).toMatch(/(# mine\n)+$/);

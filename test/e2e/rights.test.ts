@@ -106,9 +106,7 @@ test('an access-control list, and what else a file has, outlast an update, a way
     ['plan', '--target', 'v1.1.0'],
     {
       exitCode: 0,
-      says: [
-        / WARN {2}plan cannot check whether \S+\/\.env has an access-control list, which would be lost/,
-      ],
+      says: [/ WARN {2}plan cannot check whether \S+\/\.env has an access-control list, which would be lost/],
       ends: ['planned: nothing was changed'],
     },
     without('getfattr'),

@@ -194,7 +194,9 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     const told: string[] = [];
     const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
     await replaceFiles(changes(), { run: 'run', backup: null, warn });
-    expect(told).toEqual([`${at('.env')} loses attributes that cannot be set in this container: user.note (A=1\n)`]);
+    expect(told).toEqual([
+      `${at('.env')} loses attributes that cannot be set in this container: user.note (A=1\n)`,
+    ]);
     const { 'user.note': _, ...rest } = ofEnv;
     expect(await readAttributes(at('.env'))).toEqual(rest);
   });

@@ -161,12 +161,7 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     { points: '/backup/svc' },
     /which contains \/backup\/svc, /,
   ],
-  [
-    'another driver',
-    volume('v', '/v', { driver: 'rclone' }),
-    {},
-    /^app:\/v uses the volume driver rclone, /,
-  ],
+  ['another driver', volume('v', '/v', { driver: 'rclone' }), {}, /^app:\/v uses the volume driver rclone, /],
   [
     'NFS',
     volume('v', '/v'),

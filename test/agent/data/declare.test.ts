@@ -164,7 +164,10 @@ describe('a mistake in the settings', () => {
   it.each<[DataFacts['said'][0], string]>([
     [said('web', 'save'), 'is save, but web has no writable volume or bind mount to save'],
     [said('app:/other', 'none'), 'is set, but app has no mount at /other'],
-    [said('app:/data', 'save'), 'is save: set save only for a whole service; a single mount can only be set to none'],
+    [
+      said('app:/data', 'save'),
+      'is save: set save only for a whole service; a single mount can only be set to none',
+    ],
     [said('gone:/data', 'none'), 'is set, but the project has no service gone'],
     [said('toString', 'save'), 'is set, but the project has no service toString'],
     [
@@ -190,7 +193,10 @@ describe('a mistake in the settings', () => {
 describe('the line of plan', () => {
   it.each<[Record<string, string>, string | null]>([
     [{ app: 'a:1 d:/data >db', db: 'postgres:16 d:/p' }, null],
-    [{ db: 'mysql:8 d:/p' }, 'to use restore points (--restore-point), set data: {db: save} in .svc-updater.yaml'],
+    [
+      { db: 'mysql:8 d:/p' },
+      'to use restore points (--restore-point), set data: {db: save} in .svc-updater.yaml',
+    ],
     [
       { app: 'a:1 >log', db: 'postgres:16 d:/p', log: 'mongo:7' },
       'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; the data of log cannot be saved in restore points',

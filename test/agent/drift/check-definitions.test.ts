@@ -49,7 +49,11 @@ function said(removed: readonly string[], volumes: readonly string[] = []): stri
 const edited = 'changed in the files after the app was started: replacing';
 
 it.each<[what: string, removed: string[], sentence: string]>([
-  ['a network that both are on', ['svc_internal'], `network svc_internal was ${edited} app and worker would disconnect containers from this network`],
+  [
+    'a network that both are on',
+    ['svc_internal'],
+    `network svc_internal was ${edited} app and worker would disconnect containers from this network`,
+  ],
   [
     'two of them',
     ['svc_old', 'svc_internal'],
@@ -66,6 +70,8 @@ it.each<[what: string, removed: string[], sentence: string]>([
 
 it('warns of volumes in use, and says nothing of what is as it was made, or on nobody', () => {
   const stays = 'in the files has changed since the volume was created; the volume is not changed';
-  expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([`the definition of volume svc_data ${stays}`]);
+  expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([
+    `the definition of volume svc_data ${stays}`,
+  ]);
   expect(said([])).toEqual([]);
 });
