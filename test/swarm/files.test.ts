@@ -89,7 +89,7 @@ describe.concurrent('the files of a stack', () => {
       expect(bad.last, bad.log).toMatch(
         /ERROR done failed \(recreate-failed\): the files were restored and v1\.4\.2 is running again/,
       );
-      expect(bad.log).toMatch(/write compose\.yaml line \d+: .*kept in \.svc-updater\/backup/);
+      expect(bad.log).toMatch(/write compose\.yaml line \d+: .*backup: \.svc-updater\/backup/);
       expect(await readFile(join(stack.directory, 'compose.yaml'), 'utf8')).toBe(text);
       expect((await snapshot(stack)).specs).toEqual(before.specs);
     }));
