@@ -121,7 +121,7 @@ describe('scripts/publish', () => {
     const { exitCode, stderr } = await publish();
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
-      stderr: 'publish: CHANGELOG.md says nothing of 1.5.0',
+      stderr: 'publish: CHANGELOG.md has no section for 1.5.0',
     });
   });
 });
