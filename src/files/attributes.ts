@@ -16,7 +16,7 @@ export const unread = 'unread';
 
 const posixAcl = 'system.posix_acl_access';
 
-/** Whether losing it, or getting it from the directory, lets somebody in or keeps somebody out. */
+/** Whether the attribute controls access to the file. */
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
 /**
@@ -117,7 +117,7 @@ export async function giveAttributes(path: string, wanted: Attributes): Promise<
     if (isAccessList(name) && !Object.hasOwn(wanted, name)) await set(name, '-x', name);
   }
   for (const [name, value] of Object.entries(wanted)) {
-    // For a bare `0s` it sets nothing, and ends well.
+    // For a bare `0s`, setfattr sets nothing and still succeeds.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
   if (errors.size === 0 && sameAttributes(has, wanted)) return [];
@@ -143,7 +143,7 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
   return differing.filter((name) => Object.hasOwn(wanted, name));
 }
 
-/** Why the file's lists cannot be given to a new file, as far as that can be told beforehand; null where they can. */
+/** Why the access-control lists cannot be set on a new file, if that is known beforehand; otherwise null. */
 export function whyNotKept(attributes: Attributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unread);
   if (list !== undefined)

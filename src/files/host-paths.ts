@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
-/** A mount as the engine tells of it. */
+/** A mount as the engine reports it. */
 interface KnownMount {
   /** Of the kinds of mounts, only `bind` is a directory of the host. */
   type: string;
@@ -20,7 +20,7 @@ interface Mapping {
   writable: boolean;
 }
 
-/** `path` is `directory` or lies beneath it; both absolute and normalised. */
+/** Whether `path` is `directory` or is below it; both absolute and normalised. */
 export const isWithin = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 

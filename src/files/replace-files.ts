@@ -173,7 +173,7 @@ async function expectHash(
   throw new UpdateError('file-changed', `${path} was changed by another user or process during the update`);
 }
 
-/** An error of the disk becomes the one a person can act on; any other stays what it is. */
+/** Converts a system error into an UpdateError with advice; other errors are rethrown. */
 const failAs =
   (done: string) =>
   (cause: unknown): never => {

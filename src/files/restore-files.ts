@@ -39,7 +39,7 @@ export async function restoreFiles(
   throw new UpdateError('files-not-restored', `the files could not be restored: ${cause.message}`, { cause });
 }
 
-/** False where somebody has changed the file since. */
+/** False if the file was changed after the transaction. */
 async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promise<boolean> {
   const state = await stateOf(record, fs);
   if (state !== 'after') return state === 'before';
@@ -78,7 +78,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   }
 }
 
-/** Whether it lets in nobody whom the other keeps out. */
+/** Whether both give access to the same users. */
 const isAs = (one: Owner, other: Owner): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&

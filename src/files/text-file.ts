@@ -40,7 +40,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
   }
 }
 
-/** Reading a pipe would wait for ever. */
+/** Reading a pipe would block forever. */
 async function readRegularFile(path: string): Promise<Buffer> {
   const found = await stat(path);
   if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);

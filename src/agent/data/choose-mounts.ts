@@ -21,7 +21,7 @@ export interface Surroundings {
   options: ReadonlyMap<string, Json>;
 }
 
-/** A saved mount that nothing has looked into yet. */
+/** A mount to save, before its content has been checked. */
 export type Unseen = Pick<SavedMount, 'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'>;
 
 export interface Chosen {
@@ -36,7 +36,7 @@ export interface Chosen {
 export const isOfService = ({ labels }: Container, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
-/** Of the machine, and the same after every update. An exact list: `/usr/local/svc/data` is data. */
+/** Paths of the system, which updates do not change. The list is exact: `/usr/local/svc/data` is data. */
 const systemPaths = new Set([
   ...[
     'localtime',
@@ -63,7 +63,7 @@ const isOfSystem = (path: string): boolean =>
 const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 
-/** It, or a directory above it, is mounted by tools that administrate the engine. */
+/** Administration tools for the engine mount this directory or a parent of it. */
 const volumesOf = ({ dataRoot }: Surroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
 
 /** Why the engine's view of a mount shows that it is not data; null if it is data. */
@@ -74,7 +74,7 @@ function noDataReason(type: string, path: string, files: readonly string[]): str
   return isOfSystem(path) ? 'a system path' : null;
 }
 
-/** At first sight, before its options and its content are known. */
+/** A first check, before the options and the content of the mount are known. */
 export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&

@@ -1,4 +1,4 @@
-// The copies that a restore point consists of, made and put back by one tools container a service.
+// The copies of a restore point. One tools container per service creates and restores them.
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

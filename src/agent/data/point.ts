@@ -62,7 +62,7 @@ const pointSchema = z.strictObject({
   bytes: count,
   /** How long covered services were stopped for it. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
-  /** The run that a rollback undoes, as its journal would say; null while that run goes on. */
+  /** The run that a rollback undoes, in the form of its journal; null while that run is in progress. */
   back: z.nullable(z.custom<JournalData>(isJournal)),
 });
 

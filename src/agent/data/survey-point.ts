@@ -30,7 +30,7 @@ export interface PlannedPoint {
   services: readonly string[];
 }
 
-/** Seconds. Equal if the last restore point tells. */
+/** Minimum and maximum in seconds. Equal if they are based on the last restore point. */
 export type Estimate = readonly [least: number, most: number];
 
 export interface PointFacts {
@@ -208,10 +208,10 @@ export interface LastTime {
 
 /** Seconds that stops and starts take, whatever the size of the data. */
 const fixedSeconds = 1;
-/** Of less data than this, the seconds say little about a disk. */
+/** With less data than this, the duration is no measure of the speed of the disk. */
 const tellingBytes = 50_000_000;
 
-/** From the last time if that tells; otherwise from 2 GB/s in memory and 100 MB/s on a slow disk. */
+/** Based on the last restore point if possible; otherwise between 2 GB/s in memory and 100 MB/s on a slow disk. */
 export function estimate(bytes: number, last: LastTime | null): Estimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
     const fixed = Math.min(last.seconds, fixedSeconds);

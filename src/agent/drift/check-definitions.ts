@@ -30,7 +30,7 @@ export function checkDefinitions(
       const keys = Object.keys(model.services[name]?.networks ?? {});
       return hasOn(network, own) || keys.some((key) => model.networks?.[key]?.name === network);
     });
-  // A compose that names the network by its id does not tell who is on it: it is refused all the same.
+  // If compose reports the network by its ID, its containers are unknown. The update is refused anyway.
   const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
   const edited = [...removedNetworks]
     .filter((network) => isId(network) || hasOn(network, containers) || usersOf(network).length > 0)

@@ -24,7 +24,7 @@ export interface Finding {
   remedy: Remedy;
 }
 
-/** What the files tell of a change. */
+/** What the files specify about a change. */
 interface WrittenFacts {
   /** What the files say of it; nothing where no file has a word of it. */
   texts: readonly string[];
@@ -73,7 +73,7 @@ function judge(change: Change, facts: WrittenFacts, setTo: SetValue): Finding | 
     ? `${service}: ${change.right.name} would be granted`
     : `${service}: ${change.of.slice(0, -1)} ${change.source} would ${change.isNew ? 'be added' : 'change'}`;
   if (unset.length > 0) return lossWithout(unset, sentence, texts);
-  // What is gained is refused like a loss: whoever wrote it may not be who runs the update.
+  // Additional rights are refused like a loss: the author of the files may be another person than the operator.
   return { sentence, isLoss: isGain, remedy: { kind: isGain ? 'rights' : 'apply' } };
 }
 
@@ -106,7 +106,7 @@ export function judgeDifference(service: string, difference: Difference, facts: 
 /** Sections of which all that a container has is lost where it goes or changes. */
 const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
-/** A mount, a published port, a network or a variable that changes in a way that loses something. */
+/** Whether a mount, port, network or variable that the container has would be lost. */
 function isTaken({ section, running, planned }: Difference): boolean {
   if (running === null) return false;
   if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
@@ -142,7 +142,7 @@ function mountSentence(target: string, running: string, planned: string | null):
 
 const readMount = (text: string): ShapedMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
 
-/** What people call the sections, if not as compose files do. */
+/** Names of sections in messages, if they differ from the names in compose files. */
 const nouns: Readonly<Record<string, string>> = {
   environment: 'environment variable',
   labels: 'label',

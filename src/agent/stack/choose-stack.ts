@@ -17,7 +17,7 @@ import { containerLabelsOf } from './reading.ts';
 import { isDown, isEligible } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
-/** A stack, and which of its services move. */
+/** A stack and the services to update. */
 export interface ChosenStack {
   name: string;
   app: SwarmService;
@@ -25,7 +25,7 @@ export interface ChosenStack {
   services: readonly SwarmService[];
 }
 
-/** What a stack file calls a service: `app` of `svc_app`. */
+/** The name of a service in the stack file: `app` for `svc_app`. */
 export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
@@ -87,7 +87,7 @@ const missing = (stack: string, short: string): never => {
   });
 };
 
-/** What runs from the app's image is released with it. */
+/** Services that use the image of the app are released together with it. */
 function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
   const repository = parseReference(imageOf(app.spec))?.repository;
   const behind = services.filter(
@@ -106,7 +106,7 @@ function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { exclu
   );
 }
 
-/** What the managers tell besides. */
+/** Further facts from the managers. */
 export interface SwarmFacts {
   tasks: readonly SwarmTask[];
   nodes: readonly SwarmNode[];
@@ -114,7 +114,7 @@ export interface SwarmFacts {
 
 /**
  * Whether services may be written to at all (docs/contract.md 11.6). Refusals: stack-unsupported, stack-busy.
- * @param isOurs an update that is under way is one that this run goes on with
+ * @param isOurs whether an update in progress is the one that this run resumes
  */
 export function checkServices(
   { name, app, workers }: ChosenStack,
@@ -168,7 +168,7 @@ export function checkServices(
   }
 }
 
-/** Nodes that need the new images, and those that may and are not there to get them. */
+/** Nodes that need the new images, including nodes that cannot pull them now. */
 export function nodesFor(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   nodes: readonly SwarmNode[],

@@ -28,13 +28,13 @@ export interface StackFiles {
   project: ProjectFiles;
   /** As `docker stack deploy -c` gets them. */
   paths: readonly string[];
-  /** Whether the values of `.env` count, which `docker stack deploy` does not read by itself. */
+  /** Whether the values of `.env` are used, which `docker stack deploy` does not read automatically. */
   withEnv: boolean;
   /** Who reads them: the stack's own reader, or compose where that rejects them. */
   reader: 'stack' | 'compose';
 }
 
-/** What a reader makes of the files: the image of each service. */
+/** The image of each service, as a reader resolves the files. */
 type Images = ReadonlyMap<string, string>;
 
 /** The mounted directory of a stack; null where none is mounted. Refusals: stack-file, several-projects. */

@@ -71,7 +71,7 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
 }
 
-/** What its owner would believe in, and what is not there for a stack. */
+/** Refuses options that are not supported for stacks. */
 function refuseUnfit({ options, log }: RunContext): void {
   const { restorePoint, acceptDrift, expect, expectFiles, trust } = options;
   if (trust !== null || expect.length + expectFiles.length > 0)

@@ -9,7 +9,7 @@ import type { PlannedTarget, Target } from '../../release/target.ts';
 import { type ChosenStack, writtenImage } from './choose-stack.ts';
 import { isAlive } from './tasks.ts';
 
-/** Where one service goes, before the registry has told the digest. */
+/** The target of one service, before its digest is known. */
 export interface PlannedMove {
   service: SwarmService;
   repository: string;
@@ -23,7 +23,7 @@ export interface StackPlan {
   /** `v1.4.2`, `v1.5.0`, as sentences say it. */
   from: string;
   to: string;
-  /** The version that nothing may go below; null where no tag tells one. */
+  /** The minimum version of the target; null if no tag contains a version. */
   running: string | null;
   target: PlannedTarget | null;
   /** The app first. */
@@ -85,7 +85,7 @@ function pinOf(service: SwarmService): PlannedPin {
   return { service, repository, text, tag: parsePinTag(tag) };
 }
 
-/** A `word` names what floats; where a release tag pins, somebody must say where to go. */
+/** A `word` selects a floating tag. A service pinned to a release tag needs a target. */
 function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): PlannedTarget | null {
   const [app] = pins as [PlannedPin];
   switch (asked?.kind) {
@@ -139,7 +139,7 @@ const unsupported = ({ service, tag }: PlannedPin, why: string): UpdateError =>
     advice: 'Set --target to a release tag in the same form, or edit the stack file and deploy it manually.',
   });
 
-/** What the product writes before its versions: as its tags do, `v` for its own. */
+/** The prefix of the product's versions: as in its tags, `v` for its own images. */
 function prefixOf({ repository, tag }: PlannedPin, { name }: Product): string {
   if (repository.split('/').at(-1) === name) return 'v';
   return isNumbered(tag) ? tag.prefix : '';

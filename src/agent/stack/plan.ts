@@ -16,7 +16,7 @@ import { isAlive } from './tasks.ts';
 /** All that is decided before anything is changed. */
 export interface PlannedStack {
   plan: StackPlan;
-  /** No old app beside a new one: as it was asked for, or as the old one crashes. */
+  /** Stop all old app tasks before starting new ones: as requested, or because the old app crashes. */
   stopFirst: boolean;
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
@@ -82,13 +82,13 @@ export async function planStack(
   return { plan, stopFirst, moves, published: [...published.values()], files, draft, warnings };
 }
 
-/** An old version that came up after a newer one has met its data already: nobody knows what it has made of them. */
+/** Refuses an old version that was started after a newer one and may have changed migrated data. */
 function refuseOlder(
   { running, from }: StackPlan,
   earlier: ReadableRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
-  // A stack that was deployed anew has nothing to do with it.
+  // Not for a stack that was removed and deployed again.
   if (earlier?.data.moves[0]?.id !== app.id) return;
   const { state, data } = earlier;
   if (!running || (state.outcome?.outcome !== 'updated' && !state.started)) return;
@@ -103,7 +103,7 @@ function refuseOlder(
   );
 }
 
-/** What `plan` shows of a service. */
+/** The line of `plan` for a service. */
 export const describeMove = (stack: string, { name, wanted, label, image }: ServiceMove): string => {
   const replicas = replicasOf(wanted);
   const many =
@@ -114,6 +114,6 @@ export const describeMove = (stack: string, { name, wanted, label, image }: Serv
 const awayWord = ({ name, state, availability }: SwarmNode): string =>
   `${name} (${state === 'ready' ? availability : state})`;
 
-/** What is decided without asking anybody. */
+/** The part of the plan that needs no requests. */
 export const planOf = ({ context: { options }, chosen, tasks }: FoundStack): StackPlan =>
   planMoves(chosen, { target: options.target, product: options.product, tasks });

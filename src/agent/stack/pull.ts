@@ -135,7 +135,7 @@ async function awaitPulls(
   }
 }
 
-/** Those that a killed run has left, too. */
+/** Also removes those of a killed run. */
 export async function removePulls(engine: Engine, stack: string): Promise<void> {
   const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
   for (const { id } of left) await removeService(engine, id);

@@ -49,7 +49,7 @@ export interface RecordState {
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
-/** A record that did not move for so long is nobody's. */
+/** A record that was not updated for this long has no active run. */
 const deadMs = 45_000;
 /** A holder that has not written for so long asks before it writes anything else. */
 const staleMs = 30_000;

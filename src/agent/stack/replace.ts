@@ -55,7 +55,7 @@ const lookMs = 100;
 const nodesEveryMs = 1_000;
 /** After so many failures a service is not waited for any longer. */
 const maxFailures = 5;
-/** Somebody who moves a service away again and again is not fought. */
+/** If another user keeps changing a service, the run gives up after this many writes. */
 const maxRewrites = 5;
 const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
 const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
@@ -99,7 +99,7 @@ export class Replacing {
   /** It was killed before it had seen the last new task go. */
   readonly #mayHaveMissed: boolean;
   #lastFailure: SwarmTask | null = null;
-  /** Old tasks on nodes that went down: told once. */
+  /** Old tasks on nodes that went down. Each is reported once. */
   #lost: readonly SwarmTask[] = [];
 
   /** @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it */
@@ -156,7 +156,7 @@ export class Replacing {
       this.#work.record.check();
       const look = await this.#look();
       const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
-      // Right after an election nothing that is told of nodes and tasks is of now.
+      // Right after an election, the reported state of nodes and tasks is outdated.
       if (!isJudged) {
         breakSilence(this.#work.log, 'waiting for the new Swarm leader to receive the state of all nodes');
         since = performance.now();
@@ -190,7 +190,7 @@ export class Replacing {
     }
   }
 
-  /** From the moment that all services are told to be new, they are only waited for. */
+  /** Enters the verify phase when all services have their new definition. */
   #enterPhase({ app, workers }: StackView): void {
     const isTold = ({ side, isStopped: is, isOff }: ServiceView) => side === 'new' && (!is || isOff);
     if (this.#isBack || this.#isVerifying || ![app, ...workers].every(isTold)) return;
@@ -280,7 +280,7 @@ export class Replacing {
     return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
   }
 
-  /** How many there are to be, and how often they were made again, its owner may decide meanwhile. */
+  /** Adopts the number of replicas and forced updates, which the owner may change during the update. */
   #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
     each.version = version;
@@ -322,26 +322,26 @@ export class Replacing {
       spec,
       isMoved ? (headers.get(service.move.image) ?? {}) : {},
     );
-    // Somebody was faster, or an election swallowed the answer: the next look tells.
+    // Another write came first, or the answer was lost in an election. The next check shows which.
     if (done === 'moved') return;
     log.info(sentenceOf[write](service), { write, service: service.move.name });
     each.known = spec;
   }
 
-  /** It is noted before anything is decided by it: a later run must not go back. */
+  /** Records the start before any decision depends on it: a later run must not roll back. */
   async #noteStart(): Promise<void> {
     const { record } = this.#work;
     if (this.hasStarted !== record.state.started) await record.note({ started: this.hasStarted });
   }
 
-  /** Going back has come too late: the app stays with the new version, the worker stays stopped. */
+  /** It is too late to roll back: the app keeps the new version and the worker stays stopped. */
   async #stayNew(look: Look): Promise<void> {
     const { app } = look.view;
     if (app.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app }, look);
     throw this.#broken(`a task of the new version of ${app.move.name} has started`);
   }
 
-  /** Whether waiting any longer is of use. @throws UpdateError where it is not */
+  /** Whether to keep waiting. @throws UpdateError if waiting longer is pointless */
   #judge({ service, what }: Extract<Step, { kind: 'wait' }>, waitedMs: number): void {
     const { waitTimeoutMs, log } = this.#work;
     const { move, tasks } = service;
@@ -375,7 +375,7 @@ export class Replacing {
     throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
   }
 
-  /** Its owner may want a pause between two tasks, look at each for long, or give them long to end. */
+  /** Adds the delays that the owner configured between tasks, for monitoring and for stopping. */
   #limit({ wanted }: ServiceMove, waitTimeoutMs: number): number {
     const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
     const { StopGracePeriod = 0 } = containerOf(wanted);
@@ -404,7 +404,7 @@ export class Replacing {
         });
   }
 
-  /** The last task that failed, whose log says why. */
+  /** The last task that failed. Its log contains the reason. */
   get failure(): SwarmTask | null {
     return this.#lastFailure;
   }

@@ -42,7 +42,7 @@ export async function updateStack(given: RunContext, read: ReadOptions): Promise
       return reportEnding(error, log, soFar.facts, cancellation.signalNumber);
     });
     cancellation.over();
-    // An ending that cannot be written leaves a record that the next run goes on with. The log has its last line.
+    // If the outcome cannot be written, the next run resumes from the record. The log has its last line.
     const { own } = soFar.found ?? {};
     if (own) await soFar.record?.note({ outcome: ending }).catch(() => {});
     if (own && own.restartPolicy !== 'no')
@@ -99,7 +99,7 @@ async function endedOrDead(
     );
   }
   if (state.holder === who.holder || state.container === who.container) return found;
-  // Who looks from its own node can tell.
+  // An updater on the same node can check whether the other one is running.
   if (state.node === who.node) {
     const [holder] = await inspectContainers(engine, [state.container]);
     if (!holder || !isUp(holder)) return found;
@@ -108,7 +108,7 @@ async function endedOrDead(
   return awaitDeath(engine, found);
 }
 
-/** What a run before has left is brought to an end, or put back. */
+/** Resumes or undoes the previous run. */
 async function settle(
   found: FoundStack,
   soFar: SoFar,
@@ -226,7 +226,7 @@ async function fromTheBeginning(
     await record.note({ phase: 'write' });
     await writeFiles(context, { draft, files, directory, paths, run });
   }
-  // The last moment at which a signal cancels: from here on the run goes to its end.
+  // The last moment at which a signal cancels the run.
   if (cancellation.signal.aborted) {
     await filesBack(context, data, directory);
     throw engine.abortion;
@@ -251,7 +251,7 @@ function whatRuns(stack: string, moves: readonly ServiceMove[], version: string)
     : `${version} for ${names} (0 replicas)`;
 }
 
-/** The phases `recreate`, `verify` and `done`, from the record alone: a run that goes on after a kill takes the same way. */
+/** The phases `recreate`, `verify` and `done`. They use only the record, so a resumed run takes the same steps. */
 async function replace(
   found: FoundStack,
   soFar: SoFar,
@@ -291,7 +291,7 @@ async function replace(
   });
 }
 
-/** Back, where no new task has started; and what the last line says. */
+/** Rolls back if no new task has started. Gives the error for the last line. */
 async function afterFailure(
   found: FoundStack,
   record: StackRecord,
@@ -330,7 +330,7 @@ async function afterFailure(
   });
 }
 
-/** There is no way back: how the stack stands then. */
+/** Describes the state of a stack that cannot be rolled back any more. */
 function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly string[]): UpdateError {
   const hasWorkers = data.moves.some(({ role }) => role === 'worker');
   return new UpdateError('broken', error.message, {
@@ -353,7 +353,7 @@ async function goBack(
   }
 }
 
-/** The end of the log of the last task that failed, wherever it ran. */
+/** The last log lines of the last failed task, on any node. */
 async function lastWords({ engine }: RunContext, replacing: Replacing): Promise<string[]> {
   const { failure } = replacing;
   if (failure === null || failure.node === '') return [];
