@@ -65,7 +65,7 @@ describe('readTextFile', () => {
 });
 
 describe('readTextFileIfThere', () => {
-  it('gives null only where there is nothing', async () => {
+  it('gives null only for a missing file', async () => {
     expect(await readTextFileIfThere(path)).toBeNull();
     await symlink('/no/such/folder/compose.yaml', path);
     await expect(readTextFileIfThere(path)).rejects.toMatchObject({ code: 'outside-mounts' });

@@ -214,7 +214,7 @@ describe('a running container that can write to a saved mount', () => {
     expect([refusals, warnings.length]).toEqual([[], 1]);
   });
 
-  it('is none if it is stopped', () => {
+  it('is ignored if it is stopped', () => {
     expect(writers(volume('v', '/x'), { status: 'exited' }).refusals).toEqual([]);
     expect(writers(volume('v', '/x'), {}, true).refusals).toEqual([]);
   });

@@ -31,7 +31,7 @@ const asLeft = {
 type Now = Parameters<typeof judgeRollback>[2];
 
 describe('judgeRollback', () => {
-  it('accepts what an update has left, also if a data service was recreated from the same image', () => {
+  it('accepts the state after an update, also if a data service was recreated from the same image', () => {
     expect(judgeRollback(back, ['db'], asLeft)).toEqual([]);
     const recreated = [container('app-1', { imageId: app }), container('db-1', { id: 'ee', imageId: db })];
     expect(judgeRollback(back, ['db'], { ...asLeft, containers: recreated })).toEqual([]);

@@ -68,7 +68,7 @@ it.each<[what: string, removed: string[], sentence: string]>([
   expect(said(removed)).toEqual([`network-edited: ${sentence}`]);
 });
 
-it('warns of volumes in use, and says nothing of what is as it was made, or on nobody', () => {
+it('warns about edited volumes in use only', () => {
   const stays = 'in the files has changed since the volume was created; the volume is not changed';
   expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([
     `the definition of volume svc_data ${stays}`,

@@ -76,7 +76,7 @@ describe('chooseStack', () => {
     ],
   ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
 
-  it('knows the stacks that have an app', () => {
+  it('finds the stacks that have an app service', () => {
     expect(stacksWithApp([...usual, service('two_app'), database], 'app')).toEqual(['svc', 'two']);
     // A name like it, of a service that is of no stack, or of another.
     expect(stacksWithApp([{ ...service('svc_app'), stack: null }], 'app')).toEqual([]);
@@ -150,8 +150,8 @@ describe('checkServices', () => {
   });
 });
 
-describe('what a chosen stack tells', () => {
-  it('knows nodes that any of its services may use', () => {
+describe('facts about a chosen stack', () => {
+  it('finds the nodes that its services can use', () => {
     const there = [
       nodeWith('n1', { labels: { a: '1' } }),
       nodeWith('n2', { labels: { a: '2' } }),
@@ -162,7 +162,7 @@ describe('what a chosen stack tells', () => {
     expect(nodesFor({ app, workers }, there).map(({ id }) => id)).toEqual(['n1', 'n2']);
   });
 
-  it('knows the nodes of a global service that the run before has stopped', () => {
+  it('finds the nodes of a global service that the previous run stopped', () => {
     const move = moveOf('app', { before: specWith({ replicas: null }) });
     const app = serviceWith(specOf(move, 'stopped', amountsOf(move.before)));
     expect(nodesFor({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);

@@ -66,7 +66,7 @@ const edited = specWith({ labels: { tier: 'web' } });
 const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
 
 describe('planEarlier', () => {
-  it('has nothing to do where there was none', () => {
+  it('does nothing if there was no earlier run', () => {
     expect(planEarlier(null, { holder: 'this', target: null, services: [] })).toEqual({ kind: 'none' });
   });
 

@@ -92,7 +92,7 @@ describe('planMoves', () => {
     ],
   ])('refuses %s', (_, given, said) => expect(words(given)).toBe(said));
 
-  it('knows the newest version among specs and tasks', () => {
+  it('finds the newest version among specs and tasks', () => {
     expect(plan({ tasks: running('acme/svc:v1.5.0-alpine@sha256:b') }).running).toBe('1.5.0');
     expect(plan({ image: 'acme/svc:canary@sha256:a' }).running).toBeNull();
   });
