@@ -64,7 +64,7 @@ describe.concurrent('an update of a stack', () => {
         expect(log).toContain('failure_action is pause instead of rollback');
         expect(log).toContain('run at the same time for a while');
         expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
-        expect(log).toContain('deploying its stack file would start v1.4.2 on migrated data');
+        expect(log).toContain('in its stack file before you deploy it, or v1.4.2 will start on migrated data');
         expectUntouched(before, await snapshot(stack));
       },
     ));

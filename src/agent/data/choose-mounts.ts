@@ -215,7 +215,9 @@ export function writersOf(
         warnings.add(`${sentence}; it must not write there while data is copied or restored`);
       else
         refusals.add(
-          `${sentence}, and the update does not stop it: ${isOfService(container, around.project) ? `stop it yourself, mount the path read-only, or ${save}` : 'stop it yourself or mount the path read-only'}`,
+          isOfService(container, around.project)
+            ? `${sentence}, and the update does not stop it: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update does not stop it: stop it yourself or mount the path read-only`,
         );
     }
   }

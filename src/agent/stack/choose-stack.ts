@@ -62,7 +62,9 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
       advice:
         names.length > 0
           ? `Its services are ${and(names)}: choose the app service with --service.`
-          : `Deploy the stack first, or choose another stack with --stack${all.length > 0 ? ` (found: ${and(all)})` : ''}.`,
+          : all.length > 0
+            ? `Deploy the stack first, or choose another stack with --stack (found: ${and(all)}).`
+            : 'Deploy the stack first, or choose another stack with --stack.',
     });
   }
   const isWorker = (each: SwarmService) =>

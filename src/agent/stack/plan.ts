@@ -75,7 +75,9 @@ export async function planStack(
     ...(away.length > 0 ? [`the images will not be pulled in advance on ${and(away.map(awayWord))}`] : []),
     ...(directory === null
       ? [
-          `the directory of the stack is not mounted: deploying its stack file would start ${plan.from} on migrated data${changed === '' ? '' : `; change ${changed} in the file first`}`,
+          changed === ''
+            ? `the directory of the stack is not mounted: deploying its stack file would start ${plan.from} on migrated data`
+            : `the directory of the stack is not mounted: change ${changed} in its stack file before you deploy it, or ${plan.from} will start on migrated data`,
         ]
       : []),
   ];

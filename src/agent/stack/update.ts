@@ -117,7 +117,10 @@ async function settle(
   const { context, directory, who } = found;
   const { engine, log } = context;
   const { data, state } = earlier;
-  const story = `run ${data.run} (${data.from} → ${data.to}) ${state.outcome ? `ended (${state.outcome.outcome})` : 'was interrupted'} in the ${state.phase} phase`;
+  const name = `run ${data.run} (${data.from} → ${data.to})`;
+  const story = state.outcome
+    ? `${name} ended as ${state.outcome.outcome} in the ${state.phase} phase`
+    : `${name} was interrupted in the ${state.phase} phase`;
   switch (step.kind) {
     case 'repeat':
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
@@ -322,10 +325,11 @@ async function afterFailure(
     return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(record, cause, []) : cause;
   }
   const isForeign = error.code === 'containers-changed';
+  const stack = isForeign ? 'the external changes to the stack were kept' : `${from} is running again`;
   return new UpdateError(error.code, error.message, {
     isLogged: true,
     advice: error.advice,
-    state: `${data.files.length > 0 ? 'the files were restored and ' : ''}${isForeign ? 'the external changes to the stack were kept' : `${from} is running again`}`,
+    state: data.files.length > 0 ? `the files were restored and ${stack}` : stack,
     cause: error,
   });
 }
