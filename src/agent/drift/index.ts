@@ -1,18 +1,17 @@
-// Drift: the files say something else by now than what the containers were made from. A container that runs well is then
-// replaced by one that nobody has ever seen run, as somebody has edited the files without an `up`, or as a shell had
-// variables that no file sets.
+// Drift: the files have changed since the containers were created, because they were edited without an `up`, or because a shell
+// had variables that no file sets. The update would then replace a working container by an untested one.
 //
-// Held against each other, for every container that the update would replace:
-// - what the engine says of the container, less what its image and the engine itself have added (`runningDefinition`), and
-// - what compose would send for it with the files as they are: compose is asked for an `up` against a recorder in the
-//   engine's place (`dry-run.ts`, `recorder.ts`), which writes the request down and makes nothing (`plannedDefinition`).
-// Both come into one shape (`shape.ts`), and their differences are judged (`changes.ts`, `judge.ts`; docs/contract.md 4.2, 4.9): what
-// would be lost, and rights over the machine that would be gained, are refused unless drift is accepted; all else is a
-// warning. What the files say of a difference (`written-text.ts`) tells which variable only a shell can have had.
+// For every container that the update would replace, two definitions are compared:
+// - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
+// - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
+//   (`dry-run.ts`, `recorder.ts`), which records the request and creates nothing (`plannedDefinition`).
+// Both are converted to one shape (`shape.ts`), and their differences are judged (`changes.ts`, `judge.ts`; docs/contract.md 4.2,
+// 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other differences are warnings. The
+// texts of the files (`written-text.ts`) show which variable only a shell can have set.
 //
-// Networks and volumes are held by what compose would do with them (docs/contract.md 4.7): it would remove an edited network.
+// Networks and volumes are checked by what compose would do (docs/contract.md 4.7): it would remove an edited network.
 //
-// Not held: containers that the update leaves alone, and what a program inside has changed.
+// Not checked: containers that are not updated, and changes made by programs inside containers.
 
 import { homedir } from 'node:os';
 import { allEnvFiles } from '../../compose/project-files.ts';

@@ -79,7 +79,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
       ? labelled
       : usual.filter((each) => each !== found);
   const chosen = { name, app: found, workers, services: own };
-  refuseLeftBehind(chosen, options);
+  refuseNotUpdated(chosen, options);
   return chosen;
 }
 
@@ -90,7 +90,7 @@ const missing = (stack: string, short: string): never => {
 };
 
 /** Services that use the image of the app are released together with it. */
-function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
+function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
   const repository = parseReference(imageOf(app.spec))?.repository;
   const behind = services.filter(
     (each) =>

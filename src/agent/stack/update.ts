@@ -23,7 +23,7 @@ import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.
 import { Replacing } from './replace.ts';
 import type { ServiceMove } from './specs.ts';
 import { isWellNow } from './unchanged.ts';
-import { filesBack, hashesOf, writeFiles } from './write.ts';
+import { hashesOf, restoreStackFiles, writeFiles } from './write.ts';
 
 /** What a run has found and taken so far, for its last line and its clean-up. */
 interface SoFar {
@@ -135,7 +135,7 @@ async function settle(
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
       log.warn(`${story}; no service was changed, so the update starts over`);
-      await filesBack(context, data, directory);
+      await restoreStackFiles(context, data, directory);
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: step.carries });
     case 'go-on':
     case 'back': {
@@ -148,7 +148,7 @@ async function settle(
       if (step.kind === 'go-on') return replace(found, soFar, replacing);
       context.cancellation.tooLate();
       log.enter('recreate');
-      await goBack(found, record, replacing);
+      await rollBack(found, record, replacing);
       // It stays until this run's own takes its place: killed in between, the next run sees that all is back.
       soFar.facts = { ...soFar.facts, touched: false };
       const again = { ...found, ...(await lookAtStack(context)) };
@@ -231,7 +231,7 @@ async function fromTheBeginning(
   }
   // The last moment at which a signal cancels the run.
   if (cancellation.signal.aborted) {
-    await filesBack(context, data, directory);
+    await restoreStackFiles(context, data, directory);
     throw engine.abortion;
   }
   const headers = new Map(
@@ -320,7 +320,7 @@ async function afterFailure(
   for (const line of detail) log.error(line);
   log.warn(`no task of ${data.to} has started; undoing all changes`);
   try {
-    await goBack(found, record, replacing);
+    await rollBack(found, record, replacing);
   } catch (cause) {
     return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(record, cause, []) : cause;
   }
@@ -345,7 +345,7 @@ function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly s
   });
 }
 
-async function goBack(
+async function rollBack(
   { context, directory }: FoundStack,
   record: StackRecord,
   replacing: Replacing,
@@ -353,7 +353,7 @@ async function goBack(
   try {
     await replacing.back();
   } finally {
-    if (!replacing.hasStarted) await filesBack(context, record.data, directory);
+    if (!replacing.hasStarted) await restoreStackFiles(context, record.data, directory);
   }
 }
 

@@ -57,7 +57,7 @@ export async function writeFiles(
  * Puts back what a run has written, from its backups. What somebody has saved meanwhile is left alone, and told. A run that
  * goes on where the files are not mounted leaves them as they are. @throws UpdateError files-not-restored, unexpected-file
  */
-export async function filesBack(
+export async function restoreStackFiles(
   { log }: Pick<RunContext, 'log'>,
   { run, files }: Pick<RecordData, 'run' | 'files'>,
   directory: string | null,
