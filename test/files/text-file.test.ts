@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTextFile, readTextFileIfThere } from '../../src/files/text-file.ts';
 
 const mebibyte = 1024 * 1024;
-const putBack = 'Restore the file, or run docker compose up -d to recreate the app from its current files.';
+const restoreIt = 'Restore the file, or run docker compose up -d to recreate the app from its current files.';
 const regular = 'Make it a regular file in the compose directory, then run the update again.';
 const notThat = 'This does not look like a compose or env file. Check its content.';
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
@@ -32,8 +32,8 @@ describe('readTextFile', () => {
   });
 
   it.each<[string, () => Promise<unknown>, string, string, string]>([
-    ['a file that is gone', async () => {}, 'compose-invalid', 'does not exist', putBack],
-    ['a link in a circle', () => symlink(path, path), 'compose-invalid', 'cannot be read (ELOOP)', putBack],
+    ['a file that is gone', async () => {}, 'compose-invalid', 'does not exist', restoreIt],
+    ['a link in a circle', () => symlink(path, path), 'compose-invalid', 'cannot be read (ELOOP)', restoreIt],
     [
       'no UTF-8',
       () => writeFile(path, latin1('# caf\xe9\nservices: {}\n')),
