@@ -24,14 +24,15 @@ export const removePoint = (given: RunContext, read: ReadOptions): Promise<numbe
     const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
     await givePaths(project, paths, log);
     const directory = pointsDirectory(options.restoreDir, paths, project);
-    if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not tried on podman');
+    if (engine.isPodman)
+      throw new UpdateError('engine-version', 'restore points are not supported on Podman');
     const doors = { engine, log, project: place.name, toolsImage: own.imageId };
     const { removed, failures } = await discardPoints(doors, directory, project);
     const [failure] = failures;
     if (failure !== undefined) {
       const message = `${counted(removed, 'restore point')} removed, ${failures.length} could not be removed`;
       const directories = failures.map(({ directory }) => directory).join(' ');
-      const advice = `If you need none of them any more, remove them yourself: rm -r ${directories}.`;
+      const advice = `If you no longer need them, remove them manually: rm -r ${directories}.`;
       throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
     }
     log.enter('done');

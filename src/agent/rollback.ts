@@ -113,7 +113,7 @@ interface Target {
 async function findTarget(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Target> {
   const { engine, log, options } = context;
   const { own, paths, place: at } = instance;
-  if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not tried on podman');
+  if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
   const { containers } = soFar.lock
     ? await awaitQuiet(context, at.name, null)
     : await listProject(engine, at.name);
@@ -182,7 +182,7 @@ async function newestPoint(directory: string, project: { name: string; directory
   const message =
     places.length === 0
       ? `there is no restore point in ${directory}`
-      : `a rollback has used the restore point in ${directory}, or it was never completed`;
+      : `the restore point in ${directory} is incomplete or was already used by a rollback`;
   throw new UpdateError('no-restore-point', message);
 }
 
@@ -199,11 +199,11 @@ function showRollback(
     `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
   );
   const saved = discardCurrent ? '' : '; the current data is saved first, for manual recovery';
-  log.warn(`everything that was written since then will be replaced${saved}`);
+  log.warn(`all data written since then will be replaced${saved}`);
   log.info(`${names} will be unavailable for about ${about} s`);
-  if (excluded.length > 0) log.info(`not in the restore point, and not changed: ${and(excluded)}`);
+  if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
   log.enter('done');
-  const message = 'planned: nothing was changed; run rollback --yes to do it';
+  const message = 'planned: nothing was changed; run rollback --yes to roll back';
   log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes: planned.bytes } });
   return { outcome: 'unchanged', exitCode: 0, message };
 }
@@ -232,10 +232,10 @@ async function rollBackTo(context: RunContext, journal: Journal, found: Target):
   const health =
     unwell.length === 0
       ? ''
-      : `; ${and([...new Set(unwell.map(({ service }) => service))])} did not run well before the update, either: see docker compose logs`;
+      : `; unhealthy already before the update: ${and([...new Set(unwell.map(({ service }) => service))])} (check docker compose logs)`;
   cancellation.tooLate();
   const done = () =>
-    `updated ${from} → ${point.version} with the data saved at ${savedAt(point)} in ${seconds(performance.now() - beganAt)}; everything written since then was replaced${health}`;
+    `updated ${from} → ${point.version} with the data saved at ${savedAt(point)} in ${seconds(performance.now() - beganAt)}; all data written since then was replaced${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   log.enter('save');
   await beginRollback(context, journal, { place, point, back }, ending);

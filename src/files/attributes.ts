@@ -16,7 +16,7 @@ export const unread = 'unread';
 
 const posixAcl = 'system.posix_acl_access';
 
-/** Whether losing it, or getting it from the directory, lets somebody in or keeps somebody out. */
+/** Whether the attribute controls access to the file. */
 const isAccessList = (name: string): boolean => name.startsWith('system.');
 
 /**
@@ -117,7 +117,7 @@ export async function giveAttributes(path: string, wanted: Attributes): Promise<
     if (isAccessList(name) && !Object.hasOwn(wanted, name)) await set(name, '-x', name);
   }
   for (const [name, value] of Object.entries(wanted)) {
-    // For a bare `0s` it sets nothing, and ends well.
+    // For a bare `0s`, setfattr sets nothing and still succeeds.
     if (has[name] !== value) await set(name, '-n', name, '-v', value === '0s' ? '' : value);
   }
   if (errors.size === 0 && sameAttributes(has, wanted)) return [];
@@ -133,20 +133,21 @@ function lost(wanted: Attributes, has: Attributes, errors: ReadonlyMap<string, s
   const differing = names.filter((name) => wanted[name] !== has[name] || errors.has(name));
   const list = differing.find(isAccessList);
   if (list !== undefined) {
-    const why = errors.get(list) ?? 'it reads otherwise once it is set';
-    const whose = Object.hasOwn(wanted, list)
-      ? 'its access-control list'
-      : 'being without a list of its directory';
-    throw new RightsLost(`${whose} (${list}) cannot be kept: ${why}`);
+    const why = errors.get(list) ?? 'the file system returns a different value after it is set';
+    throw new RightsLost(
+      Object.hasOwn(wanted, list)
+        ? `its access-control list (${list}) cannot be set: ${why}`
+        : `the access-control list inherited from its directory (${list}) cannot be removed: ${why}`,
+    );
   }
   return differing.filter((name) => Object.hasOwn(wanted, name));
 }
 
-/** Why the file's lists cannot be given to a new file, as far as that can be told beforehand; null where they can. */
+/** Why the access-control lists cannot be set on a new file, if that is known beforehand; otherwise null. */
 export function whyNotKept(attributes: Attributes): string | null {
   const list = Object.keys(attributes).find((name) => attributes[name] === unread);
   if (list !== undefined)
-    return 'it has an access-control list, which no program here can read (getfattr is missing)';
+    return 'it has an access-control list, which cannot be read because getfattr is not installed';
   const acl = attributes[posixAcl];
   return acl !== undefined && namesStrangers(acl)
     ? 'its access-control list names users or groups that are not mapped into this container'

@@ -35,33 +35,34 @@ export async function checkRights(
     // A new file takes the place of this name alone (docs/contract.md 5.1).
     if (others > 0) {
       told.push(
-        `${file} has ${others === 1 ? 'another name (a hard link), which keeps' : `${others} other names (hard links), which keep`} the old text`,
+        `${file} has ${others === 1 ? 'another hard link, which keeps' : `${others} other hard links, which keep`} the old content`,
       );
     }
     if (await isOnSmb(real)) {
       told.push(
-        `${file} is on SMB, which does not show whose it is and who may read it on the server: the new file is whoever's that server makes it`,
+        `${file} is on SMB, which hides the owner and permissions on the server: the server decides who owns the new file and who may read it`,
       );
     }
     const stranger = strangerOf(real);
     if (stranger !== null) {
       throw new UpdateError(
         'rights-lost',
-        `${file} would not keep its rights: its ${stranger} is not mapped into this container`,
+        `${file} would lose its permissions: its ${stranger} is not mapped into this container`,
         {
-          advice: `Give it to the user whose engine this is (on the host, as root: chown), or change the version in it by hand.`,
+          advice:
+            'Change its owner to the user who runs this engine (on the host, as root, with chown), or edit the version in the file manually.',
         },
       );
     }
     const attributes = await readAttributes(real).catch(refuseLost(file));
     if (attributes === null) unknown.push(file);
     const why = attributes && whyNotKept(attributes);
-    if (why) throw new UpdateError('rights-lost', `${file} would not keep its rights: ${why}`);
+    if (why) throw new UpdateError('rights-lost', `${file} would lose its permissions: ${why}`);
   }
   if (unknown.length === 0) return told;
   return [
     ...told,
-    `nothing here can tell whether ${unknown.join(' and ')} ${unknown.length > 1 ? 'have access-control lists' : 'has an access-control list'}: a list would be lost (getfattr, of the package attr, would keep it)`,
+    `cannot check whether ${unknown.join(' and ')} ${unknown.length > 1 ? 'have access-control lists' : 'has an access-control list'}, which would be lost: getfattr (package attr) is not installed`,
   ];
 }
 
@@ -74,11 +75,10 @@ export async function checkWritable(files: readonly string[]): Promise<void> {
     const real = await realpath(file).catch(() => file);
     await access(dirname(real), constants.W_OK).catch((cause) => {
       const code = systemCode(cause);
-      if (code === 'EROFS')
-        throw new UpdateError('read-only', `${file} lies in a directory that is read-only`);
+      if (code === 'EROFS') throw new UpdateError('read-only', `${file} is in a read-only directory`);
       if (code !== 'EACCES') return;
-      throw new UpdateError('read-only', `${file} lies in a directory that this user may not write in`, {
-        advice: `Run it as the owner of ${dirname(real)}.`,
+      throw new UpdateError('read-only', `${file} is in a directory that the current user cannot write to`, {
+        advice: `Run the command as the owner of ${dirname(real)}.`,
       });
     });
   }
@@ -89,23 +89,31 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
   const real = await realpath(here).catch(async (cause) => {
     const link = await lstat(here).catch(() => null);
     if (!link) return null;
-    throw new UpdateError('not-a-file', `${file} is a symbolic link to something that is not mounted here`, {
-      advice: 'Mount the directory it points into at its own path as well, with -v.',
-      cause,
-    });
+    throw new UpdateError(
+      'not-a-file',
+      `${file} is a symbolic link whose target is not mounted into this container`,
+      {
+        advice: 'Mount the directory of its target at the same path as on the host, with -v.',
+        cause,
+      },
+    );
   });
   const place = real ?? (await realpath(dirname(here)));
   if (paths.toHost(place) === null) {
-    throw new UpdateError('outside-mounts', `${file} leads to ${place}, which is not mounted from the host`, {
-      advice: addMounts(dirname(place)),
-    });
+    throw new UpdateError(
+      'outside-mounts',
+      `${file} resolves to ${place}, which is not mounted from the host`,
+      {
+        advice: addMounts(dirname(place)),
+      },
+    );
   }
   if (!paths.isWritable(place)) throw new UpdateError('read-only', `${file} is mounted read-only`);
   if (real === null) return;
   if (!(await lstat(real)).isFile()) throw new UpdateError('not-a-file', `${file} is not a regular file`);
   if (paths.isMountPoint(real)) {
-    throw new UpdateError('not-a-file', `${file} is mounted by itself: it cannot be replaced there`, {
-      advice: `Mount its directory in its place: ${mountFlags(dirname(file))}.`,
+    throw new UpdateError('not-a-file', `${file} is mounted as a single file and cannot be replaced`, {
+      advice: `Mount its directory instead: ${mountFlags(dirname(file))}.`,
     });
   }
 }

@@ -19,7 +19,7 @@ export interface FileRecord {
   backup: string | null;
   /** With its attributes. Null: it was not there. */
   owner: Owner | null;
-  /** The file beside it that stands in until the rename. */
+  /** The temporary file in the same directory, before the rename. */
   temporary: string;
 }
 
@@ -51,14 +51,14 @@ const givers: Readonly<Record<string, string>> = { fchown: 'its owner', fchmod: 
 /** Not root, without the capability, or an owner that is not mapped into this container. */
 const notAllowed = ['EPERM', 'EINVAL'];
 
-/** Somebody would be let in, or kept out, by what takes the file's place. @throws UpdateError rights-lost */
+/** Refuses a new file that would give access to other users than the old file. @throws UpdateError rights-lost */
 export const refuseLost =
   (path: string) =>
   (cause: unknown): never => {
     const isList = cause instanceof RightsLost;
     const why = isList ? cause.message : notGiven(cause);
     if (why === null) throw cause;
-    throw new UpdateError('rights-lost', `${path} would not keep its rights: ${why}`, {
+    throw new UpdateError('rights-lost', `${path} would lose its permissions: ${why}`, {
       ...(isList ? {} : { advice: needsRoot }),
       cause,
     });
@@ -68,10 +68,10 @@ function notGiven(cause: unknown): string | null {
   if (!notAllowed.includes(systemCode(cause) ?? '')) return null;
   const { message, syscall = '' } = cause as NodeJS.ErrnoException;
   const what = givers[syscall];
-  return what === undefined ? null : `${what} cannot be given to a new file (${message})`;
+  return what === undefined ? null : `${what} cannot be set on a new file (${message})`;
 }
 
-/** What a file is now: as before the transaction, as after it, or changed by somebody else. */
+/** The state of a file: as before the transaction, as after it, or changed by another process. */
 export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promise<FileState> {
   const found = await hashAt(fs, record.real);
   if (found === record.before) return 'before';
@@ -83,12 +83,12 @@ export const directoriesOf = (records: readonly FileRecord[]): string[] => [
   ...new Set(records.map(({ real }) => dirname(real))),
 ];
 
-/** What cannot be removed stays: it is in nobody's way. It is gone for good when the directories have been synced. */
+/** Ignores files that cannot be removed. The removal is permanent when the directories have been synced. */
 export async function dropTemporaries(fs: FileSystem, records: readonly FileRecord[]): Promise<void> {
   for (const { temporary } of records) await fs.remove(temporary).catch(() => {});
 }
 
-/** Removes what a killed process left beside the files, as far as that can be done. */
+/** Removes temporary files of a killed process, as far as possible. */
 export async function removeTemporaries(
   records: readonly FileRecord[],
   fs: FileSystem = disk,

@@ -90,7 +90,7 @@ export const disk: FileSystem = {
   },
 
   async write(path, bytes, owner, mode) {
-    // The file is created for its owner alone: nobody else reads it before it has its final mode.
+    // Only the owner can read the new file before it has its final mode.
     const file = await open(path, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
@@ -107,10 +107,10 @@ export const disk: FileSystem = {
           if (!(await isOnSmb(path))) throw error;
         });
       }
-      // A server may take the call and do otherwise.
+      // A server may accept the call and ignore it.
       const is = await file.stat();
       if (owner && (is.uid !== owner.uid || is.gid !== owner.gid || (is.mode & 0o7777) !== mode))
-        throw new RightsLost(`${told({ ...owner, mode })} reads ${told(is)} once it is set`);
+        throw new RightsLost(`the file system shows ${told(is)} after ${told({ ...owner, mode })} was set`);
       return lost;
     } finally {
       await file.close();

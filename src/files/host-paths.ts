@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { mountFlags } from '../progress/advice.ts';
 import { UpdateError } from '../progress/update-error.ts';
 
-/** A mount as the engine tells of it. */
+/** A mount as the engine reports it. */
 interface KnownMount {
   /** Of the kinds of mounts, only `bind` is a directory of the host. */
   type: string;
@@ -20,7 +20,7 @@ interface Mapping {
   writable: boolean;
 }
 
-/** `path` is `directory` or lies beneath it; both absolute and normalised. */
+/** Whether `path` is `directory` or is below it; both absolute and normalised. */
 export const isWithin = (path: string, directory: string): boolean =>
   path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 
@@ -105,15 +105,18 @@ export class HostPaths {
   async give(host: string): Promise<{ link: string; to: string } | null> {
     const mapping = this.mappingOfHost(host);
     if (!mapping)
-      throw new UpdateError('outside-mounts', `${host} is not mounted here: add ${mountFlags(host)}`);
+      throw new UpdateError(
+        'outside-mounts',
+        `${host} is not mounted into this container: add ${mountFlags(host)}`,
+      );
     const here = join(mapping.here, relative(mapping.host, host));
     if (here === host || (await sameFile(here, host))) return null;
     const link = await firstMissing(mapping.host, host);
     const refusal = (why: string) =>
-      new UpdateError('path-taken', `${host} cannot be given in this container: ${why}`, {
+      new UpdateError('path-taken', `${host} cannot be created in this container: ${why}`, {
         advice: `Mount it at its own path: ${mountFlags(host)}.`,
       });
-    if (!link) throw refusal('it exists here already');
+    if (!link) throw refusal('the path already exists');
     const to = join(mapping.here, relative(mapping.host, link));
     try {
       await mkdir(dirname(link), { recursive: true });
@@ -121,7 +124,7 @@ export class HostPaths {
     } catch (error) {
       // ENOENT is what Node makes of EROFS where it has to create several directories.
       const isReadOnly = ['EROFS', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '');
-      throw refusal(isReadOnly ? 'its root is read-only' : String(error));
+      throw refusal(isReadOnly ? 'its root file system is read-only' : String(error));
     }
     return { link, to };
   }

@@ -69,7 +69,8 @@ export async function replaceFiles(
       const mode = owner?.mode ?? newFileMode;
       const text = replacements[index]?.after ?? '';
       const lost = await fs.write(temporary, text, owner, mode).catch(refuseLost(path));
-      if (lost.length > 0) warn(`${path} loses attributes that cannot be given here: ${lost.join(', ')}`);
+      if (lost.length > 0)
+        warn(`${path} loses attributes that cannot be set in this container: ${lost.join(', ')}`);
       await fs.sync(temporary);
     }
     for (const record of records) {
@@ -159,7 +160,7 @@ async function removeBackups(
 async function realPath(fs: FileSystem, path: string): Promise<string> {
   return fs.realpath(path).catch((cause) => {
     if (!isGone(cause)) throw cause;
-    throw new UpdateError('file-changed', `${path} is gone`, { cause });
+    throw new UpdateError('file-changed', `${path} no longer exists`, { cause });
   });
 }
 
@@ -169,10 +170,10 @@ async function expectHash(
   hash: string | null,
 ): Promise<void> {
   if ((await hashAt(fs, real)) === hash) return;
-  throw new UpdateError('file-changed', `${path} was changed by somebody else during the update`);
+  throw new UpdateError('file-changed', `${path} was changed by another user or process during the update`);
 }
 
-/** An error of the disk becomes the one a person can act on; any other stays what it is. */
+/** Converts a system error into an UpdateError with advice; other errors are rethrown. */
 const failAs =
   (done: string) =>
   (cause: unknown): never => {

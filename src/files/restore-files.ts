@@ -36,10 +36,10 @@ export async function restoreFiles(
   }
   const [cause] = errors;
   if (cause === undefined) return changed;
-  throw new UpdateError('files-not-restored', `the files could not be put back: ${cause.message}`, { cause });
+  throw new UpdateError('files-not-restored', `the files could not be restored: ${cause.message}`, { cause });
 }
 
-/** False where somebody has changed the file since. */
+/** False if the file was changed after the transaction. */
 async function restore(fs: FileSystem, record: FileRecord, texts: Texts): Promise<boolean> {
   const state = await stateOf(record, fs);
   if (state !== 'after') return state === 'before';
@@ -60,7 +60,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   const intact = kept !== null && hashOf(kept) === record.before;
   const bytes = intact ? kept : texts.get(path);
   if (bytes === undefined || hashOf(bytes) !== record.before) {
-    throw new Error(`the backup of ${path} is gone or damaged`);
+    throw new Error(`the backup of ${path} is missing or damaged`);
   }
   const owner = await fs.rights(real);
   try {
@@ -78,7 +78,7 @@ async function oldFile(fs: FileSystem, record: FileRecord, texts: Texts): Promis
   }
 }
 
-/** Whether it lets in nobody whom the other keeps out. */
+/** Whether both give access to the same users. */
 const isAs = (one: Owner, other: Owner): boolean =>
   one.uid === other.uid &&
   one.gid === other.gid &&

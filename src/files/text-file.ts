@@ -26,7 +26,7 @@ export async function readTextFile(path: string): Promise<TextFile> {
       advice:
         error.code === 'EACCES' || error.code === 'EPERM'
           ? needsRoot
-          : 'Put the file back, or start the instance anew with docker compose up -d and the files it has now.',
+          : 'Restore the file, or run docker compose up -d to recreate the app from its current files.',
       cause: error,
     });
   });
@@ -40,14 +40,14 @@ export async function readTextFile(path: string): Promise<TextFile> {
   }
 }
 
-/** Reading a pipe would wait for ever. */
+/** Reading a pipe would block forever. */
 async function readRegularFile(path: string): Promise<Buffer> {
   const found = await stat(path);
   if (!found.isFile()) throw new UpdateError('not-a-file', `${path} is not a regular file`);
   if (found.size > maxBytes) {
     const megabytes = (found.size / 1024 / 1024).toFixed(1);
-    throw new UpdateError('compose-invalid', `${path} has ${megabytes} MiB: at most 5 MiB are read`, {
-      advice: 'That is no compose or env file: see what it holds.',
+    throw new UpdateError('compose-invalid', `${path} is ${megabytes} MiB in size; the limit is 5 MiB`, {
+      advice: 'This does not look like a compose or env file. Check its content.',
     });
   }
   return readFile(path);
@@ -57,9 +57,13 @@ async function refuseLinkOutside(path: string): Promise<void> {
   const link = await readlink(path).catch(() => null);
   if (link === null) return;
   const target = resolve(dirname(path), link);
-  throw new UpdateError('outside-mounts', `${path} is a link to ${target}, which is not mounted here`, {
-    advice: addMounts(dirname(target)),
-  });
+  throw new UpdateError(
+    'outside-mounts',
+    `${path} is a link to ${target}, which is not mounted into this container`,
+    {
+      advice: addMounts(dirname(target)),
+    },
+  );
 }
 
 /** @throws UpdateError not-a-file where there is something that is no regular file */

@@ -82,7 +82,7 @@ describe('bump', () => {
       const args = [...web, '--dir', '/there'];
       expect(await bump(directory, [...args, '--dry-run'], 'image', there)).toMatchObject({ exitCode: 0 });
       const { exitCode, log } = await bump(directory, args, 'image', there);
-      expect(log).toContain('/there/compose.yaml lies in a directory that is read-only');
+      expect(log).toContain('/there/compose.yaml is in a read-only directory');
       expect(log).toMatch(
         /done refused \(read-only\): nothing was changed\. Next: Mount the compose directory without :ro, /,
       );
@@ -96,9 +96,7 @@ describe('bump', () => {
       await lay(directory, files);
       await link(join(directory, 'compose.yaml'), join(directory, 'second.yaml'));
       const { exitCode, log } = await bump(directory, web, 'host');
-      expect(log).toMatch(
-        /compose\.yaml has another name \(a hard link\), which keeps the old text\n.* write /,
-      );
+      expect(log).toMatch(/compose\.yaml has another hard link, which keeps the old content\n.* write /);
       expect(exitCode).toBe(0);
       expect(await texts(directory)).toEqual({
         'compose.yaml': services({ web: 'acme/svc:v1.1.0' }),
@@ -144,7 +142,7 @@ describe('bump', () => {
       });
       const after = await texts(directory);
       const text = after[changed] ?? '';
-      expect(log).toContain(`${join(directory, changed)} was changed by somebody else`);
+      expect(log).toContain(`${join(directory, changed)} was changed by another user or process`);
       expect(log).toMatch(/done failed \(file-changed\): nothing was changed\. Next: /);
       expect(exitCode).toBe(4);
       expect(text).toMatch(/(# mine\n)+$/);

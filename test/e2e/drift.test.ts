@@ -232,12 +232,12 @@ const sentences = `
     accepted: app would become writable: the mount at /sub
     accepted: app would change: network address PROJECT_fixed
     accepted: worker would change: volumes_from
-    accepted: app would be given to it: ipc: host, cgroup: host, capability AUDIT_WRITE, device /dev/zero
-    accepted: worker would be given to it: pid: service:db
-    accepted: sidecar would be given to it: pid: service:db
+    accepted: app would be granted: ipc: host, cgroup: host, capability AUDIT_WRITE, device /dev/zero
+    accepted: worker would be granted: pid: service:db
+    accepted: sidecar would be granted: pid: service:db
     sidecar: container_name would change from PROJECT-sidecar to chosen
-    accepted: app: the mount at /anonymous would move from an anonymous volume to DIR/data
-    accepted: app: the mount at /named would move from PROJECT_named to PROJECT_other
+    accepted: app: the source of the mount at /anonymous would change from an anonymous volume to DIR/data
+    accepted: app: the source of the mount at /named would change from PROJECT_named to PROJECT_other
     accepted: sidecar: network mode would change from service:app to service:db
 `;
 
@@ -258,7 +258,7 @@ const sentencesFor = ({ project, directory }: Instance): string[] =>
 const toNext = ['--target', 'v1.1.0'];
 const isolated = () => `OCTET=${randomInt(250)}.${randomInt(250)}\n`;
 const warnings = (result: UpdateResult) =>
-  messages(result, 'warn').map((line) => line.replace(/: the files say something else by now.*/, ''));
+  messages(result, 'warn').map((line) => line.replace(/: the files have been edited.*/, ''));
 
 test("every key, made by the machine's compose: no drift; what changes is named; updated, no drift again", async () => {
   const proxies = { default: { ftpProxy: 'http://proxy.example.org:3128', noProxy: 'example.org' } };
@@ -346,7 +346,7 @@ test('rights that the container has not: refused by name, whoever wrote them; ac
   await execa('ln', ['-s', '/etc', join(own.directory, 'data/out')]);
   await own.write('compose.yaml', withPowers(text, `${powers.tail}\n`));
   const says = [...given, `${own.directory}/data/out of the host at /out`].map(
-    (right) => `app: ${right} would be given to it`,
+    (right) => `app: ${right} would be granted`,
   );
   await expectAttempt(own, toNext, {
     exitCode: 3,

@@ -360,7 +360,7 @@ test('4: somebody edits a file, which is only read, during the pull', async () =
   goOn();
   expectWords(await run.done, {
     exitCode: 4,
-    says: [`${join(instance.directory, name)} was changed by somebody else during the update`],
+    says: [`${join(instance.directory, name)} was changed by another user or process during the update`],
     ends: [
       'failed (file-changed): nothing was changed, v1.0.0 runs on. Next: Make sure that no one edits the files',
     ],

@@ -47,7 +47,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   for (const args of [['rollback'], ['rollback', '--yes']])
     expectWords(await instance.update(args), {
       exitCode: 3,
-      says: [`${data}: `, ` is ${victim} now, and no longer ${data}`],
+      says: [`${data}: `, ` is now ${victim} instead of ${data}`],
       ends: ['refused (modified-since): nothing was changed'],
     });
   expect(await readdir(victim)).toEqual(['precious']);

@@ -80,10 +80,10 @@ test('a network that compose has given a hash', async () => {
   const refused = {
     exitCode: 3,
     says: [
-      /network \S+_internal was edited in the files since the instance was started: replacing app and worker would/,
+      /network \S+_internal was changed in the files after the app was started: replacing app and worker would/,
     ],
     ends: [
-      'refused (network-edited): nothing was changed, v1.0.0 runs on. Next: Apply the edit with docker compose -p',
+      'refused (network-edited): nothing was changed, v1.0.0 runs on. Next: Apply the change with docker compose -p',
     ],
   };
   const edited = text.replace('  internal:\n', '  internal:\n    enable_ipv6: false\n');

@@ -41,7 +41,7 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
     [
       'app uses a database on db.example.internal (DATABASE_URL), which is outside the project',
       /store \(\S+\/tunnel:1\) looks like a search index, but no updated service depends on it/,
-      'Set data: {store: save, db.example.internal: none} in .svc-updater.yaml',
+      'In .svc-updater.yaml, set data: {store: save, db.example.internal: none}',
     ],
   ],
   [

@@ -125,8 +125,8 @@ describe('the files of the compose directory', () => {
     {
       name: 'a file to be written is itself a bind mount',
       options: (i) => ({ volumes: [`${env(i)}:${env(i)}`] }),
-      says: (i) => [`${env(i)} is mounted by itself: it cannot be replaced there`],
-      next: ({ directory }) => `Mount its directory in its place: -v ${directory}:${directory}.`,
+      says: (i) => [`${env(i)} is mounted as a single file and cannot be replaced`],
+      next: ({ directory }) => `Mount its directory instead: -v ${directory}:${directory}.`,
     },
     {
       name: 'an env_file outside the mounts',
@@ -196,8 +196,8 @@ describe('drift between files and containers', () => {
         await edit(prod, /DB_PASSWORD: .*/, "DB_PASSWORD: ''")(i);
       },
       says: (i) => [
-        'recreating would take from the instance what its files no longer say',
-        `app: the mount at /data would move from ${i.directory}/data to ${i.directory}/other`,
+        'recreating the containers would remove settings that the files do not contain',
+        `app: the source of the mount at /data would change from ${i.directory}/data to ${i.directory}/other`,
         `worker: the mount of ${i.directory}/data at /data would be dropped`,
         `app: published port 127.0.0.1:${i.port}:8080/tcp would be dropped`,
         `app: network ${i.project}_internal would be dropped`,

@@ -29,7 +29,7 @@ describe('the shell said v1.0.0', () => {
     const instance = shared();
     await expectAttempt(instance, toNext, {
       exitCode: 3,
-      says: ['app: the files say'],
+      says: ['app: the files specify'],
       ends: [runsOn, 'Add LATEST_IMAGE=v1.0.0 to '],
     });
     await instance.write('.env', `${await instance.read('.env')}LATEST_IMAGE=v1.0.0\n`);

@@ -48,13 +48,13 @@ if (asked.help) {
 /** By the line of the log after which it happens. */
 const moments = {
   'an image is here': /pull 100%/,
-  'all nodes have it': /have all images|has all images/,
+  'all nodes have it': /(have|has) pulled all images/,
   'the worker is stopped': /recreate stopping \S+_worker/,
-  'the app is moved': /moving \S+_app to/,
-  'a new app runs': /_app\S* on \S+, new: running/,
-  'the worker is moved': /moving \S+_worker to/,
-  'a new worker runs': /_worker\S* on \S+, new: running/,
-  'the app is settled': /_app is well/,
+  'the app is moved': /updating \S+_app to/,
+  'a new app runs': /new task \S*_app\S* on \S+: running/,
+  'the worker is moved': /updating \S+_worker to/,
+  'a new worker runs': /new task \S*_worker\S* on \S+: running/,
+  'the app is settled': /_app is healthy/,
 } as const;
 type Moment = keyof typeof moments;
 

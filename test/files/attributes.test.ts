@@ -50,7 +50,7 @@ const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [othe
 /** Of a directory, for the files that are made in it. */
 const openToAnother = list([owner, 7], [user, 7, 1235], [group, 5], [mask, 7], [others, 5]);
 
-it('says beforehand which lists cannot be given to a new file', () => {
+it('reports beforehand which lists cannot be set on a new file', () => {
   const says = (attributes: Record<string, string>) => whyNotKept(attributes);
   expect(says({})).toBeNull();
   expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
@@ -59,7 +59,7 @@ it('says beforehand which lists cannot be given to a new file', () => {
     const stranger = list([owner, 6], [group, 0], [named, 4, 0xffff_ffff], [mask, 4], [others, 0]);
     expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
   }
-  expect(says({ [acl]: unread })).toMatch(/getfattr is missing/);
+  expect(says({ [acl]: unread })).toMatch(/getfattr is not installed/);
 });
 
 describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
@@ -84,7 +84,7 @@ describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
   ])('knows what keeps no rights, or does not show them: %s', async (_, type, expected) => {
     kernel.says = type;
     const warnings = await checkRights([file]);
-    const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which does not show`));
+    const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which hides the owner`));
     expect({ onSmb, noModes: await keepsNoModes(dirname(file)) }).toEqual(expected);
   });
 });
@@ -126,7 +126,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     'user.empty': '0s',
   };
 
-  it('gives the new files and the backups the rights of the old ones, and takes what a directory gave', async () => {
+  it('gives new files and backups the rights of the old files, and removes inherited rights', async () => {
     const warn = vi.fn();
     const records = await replaceFiles(changes(), { run: 'run', backup: at('backup/run'), warn });
     for (const name of ['.env', 'backup/run/.env']) {
@@ -144,7 +144,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect(warn).not.toHaveBeenCalled();
   });
 
-  it('puts a backup in its place where the disk is full', async () => {
+  it('renames the backup if the disk is full', async () => {
     const records = await replaceFiles(changes().slice(0, 1), { run: 'run', backup: at('backup') });
     const write = async () => {
       throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
@@ -161,14 +161,14 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     vi.stubEnv('PATH', `${at('bin')}:${process.env.PATH}`);
   }
 
-  it('refuses where the list cannot be set, before which nobody could read the new file', async () => {
+  it('refuses if the list cannot be set, and lets no other user read the new file before', async () => {
     await standIn(
       `stat -c %a "$(eval echo \\$$#)" >>${root}/modes; echo 'setfattr: x: Operation not permitted' >&2; exit 1`,
     );
     await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
       code: 'rights-lost',
       outcome: 'refused',
-      message: `${at('.env')} would not keep its rights: its access-control list (${acl}) cannot be kept: Operation not permitted`,
+      message: `${at('.env')} would lose its permissions: its access-control list (${acl}) cannot be set: Operation not permitted`,
     });
     expect(new Set((await readFile(at('modes'), 'utf8')).trim().split('\n'))).toEqual(new Set(['600']));
     await expect(
@@ -180,41 +180,43 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect((await readdir(root)).sort()).toEqual(['.env', 'bin', 'modes', 'plain']);
   });
 
-  it('refuses where the list is set and another one is there afterwards', async () => {
+  it('refuses if the list differs after it was set', async () => {
     await standIn(`case "$*" in *${acl}*) ;; *) exec REAL "$@" ;; esac`);
     await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
-      message: expect.stringContaining('it reads otherwise once it is set'),
+      message: expect.stringContaining('the file system returns a different value after it is set'),
     });
   });
 
-  it('names what else cannot be kept before the first file changes', async () => {
+  it('reports other attributes that would be lost before the first file changes', async () => {
     await standIn(
       `case "$*" in *user.note*) echo 'x: Permission denied' >&2; exit 1 ;; *) exec REAL "$@" ;; esac`,
     );
     const told: string[] = [];
     const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
     await replaceFiles(changes(), { run: 'run', backup: null, warn });
-    expect(told).toEqual([`${at('.env')} loses attributes that cannot be given here: user.note (A=1\n)`]);
+    expect(told).toEqual([
+      `${at('.env')} loses attributes that cannot be set in this container: user.note (A=1\n)`,
+    ]);
     const { 'user.note': _, ...rest } = ofEnv;
     expect(await readAttributes(at('.env'))).toEqual(rest);
   });
 
-  it('names a hard link, which keeps the old text, before the first file changes', async () => {
+  it('reports a hard link, which keeps the old content, before the first file changes', async () => {
     await link(at('plain'), at('second'));
     const told = await checkRights([at('plain')]);
-    expect(told).toEqual([`${at('plain')} has another name (a hard link), which keeps the old text`]);
+    expect(told).toEqual([`${at('plain')} has another hard link, which keeps the old content`]);
     await link(at('plain'), at('third'));
-    expect(await checkRights([at('plain')])).toEqual([expect.stringContaining('2 other names (hard links)')]);
+    expect(await checkRights([at('plain')])).toEqual([expect.stringContaining('2 other hard links')]);
     expect(await checkRights([at('new')])).toEqual([]);
   });
 
-  it('without getfattr goes by what ls shows, and says where that shows nothing', async () => {
+  it('uses ls without getfattr, and reports files for which ls is not enough', async () => {
     await mkdir(at('bin'));
     vi.stubEnv('PATH', at('bin'));
     const files = [at('.env'), at('plain'), at('new')];
     expect(await checkRights(files)).toEqual([
       expect.stringContaining(
-        `whether ${at('.env')} and ${at('plain')} have access-control lists: a list would be lost`,
+        `whether ${at('.env')} and ${at('plain')} have access-control lists, which would be lost`,
       ),
     ]);
     // That of busybox shows no lists.
@@ -231,7 +233,7 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     expect(await readFile(at('plain'), 'utf8')).toBe('B=1\n');
   });
 
-  it('finds none on a file system that keeps none, and looks at no file that is not there', async () => {
+  it('finds no attributes on a file system without them, and ignores missing files', async () => {
     expect(await readAttributes('/proc/self/status')).toEqual({});
     await expect(readAttributes(at('gone'))).rejects.toThrow(/cannot be read: .*No such file/);
     await standIn("echo 'getfattr: /x: Operation not supported' >&2; exit 1", 'getfattr');

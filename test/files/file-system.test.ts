@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe('disk', () => {
-  it('takes what cannot be there for not there', async () => {
+  it('treats impossible paths as missing', async () => {
     await writeFile(at('file'), 'x');
     for (const name of ['gone', 'gone/file', 'file/file', 'n'.repeat(300)]) {
       expect(await disk.read(at(name))).toBeNull();
@@ -34,7 +34,7 @@ describe('disk', () => {
     await expect(disk.read(root)).rejects.toMatchObject({ code: 'EISDIR' });
   });
 
-  it('writes bytes with owner and mode into a file that is not there yet, and into no other', async () => {
+  it('writes bytes with owner and mode only to a new file', async () => {
     const own = process.getuid?.() === 0 ? { uid: 1234, gid: 4321 } : await disk.owner(root);
     await disk.write(at('file'), Buffer.from([0xff, 0]), { ...own, mode: 0 }, 0o4751);
     expect(await disk.read(at('file'))).toEqual(Buffer.from([0xff, 0]));
@@ -57,7 +57,7 @@ describe('disk', () => {
     const run = ['--input-type=module-typescript', '--no-warnings', '--eval', program, at('lost')];
     const { stdout } = await execa(process.execPath, run, { uid: 1000, gid: 1000 });
     expect(stdout).toBe(
-      'owner 1000, group 555, mode 2640 reads owner 1000, group 555, mode 640 once it is set',
+      'the file system shows owner 1000, group 555, mode 640 after owner 1000, group 555, mode 2640 was set',
     );
   });
 
@@ -72,7 +72,7 @@ describe('disk', () => {
 });
 
 describe('writeWhole', () => {
-  it('replaces a file, whatever an earlier try left beside it', async () => {
+  it('replaces a file despite leftovers of an earlier attempt', async () => {
     await writeFile(at('journal.json'), 'old');
     await chmod(at('journal.json'), 0o644);
     if (process.getuid?.() === 0) await chown(at('journal.json'), 1234, 4321);
@@ -84,7 +84,7 @@ describe('writeWhole', () => {
     expect(await readdir(root)).toEqual(['journal.json']);
   });
 
-  it('leaves the old file, and nothing beside it, where it fails', async () => {
+  it('keeps the old file and leaves no temporary file if it fails', async () => {
     await mkdir(at('taken/full'), { recursive: true });
     const temporary = at('other.new');
     await expect(writeWhole(disk, at('taken'), 'x', { mode: 0o600, temporary })).rejects.toMatchObject({

@@ -36,7 +36,7 @@ describe('HostPaths', () => {
     expect(paths.isMountPoint('/compose/.env')).toBe(false);
   });
 
-  it('gives a host path by a link, once, with the directories above it', async () => {
+  it('creates a link for a host path once, with its parent directories', async () => {
     await mkdir(join(root, 'compose/data'), { recursive: true });
     const host = join(root, 'opt/deep/svc');
     const paths = new HostPaths([bind(host, join(root, 'compose'))]);
@@ -46,7 +46,7 @@ describe('HostPaths', () => {
     expect(await paths.give(host)).toBeNull();
   });
 
-  it('gives every directory that is mounted elsewhere, and no file', async () => {
+  it('creates links for all directories mounted at other paths, but not for files', async () => {
     await mkdir(join(root, 'one'));
     await mkdir(join(root, 'two'));
     await writeFile(join(root, 'config.json'), '{}');
@@ -76,7 +76,7 @@ describe('HostPaths', () => {
     await expect(new HostPaths([]).give('/srv/x')).rejects.toMatchObject({ code: 'outside-mounts' });
   });
 
-  it('knows another spelling of a mounted directory', async () => {
+  it('recognises another spelling of a mounted directory', async () => {
     await mkdir(join(root, 'compose'));
     const paths = new HostPaths([bind('/data/svc', join(root, 'compose'))]);
     paths.alias(join(root, 'link'), join(root, 'compose'));

@@ -18,7 +18,7 @@ for (const path of process.argv.slice(2)) {
   }
   const says = await checkRights([path]).then(
     () => 'kept',
-    (error: Error) => error.message.replace(/^.* its rights: /, ''),
+    (error: Error) => error.message.replace(/^.* its permissions: /, ''),
   );
   console.log(says);
 }

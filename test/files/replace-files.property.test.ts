@@ -179,7 +179,7 @@ const check = (count: number, numRuns: number, property: (instance: Instance) =>
   );
 
 describe('replacing files as one transaction', () => {
-  it('puts all back where one operation fails', () =>
+  it('restores all files if one operation fails', () =>
     check(5, 10, (instance) =>
       forEveryOperation(async (n) => {
         let process: FakeProcess | undefined;
@@ -197,7 +197,7 @@ describe('replacing files as one transaction', () => {
       }),
     ));
 
-  it('is all old or all new after kills at any operation of it and of the recovery, or power losses', () =>
+  it('leaves all files old or all new after kills at any operation and power losses', () =>
     check(3, 8, (instance) =>
       forEveryOperation(async (n) => {
         let process: FakeProcess | undefined;
@@ -219,7 +219,7 @@ describe('replacing files as one transaction', () => {
       }),
     ));
 
-  it('needs no space to put all back', () =>
+  it('needs no disk space to restore all files', () =>
     check(5, 25, (instance) =>
       forEveryOperation(async (n) => {
         const disk = await diskOf(instance);

@@ -41,7 +41,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }));
 
 describe('replaceFiles', () => {
-  it('replaces every file, keeps what was, and leaves nothing beside it', async () => {
+  it('replaces every file, keeps backups and leaves no temporary files', async () => {
     const made = { path: at('new.env'), before: null, after: 'B=1\n' };
     await replaceFiles([...both(), made], { run, backup: at('backup/run') });
     expect(await text('.env')).toBe('A=2\r\n');
@@ -53,12 +53,12 @@ describe('replaceFiles', () => {
     expect((await readdir(at('backup/run'))).sort()).toEqual(['.env', 'compose.yaml']);
   });
 
-  it('replaces nothing where a file that was planned on has changed', async () => {
+  it('replaces nothing if a planned file has changed', async () => {
     const planned = [{ path: at('compose.yaml'), text: 'older\n' }];
     const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
     await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
       code: 'file-changed',
-      message: `${at('compose.yaml')} was changed by somebody else during the update`,
+      message: `${at('compose.yaml')} was changed by another user or process during the update`,
     });
     await rm(at('compose.yaml'));
     await expect(replaceFiles([change], { run, backup: at('backup'), planned })).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describe('replaceFiles', () => {
     expect(await text('.env')).toBe('A=1\r\n');
   });
 
-  it('refuses where owner or mode cannot be given, and leaves everything as it is', async () => {
+  it('refuses if owner or mode cannot be set, and changes nothing', async () => {
     for (const [syscall, what] of [
       ['fchown', 'its owner'],
       ['fchmod', 'its mode'],
@@ -81,7 +81,7 @@ describe('replaceFiles', () => {
       for (const backup of [null, at('backup')]) {
         await expect(replaceFiles([change], { run, backup, fs: { ...disk, write } })).rejects.toMatchObject({
           code: 'rights-lost',
-          message: `${at('.env')} would not keep its rights: ${what} cannot be given to a new file (EPERM: not permitted)`,
+          message: `${at('.env')} would lose its permissions: ${what} cannot be set on a new file (EPERM: not permitted)`,
           advice: needsRoot,
         });
         expect(await text('.env')).toBe('A=1\r\n');
@@ -103,7 +103,7 @@ describe('replaceFiles', () => {
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=1\r\n', 'old\n']);
   });
 
-  it('writes nothing, and keeps no backup, where the journal cannot be written', async () => {
+  it('writes nothing and keeps no backup if the journal cannot be written', async () => {
     const change = { path: at('.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
     const cancelled = new Error('cancelled');
     const prepared = async () => {
@@ -116,18 +116,18 @@ describe('replaceFiles', () => {
     expect(await readdir(at('backup'))).toEqual([]);
   });
 
-  it('puts the first back where the second is edited at the last moment', async () => {
+  it('restores the first file if the second is edited at the last moment', async () => {
     const prepared = () => writeFile(at('compose.yaml'), 'mine');
     await expect(replaceFiles(both(), { run, backup: at('backup'), prepared })).rejects.toMatchObject({
       code: 'file-changed',
-      message: `${at('compose.yaml')} was changed by somebody else during the update`,
+      message: `${at('compose.yaml')} was changed by another user or process during the update`,
     });
     expect(await text('.env')).toBe('A=1\r\n');
     expect(await text('compose.yaml')).toBe('mine');
     expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
   });
 
-  it('takes the place of what an earlier try of the same run left', async () => {
+  it('replaces leftovers of an earlier attempt of the same run', async () => {
     const temporary = `..env.svc-updater-${run}`;
     await mkdir(at('backup'));
     for (const name of [temporary, 'backup/.env']) await writeFile(at(name), 'torn');
@@ -137,7 +137,7 @@ describe('replaceFiles', () => {
     expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
   });
 
-  it('says so where the second cannot be replaced and the first cannot be put back', async () => {
+  it('fails clearly if the second file cannot be replaced and the first cannot be restored', async () => {
     const failing = (code: string) =>
       Promise.reject(Object.assign(new Error(`${code}: on purpose`), { code }));
     let renames = 0;
@@ -150,13 +150,13 @@ describe('replaceFiles', () => {
     };
     await expect(replaceFiles(both(), { run, backup: at('backup'), fs })).rejects.toMatchObject({
       code: 'files-not-restored',
-      message: 'the files could not be put back: ENOSPC: on purpose',
+      message: 'the files could not be restored: ENOSPC: on purpose',
       detail: ['EIO: on purpose'],
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
   });
 
-  it('replaces what a link leads to, and puts that back', async () => {
+  it('replaces and restores the target of a link', async () => {
     await symlink('.env', at('linked.env'));
     const change = { path: at('linked.env'), before: 'A=1\r\n', after: 'A=2\r\n' };
     const records = await replaceFiles([change], { run, backup: at('backup') });
@@ -165,7 +165,7 @@ describe('replaceFiles', () => {
     expect([await readlink(at('linked.env')), await text('.env')]).toEqual(['.env', 'A=1\r\n']);
   });
 
-  it('changes nothing where two of the paths are one file', async () => {
+  it('changes nothing if two paths are the same file', async () => {
     await symlink('.env', at('linked.env'));
     const twice = ['.env', 'linked.env'].map((name) => ({ path: at(name), before: 'A=1\r\n', after: name }));
     await expect(replaceFiles(twice, { run, backup: null })).rejects.toMatchObject({ code: 'write-failed' });
@@ -178,7 +178,7 @@ describe('restoreFiles', () => {
   const replaceBoth = async (): Promise<FileRecord[]> =>
     JSON.parse(JSON.stringify(await replaceFiles(both(), { run, backup: at('backup') })));
 
-  it('gives it the rights of the file that is there, whatever the record and the backup say', async () => {
+  it('uses the rights of the current file, not those of the record or the backup', async () => {
     const [env, ...others] = await replaceBoth();
     if (!env) throw new Error('nothing was replaced');
     const forged = { ...env, owner: { uid: 0, gid: 0, mode: 0o4755 } };
@@ -189,7 +189,7 @@ describe('restoreFiles', () => {
     expect((await lstat(at('.env'))).mode & 0o7777).toBe(0o640);
   });
 
-  it('lets no backup of other rights stand in where the disk is full', async () => {
+  it('does not rename a backup with other rights if the disk is full', async () => {
     const records = await replaceBoth();
     const fs = {
       ...disk,
@@ -198,17 +198,17 @@ describe('restoreFiles', () => {
     await chmod(at('backup/.env'), 0o4755);
     await expect(restoreFiles(records, { fs })).rejects.toMatchObject({
       code: 'files-not-restored',
-      message: 'the files could not be put back: ENOSPC: on purpose',
+      message: 'the files could not be restored: ENOSPC: on purpose',
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
   });
 
-  it('never puts back a damaged backup, yet all others', async () => {
+  it('restores all files except those with a damaged backup', async () => {
     const records = await replaceBoth();
     await writeFile(at('backup/.env'), 'A=1');
     await expect(restoreFiles(records)).rejects.toMatchObject({
       code: 'files-not-restored',
-      message: `the files could not be put back: the backup of ${at('.env')} is gone or damaged`,
+      message: `the files could not be restored: the backup of ${at('.env')} is missing or damaged`,
     });
     expect([await text('.env'), await text('compose.yaml')]).toEqual(['A=2\r\n', 'old\n']);
     await expect(restoreFiles(records, { texts: new Map([[at('.env'), 'A=0']]) })).rejects.toMatchObject({
@@ -218,7 +218,7 @@ describe('restoreFiles', () => {
     expect(await text('.env')).toBe('A=1\r\n');
   });
 
-  it('leaves alone a file that somebody has written to since, a new one too', async () => {
+  it('does not restore files that were changed later, including new files', async () => {
     const made = { path: at('new.env'), before: null, after: 'B=1\n' };
     const records = await replaceFiles([...both(), made], { run, backup: at('backup') });
     for (const name of ['.env', 'new.env']) await writeFile(at(name), 'mine');
@@ -228,7 +228,7 @@ describe('restoreFiles', () => {
     ]);
   });
 
-  it('leaves alone a file that is edited while its old text is made ready', async () => {
+  it('does not restore a file that is edited during the restore', async () => {
     const records = await replaceBoth();
     const write: typeof disk.write = async (...given) => {
       const lost = await disk.write(...given);
@@ -240,7 +240,7 @@ describe('restoreFiles', () => {
     expect((await readdir(root)).sort()).toEqual(['.env', 'backup', 'compose.yaml']);
   });
 
-  it('does not say that the files are back before the disk has them', async () => {
+  it('does not resolve before the restored files are on the disk', async () => {
     const records = await replaceBoth();
     await restoreFiles(records);
     const sync: typeof disk.sync = async (path) => {
@@ -251,7 +251,7 @@ describe('restoreFiles', () => {
     });
   });
 
-  it('leaves alone a file whose directory is gone, and one that is a directory now', async () => {
+  it('ignores a file whose directory is missing, and one that is now a directory', async () => {
     await mkdir(at('sub'));
     await writeFile(at('sub/.env'), 'S\n');
     const inSub = [{ path: at('sub/.env'), before: 'S\n', after: 'T\n' }];
@@ -264,7 +264,7 @@ describe('restoreFiles', () => {
 });
 
 describe('stateOf', () => {
-  it('knows the old and the new text, and any other', async () => {
+  it('distinguishes old, new and other content', async () => {
     const [env, compose, made] = await replaceFiles(
       [
         ...both().map((change, n) => (n === 0 ? { ...change, after: change.before } : change)),
@@ -285,7 +285,7 @@ describe('stateOf', () => {
 });
 
 describe('removeTemporaries', () => {
-  it('removes what is beside the files, as far as it can be', async () => {
+  it('removes temporary files as far as possible', async () => {
     const records = await replaceFiles(both(), { run, backup: null });
     const [first, second] = records;
     await writeFile(first?.temporary ?? '', 'torn');

@@ -15,7 +15,7 @@ const script = fileURLToPath(new URL('in-user-namespace.ts', import.meta.url));
 const map = '0 100000 1\n1 200000 65536\n';
 
 it.skipIf(!isRoot)(
-  'tells whose file cannot be given to whom it belongs, and gives no new one to nobody',
+  'reports files with unmapped owners, and gives no new file to an unmapped user',
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-strangers-'));
     onTestFinished(() => rm(folder, { recursive: true }));

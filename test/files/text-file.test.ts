@@ -6,10 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTextFile, readTextFileIfThere } from '../../src/files/text-file.ts';
 
 const mebibyte = 1024 * 1024;
-const putBack =
-  'Put the file back, or start the instance anew with docker compose up -d and the files it has now.';
+const restoreIt = 'Restore the file, or run docker compose up -d to recreate the app from its current files.';
 const regular = 'Replace it with a regular file in the compose directory, then run the update again.';
-const notThat = 'That is no compose or env file: see what it holds.';
+const notThat = 'This does not look like a compose or env file. Check its content.';
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 
 let directory = '';
@@ -33,8 +32,8 @@ describe('readTextFile', () => {
   });
 
   it.each<[string, () => Promise<unknown>, string, string, string]>([
-    ['a file that is gone', async () => {}, 'compose-invalid', 'does not exist', putBack],
-    ['a link in a circle', () => symlink(path, path), 'compose-invalid', 'cannot be read (ELOOP)', putBack],
+    ['a file that is gone', async () => {}, 'compose-invalid', 'does not exist', restoreIt],
+    ['a link in a circle', () => symlink(path, path), 'compose-invalid', 'cannot be read (ELOOP)', restoreIt],
     [
       'no UTF-8',
       () => writeFile(path, latin1('# caf\xe9\nservices: {}\n')),
@@ -46,7 +45,7 @@ describe('readTextFile', () => {
       'one byte too many',
       () => writeFile(path, Buffer.alloc(5 * mebibyte + 1, '#')),
       'compose-invalid',
-      'has 5.0 MiB: at most 5 MiB are read',
+      'is 5.0 MiB in size; the limit is 5 MiB',
       notThat,
     ],
     ['a directory', () => mkdir(path), 'not-a-file', 'is not a regular file', regular],
@@ -55,7 +54,7 @@ describe('readTextFile', () => {
       'a link to what is not mounted',
       () => symlink('/no/such/folder/compose.yaml', path),
       'outside-mounts',
-      'is a link to /no/such/folder/compose.yaml, which is not mounted here',
+      'is a link to /no/such/folder/compose.yaml, which is not mounted into this container',
       'Add -v /no/such/folder:/no/such/folder to the docker run command.',
     ],
   ])('refuses %s', async (_, make, code, message, advice) => {
@@ -66,7 +65,7 @@ describe('readTextFile', () => {
 });
 
 describe('readTextFileIfThere', () => {
-  it('gives null only where there is nothing', async () => {
+  it('gives null only for a missing file', async () => {
     expect(await readTextFileIfThere(path)).toBeNull();
     await symlink('/no/such/folder/compose.yaml', path);
     await expect(readTextFileIfThere(path)).rejects.toMatchObject({ code: 'outside-mounts' });

@@ -33,7 +33,7 @@ export async function tryStrangers(subject: Subject): Promise<void> {
     ...judgeOutcome(refused, ['refused']),
     ...judgeWords(refused, {
       exitCode: 3,
-      says: [`${env} would not keep its rights: its owner is not mapped into this container`],
+      says: [`${env} would lose its permissions: its owner is not mapped into this container`],
       ends: [/^refused \(rights-lost\): nothing was changed/],
     }),
     ...judgeUntouched(before, await look(instance)),

@@ -108,8 +108,8 @@ describe('scripts/publish', () => {
   });
 
   it.each([
-    ['by hand', { GITHUB_REF_TYPE: '' }, 'this is for the workflow of the tag v1.5.0'],
-    ['of another tag', { GITHUB_REF_NAME: 'v1.5.1' }, 'which package.json names'],
+    ['by hand', { GITHUB_REF_TYPE: '' }, 'run this only in the workflow of the tag v1.5.0'],
+    ['of another tag', { GITHUB_REF_NAME: 'v1.5.1' }, 'the version in package.json'],
   ])('does nothing %s', async (_, env, why) => {
     const { exitCode, stderr } = await publish(env);
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining(why) });
@@ -121,7 +121,7 @@ describe('scripts/publish', () => {
     const { exitCode, stderr } = await publish();
     expect({ exitCode, stderr }).toEqual({
       exitCode: 1,
-      stderr: 'publish: CHANGELOG.md says nothing of 1.5.0',
+      stderr: 'publish: CHANGELOG.md has no section for 1.5.0',
     });
   });
 });

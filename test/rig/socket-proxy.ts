@@ -45,7 +45,7 @@ async function configuration(): Promise<string> {
 
 export async function allowedCalls(): Promise<AllowedCall[]> {
   const lines = (await configuration()).split('\n').map((line) => line.trim());
-  const updaters = lines.findIndex((line) => line.startsWith('# The updater by hand'));
+  const updaters = lines.findIndex((line) => line.startsWith('# The updater, started manually'));
   return lines.flatMap((line, at): AllowedCall[] => {
     const form = /^http-request allow if \{ method (\w+) \} \{ path_reg (\S+) \}( # rarely)?$/;
     const [whole, method = '', path = '', rarely] = form.exec(line) ?? [];

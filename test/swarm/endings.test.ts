@@ -11,7 +11,7 @@ describe.concurrent('a bad release', () => {
     onStack({ services: withRollback }, async ({ stack, before, update }) => {
       const { last, log, exitCode } = await update('1.6.0');
       expect(last).toMatch(
-        /ERROR done broken \(broken\): v1\.6\.0 has started and is not well; nothing was put back/,
+        /ERROR done broken \(broken\): v1\.6\.0 has started but is not healthy; nothing was rolled back/,
       );
       expect(exitCode).toBe(5);
       expect(log).toContain('cannot read the settings');
@@ -24,7 +24,7 @@ describe.concurrent('a bad release', () => {
       expect(again.last).toMatch(/ERROR done broken \(broken\): /);
       const none = await update('1.9.9');
       expect(none.last).toMatch(
-        /ERROR done failed \(pull-unknown\): nothing was changed by this run, and what run \S+ to v1\.6\.0 has left stands/,
+        /ERROR done failed \(pull-unknown\): nothing was changed by this run, and the changes of run \S+ to v1\.6\.0 were kept/,
       );
       const next = await update('2.0.0', { node: 'n3' });
       expect(next.last).toMatch(/INFO {2}done updated v1\.6\.0 → v2\.0\.0 in /);
@@ -43,7 +43,7 @@ describe.concurrent('a bad release', () => {
   test('that is never healthy is no better', () =>
     onStack({ services: { app: { replicas: 1 } } }, async ({ stack, update }) => {
       const { last } = await update('1.7.0');
-      expect(last).toMatch(/ERROR done broken \(broken\): v1\.7\.0 has started and is not well/);
+      expect(last).toMatch(/ERROR done broken \(broken\): v1\.7\.0 has started but is not healthy/);
       const { boots } = await snapshot(stack);
       expect(oldAfterNew(boots)).toEqual([]);
     }));
@@ -56,9 +56,9 @@ describe.concurrent('a release of which nothing can be started', () => {
       for (const node of ['n1', 'n2'] as const) {
         const tasks = await stack.tasks(app, '{{.ID}}');
         const { last, exitCode, log } = await update('1.4.3', { node });
-        expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 runs again/);
+        expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 is running again/);
         expect(exitCode).toBe(4);
-        expect(log).toContain('no task of v1.4.3 has started: putting everything back');
+        expect(log).toContain('no task of v1.4.3 has started; undoing all changes');
         const after = await snapshot(stack);
         expect(after.specs).toEqual(before.specs);
         expect(oldAfterNew(after.boots)).toEqual([]);
@@ -75,7 +75,7 @@ describe.concurrent('a release of which nothing can be started', () => {
   test('leaves a global service as it was', () =>
     onStack({ services: { app: { replicas: 'global' } } }, async ({ stack, before, update }) => {
       const { last, log } = await update('1.4.3', { args: ['--stop-first'] });
-      expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 runs again/);
+      expect(last, log).toMatch(/ERROR done failed \(recreate-failed\): v1\.4\.2 is running again/);
       expect((await snapshot(stack)).specs).toEqual(before.specs);
     }));
 });

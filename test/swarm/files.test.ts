@@ -58,7 +58,7 @@ describe.concurrent('the files of a stack', () => {
       await stack.runs();
       const { last, log } = await update('1.5.0', { mount: stack.directory, args: ['--file', 'stack.yaml'] });
       expect(last, log).toContain(
-        `to deploy it: set -a; . ./.env; set +a; docker stack deploy -c stack.yaml ${stack.name}`,
+        `to deploy these files later, run set -a; . ./.env; set +a; docker stack deploy -c stack.yaml ${stack.name}`,
       );
       expect(await readFile(join(stack.directory, '.env'), 'utf8')).toBe('SVC_VERSION=1.5.0\n');
       expect(await readFile(file, 'utf8')).toBe(text);
@@ -81,15 +81,15 @@ describe.concurrent('the files of a stack', () => {
         /ERROR done refused \(stack-file\): nothing was changed, v1\.4\.2 runs on/,
       );
       expect(wrong.log).toContain(
-        `${stack.name}_app is ${svcImage('1.4.2')}, and there it is ${svcImage('1.3.0')}`,
+        `${stack.name}_app uses ${svcImage('1.4.2')}, but the files specify ${svcImage('1.3.0')}`,
       );
       expectUntouched(before, await snapshot(stack));
       await rename(file, join(stack.directory, 'compose.yaml'));
       const bad = await update('1.4.3', { mount: stack.directory });
       expect(bad.last, bad.log).toMatch(
-        /ERROR done failed \(recreate-failed\): the files are as they were and v1\.4\.2 runs again/,
+        /ERROR done failed \(recreate-failed\): the files were restored and v1\.4\.2 is running again/,
       );
-      expect(bad.log).toMatch(/write compose\.yaml line \d+: .*kept in \.svc-updater\/backup/);
+      expect(bad.log).toMatch(/write compose\.yaml line \d+: .*backup: \.svc-updater\/backup/);
       expect(await readFile(join(stack.directory, 'compose.yaml'), 'utf8')).toBe(text);
       expect((await snapshot(stack)).specs).toEqual(before.specs);
     }));

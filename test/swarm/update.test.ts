@@ -46,7 +46,7 @@ describe.concurrent('an update of a stack', () => {
         ...['app 1.4.2', 'app 1.4.2', 'app 1.5.0', 'app 1.5.0'],
       ]);
       const again = await update('1.5.0');
-      expect(again.last).toMatch(/INFO {2}done unchanged: app and worker run v1\.5\.0 already/);
+      expect(again.last).toMatch(/INFO {2}done unchanged: app and worker run v1\.5\.0; nothing to do/);
     }));
 
   test('is shown by plan, which changes nothing', () =>
@@ -60,11 +60,11 @@ describe.concurrent('an update of a stack', () => {
         const log = lines.join('\n');
         expect(exitCode).toBe(0);
         expect(log).toContain('plan v1.4.2 → v1.5.0');
-        expect(log).toContain(`image of app (2 replicas): ${svcImage('1.5.0')}, as @sha256:`);
-        expect(log).toContain('failure_action: rollback is pause');
-        expect(log).toContain('run side by side for a while');
-        expect(log).toMatch(/pulled ahead on n\d, n\d and n\d/);
-        expect(log).toContain('whoever deploys it starts v1.4.2 on migrated data');
+        expect(log).toContain(`image of app (2 replicas): ${svcImage('1.5.0')}, digest sha256:`);
+        expect(log).toContain('failure_action is pause instead of rollback');
+        expect(log).toContain('run at the same time for a while');
+        expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
+        expect(log).toContain('in its stack file before you deploy it, or v1.4.2 will start on migrated data');
         expectUntouched(before, await snapshot(stack));
       },
     ));

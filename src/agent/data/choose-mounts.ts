@@ -21,7 +21,7 @@ export interface Surroundings {
   options: ReadonlyMap<string, Json>;
 }
 
-/** A saved mount that nothing has looked into yet. */
+/** A mount to save, before its content has been checked. */
 export type Unseen = Pick<SavedMount, 'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'>;
 
 export interface Chosen {
@@ -36,7 +36,7 @@ export interface Chosen {
 export const isOfService = ({ labels }: Container, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
-/** Of the machine, and the same after every update. An exact list: `/usr/local/svc/data` is data. */
+/** Paths of the system, which updates do not change. The list is exact: `/usr/local/svc/data` is data. */
 const systemPaths = new Set([
   ...[
     'localtime',
@@ -63,18 +63,18 @@ const isOfSystem = (path: string): boolean =>
 const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 
-/** It, or a directory above it, is mounted by tools that administrate the engine. */
+/** Administration tools for the engine mount this directory or a parent of it. */
 const volumesOf = ({ dataRoot }: Surroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
 
 /** Why the engine's view of a mount shows that it is not data; null if it is data. */
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
-  if (files.includes(path)) return 'a compose or env file, which the update restores itself';
-  return isOfSystem(path) ? 'a path of the system' : null;
+  if (files.includes(path)) return 'a compose or env file, which the update backs up separately';
+  return isOfSystem(path) ? 'a system path' : null;
 }
 
-/** At first sight, before its options and its content are known. */
+/** A first check, before the options and the content of the mount are known. */
 export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
   writable &&
   savedTypes.includes(type) &&
@@ -140,7 +140,7 @@ export function chooseMounts(
     const same = found.find((each) => each.path === path);
     if (same && isExcluded(service, mount.destination))
       refusals.add(
-        `${service}:${mount.destination} is excluded, but ${same.where} has the same source, ${JSON.stringify(path)}: set both to none in ${settingsName}, or neither`,
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source, ${JSON.stringify(path)}: in ${settingsName}, set both to none or remove the exclusion`,
       );
   }
   const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
@@ -160,19 +160,19 @@ const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
 function refusalOf(where: string, mount: StorageMount, path: string, around: Surroundings): string | null {
   const { type, driver } = mount;
   const { type: options, o } = optionsOf(mount, around);
-  const exclude = `exclude it with ${where}: none under data in ${settingsName}`;
+  const exclude = `exclude it by setting "${where}: none" under data in ${settingsName}`;
   if (type === 'cluster' || (type === 'volume' && driver !== '' && driver !== 'local'))
-    return `${where} is a volume of the driver ${driver || type}, which is not local: move its data to a local volume, or ${exclude}`;
+    return `${where} uses the volume driver ${driver || type}, but only local volumes can be saved: move its data to a local volume, or ${exclude}`;
   if (networkTypes.test(String(options)) || /(?:^|,)addr=/.test(String(o)))
     return `${where} is a volume on a network file system (${options}): move its data to a local disk, or ${exclude}`;
   if (!path.startsWith('/'))
-    return `${where} is ${JSON.stringify(path)}, which no restore point can hold: ${exclude}`;
+    return `${where} has the source ${JSON.stringify(path)}, which cannot be saved in a restore point: ${exclude}`;
   const state = join(around.directory, stateName);
   const contained = [state, around.points].find((each) => isWithin(each, path));
   const within = isWithin(path, state) ? state : undefined;
   return contained === undefined && within === undefined
     ? null
-    : `${where} is ${JSON.stringify(path)}, ${contained ? 'which contains' : 'inside'} ${contained ?? within}, a directory of the updater: mount a directory that contains only data, or ${exclude}`;
+    : `${where} has the source ${JSON.stringify(path)}, which ${contained ? 'contains' : 'is inside'} ${contained ?? within}, a directory of the updater: mount a directory that contains only data, or ${exclude}`;
 }
 
 interface Nested {
@@ -210,12 +210,14 @@ export function writersOf(
       const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
       if (!shared || noDataReason(mount.type, path, []) !== null) continue;
       const sentence = `the running container ${container.name} can write to ${shared.where}: it has ${JSON.stringify(path)} mounted read-write`;
-      const save = `set ${serviceOf(container)}: save under data in ${settingsName}`;
+      const save = `set "${serviceOf(container)}: save" under data in ${settingsName}`;
       if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
         warnings.add(`${sentence}; it must not write there while data is copied or restored`);
       else
         refusals.add(
-          `${sentence}, and the update does not stop it: stop it, mount it read-only there${isOfService(container, around.project) ? `, or ${save}` : ''}`,
+          isOfService(container, around.project)
+            ? `${sentence}, and the update does not stop it: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update does not stop it: stop it yourself or mount the path read-only`,
         );
     }
   }

@@ -1,4 +1,4 @@
-// The copies that a restore point consists of, made and put back by one tools container a service.
+// The copies of a restore point. One tools container per service creates and restores them.
 
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -206,7 +206,10 @@ export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<vo
     const free = Math.min(...own.map(([, now]) => now.free));
     if (needed <= free) continue;
     const names = own.map(([at]) => mounts[at]?.where).join(', ');
-    throw new UpdateError('no-space', `restoring ${names} takes ${size(needed)}, and ${size(free)} are free`);
+    throw new UpdateError(
+      'no-space',
+      `restoring ${names} needs ${size(needed)}, but only ${size(free)} is free`,
+    );
   }
 }
 
@@ -231,7 +234,7 @@ export async function restoreCopies(
     if (mount === undefined) continue;
     throw new UpdateError(
       'data-not-restored',
-      `${mount.where} was restored and still differs from the restore point`,
+      `${mount.where} still differs from the restore point after it was restored`,
       { detail: differences[at] ?? [] },
     );
   }

@@ -48,13 +48,13 @@ export function declareData(facts: DataFacts): Declared {
   if (mistakes.length > 0)
     throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
       detail: mistakes.slice(0, -1),
-      advice: `Correct data in ${settingsName}, or the label, then run the update again.`,
+      advice: `Correct the data section of ${settingsName} or the label, then run the update again.`,
     });
   if (undecided.length === 0) return declared;
   const sentences = undecided.map(({ sentence }) => sentence);
   throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
     detail: sentences.slice(0, -1),
-    advice: `Set ${line} in ${settingsName} (save includes data in restore points, none excludes it), then run the update again.`,
+    advice: `In ${settingsName}, set ${line} (save includes the data in restore points, none excludes it). Then run the update again.`,
   });
 }
 
@@ -91,11 +91,13 @@ export function judgeData(facts: DataFacts): Judged {
     );
     for (const path of without) excluded.push({ service, path });
     if (word !== null && !isDataWord(word))
-      mistakes.push(`${where} is ${JSON.stringify(word)}: it should be save or none`);
+      mistakes.push(`${where} is ${JSON.stringify(word)}, but must be save or none`);
     else if (word === 'none') excluded.push({ service, path: null });
     else if (isAbsent) {
       if (word === 'save' && keys.includes(service))
-        mistakes.push(`${where} is save, but ${service} has no container: start it, or remove the line`);
+        mistakes.push(
+          `${where} is save, but ${service} has no container: start the service or remove the line`,
+        );
     } else if (hasSaved && (word === 'save' || reached.includes(service))) covered.add(service);
     else if (word === 'save' && !isUpdated)
       mistakes.push(`${where} is save, but ${service} has no writable volume or bind mount to save`);
@@ -112,14 +114,14 @@ export function judgeData(facts: DataFacts): Judged {
       else
         undecided.push({
           ...{ key: service, proposal: 'none' },
-          sentence: `${service} (${image}) looks like ${named[looks]} and has no volume: its data is in its container, and no restore point can save it`,
+          sentence: `${service} (${image}) looks like ${named[looks]} but has no volume: its data is inside the container and cannot be saved in a restore point`,
         });
     }
   }
   for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
     undecided.push({
       ...{ key: host, proposal: 'none' },
-      sentence: `${service} uses a database on ${host} (${variable}), which is outside the project: no restore point can save it`,
+      sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
     });
   return {
     covered: startOrder(model, services).filter((service) => covered.has(service)),
@@ -162,7 +164,9 @@ function mistakeIn(
   if (at > 0 && Object.hasOwn(services, service)) {
     if (!mountsOf(service, facts).some(({ destination }) => destination === path))
       return `${where} is set, but ${service} has no mount at ${path}`;
-    return word === 'none' ? null : `${where} is save: a single mount can only be none, and a service save`;
+    return word === 'none'
+      ? null
+      : `${where} is save: set save only for a whole service; a single mount can only be set to none`;
   }
   return word === 'save' || at > 0
     ? `${where} is set, but the project has no service ${at > 0 ? service : key}`
@@ -180,7 +184,7 @@ function wordFor(
   const written = model.services[service]?.labels?.[label];
   if (written !== undefined) return { word: written, where: `label ${label} of ${service}` };
   const recorded = Object.hasOwn(product.data ?? {}, service) ? product.data?.[service] : undefined;
-  return { word: recorded ?? null, where: `data of ${service} in the record of ${product.name}` };
+  return { word: recorded ?? null, where: `data of ${service} in the product record of ${product.name}` };
 }
 
 function mountsOf(service: string, { model, containers }: DataFacts): Mount[] {
@@ -209,6 +213,6 @@ function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): str
 export function proposalLine({ undecided, line }: Judged): string | null {
   if (undecided.length === 0) return null;
   const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
-  const without = not.length > 0 ? `; they cannot contain the data of ${and(not)}` : '';
-  return `restore points (--restore-point) need ${line} in ${settingsName}${without}`;
+  const without = not.length > 0 ? `; the data of ${and(not)} cannot be saved in restore points` : '';
+  return `to use restore points (--restore-point), set ${line} in ${settingsName}${without}`;
 }

@@ -140,7 +140,7 @@ class Target {
 function readAll(file: number, buffer: Buffer, at: number): void {
   for (let done = 0; done < buffer.length; ) {
     const read = readSync(file, buffer, done, buffer.length - done, at + done);
-    if (read === 0) throw new Error('a file became shorter while it was compared');
+    if (read === 0) throw new Error('a file was truncated while it was being compared');
     done += read;
   }
 }

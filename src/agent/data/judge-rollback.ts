@@ -1,5 +1,5 @@
 import type { Blueprint } from '../../engine/api/blueprint.ts';
-import { type Container, isUp, serviceOf } from '../../engine/container.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
 import { object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { runsImage } from '../../engine/same-image.ts';
@@ -44,22 +44,19 @@ export function judgeRollback(
     const before = blueprints.find((each) => labelsOf(each)[composeLabels.service] === name);
     const own = now.containers.filter((each) => serviceOf(each) === name);
     if (before === undefined) return [];
-    if (own.length === 0) return [`${name} has no container any more`];
+    if (own.length === 0) return [`${name} no longer has a container`];
     return own.some((each) => each.imageId === before.imageId)
       ? []
-      : [`${name} runs another image than when the data was saved`];
+      : [`the image of ${name} has changed since the data was saved`];
   });
   const pruned = blueprints.filter(({ imageId }) => !now.images.has(imageId));
   return [
-    ...edited.map((path) => `${path} is not as the update left it`),
-    ...strange.map(
-      (each) => `${each.name} ${isUp(each) ? 'runs' : 'is of'} another image than the update left`,
-    ),
-    ...gone.map(({ name }) => `${name} has no container any more`),
+    ...edited.map((path) => `${path} has changed since the update`),
+    ...strange.map((each) => `the image of ${each.name} has changed since the update`),
+    ...gone.map(({ name }) => `${name} no longer has a container`),
     ...dataChanged,
     ...pruned.map(
-      ({ name, imageReference }) =>
-        `the image of ${name}, ${imageReference}, is not on this machine any more`,
+      ({ name, imageReference }) => `the image of ${name}, ${imageReference}, is no longer on this machine`,
     ),
   ];
 }

@@ -39,7 +39,7 @@ export class PointRecord {
     return write;
   }
 
-  /** Begins to compute the hashes of the copies, which nobody has to wait for until the run ends. */
+  /** Starts computing the hashes of the copies in the background, until the end of the run. */
   hash(doors: DataDoors): void {
     this.#stop = new AbortController();
     const { signal } = this.#stop;
@@ -50,7 +50,7 @@ export class PointRecord {
     this.#hashing.catch(() => {});
   }
 
-  /** Resolves once the hashes are in the record, computed now if nobody has begun to. @throws UpdateError */
+  /** Resolves when the hashes are in the record. Computes them now if that has not been started. @throws UpdateError */
   async hashed(doors: DataDoors): Promise<void> {
     // What has failed once, as with an engine that was restarted, is begun again.
     await this.#hashing.catch(() => {});

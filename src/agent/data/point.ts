@@ -62,7 +62,7 @@ const pointSchema = z.strictObject({
   bytes: count,
   /** How long covered services were stopped for it. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
-  /** The run that a rollback undoes, as its journal would say; null while that run goes on. */
+  /** The run that a rollback undoes, in the form of its journal; null while that run is in progress. */
   back: z.nullable(z.custom<JournalData>(isJournal)),
 });
 
@@ -89,7 +89,7 @@ export function pointsDirectory(
   if (restoreDir === null) return pointsOf(project.directory);
   const host = paths.toHost(restoreDir);
   if (host !== null) return host;
-  const message = `--restore-dir ${restoreDir} is not a directory of the host that is mounted here`;
+  const message = `--restore-dir ${restoreDir} is not in a host directory that is mounted into this container`;
   throw new UpdateError('outside-mounts', message, { advice: `Add ${mountFlags(restoreDir)}.` });
 }
 
@@ -169,7 +169,7 @@ export async function readPoint(place: PointPlace): Promise<Point | null> {
   if (point !== null) return point;
   throw new UpdateError(
     'restore-point-damaged',
-    `${path} is not as the updater wrote it: its checksum does not match`,
+    `${path} is damaged or was changed: its checksum does not match`,
   );
 }
 
@@ -261,7 +261,7 @@ export const nameOf = ({ directory }: PointPlace): string => basename(directory)
 
 /** `the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC` */
 export const wordsOf = ({ kind, version, at }: Pick<Point, 'kind' | 'version' | 'at'>): string => {
-  const what = kind === 'current' ? 'the data saved before a rollback' : 'the restore point';
+  const what = kind === 'current' ? 'the pre-rollback data' : 'the restore point';
   return at === null ? what : `${what} of ${version}, saved at ${savedAt({ at })}`;
 };
 

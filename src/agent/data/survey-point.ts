@@ -30,7 +30,7 @@ export interface PlannedPoint {
   services: readonly string[];
 }
 
-/** Seconds. Equal if the last restore point tells. */
+/** Minimum and maximum in seconds. Equal if they are based on the last restore point. */
 export type Estimate = readonly [least: number, most: number];
 
 export interface PointFacts {
@@ -90,7 +90,7 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
     ...data.flatMap(({ mount, look }) => lookRefusals(mount, look)),
     ...(probe.missing.length > 0
       ? [
-          `the file system of ${around.points} cannot store ${and(probe.missing)}: save restore points elsewhere with --restore-dir`,
+          `the file system of ${around.points} does not support ${and(probe.missing)}: choose another directory with --restore-dir`,
         ]
       : []),
     ...writers.refusals,
@@ -149,7 +149,7 @@ function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError |
     .find(({ path }) => text.includes(path));
   const message = named
     ? `the source of ${named.where} is missing: ${JSON.stringify(named.path)}`
-    : `a source of ${and(mounts.map(({ where }) => where))} is missing`;
+    : `at least one source of ${and(mounts.map(({ where }) => where))} is missing`;
   return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
 }
 
@@ -163,7 +163,7 @@ export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, lo
       : []),
     ...look.inside.map(
       (name) =>
-        `${where} contains another file system or subvolume at ${JSON.stringify(name)}: mount that one into the service separately, outside ${quoted}`,
+        `${where} contains another file system or subvolume at ${JSON.stringify(name)}: mount it into the service separately, outside ${quoted}`,
     ),
     ...look.strange.map(
       (name) =>
@@ -171,7 +171,7 @@ export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, lo
     ),
     ...look.tooLong.map(
       (name) =>
-        `${where} contains a path that is too long to copy, below ${JSON.stringify(name)}: remove it, or move it out of ${quoted}`,
+        `${where} contains a path below ${JSON.stringify(name)} that is too long to copy: remove it, or move it out of ${quoted}`,
     ),
   ];
 }
@@ -196,7 +196,7 @@ export function refuseUnlessRoom(
   if (free - needed >= reserve) return;
   throw new UpdateError(
     'no-space',
-    `a restore point needs ${size(needed)} in ${where}, and only ${size(Math.max(free - reserve, 0))} can be used: ${size(free)} are free, and 5 % of the disk (${size(reserve)}) must stay free`,
+    `a restore point needs ${size(needed)} in ${where}, but only ${size(Math.max(free - reserve, 0))} is available: ${size(free)} is free, and 5 % of the disk (${size(reserve)}) must stay free`,
   );
 }
 
@@ -208,10 +208,10 @@ export interface LastTime {
 
 /** Seconds that stops and starts take, whatever the size of the data. */
 const fixedSeconds = 1;
-/** Of less data than this, the seconds say little about a disk. */
+/** With less data than this, the duration is no measure of the speed of the disk. */
 const tellingBytes = 50_000_000;
 
-/** From the last time if that tells; otherwise from 2 GB/s in memory and 100 MB/s on a slow disk. */
+/** Based on the last restore point if possible; otherwise between 2 GB/s in memory and 100 MB/s on a slow disk. */
 export function estimate(bytes: number, last: LastTime | null): Estimate {
   if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
     const fixed = Math.min(last.seconds, fixedSeconds);

@@ -80,7 +80,10 @@ async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCal
     },
   });
   if (id === null)
-    throw new UpdateError('engine-unavailable', `the updater's own image ${toolsImage} is gone`);
+    throw new UpdateError(
+      'engine-unavailable',
+      `the updater image ${toolsImage} is no longer on this machine`,
+    );
   return id;
 }
 
@@ -110,7 +113,7 @@ async function run(
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
     const why = state.OOMKilled === true ? 'it ran out of memory' : `exit code ${exitCode}`;
     const detail = stderr.trim() === '' ? [] : [lastLine(stderr)];
-    throw new UpdateError('engine-unavailable', `the container that reads and writes files failed: ${why}`, {
+    throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
       detail,
     });
   }
@@ -126,7 +129,7 @@ async function endOf(engine: Engine, id: string): Promise<Json> {
   for (;;) {
     const answer = await readApi(engine, `/containers/${id}/json`);
     if (answer.status === 404)
-      throw new UpdateError('engine-unavailable', 'the container that reads and writes files was removed');
+      throw new UpdateError('engine-unavailable', 'the helper container that copies data was removed');
     if (answer.status !== 200) throw notDone(`inspect ${id.slice(0, 12)}`, answer);
     const state = object(JSON.parse(answer.body.toString()).State);
     if (state.Running !== true) return state;

@@ -31,7 +31,7 @@ const mostNames = 5;
 const shownLength = 300;
 const everyMs = 500;
 const lowestShare = 0.05;
-const fullDisk = 'the disk or a quota is full';
+const fullDisk = 'the disk is full or a quota is exceeded';
 
 /** The release that is rolled back may have written the files: xxHash, rsync's default, is easy to deceive. */
 const untrusted = '--checksum-choice=md5';
@@ -108,13 +108,9 @@ function refuseChanged({ mounts }: Asked): void {
     const path = dataPath(at);
     const now = mountOf(path);
     if (root !== null && root !== now.root)
-      throw new Failure('changed', `mount ${at} is ${now.root} now, and no longer ${root}`, path);
+      throw new Failure('changed', `mount ${at} is now ${now.root} instead of ${root}`, path);
     if (device !== null && device !== now.device)
-      throw new Failure(
-        'changed',
-        `mount ${at} is on device ${now.device} now, and no longer on ${device}`,
-        path,
-      );
+      throw new Failure('changed', `mount ${at} is now on device ${now.device} instead of ${device}`, path);
   }
 }
 
@@ -129,12 +125,12 @@ async function probe(): Promise<Probe> {
     const works = async (program: string, ...args: string[]) =>
       (await run(program, [...args, path])).code === 0;
     const tries: Record<string, () => boolean | Promise<boolean>> = {
-      holes: () => fs.statSync(path).blocks * 512 < fs.statSync(path).size,
-      owners: () => {
+      'sparse files': () => fs.statSync(path).blocks * 512 < fs.statSync(path).size,
+      'file owners': () => {
         fs.chownSync(path, 12345, 12345);
         return fs.statSync(path).uid === 12345 && fs.statSync(path).gid === 12345;
       },
-      modes: () => {
+      'file modes': () => {
         fs.chmodSync(path, 0o640);
         return (fs.statSync(path).mode & 0o7777) === 0o640;
       },
@@ -163,7 +159,7 @@ async function warm({ mounts }: Asked): Promise<null> {
   const watch = () => {
     for (const path of [pointPath, ...mounts.map((_, at) => dataPath(at))]) {
       const { size, free } = disk(path);
-      if (free < size * lowestShare) full.abort(noSpace(path, 'less than 5 % of the disk are free'));
+      if (free < size * lowestShare) full.abort(noSpace(path, 'less than 5 % of the disk is free'));
     }
   };
   watch();
@@ -279,7 +275,7 @@ function ports(): number[] {
 function noSpace(path: string, why: string): Failure {
   const { size, free } = disk(path);
   const megabytes = (bytes: number) => `${Math.floor(bytes / 1_000_000)} MB`;
-  return new Failure('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} are free`, path);
+  return new Failure('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} free`, path);
 }
 
 function judge(program: string, ended: Ended, accepted: readonly number[] = [0]): void {

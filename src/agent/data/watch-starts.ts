@@ -141,7 +141,7 @@ export class RepeatedStarts {
     this.#restlessMs = restlessMs;
   }
 
-  /** The names of those that are started again and again. */
+  /** The names of containers that are started repeatedly. */
   tooOften(started: readonly Started[]): string[] {
     const names = started.map(({ name }) => name);
     if (this.#stops.size >= mostStarted) return names;
@@ -151,7 +151,7 @@ export class RepeatedStarts {
     });
   }
 
-  /** They are stopped again. */
+  /** Records that these containers are stopped again. */
   note(started: readonly Started[]): void {
     const at = performance.now();
     for (const { name } of started)

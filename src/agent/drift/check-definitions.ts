@@ -19,7 +19,9 @@ export function checkDefinitions(
   const isUsed = (volume: string) =>
     used.some(({ type, source = '' }) => type === 'volume' && model.volumes?.[source]?.name === volume);
   for (const name of [...editedVolumes].filter(isUsed).sort()) {
-    log.warn(`volume ${name} was made from another definition than the files have now: it stays as it is`);
+    log.warn(
+      `the definition of volume ${name} in the files has changed since the volume was created; the volume is not changed`,
+    );
   }
   const hasOn = (network: string, some: readonly Container[]) =>
     some.some(({ networks }) => networks.includes(network));
@@ -28,7 +30,7 @@ export function checkDefinitions(
       const keys = Object.keys(model.services[name]?.networks ?? {});
       return hasOn(network, own) || keys.some((key) => model.networks?.[key]?.name === network);
     });
-  // A compose that names the network by its id does not tell who is on it: it is refused all the same.
+  // If compose reports the network by its ID, its containers are unknown. The update is refused anyway.
   const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
   const edited = [...removedNetworks]
     .filter((network) => isId(network) || hasOn(network, containers) || usersOf(network).length > 0)
@@ -37,10 +39,10 @@ export function checkDefinitions(
   const users = edited.flatMap(usersOf);
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
   const compose = composeCommand(project);
-  const advice = `Apply the edit with ${compose} up -d; where that sees nothing to do, with ${compose} down and ${compose} up -d. Then run the update again.`;
+  const advice = `Apply the change with ${compose} up -d. If that changes nothing, run ${compose} down, then ${compose} up -d. Then run the update again.`;
   throw new UpdateError(
     'network-edited',
-    `${and(edited.map((name) => `network ${name}`))} ${edited.length > 1 ? 'were' : 'was'} edited in the files since the instance was started: replacing ${and([...new Set(names)])} would take the instance off it`,
+    `${and(edited.map((name) => `network ${name}`))} ${edited.length > 1 ? 'were' : 'was'} changed in the files after the app was started: replacing ${and([...new Set(names)])} would disconnect containers from ${edited.length > 1 ? 'these networks' : 'this network'}`,
     { advice },
   );
 }

@@ -69,7 +69,7 @@ export function plannedDefinition(
   const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
   const endpoints = object(object(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
   const networks = Object.fromEntries([
-    // The body tells only the name of a network that is joined afterwards, or by its mode.
+    // For a network that is joined later or by mode, the body contains only the name.
     ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
     ...Object.entries(endpoints),
   ]);

@@ -30,7 +30,7 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
     if (isEmpty(sent[key])) filled[key] = isEmpty(value) ? running[key] : value;
   };
   const isUnified = info.CgroupVersion !== '1';
-  // Podman does not tell which one a container has.
+  // Podman does not report which one a container has.
   if (!isPodman) orAsItIs('Runtime', info.DefaultRuntime);
   orAsItIs('CgroupnsMode', sent.Privileged === true && !isUnified ? 'host' : own.CgroupnsMode);
   orAsItIs('ShmSize', own.ShmSize);
@@ -55,7 +55,7 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
   ];
   filled.SecurityOpt = [...list(sent.SecurityOpt), ...labelsByEngine(sent, running)];
 
-  // A container that is gone does not tell which service it was of; compose names the one in its place.
+  // The service of a removed container is unknown; compose names the container that replaced it.
   for (const key of ['NetworkMode', 'PidMode', 'IpcMode']) {
     if (isNamespaceOfOther(sent[key]) && isGone(running[key])) asItIs(key);
   }

@@ -36,7 +36,7 @@ export async function askDefaults(engine: Engine, ownId: string): Promise<Engine
   return { own: object(own?.HostConfig), info, isPodman: engine.isPodman };
 }
 
-/** What the engine tells of a service, beside the dry run. @throws UpdateError engine-unavailable */
+/** Facts from the engine about a service, in addition to the dry run. @throws UpdateError engine-unavailable */
 export async function askEngine(
   engine: Engine,
   instance: InstanceFacts,
@@ -64,7 +64,7 @@ export async function askEngine(
     const now = runningDefinition(each, [name, ...containers.map(finalName)]);
     if (planned === undefined) return { now, next: definedByModel(model, name, String(now.config.User)) };
     const used = imagesInUse.get(String(each.Image));
-    // Of an image that is here for several platforms the engine tells what its own has.
+    // For a multi-platform image, the engine returns the data of its own platform.
     const runs = readContainer(each).platform;
     const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
     return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };

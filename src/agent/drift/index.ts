@@ -1,18 +1,17 @@
-// Drift: the files say something else by now than what the containers were made from. A container that runs well is then
-// replaced by one that nobody has ever seen run, as somebody has edited the files without an `up`, or as a shell had
-// variables that no file sets.
+// Drift: the files have changed since the containers were created, because they were edited without an `up`, or because a shell
+// had variables that no file sets. The update would then replace a working container by an untested one.
 //
-// Held against each other, for every container that the update would replace:
-// - what the engine says of the container, less what its image and the engine itself have added (`runningDefinition`), and
-// - what compose would send for it with the files as they are: compose is asked for an `up` against a recorder in the
-//   engine's place (`dry-run.ts`, `recorder.ts`), which writes the request down and makes nothing (`plannedDefinition`).
-// Both come into one shape (`shape.ts`), and their differences are judged (`changes.ts`, `judge.ts`; docs/contract.md 4.2, 4.9): what
-// would be lost, and rights over the machine that would be gained, are refused unless drift is accepted; all else is a
-// warning. What the files say of a difference (`written-text.ts`) tells which variable only a shell can have had.
+// For every container that the update would replace, two definitions are compared:
+// - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
+// - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
+//   (`dry-run.ts`, `recorder.ts`), which records the request and creates nothing (`plannedDefinition`).
+// Both are converted to one shape (`shape.ts`), and their differences are judged (`changes.ts`, `judge.ts`; docs/contract.md 4.2,
+// 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other differences are warnings. The
+// texts of the files (`written-text.ts`) show which variable only a shell can have set.
 //
-// Networks and volumes are held by what compose would do with them (docs/contract.md 4.7): it would remove an edited network.
+// Networks and volumes are checked by what compose would do (docs/contract.md 4.7): it would remove an edited network.
 //
-// Not held: containers that the update leaves alone, and what a program inside has changed.
+// Not checked: containers that are not updated, and changes made by programs inside containers.
 
 import { homedir } from 'node:os';
 import { allEnvFiles } from '../../compose/project-files.ts';
@@ -47,7 +46,9 @@ export async function checkDrift(
   checkDefinitions(instance, log);
   const services = instance.services.filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
-    log.warn(`${name}: its image is gone from this machine: what recreating it would change cannot be told`);
+    log.warn(
+      `${name}: its image is no longer on this machine, so what recreating its containers would change is unknown`,
+    );
   }
   const setTo = setValues(instance);
   const known = { defaults: askDefaults(engine, ownId), setTo };
@@ -78,7 +79,7 @@ function report(
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
   ];
   for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files say something else by now, and that is what it gets`);
+    log.warn(`${sentence}: the files have been edited, and the update applies the edit`);
   }
   const detail = told(true);
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
@@ -86,11 +87,11 @@ function report(
   const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
   const rights = remedies.filter(({ kind }) => kind === 'rights');
   const what = [
-    ...(rights.length < remedies.length ? ['take from the instance what its files no longer say'] : []),
-    ...(rights.length > 0 ? ['give the instance rights over this machine that it has not now'] : []),
+    ...(rights.length < remedies.length ? ['remove settings that the files do not contain'] : []),
+    ...(rights.length > 0 ? ['give the containers more rights on this host'] : []),
   ];
   const advice = adviceFor(remedies, envFile);
-  throw new UpdateError('drift', `recreating would ${and(what)}`, { detail, advice });
+  throw new UpdateError('drift', `recreating the containers would ${and(what)}`, { detail, advice });
 }
 
 /**
@@ -105,7 +106,7 @@ export async function releaseGains(engine: Engine, instance: InstanceFacts, mode
     const surroundings = await askSurroundings(engine, { ...instance, model }, [{ now, next }]);
     const gains = gainedRights(now, next, surroundings);
     const names = [...new Set(gains.map((gain) => gain.name))];
-    return names.length === 0 ? [] : [`the release gives ${name} what it has not today: ${names.join('; ')}`];
+    return names.length === 0 ? [] : [`the release gives ${name} new rights: ${names.join('; ')}`];
   });
   return (await Promise.all(sentences)).flat();
 }

@@ -24,7 +24,7 @@ export interface Finding {
   remedy: Remedy;
 }
 
-/** What the files tell of a change. */
+/** What the files specify about a change. */
 interface WrittenFacts {
   /** What the files say of it; nothing where no file has a word of it. */
   texts: readonly string[];
@@ -70,10 +70,10 @@ function judge(change: Change, facts: WrittenFacts, setTo: SetValue): Finding | 
   }
   const isGain = change.kind === 'gain';
   const sentence = isGain
-    ? `${service}: ${change.right.name} would be given to it`
+    ? `${service}: ${change.right.name} would be granted`
     : `${service}: ${change.of.slice(0, -1)} ${change.source} would ${change.isNew ? 'be added' : 'change'}`;
   if (unset.length > 0) return lossWithout(unset, sentence, texts);
-  // What is gained is refused like a loss: whoever wrote it may not be who runs the update.
+  // Additional rights are refused like a loss: the author of the files may be another person than the operator.
   return { sentence, isLoss: isGain, remedy: { kind: isGain ? 'rights' : 'apply' } };
 }
 
@@ -106,7 +106,7 @@ export function judgeDifference(service: string, difference: Difference, facts: 
 /** Sections of which all that a container has is lost where it goes or changes. */
 const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
 
-/** A mount, a published port, a network or a variable that changes in a way that loses something. */
+/** Whether a mount, port, network or variable that the container has would be lost. */
 function isTaken({ section, running, planned }: Difference): boolean {
   if (running === null) return false;
   if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
@@ -137,12 +137,12 @@ function mountSentence(target: string, running: string, planned: string | null):
     return `the mount at ${target} would become ${then.readOnly ? 'read-only' : 'writable'}`;
   const from = (mount: ShapedMount) =>
     mount.source || (mount.type === 'volume' ? 'an anonymous volume' : mount.type);
-  return `the mount at ${target} would move from ${from(now)} to ${from(then)}`;
+  return `the source of the mount at ${target} would change from ${from(now)} to ${from(then)}`;
 }
 
 const readMount = (text: string): ShapedMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
 
-/** What people call the sections, if not as compose files do. */
+/** Names of sections in messages, if they differ from the names in compose files. */
 const nouns: Readonly<Record<string, string>> = {
   environment: 'environment variable',
   labels: 'label',
@@ -180,27 +180,30 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
   const advice: readonly (readonly [applies: boolean, sentence: string])[] = [
     [
       lines.length > 0,
-      `Add ${lines.join(', ')} to ${envFile}, with what the shell had that started the instance.`,
+      `Add ${lines.join(', ')} to ${envFile}, with the values from the shell in which the app was started.`,
     ],
     [
       of('set').some((remedy) => remedy.hasDefault),
-      'Where no shell had it, and its default was edited since, run docker compose up -d first.',
+      'If the variable was never set in a shell and its default has been edited, run docker compose up -d first.',
     ],
-    [of('home').length > 0, 'Add -e HOME=… to the docker run command, the home of who started the instance.'],
+    [
+      of('home').length > 0,
+      'Add -e HOME=… to the docker run command, with the home directory of the user who started the app.',
+    ],
     [
       of('proxies').length > 0,
-      'Mount the config.json that has the proxies: -v ~/.docker/config.json:/root/.docker/config.json:ro.',
+      'Mount the config.json that contains the proxies: -v ~/.docker/config.json:/root/.docker/config.json:ro.',
     ],
     [
       networks.length > 0,
-      `Name ${networks.join(', ')} in the compose file where it was joined by hand (external: true).`,
+      `If you connected containers manually to ${networks.join(', ')}, add it to the compose file (external: true).`,
     ],
     [of('apply').length + networks.length > 0, 'Apply your own edits with docker compose up -d first.'],
     [
       of('rights').length > 0,
-      'Where you wrote what gives rights, apply it with docker compose up -d first; where you did not, look who edits the files.',
+      'If you added these rights yourself, apply them with docker compose up -d first. If you did not, find out who edited the files.',
     ],
-    [true, '--accept-drift goes on regardless.'],
+    [true, 'To update anyway, use --accept-drift.'],
   ];
   return advice.flatMap(([applies, sentence]) => (applies ? [sentence] : [])).join(' ');
 }
@@ -214,7 +217,7 @@ export function judgeImage(
   const setTo: SetValue = (name) => (name === byDefault ? null : setElsewhere(name));
   const variables = unsetIn(texts, setTo);
   if (variables.length === 0) return null;
-  const loss = lossWithout(variables, `${service}: the files say ${inFiles}, not ${running}`);
+  const loss = lossWithout(variables, `${service}: the files specify ${inFiles}, not ${running}`);
   const line = variables
     .flatMap((name) => shellLine(name, running, { texts, setTo }))
     .sort((a, b) => a.length - b.length)[0];

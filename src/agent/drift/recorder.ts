@@ -44,7 +44,7 @@ const ofConnection = new Set([
   ...['trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'content-length', 'host', 'expect'],
 ]);
 
-/** Begins to listen on a socket of its own, which nobody else may use. */
+/** Starts listening on a private socket, which only this user can access. */
 export async function startRecorder(engine: Engine, hold: Hold = async () => {}): Promise<Recorder> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');

@@ -2,7 +2,7 @@ import { environment } from '../../engine/container.ts';
 import { type Json, list, object, strings } from '../../engine/json.ts';
 import { toolLabels } from '../../engine/labels.ts';
 
-/** A container as the engine tells of it, or as compose would send it. */
+/** A container as the engine reports it, or as compose would create it. */
 export interface Definition {
   /** Without a number behind it, which each container of a service has. */
   name: string;
@@ -287,7 +287,7 @@ export function findDifferences(running: Definition, planned: Definition): Diffe
 /** By the name of a network, too. */
 const ofNetwork = new Set(['network address', 'network aliases', 'network options', 'links']);
 
-/** Where a network comes or goes, what the container has there goes with it, and is not told by itself. */
+/** If a network is added or removed, its other differences are not reported separately. */
 function withinNetworks(differences: readonly Difference[]): Difference[] {
   const others = new Set(differences.filter(({ section }) => section === 'networks').map(({ item }) => item));
   return differences.filter(({ section, item }) => !ofNetwork.has(section) || !others.has(item));

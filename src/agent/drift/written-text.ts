@@ -34,13 +34,13 @@ export function writtenTexts(written: unknown, service: string, { section, item 
   const sections = [...(writtenUnder[section] ?? [section]), ...deploy].map((name) => own[name]);
   const bare = section === 'environment' ? passedThrough : () => '';
   const found = sections.flatMap((value) => textsOfItem(value, item, bare));
-  // The names that the engine knows are written at the top.
+  // The names of networks in the engine are defined at the top level.
   if (section === 'networks') found.push(...textsIn(whole.networks));
   if (section === 'volumes') found.push(...volumeTexts(whole, own, item));
   return found;
 }
 
-/** The texts of the volume that is mounted there; of all volumes where the text does not tell which. */
+/** The texts of the volume mounted there, or of all volumes if the text does not specify which. */
 function volumeTexts(whole: Json, own: Json, target: string): string[] {
   const volumes = object(whole.volumes);
   const mounts = list(own.volumes)
@@ -75,7 +75,7 @@ export const envFilesOf = (written: unknown, service: string): string[] =>
 
 type Bare = (key: string) => string;
 
-/** @param bare what a key without a value stands for */
+/** @param bare the text for a key without a value */
 function textsOfItem(section: unknown, item: string, bare: Bare): string[] {
   const found = item === '' ? undefined : itemIn(section, item, bare);
   return textsIn(found === undefined ? section : found);
@@ -128,11 +128,11 @@ export function resolveText(text: string, setTo: SetValue): { resolved: string |
   }
 }
 
-/** The variables of all these texts that no file sets, each once. */
+/** The variables in these texts that no file sets, without duplicates. */
 export const unsetIn = (texts: readonly string[], setTo: SetValue): string[] => [
   ...new Set(texts.flatMap((text) => resolveText(text, setTo).unset)),
 ];
 
-/** Whether one of the texts has something else to say where a variable is not set. */
+/** Whether one of the texts has a default for an unset variable. */
 export const hasDefault = (texts: readonly string[]): boolean =>
   texts.some((text) => /\$\{\w+:?-[^}]/.test(text.replaceAll('$$', '')));

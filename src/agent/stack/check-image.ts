@@ -22,14 +22,14 @@ export function checkImage(
     const version = versionOfLabel(images.get(to)?.labels[versionLabel]);
     if (version === null || isNumbered(tag)) continue;
     if (target?.kind === 'release' && compareTold(version, target.version) < 0) {
-      throw new UpdateError('tag-lags', `${to} leads to ${version}, not to ${goal}`, {
-        advice: 'Run the update again once the tag has moved, or without --target.',
+      throw new UpdateError('tag-lags', `${to} points to ${version}, not to ${goal}`, {
+        advice: 'Run the update again when the tag points to the release, or omit --target.',
       });
     }
     if (running !== null && compareTold(version, running) < 0)
       throw new UpdateError(
         'downgrade',
-        `${to} leads to ${version}, which is older than ${running}, which runs`,
+        `${to} points to ${version}, which is older than the running version ${running}`,
       );
   }
   const [app] = moves;
@@ -37,14 +37,14 @@ export function checkImage(
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release' || running === null)
-    return [`${app?.to} asks for ${label} to come first: whether it has is not known`];
+    return [`${app?.to} requires ${label} to be installed first; whether it was installed is unknown`];
   if (compareVersions(running, step.version) >= 0) return [];
   throw new UpdateError(
     'upgrade-step',
-    `${app?.to} can only be updated to from ${step.tag} on, and ${running} runs`,
+    `${step.tag} must be installed before ${app?.to}; the running version is ${running}`,
     {
       requiredRelease: step.tag,
-      advice: `Run the update with --target ${step.tag} first, then again.`,
+      advice: `Update to ${step.tag} first (--target ${step.tag}), then run this update again.`,
     },
   );
 }

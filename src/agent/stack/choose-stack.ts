@@ -17,7 +17,7 @@ import { containerLabelsOf } from './reading.ts';
 import { isDown, isEligible } from './specs.ts';
 import { isAlive } from './tasks.ts';
 
-/** A stack, and which of its services move. */
+/** A stack and the services to update. */
 export interface ChosenStack {
   name: string;
   app: SwarmService;
@@ -25,7 +25,7 @@ export interface ChosenStack {
   services: readonly SwarmService[];
 }
 
-/** What a stack file calls a service: `app` of `svc_app`. */
+/** The name of a service in the stack file: `app` for `svc_app`. */
 export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
   name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
 
@@ -46,11 +46,11 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
   const [name, ...others] = options.stack === null ? all : [options.stack];
   if (name === undefined || others.length > 0) {
     throw name === undefined
-      ? new UpdateError('no-app', `no stack of this Swarm has a service ${app}`, {
-          advice: 'Name the app service with --service, and the stack with --stack.',
+      ? new UpdateError('no-app', `no stack in this Swarm has a service named ${app}`, {
+          advice: 'Specify the app service with --service and the stack with --stack.',
         })
       : new UpdateError('several-projects', `several stacks match: ${all.join(', ')}`, {
-          advice: 'Name one with --stack.',
+          advice: 'Choose one with --stack.',
         });
   }
   const own = services.filter(({ stack }) => stack === name);
@@ -61,8 +61,10 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
-          ? `It has ${and(names)}: name the app with --service.`
-          : `Deploy it first, or name another with --stack${all.length > 0 ? `: there is ${and(all)}` : ''}.`,
+          ? `Its services are ${and(names)}: choose the app service with --service.`
+          : all.length > 0
+            ? `Deploy the stack first, or choose another stack with --stack (found: ${and(all)}).`
+            : 'Deploy the stack first, or choose another stack with --stack.',
     });
   }
   const isWorker = (each: SwarmService) =>
@@ -77,18 +79,18 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
       ? labelled
       : usual.filter((each) => each !== found);
   const chosen = { name, app: found, workers, services: own };
-  refuseLeftBehind(chosen, options);
+  refuseNotUpdated(chosen, options);
   return chosen;
 }
 
 const missing = (stack: string, short: string): never => {
   throw new UpdateError('no-app', `stack ${stack} has no service ${stack}_${short}`, {
-    advice: 'Name with --service only services that it has.',
+    advice: 'Pass only services of this stack to --service.',
   });
 };
 
-/** What runs from the app's image is released with it. */
-function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
+/** Services that use the image of the app are released together with it. */
+function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
   const repository = parseReference(imageOf(app.spec))?.repository;
   const behind = services.filter(
     (each) =>
@@ -102,11 +104,11 @@ function refuseLeftBehind({ name, app, workers, services }: ChosenStack, { exclu
   const names = behind.map((each) => shortName(name, each));
   throw new UpdateError(
     'unlisted-services',
-    `${and(names)} ${names.length > 1 ? 'run' : 'runs'} from the image of ${shortName(name, app)} and would stay behind`,
+    `${and(names)} ${names.length > 1 ? 'use' : 'uses'} the image of ${shortName(name, app)} but would not be updated`,
   );
 }
 
-/** What the managers tell besides. */
+/** Further facts from the managers. */
 export interface SwarmFacts {
   tasks: readonly SwarmTask[];
   nodes: readonly SwarmNode[];
@@ -114,7 +116,7 @@ export interface SwarmFacts {
 
 /**
  * Whether services may be written to at all (docs/contract.md 11.6). Refusals: stack-unsupported, stack-busy.
- * @param isOurs an update that is under way is one that this run goes on with
+ * @param isOurs whether an update in progress is the one that this run resumes
  */
 export function checkServices(
   { name, app, workers }: ChosenStack,
@@ -125,18 +127,18 @@ export function checkServices(
     const own = tasks.filter((task) => task.service === service.id && isAlive(task));
     const nodeOf = (id: string) => nodes.find((node) => node.id === id);
     if (isJob(service.spec)) {
-      throw new UpdateError(
-        'stack-unsupported',
-        `${service.name} is a job, which ends: nothing of it is updated`,
-        {
-          advice: `Leave ${shortName(name, service)} out: name with --service what runs on.`,
-        },
-      );
+      throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
+        advice: `Exclude ${shortName(name, service)}: list only services that run permanently with --service.`,
+      });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
-      throw new UpdateError('stack-busy', `${service.name} is just being updated (${service.updateState})`, {
-        advice: `Wait until it ends (docker service inspect --pretty ${service.name}), then run the update again.`,
-      });
+      throw new UpdateError(
+        'stack-busy',
+        `another update of ${service.name} is in progress (${service.updateState})`,
+        {
+          advice: `Wait until it finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
+        },
+      );
     }
     const down = own.find((task) => {
       const node = nodeOf(task.node);
@@ -146,9 +148,9 @@ export function checkServices(
       const node = nodeOf(down.node)?.name ?? down.node;
       throw new UpdateError(
         'stack-busy',
-        `${service.name} has a task on node ${node}, which is down: nobody can tell whether it still runs`,
+        `${service.name} has a task on node ${node}, which is down: the task may still be running`,
         {
-          advice: `Bring ${node} back, or take it out with docker node rm --force ${node}; then run the update again.`,
+          advice: `Restart ${node} or remove it with docker node rm --force ${node}, then run the update again.`,
         },
       );
     }
@@ -159,16 +161,16 @@ export function checkServices(
       const node = nodeOf(paused.node)?.name ?? paused.node;
       throw new UpdateError(
         'stack-busy',
-        `${service.name} is global and has a task on node ${node}, which is paused: Swarm would leave the old one there`,
+        `${service.name} is global and has a task on node ${node}, which is paused: Swarm would not replace this task`,
         {
-          advice: `docker node update --availability active ${node}, or drain it; then run the update again.`,
+          advice: `Run docker node update --availability active ${node} or drain the node, then run the update again.`,
         },
       );
     }
   }
 }
 
-/** Nodes that need the new images, and those that may and are not there to get them. */
+/** Nodes that need the new images, including nodes that cannot pull them now. */
 export function nodesFor(
   { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
   nodes: readonly SwarmNode[],

@@ -28,13 +28,13 @@ export interface StackFiles {
   project: ProjectFiles;
   /** As `docker stack deploy -c` gets them. */
   paths: readonly string[];
-  /** Whether the values of `.env` count, which `docker stack deploy` does not read by itself. */
+  /** Whether the values of `.env` are used, which `docker stack deploy` does not read automatically. */
   withEnv: boolean;
   /** Who reads them: the stack's own reader, or compose where that rejects them. */
   reader: 'stack' | 'compose';
 }
 
-/** What a reader makes of the files: the image of each service. */
+/** The image of each service, as a reader resolves the files. */
 type Images = ReadonlyMap<string, string>;
 
 /** The mounted directory of a stack; null where none is mounted. Refusals: stack-file, several-projects. */
@@ -53,14 +53,14 @@ export async function stackDirectory(
   if (others.length > 0) {
     throw new UpdateError(
       'several-projects',
-      `several mounted directories have a file of a stack: ${and(found)}`,
+      `several mounted directories contain a stack file: ${and(found)}`,
       {
-        advice: 'Name the one that is meant with --dir.',
+        advice: 'Choose one with --dir.',
       },
     );
   }
   if (only === null && files.length > 0)
-    throw new UpdateError('stack-file', `no mounted directory has ${files[0]}`);
+    throw new UpdateError('stack-file', `no mounted directory contains ${files[0]}`);
   return only;
 }
 
@@ -115,10 +115,11 @@ export async function readStackFiles(
   const says = unlike && images.get(unlike.name);
   throw new UpdateError(
     'stack-file',
-    `${and(names)} ${names.length > 1 ? 'are' : 'is'} not what stack ${chosen.name} was deployed from: ` +
-      `${unlike?.service.name} is ${unlike?.from}, and there ${says ? `it is ${says}` : 'it has no image'}`,
+    `stack ${chosen.name} was not deployed from ${and(names)}: ` +
+      `${unlike?.service.name} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`,
     {
-      advice: `Mount the right directory, and name the files with --file in the order of docker stack deploy -c; where values of a shell decide, write them in the file or in .env. Without a mounted directory the stack alone is updated.`,
+      advice:
+        'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.',
     },
   );
 }
@@ -174,10 +175,10 @@ export async function draftStackFiles(
   if (wrong.length > 0 || after.size !== before.size) {
     throw new UpdateError(
       'proof-failed',
-      `with the new texts docker stack config does not say what was planned`,
+      'docker stack config does not resolve the edited files to the planned images',
       {
         detail: wrong.map(([name, image]) => `${name}: ${image}`),
-        advice: 'Change the version in the file by hand and deploy it.',
+        advice: 'Change the version in the file manually and deploy it.',
       },
     );
   }
@@ -215,7 +216,7 @@ async function stackImages(
     const lines = result.stderr.trim().split('\n');
     return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
       detail: lines.slice(0, -1),
-      advice: 'Mend the file until docker stack config accepts it, then run the update again.',
+      advice: 'Correct the file until docker stack config accepts it, then run the update again.',
     });
   }
   const services = object(object(parse(result.stdout)).services);

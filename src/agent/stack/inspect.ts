@@ -46,10 +46,11 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
   if (place === null)
     throw new UpdateError(
       'not-manager',
-      'this engine is not a manager of a Swarm, or the stack may not be asked for',
+      'this engine is not a Swarm manager, or access to the Swarm API is denied',
     );
   const own = await inspectOwn(engine, await ownTraces());
-  if (own === null) throw new UpdateError('own-container', 'cannot tell which container this is');
+  if (own === null)
+    throw new UpdateError('own-container', 'cannot determine which container the updater is running in');
   const paths = new HostPaths(own.mounts);
   const directory = await stackDirectory(paths, options);
   const context = directory === null ? given : { ...given, options: await withFile(directory, given, read) };
@@ -63,34 +64,34 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
   );
   const here = nodes.find(({ id }) => id === place.node)?.name ?? place.node;
   log.info(
-    `${and(moved.map((each) => shortName(chosen.name, each)))} of ${chosen.services.length} services; nodes ${nodes.map(nodeWord).join(', ')}; this is ${here}`,
+    `services to update: ${and(moved.map((each) => shortName(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(nodeWord).join(', ')}; running on ${here}`,
   );
   const holder = own.labels[swarmLabels.serviceId] ?? own.id;
   const who = { holder, container: own.id, node: place.node };
   return { context, chosen, tasks, nodes, place, own, paths, directory, who };
 }
 
-/** What its owner would believe in, and what is not there for a stack. */
+/** Refuses options that are not supported for stacks. */
 function refuseUnfit({ options, log }: RunContext): void {
   const { restorePoint, acceptDrift, expect, expectFiles, trust } = options;
   if (trust !== null || expect.length + expectFiles.length > 0)
     throw new UpdateError(
       'not-proven',
-      'the images of a stack are on its nodes: they are not held against a proof',
+      'images of a stack cannot be verified, because every node pulls them itself',
       {
-        advice: 'Update it without the proof, once you have looked at it yourself.',
+        advice: 'Verify the release yourself, then update without verification.',
       },
     );
   if (restorePoint) {
     throw new UpdateError(
       'data-unsupported',
-      'of a stack no restore point can be made: its data may lie on any node',
+      'restore points are not supported for stacks, because the data may be on any node',
       {
-        advice: 'Dump the database yourself, then run the update without --restore-point.',
+        advice: 'Back up the database yourself, then run the update without --restore-point.',
       },
     );
   }
-  if (acceptDrift) log.warn('--accept-drift is of a compose project: not used');
+  if (acceptDrift) log.warn('--accept-drift applies only to compose projects and is ignored');
 }
 
 /**

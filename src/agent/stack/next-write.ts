@@ -23,7 +23,7 @@ export type Write = keyof typeof writes;
 /** A service at one look. */
 export interface ServiceView {
   move: ServiceMove;
-  /** Null where somebody has made another spec of it. */
+  /** Null if another user or process changed the spec. */
   side: 'old' | 'new' | null;
   /** Of its spec now. */
   image: string;
@@ -53,7 +53,7 @@ export type Step =
   /** @param progress grows whenever it comes nearer */
   | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
   | { kind: 'foreign'; service: ServiceView }
-  /** A new task has started: there is no way back any more. */
+  /** A new task has started, so a rollback is no longer possible. */
   | { kind: 'started' }
   | { kind: 'done' };
 

@@ -14,15 +14,15 @@ export type EarlierStep =
   | { kind: 'none' }
   /** This very updater has ended it. */
   | { kind: 'repeat' }
-  /** It was killed before it had touched a service: files are put back, and it begins anew. */
+  /** It was killed before it changed a service: files are restored, and the update starts over. */
   | { kind: 'files-back'; carries: boolean }
-  /** It goes on where it stopped. */
+  /** It is resumed where it stopped. */
   | { kind: 'go-on' }
-  /** Everything is put back first. */
+  /** All its changes are undone first. */
   | { kind: 'back' }
   /** Its new version has started, or it has left services stopped: what their owner wants of them is in its record. */
   | { kind: 'succeed' }
-  /** Somebody has made something else of the services since. */
+  /** The services were changed after that run. */
   | { kind: 'set-aside' };
 
 /** @param holder this updater; @param target as it was asked for now; @param services of the stack, as they are */

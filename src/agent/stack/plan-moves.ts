@@ -9,7 +9,7 @@ import type { PlannedTarget, Target } from '../../release/target.ts';
 import { type ChosenStack, writtenImage } from './choose-stack.ts';
 import { isAlive } from './tasks.ts';
 
-/** Where one service goes, before the registry has told the digest. */
+/** The target of one service, before its digest is known. */
 export interface PlannedMove {
   service: SwarmService;
   repository: string;
@@ -23,7 +23,7 @@ export interface StackPlan {
   /** `v1.4.2`, `v1.5.0`, as sentences say it. */
   from: string;
   to: string;
-  /** The version that nothing may go below; null where no tag tells one. */
+  /** The minimum version of the target; null if no tag contains a version. */
   running: string | null;
   target: PlannedTarget | null;
   /** The app first. */
@@ -56,7 +56,7 @@ export function planMoves(
     target?.kind === 'release' ? word(target.version) : (target?.tag ?? first?.to.split(':').at(-1) ?? '');
   // Never plan a downgrade: migrations only run forward.
   if (target?.kind === 'release' && running !== null && compareTold(target.version, running) < 0)
-    throw new UpdateError('downgrade', `${to} is older than ${word(running)}, which runs`);
+    throw new UpdateError('downgrade', `${to} is older than the running version ${word(running)}`);
   return { from, to, running, target, moves };
 }
 
@@ -75,17 +75,17 @@ function pinOf(service: SwarmService): PlannedPin {
   const reference = parseReference(text);
   if (reference === null || reference.tag === null) {
     throw reference?.digest
-      ? new UpdateError('pin-digest', `${service.name} is pinned by a digest alone (${text})`)
+      ? new UpdateError('pin-digest', `${service.name} is pinned to a digest without a tag (${text})`)
       : new UpdateError('pin-unsupported', `the image of ${service.name} has no tag (${text})`, {
           advice:
-            'Write a release tag in the stack file, such as v1.2.3, and deploy it: from then on it is updated.',
+            'Write a release tag such as v1.2.3 in the stack file and deploy it, then run the update again.',
         });
   }
   const { repository, tag } = reference;
   return { service, repository, text, tag: parsePinTag(tag) };
 }
 
-/** A `word` names what floats; where a release tag pins, somebody must say where to go. */
+/** A `word` selects a floating tag. A service pinned to a release tag needs a target. */
 function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): PlannedTarget | null {
   const [app] = pins as [PlannedPin];
   switch (asked?.kind) {
@@ -93,10 +93,13 @@ function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): Plann
     case 'canary':
       return asked;
     case 'word':
-      if (app.tag.text !== asked.tag) throw unsupported(app, `not at ${asked.tag}`);
+      if (app.tag.text !== asked.tag) throw unsupported(app, `not ${asked.tag}`);
       return null;
     case 'unversioned':
-      throw unsupported(app, `and ${asked.tag} is no version: whether it is newer cannot be told`);
+      throw unsupported(
+        app,
+        `but ${asked.tag} is not a version, so the updater cannot determine whether it is newer`,
+      );
     case undefined: {
       const pinned = pins.find(({ tag }) => isNumbered(tag));
       if (pinned)
@@ -120,24 +123,23 @@ function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
     case 'older':
       throw new UpdateError(
         'downgrade',
-        `${target?.tag} is older than ${tag.text}, which ${service.name} is at`,
+        `${target?.tag} is older than ${tag.text}, the version of ${service.name}`,
       );
     case 'variant':
-      throw unsupported(pin, `and ${target?.tag} is of another variant`);
+      throw unsupported(pin, `but ${target?.tag} is a different image variant`);
     case 'short':
-      throw unsupported(pin, `and ${target?.tag} does not say which release it goes to`);
+      throw unsupported(pin, `but ${target?.tag} does not specify a full release number`);
     case 'unversioned':
-      throw unsupported(pin, 'which is no version');
+      throw unsupported(pin, 'which is not a version');
   }
 }
 
 const unsupported = ({ service, tag }: PlannedPin, why: string): UpdateError =>
-  new UpdateError('pin-unsupported', `${service.name} is at ${tag.text}, ${why}`, {
-    advice:
-      'Name the release with --target as its tags are written; or change the stack file by hand and deploy it.',
+  new UpdateError('pin-unsupported', `${service.name} uses the tag ${tag.text}, ${why}`, {
+    advice: 'Set --target to a release tag in the same form, or edit the stack file and deploy it manually.',
   });
 
-/** What the product writes before its versions: as its tags do, `v` for its own. */
+/** The prefix of the product's versions: as in its tags, `v` for its own images. */
 function prefixOf({ repository, tag }: PlannedPin, { name }: Product): string {
   if (repository.split('/').at(-1) === name) return 'v';
   return isNumbered(tag) ? tag.prefix : '';

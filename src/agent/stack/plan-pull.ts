@@ -64,7 +64,7 @@ export interface PullState {
   waiting: readonly { node: string; state: string }[];
 }
 
-/** How far the nodes are. @param nodes as they are now: one that has gone meanwhile will not get it */
+/** The pull progress of the nodes. @param nodes in their current state: nodes that became unavailable are not waited for */
 export function pullState(
   { nodes: wanted }: PullService,
   tasks: readonly SwarmTask[],

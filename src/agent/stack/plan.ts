@@ -16,7 +16,7 @@ import { isAlive } from './tasks.ts';
 /** All that is decided before anything is changed. */
 export interface PlannedStack {
   plan: StackPlan;
-  /** No old app beside a new one: as it was asked for, or as the old one crashes. */
+  /** Stop all old app tasks before starting new ones: as requested, or because the old app crashes. */
   stopFirst: boolean;
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
@@ -68,25 +68,29 @@ export async function planStack(
   const changed = textToChange(plan);
   const warnings = [
     ...(stopFirst && !context.options.stopFirst
-      ? [`not all tasks of ${chosen.app.name} run: it is stopped wholly before a new one starts`]
+      ? [
+          `not all tasks of ${chosen.app.name} are running, so all old tasks are stopped before new ones start`,
+        ]
       : []),
-    ...(away.length > 0 ? [`${and(away.map(awayWord))} will not get the images ahead`] : []),
+    ...(away.length > 0 ? [`the images will not be pulled in advance on ${and(away.map(awayWord))}`] : []),
     ...(directory === null
       ? [
-          `no directory of the stack is mounted: its file still names ${plan.from}, and whoever deploys it starts ${plan.from} on migrated data${changed === '' ? '' : `; change ${changed} there`}`,
+          changed === ''
+            ? `the directory of the stack is not mounted: deploying its stack file would start ${plan.from} on migrated data`
+            : `the directory of the stack is not mounted: change ${changed} in its stack file before you deploy it, or ${plan.from} will start on migrated data`,
         ]
       : []),
   ];
   return { plan, stopFirst, moves, published: [...published.values()], files, draft, warnings };
 }
 
-/** An old version that came up after a newer one has met its data already: nobody knows what it has made of them. */
+/** Refuses an old version that was started after a newer one and may have changed migrated data. */
 function refuseOlder(
   { running, from }: StackPlan,
   earlier: ReadableRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
-  // A stack that was deployed anew has nothing to do with it.
+  // Not for a stack that was removed and deployed again.
   if (earlier?.data.moves[0]?.id !== app.id) return;
   const { state, data } = earlier;
   if (!running || (state.outcome?.outcome !== 'updated' && !state.started)) return;
@@ -94,24 +98,24 @@ function refuseOlder(
   if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
   throw new UpdateError(
     'downgrade',
-    `${from} came up after ${data.to}, which had run here: somebody has deployed an old file`,
+    `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
     {
-      advice: `Deploy ${data.to} or a newer one by hand; where the data of ${from} were put back with it, remove the config svc-updater.${stack} and run the update again.`,
+      advice: `Deploy ${data.to} or a newer release manually. If you restored the data of ${from}, remove the config svc-updater.${stack} and run the update again.`,
     },
   );
 }
 
-/** What `plan` shows of a service. */
+/** The line of `plan` for a service. */
 export const describeMove = (stack: string, { name, wanted, label, image }: ServiceMove): string => {
   const replicas = replicasOf(wanted);
   const many =
-    replicas === null ? 'one on each node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
-  return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, as ${image.slice(image.indexOf('@'))}`}`;
+    replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
+  return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
 };
 
 const awayWord = ({ name, state, availability }: SwarmNode): string =>
   `${name} (${state === 'ready' ? availability : state})`;
 
-/** What is decided without asking anybody. */
+/** The part of the plan that needs no requests. */
 export const planOf = ({ context: { options }, chosen, tasks }: FoundStack): StackPlan =>
   planMoves(chosen, { target: options.target, product: options.product, tasks });

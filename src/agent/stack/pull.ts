@@ -30,7 +30,7 @@ export async function pullHere(
   const repository = reference.replace(/:[^:/]*$/, '');
   const [there] = await inspectImages(engine, [`${repository}@${digest}`]);
   if (there) {
-    log.progress(100, `${name} is here already`);
+    log.progress(100, `${name} is already on this node`);
     return there;
   }
   let told = Number.NEGATIVE_INFINITY;
@@ -57,10 +57,9 @@ export async function pullHere(
       await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, log });
     }
   }
-  log.progress(100, `${name} is here`);
+  log.progress(100, `${name} was pulled`);
   const [image] = await inspectImages(engine, [`${repository}@${digest}`]);
-  if (!image)
-    throw new UpdateError('pull-failed', `${name} was pulled and is not here: somebody has removed it`);
+  if (!image) throw new UpdateError('pull-failed', `${name} was removed right after it was pulled`);
   return image;
 }
 
@@ -90,7 +89,7 @@ export async function pullEverywhere(
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
     log.info(
-      `${and(names)} ${names.length > 1 ? 'have' : 'has'} all images (${seconds(performance.now() - begun)})`,
+      `${and(names)} ${names.length > 1 ? 'have' : 'has'} pulled all images (${seconds(performance.now() - begun)})`,
     );
   } finally {
     await removePulls(engine.uncancellable(), stack).catch(() => {});
@@ -109,34 +108,34 @@ async function awaitPulls(
     const { done, failed, waiting } = pullState(service, tasks, nodes);
     for (const name of done.filter((each) => !told.has(each))) {
       told.add(name);
-      log.info(`${name} has ${service.image.replace(/@.*$/, '')}`);
+      log.info(`${name} has pulled ${service.image.replace(/@.*$/, '')}`);
     }
     const isLate = performance.now() > deadline;
     if (waiting.length === 0 || isLate) {
       const causes = [
         ...failed.map(({ node, error }) => `${node}: ${error}`),
-        ...waiting.map(({ node, state }) => `${node}: still ${state} when the time was over`),
+        ...waiting.map(({ node, state }) => `${node}: still ${state} when the timeout expired`),
       ];
       if (causes.length === 0) return;
       const names = [...failed, ...waiting].map(({ node }) => node);
       throw new UpdateError(
         isLate && failed.length === 0 ? 'pull-timeout' : 'pull-failed',
-        `${and(names)} ${names.length > 1 ? 'have' : 'has'} not got ${service.image}`,
+        `${and(names)} did not pull ${service.image}`,
         {
           detail: causes,
-          advice: `See on ${and(names)} why docker pull ${service.image} fails (the engine's log there has the cause), or take the node out of use; then run the update again.`,
+          advice: `Find out why docker pull ${service.image} fails on ${and(names)} (see the log of the engine there), or drain the node. Then run the update again.`,
         },
       );
     }
     breakSilence(
       log,
-      `waiting for ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')} to pull`,
+      `waiting for the images to be pulled on ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')}`,
     );
     await sleep(lookMs);
   }
 }
 
-/** Those that a killed run has left, too. */
+/** Also removes those of a killed run. */
 export async function removePulls(engine: Engine, stack: string): Promise<void> {
   const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
   for (const { id } of left) await removeService(engine, id);

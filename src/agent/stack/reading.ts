@@ -12,7 +12,7 @@ export const containerLabelsOf = (spec: Json): Record<string, string> =>
     Object.entries(object(containerOf(spec).Labels)).map(([key, each]) => [key, String(each)]),
   );
 
-/** What the environments of services hold is nobody's to read. */
+/** Masks the environment values of services. */
 const secretsOf = (specs: readonly Json[]): Secret[] =>
   specs.flatMap((each) =>
     [...environment(strings(containerOf(each).Env))].flatMap(([key, value]) =>

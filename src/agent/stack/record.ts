@@ -49,7 +49,7 @@ export interface RecordState {
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
-/** A record that did not move for so long is nobody's. */
+/** A record that was not updated for this long has no active run. */
 const deadMs = 45_000;
 /** A holder that has not written for so long asks before it writes anything else. */
 const staleMs = 30_000;
@@ -158,8 +158,8 @@ export class StackRecord {
     if (size > maxBytes) {
       throw new UpdateError(
         'stack-unsupported',
-        `what the run has to note of ${data.stack} is ${size} bytes, and a Swarm keeps ${maxBytes}`,
-        { advice: 'Update its services by hand.' },
+        `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes}`,
+        { advice: 'Update the services of the stack manually.' },
       );
     }
     const state: RecordState = {
@@ -258,12 +258,12 @@ const isHeld = (found: FoundRecord | null, isOthers: boolean): UpdateError =>
   new UpdateError(
     'update-running',
     found?.state && isOthers
-      ? `another run has the stack: ${found.state.run}, in container ${found.state.container.slice(0, 12)}`
-      : `the record of this run (the config of the stack) was removed by somebody`,
-    { advice: 'Wait until it ends, then run the update again.', state: stepsAside },
+      ? `another update of this stack is in progress: run ${found.state.run} in container ${found.state.container.slice(0, 12)}`
+      : `the update record of this run, a Swarm config, was removed`,
+    { advice: 'Wait until no other update is running, then run the update again.', state: stepsAside },
   );
 
-const stepsAside = 'this run writes nothing more';
+const stepsAside = 'this run makes no more changes';
 
 /**
  * Waits until the record's holder has shown that it lives, or has been silent for long enough; gives it as it is then,

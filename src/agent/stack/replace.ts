@@ -55,7 +55,7 @@ const lookMs = 100;
 const nodesEveryMs = 1_000;
 /** After so many failures a service is not waited for any longer. */
 const maxFailures = 5;
-/** Somebody who moves a service away again and again is not fought. */
+/** If another user keeps changing a service, the run gives up after this many writes. */
 const maxRewrites = 5;
 const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
 const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
@@ -99,7 +99,7 @@ export class Replacing {
   /** It was killed before it had seen the last new task go. */
   readonly #mayHaveMissed: boolean;
   #lastFailure: SwarmTask | null = null;
-  /** Old tasks on nodes that went down: told once. */
+  /** Old tasks on nodes that went down. Each is reported once. */
   #lost: readonly SwarmTask[] = [];
 
   /** @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it */
@@ -156,9 +156,9 @@ export class Replacing {
       this.#work.record.check();
       const look = await this.#look();
       const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
-      // Right after an election nothing that is told of nodes and tasks is of now.
+      // Right after an election, the reported state of nodes and tasks is outdated.
       if (!isJudged) {
-        breakSilence(this.#work.log, 'waiting for the new leader of the Swarm to hear of all nodes');
+        breakSilence(this.#work.log, 'waiting for the new Swarm leader to receive the state of all nodes');
         since = performance.now();
         await sleep(lookMs);
         continue;
@@ -190,7 +190,7 @@ export class Replacing {
     }
   }
 
-  /** From the moment that all services are told to be new, they are only waited for. */
+  /** Enters the verify phase when all services have their new definition. */
   #enterPhase({ app, workers }: StackView): void {
     const isTold = ({ side, isStopped: is, isOff }: ServiceView) => side === 'new' && (!is || isOff);
     if (this.#isBack || this.#isVerifying || ![app, ...workers].every(isTold)) return;
@@ -215,7 +215,10 @@ export class Replacing {
     const views = this.#followed.map((each) => {
       const service = services.get(each.move.id);
       if (service === undefined)
-        throw new UpdateError('containers-changed', `the service ${each.move.name} was removed by somebody`);
+        throw new UpdateError(
+          'containers-changed',
+          `the service ${each.move.name} was removed during the update`,
+        );
       return this.#viewOf(each, service, tasks, { at, askedAt });
     });
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
@@ -277,7 +280,7 @@ export class Replacing {
     return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
   }
 
-  /** How many there are to be, and how often they were made again, its owner may decide meanwhile. */
+  /** Adopts the number of replicas and forced updates, which the owner may change during the update. */
   #adopt(each: Followed, { spec, version }: SwarmService, side: 'old' | 'new'): void {
     const isFirst = each.version === null;
     each.version = version;
@@ -285,13 +288,13 @@ export class Replacing {
     each.known = spec;
     const { log } = this.#work;
     const { replicas, forced } = amountsOf(spec);
-    if (!isFirst) log.warn(`somebody has written to ${each.move.name} meanwhile`);
+    if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // What a run that was killed has stopped, or held, has its own number.
     const isOurs = isFirst && (isStopped(spec) || this.#isBack || this.#wasBack);
     const isScaled = replicas !== null && replicas !== each.amounts.replicas && !isOurs;
     // What is stopped is of the old image, or was new before.
     if (isScaled && (replicas > 0 || (side === 'new' && !keepsImage(each.move)))) {
-      log.warn(`${each.move.name} was scaled to ${replicas}: so many it gets`);
+      log.warn(`${each.move.name} was scaled to ${replicas} replicas; keeping this number`);
       each.amounts = { ...each.amounts, replicas };
     }
     if (side === 'old') each.forcedOld = Math.max(forced, each.forcedOld);
@@ -319,26 +322,26 @@ export class Replacing {
       spec,
       isMoved ? (headers.get(service.move.image) ?? {}) : {},
     );
-    // Somebody was faster, or an election swallowed the answer: the next look tells.
+    // Another write came first, or the answer was lost in an election. The next check shows which.
     if (done === 'moved') return;
     log.info(sentenceOf[write](service), { write, service: service.move.name });
     each.known = spec;
   }
 
-  /** It is noted before anything is decided by it: a later run must not go back. */
+  /** Records the start before any decision depends on it: a later run must not roll back. */
   async #noteStart(): Promise<void> {
     const { record } = this.#work;
     if (this.hasStarted !== record.state.started) await record.note({ started: this.hasStarted });
   }
 
-  /** Going back has come too late: the app stays with the new version, the worker stays stopped. */
+  /** It is too late to roll back: the app keeps the new version and the worker stays stopped. */
   async #stayNew(look: Look): Promise<void> {
     const { app } = look.view;
     if (app.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app }, look);
     throw this.#broken(`a task of the new version of ${app.move.name} has started`);
   }
 
-  /** Whether waiting any longer is of use. @throws UpdateError where it is not */
+  /** Whether to keep waiting. @throws UpdateError if waiting longer is pointless */
   #judge({ service, what }: Extract<Step, { kind: 'wait' }>, waitedMs: number): void {
     const { waitTimeoutMs, log } = this.#work;
     const { move, tasks } = service;
@@ -347,7 +350,7 @@ export class Replacing {
         this.#lost = tasks.lost;
         const where = and([...new Set(tasks.lost.map(({ node }) => this.nodeName(node)))]);
         log.warn(
-          `${where} went down with an old task of ${move.name} (${tasks.lost.map(({ id }) => id).join(', ')}): it runs on there, if the node does, until it is back`,
+          `${where} went down with an old task of ${move.name} (${tasks.lost.map(({ id }) => id).join(', ')}); the task may keep running until the node reconnects`,
         );
       }
       const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
@@ -366,13 +369,13 @@ export class Replacing {
     const where = left.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
     const message =
       what === 'returns'
-        ? `${move.name} has ${tasks.oldRunning.length} of its ${tasks.needs} tasks after ${seconds(waitedMs)}`
+        ? `${move.name} has ${tasks.oldRunning.length} of ${tasks.needs} tasks running after ${seconds(waitedMs)}`
         : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
     if (this.#isBack) throw new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) });
     throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
   }
 
-  /** Its owner may want a pause between two tasks, look at each for long, or give them long to end. */
+  /** Adds the delays that the owner configured between tasks, for monitoring and for stopping. */
   #limit({ wanted }: ServiceMove, waitTimeoutMs: number): number {
     const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
     const { StopGracePeriod = 0 } = containerOf(wanted);
@@ -380,9 +383,9 @@ export class Replacing {
   }
 
   #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
-    const has = `${move.name} has ${tasks.newRunning.length} of its ${tasks.needs} new tasks after ${seconds(waitedMs)}`;
+    const has = `${move.name} has ${tasks.newRunning.length} of ${tasks.needs} new tasks running after ${seconds(waitedMs)}`;
     const old =
-      tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} of it still there` : '';
+      tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
     const message = `${why ?? has}${old}`;
     return this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
   }
@@ -393,15 +396,15 @@ export class Replacing {
   }
 
   #changed({ move }: ServiceView): UpdateError {
-    const message = `${move.name} was changed by somebody meanwhile, in more than how many tasks it has`;
+    const message = `the definition of ${move.name} was changed by another user or process during the update`;
     return this.hasStarted
       ? new UpdateError('broken', message, { advice: adviceOn([move]) })
       : new UpdateError('containers-changed', message, {
-          advice: `See docker service inspect --pretty ${move.name}; let nobody deploy meanwhile, and run the update again.`,
+          advice: `Check docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run it again.`,
         });
   }
 
-  /** The last task that failed, whose log says why. */
+  /** The last task that failed. Its log contains the reason. */
   get failure(): SwarmTask | null {
     return this.#lastFailure;
   }
@@ -420,7 +423,7 @@ export class Replacing {
       const isNew = task.image === move.image;
       const name = `${move.name}${task.slot > 0 ? `.${task.slot}` : ''}`;
       const where = task.node === '' ? '' : ` on ${this.nodeName(task.node)}`;
-      const what = `${name}${where}, ${isNew ? 'new' : 'old'}: ${task.state}`;
+      const what = `${isNew ? 'new' : 'old'} task ${name}${where}: ${task.state}`;
       const fields = { task: task.id, state: task.state };
       const isBad = task.state === 'failed' || task.state === 'rejected';
       if (isBad && isNew) this.#lastFailure = task;
@@ -436,9 +439,9 @@ export class Replacing {
     const { newRunning, needs, newAlive, oldAlive } = tasks;
     const active = nodes.filter(isActive).length;
     const sentences = {
-      ends: `waiting for the tasks of ${move.name} to end (${this.#isBack ? newAlive.length : oldAlive.length} left)`,
-      starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks run, on ${active} active nodes`,
-      returns: `waiting for ${move.name}: ${tasks.oldRunning.length} of ${needs} tasks run`,
+      ends: `waiting for the tasks of ${move.name} to stop (${this.#isBack ? newAlive.length : oldAlive.length} left)`,
+      starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes`,
+      returns: `waiting for ${move.name}: ${tasks.oldRunning.length} of ${needs} tasks running`,
     };
     breakSilence(this.#work.log, `${sentences[what]} (${seconds(waitedMs)})`);
   }
@@ -447,15 +450,15 @@ export class Replacing {
 const sentenceOf: Record<Write, (service: ServiceView) => string> = {
   'stop-worker': ({ move }) => `stopping ${move.name}`,
   'stop-first': ({ move }) => `stopping ${move.name}`,
-  'move-app': ({ move }) => `moving ${move.name} to ${move.label}`,
-  'move-worker': ({ move }) => `moving ${move.name} to ${move.label}`,
+  'move-app': ({ move }) => `updating ${move.name} to ${move.label}`,
+  'move-worker': ({ move }) => `updating ${move.name} to ${move.label}`,
   hold: ({ move, tasks: { held, oldRunning } }) =>
     held === oldRunning.length
-      ? `holding ${move.name} at its ${held} old tasks`
-      : `stopping ${move.name}: Swarm would keep new tasks, and end old ones for them`,
-  restore: ({ move }) => `putting ${move.name} back as it was`,
-  settle: ({ move }) => `${move.name} is well: its definition is as before, with the new image`,
+      ? `limiting ${move.name} to its ${held} old tasks`
+      : `stopping ${move.name}, because Swarm would otherwise replace old tasks with new ones`,
+  restore: ({ move }) => `restoring the previous definition of ${move.name}`,
+  settle: ({ move }) => `${move.name} is healthy; restored its original settings, with the new image`,
 };
 
 const adviceOn = (moves: readonly ServiceMove[]): string =>
-  `See docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}; mend the cause, then run the update again.`;
+  `Check docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run the update again.`;

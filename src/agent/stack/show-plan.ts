@@ -19,7 +19,7 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const { state, data } = record ?? {};
   if (state && state.outcome === null)
     log.warn(
-      `run ${state.run} has the stack, or was interrupted in ${state.phase}; update goes on with it or settles it first`,
+      `run ${state.run} is in progress or was interrupted in the ${state.phase} phase; update resumes or undoes it first`,
     );
   checkServices(chosen, found, { isOurs: state?.outcome === null });
   log.enter('plan');
@@ -34,15 +34,20 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);
-    if (aside.length > 0) log.info(`while ${move.name} moves: ${and(aside)}; afterwards it is as before`);
+    if (aside.length > 0)
+      log.info(
+        `while ${move.name} is being updated, ${and(aside)}; the original settings are restored afterwards`,
+      );
     const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
     if (together)
       log.info(
-        `old and new tasks of ${move.name} run side by side for a while; --stop-first keeps them apart`,
+        `old and new tasks of ${move.name} run at the same time for a while; use --stop-first to prevent this`,
       );
   }
   const may = nodesFor(chosen, nodes);
-  log.info(`pulled ahead on ${and(may.filter(isActive).map(({ name }) => name))}`);
+  log.info(
+    `images are pulled on ${and(may.filter(isActive).map(({ name }) => name))} before services are changed`,
+  );
   if (draft !== null && directory !== null) {
     for (const change of draft.changes) {
       for (const line of difference(relative(directory, change.path), change, draft.files, false))
@@ -52,5 +57,5 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   }
   for (const warning of warnings) log.warn(warning);
   log.enter('done');
-  log.info('planned: nothing was changed; run update to do it');
+  log.info('planned: nothing was changed; run update to apply this plan');
 }

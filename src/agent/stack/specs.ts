@@ -24,14 +24,14 @@ export interface ServiceMove {
   platforms: readonly Json[];
 }
 
-/** What Swarm is told when no node is to have a task of a global service. */
+/** The constraint that keeps a global service off all nodes. */
 const nobody = 'node.id==nobody';
 
 /** How the service is stopped, how much of it is held, and what somebody else has decided meanwhile. */
 export interface Amounts {
   /** Replicas that its owner wants now; null for a global service. */
   replicas: number | null;
-  /** Counted up by whoever has its tasks made again. */
+  /** Incremented by each forced update. */
   forced: number;
   /** Old tasks that may stay while new ones are taken away. */
   held: number;
@@ -83,7 +83,7 @@ export function imageSideOf(move: ServiceMove, spec: Json): 'old' | 'new' | null
   return [move.wanted, move.before].some((each) => isSame(common(each), common(spec))) ? side : null;
 }
 
-/** Whether it had the new image before: by hand, or by a run that did not come to its end. */
+/** Whether it had the new image before, from a manual change or an interrupted run. */
 export const keepsImage = ({ before, image }: ServiceMove): boolean => imageOf(before) === image;
 
 /** Whether no task of it is to run, whatever its owner wants. */
@@ -97,13 +97,13 @@ export function takesOneTask(spec: Json): boolean {
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
 }
 
-/** What in the owner's `update_config` is put aside while the service moves, for `plan`. */
+/** Settings of the owner's `update_config` that are overridden during the update, for `plan`. */
 export function putAside(spec: Json): string[] {
   const { FailureAction, Order } = object(spec.UpdateConfig);
   return [
-    ...(FailureAction === 'rollback' ? ['failure_action: rollback is pause'] : []),
+    ...(FailureAction === 'rollback' ? ['failure_action is pause instead of rollback'] : []),
     ...(Order === 'start-first' && takesOneTask(spec)
-      ? ['order: start-first is stop-first, as no node takes a second task']
+      ? ['order is stop-first instead of start-first, because no node accepts a second task']
       : []),
   ];
 }
@@ -132,7 +132,7 @@ function withImage({ wanted, image, label, platforms }: ServiceMove): Json {
   };
 }
 
-/** An owner's `rollback` would start the old version by itself, on data that the new one has migrated. */
+/** The owner's `rollback` would automatically start the old version on migrated data. */
 function paused(spec: Json, { stopFirst = false }: { stopFirst?: boolean } = {}): Json {
   const config = object(spec.UpdateConfig);
   const changed = {
@@ -215,7 +215,7 @@ export function isEligible(spec: Json, node: SwarmNode): boolean {
 export const isActive = ({ state, availability }: SwarmNode): boolean =>
   state === 'ready' && availability === 'active';
 
-/** Nobody hears of it: what it had may run there still. */
+/** The node is unreachable; its tasks may still be running. */
 export const isDown = ({ state }: SwarmNode): boolean => state === 'down' || state === 'disconnected';
 
 /** One of Swarm's constraints, `node.labels.disk == ssd`; one that is not understood is taken for fulfilled. */

@@ -39,7 +39,7 @@ export interface TaskSummary {
   /** Of those, the ones that run and are to. */
   oldRunning: readonly SwarmTask[];
   newRunning: readonly SwarmTask[];
-  /** How many it is told to have on the way back, so that Swarm takes away the new ones alone. */
+  /** The number of replicas during a rollback, chosen so that Swarm removes only new tasks. */
   held: number;
   /** How many it is to have. */
   needs: number;
@@ -51,7 +51,7 @@ export interface TaskSummary {
   isWell: boolean;
   /** The same of the old ones. */
   isBack: boolean;
-  /** Old tasks on nodes that went down after the app's first new task: nobody can stop them. */
+  /** Old tasks on nodes that went down after the app's first new task. They cannot be stopped. */
   lost: readonly SwarmTask[];
 }
 
@@ -85,14 +85,14 @@ export function note(
   for (const task of own) {
     const { id, state, node } = task;
     const last = seen.states.get(id);
-    // What becomes of it on a node that nobody hears of, nobody tells.
+    // The state of a task on an unreachable node is unknown.
     if (hasStarted(task, last, at) || (down.has(node) && isAlive(task))) seen.started.add(id);
     if (state === 'starting') seen.starting.add(id);
     else seen.starting.delete(id);
     // One that is unhealthy is stopped, and may end well; one that is taken away may end badly.
     const isEnd = ['failed', 'rejected', 'complete'].includes(state);
     if (isEnd && task.wanted !== 'remove') seen.failed.set(id, task);
-    // What an answer tells may be as old as the question.
+    // The state in an answer may be as old as the request.
     seen.states.set(id, { state, node, at: askedAt });
   }
   const there = new Set(own.map(({ id }) => id));
@@ -141,7 +141,7 @@ export function summarise(
   const old = alive.filter((task) => !isNew(task));
   const fresh = alive.filter((task) => isNew(task) && !isLost(task));
   const needs = replicas ?? eligible.filter(isActive).length;
-  // A global service of which all nodes are gone is not well, though none of it is missing.
+  // A global service without nodes is not healthy, although no task is missing.
   const isNowhere = replicas === null && needs === 0 && eligible.length > 0;
   const hasStartedOne = seen.started.size > 0;
   const lost = hasStartedOne ? old.filter(isLost) : [];

@@ -20,9 +20,9 @@ export async function isWellNow(
   if (ill) {
     throw new UpdateError(
       'unhealthy',
-      `${ill.name} has the new image already, and not all of its tasks run`,
+      `${ill.name} already has the new image, but not all of its tasks are running`,
       {
-        advice: `See docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
+        advice: `Check docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
       },
     );
   }

@@ -23,7 +23,7 @@ import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.
 import { Replacing } from './replace.ts';
 import type { ServiceMove } from './specs.ts';
 import { isWellNow } from './unchanged.ts';
-import { filesBack, hashesOf, writeFiles } from './write.ts';
+import { hashesOf, restoreStackFiles, writeFiles } from './write.ts';
 
 /** What a run has found and taken so far, for its last line and its clean-up. */
 interface SoFar {
@@ -42,7 +42,7 @@ export async function updateStack(given: RunContext, read: ReadOptions): Promise
       return reportEnding(error, log, soFar.facts, cancellation.signalNumber);
     });
     cancellation.over();
-    // An ending that cannot be written leaves a record that the next run goes on with. The log has its last line.
+    // If the outcome cannot be written, the next run resumes from the record. The log has its last line.
     const { own } = soFar.found ?? {};
     if (own) await soFar.record?.note({ outcome: ending }).catch(() => {});
     if (own && own.restartPolicy !== 'no')
@@ -54,7 +54,7 @@ export async function updateStack(given: RunContext, read: ReadOptions): Promise
     return ending.exitCode;
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    log.warn('the engine is shutting down: the record stands, and the next run goes on with it');
+    log.warn('the engine is shutting down; the next run resumes this update');
     return 128 + cancellation.signalNumber;
   } finally {
     soFar.record?.release();
@@ -92,23 +92,23 @@ async function endedOrDead(
   if (state === null || data === null) {
     throw new UpdateError(
       'stack-busy',
-      `the config ${found.config.name} is the record of a run that this updater cannot read`,
+      `the config ${found.config.name} is the record of another update, which this updater version cannot read`,
       {
-        advice: `See that no updater runs, remove it (docker config rm ${found.config.name}), then run the update again.`,
+        advice: `Make sure that no updater is running, remove the config (docker config rm ${found.config.name}), then run the update again.`,
       },
     );
   }
   if (state.holder === who.holder || state.container === who.container) return found;
-  // Who looks from its own node can tell.
+  // An updater on the same node can check whether the other one is running.
   if (state.node === who.node) {
     const [holder] = await inspectContainers(engine, [state.container]);
     if (!holder || !isUp(holder)) return found;
   }
-  log.info(`run ${state.run} has the stack: waiting up to 45 s to see whether it lives`);
+  log.info(`run ${state.run} holds the stack; waiting up to 45 s to see whether it is still active`);
   return awaitDeath(engine, found);
 }
 
-/** What a run before has left is brought to an end, or put back. */
+/** Resumes or undoes the previous run. */
 async function settle(
   found: FoundStack,
   soFar: SoFar,
@@ -117,26 +117,29 @@ async function settle(
   const { context, directory, who } = found;
   const { engine, log } = context;
   const { data, state } = earlier;
-  const story = `run ${data.run} (${data.from} → ${data.to}) ${state.outcome ? `ended ${state.outcome.outcome}` : 'was interrupted'} in ${state.phase}`;
+  const name = `run ${data.run} (${data.from} → ${data.to})`;
+  const story = state.outcome
+    ? `${name} ended as ${state.outcome.outcome} in the ${state.phase} phase`
+    : `${name} was interrupted in the ${state.phase} phase`;
   switch (step.kind) {
     case 'repeat':
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
     case 'set-aside':
       log.warn(
-        `${story}; somebody has worked on the stack since: its record is set aside, and nothing is put back`,
+        `${story}; the stack was changed after that, so nothing is undone and its record is discarded`,
       );
       return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
     case 'succeed':
-      log.warn(`${story}; this run goes on from there`);
-      soFar.facts = { ...soFar.facts, halfDone: `what run ${data.run} to ${data.to} has left stands` };
+      log.warn(`${story}; this run continues from there`);
+      soFar.facts = { ...soFar.facts, halfDone: `the changes of run ${data.run} to ${data.to} were kept` };
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
-      log.warn(`${story}; no service was touched: it begins anew`);
-      await filesBack(context, data, directory);
+      log.warn(`${story}; no service was changed, so the update starts over`);
+      await restoreStackFiles(context, data, directory);
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: step.carries });
     case 'go-on':
     case 'back': {
-      log.warn(`${story}; ${step.kind === 'back' ? 'putting everything back first' : 'going on with it'}`);
+      log.warn(`${story}; ${step.kind === 'back' ? 'undoing its changes first' : 'resuming it'}`);
       const record = await StackRecord.takeOver(engine, earlier, who);
       soFar.record = record;
       soFar.facts = { ...soFar.facts, version: data.from, touched: true };
@@ -145,7 +148,7 @@ async function settle(
       if (step.kind === 'go-on') return replace(found, soFar, replacing);
       context.cancellation.tooLate();
       log.enter('recreate');
-      await goBack(found, record, replacing);
+      await rollBack(found, record, replacing);
       // It stays until this run's own takes its place: killed in between, the next run sees that all is back.
       soFar.facts = { ...soFar.facts, touched: false };
       const again = { ...found, ...(await lookAtStack(context)) };
@@ -201,7 +204,7 @@ async function fromTheBeginning(
     if (ended?.state && !ended.state.outcome) await removeConfig(engine, ended.config);
     const took = seconds(performance.now() - context.beganAt);
     const runs = whatRuns(chosen.name, moves, plan.to);
-    return endWell(log, 'unchanged', `unchanged: ${runs} already; nothing to do (${took})`, { to: plan.to });
+    return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to: plan.to });
   }
   const run = runStamp(context.startedAt);
   const data = {
@@ -226,9 +229,9 @@ async function fromTheBeginning(
     await record.note({ phase: 'write' });
     await writeFiles(context, { draft, files, directory, paths, run });
   }
-  // The last moment at which a signal cancels: from here on the run goes to its end.
+  // The last moment at which a signal cancels the run.
   if (cancellation.signal.aborted) {
-    await filesBack(context, data, directory);
+    await restoreStackFiles(context, data, directory);
     throw engine.abortion;
   }
   const headers = new Map(
@@ -248,10 +251,10 @@ function whatRuns(stack: string, moves: readonly ServiceMove[], version: string)
   const names = and((on.length > 0 ? on : moves).map((move) => shortName(stack, move)));
   return on.length > 0
     ? `${names} run${on.length > 1 ? '' : 's'} ${version}`
-    : `${version} for ${names}, at 0`;
+    : `${version} for ${names} (0 replicas)`;
 }
 
-/** The phases `recreate`, `verify` and `done`, from the record alone: a run that goes on after a kill takes the same way. */
+/** The phases `recreate`, `verify` and `done`. They use only the record, so a resumed run takes the same steps. */
 async function replace(
   found: FoundStack,
   soFar: SoFar,
@@ -276,13 +279,13 @@ async function replace(
   const { files, plan } = planned ?? {};
   const next =
     files && (files.withEnv || files.reader === 'compose')
-      ? `to deploy it: ${deployCommand(data.stack, files)}`
+      ? `to deploy these files later, run ${deployCommand(data.stack, files)}`
       : files || data.files.length > 0
-        ? `docker stack services ${data.stack} shows it`
-        : `the file of the stack still names ${data.from}: change ${plan ? textToChange(plan) : 'its images'} there before anybody deploys it, as that would start ${data.from} on migrated data`;
+        ? `to check it, run docker stack services ${data.stack}`
+        : `the stack file still specifies ${data.from}: change ${plan ? textToChange(plan) : 'the images'} in it before you deploy it again, or ${data.from} will start on migrated data`;
   if (replacing.lost.length > 0)
     log.warn(
-      `an old task may still run on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down: Swarm ends it when the node is back`,
+      `an old task may still be running on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down; Swarm stops it when the node reconnects`,
     );
   return endWell(log, 'updated', `updated ${data.from} → ${version} in ${took}: ${runs}; ${next}`, {
     from: data.from,
@@ -291,7 +294,7 @@ async function replace(
   });
 }
 
-/** Back, where no new task has started; and what the last line says. */
+/** Rolls back if no new task has started. Gives the error for the last line. */
 async function afterFailure(
   found: FoundStack,
   record: StackRecord,
@@ -303,9 +306,10 @@ async function afterFailure(
   if (!(error instanceof UpdateError) || error.code === 'update-running') return error;
   if (error.code === 'engine-unavailable') {
     return new UpdateError('engine-lost', error.message, {
-      state: 'the Swarm went away while services were replaced; what was done stands in the record',
+      state:
+        'the connection to the Swarm was lost while services were being replaced; the progress is recorded',
       advice:
-        'See docker node ls on a manager, then run the update again: it goes on where this one stopped.',
+        'Check docker node ls on a manager, then run the update again; it resumes where this run stopped.',
     });
   }
   const detail = [...error.detail, ...(await lastWords(context, replacing))];
@@ -314,33 +318,34 @@ async function afterFailure(
   if (replacing.hasStarted) return stayedNew(record, error, detail);
   log.error(error.message);
   for (const line of detail) log.error(line);
-  log.warn(`no task of ${data.to} has started: putting everything back`);
+  log.warn(`no task of ${data.to} has started; undoing all changes`);
   try {
-    await goBack(found, record, replacing);
+    await rollBack(found, record, replacing);
   } catch (cause) {
     return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(record, cause, []) : cause;
   }
   const isForeign = error.code === 'containers-changed';
+  const stack = isForeign ? 'the external changes to the stack were kept' : `${from} is running again`;
   return new UpdateError(error.code, error.message, {
     isLogged: true,
     advice: error.advice,
-    state: `${data.files.length > 0 ? 'the files are as they were and ' : ''}${isForeign ? 'what somebody has made of the stack meanwhile stands' : `${from} runs again`}`,
+    state: data.files.length > 0 ? `the files were restored and ${stack}` : stack,
     cause: error,
   });
 }
 
-/** There is no way back: how the stack stands then. */
+/** Describes the state of a stack that cannot be rolled back any more. */
 function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly string[]): UpdateError {
   const hasWorkers = data.moves.some(({ role }) => role === 'worker');
   return new UpdateError('broken', error.message, {
     detail,
     advice: error.advice,
-    state: `${data.to} has started and is not well; nothing was put back, as its migrations may have run${hasWorkers ? ', and no old worker runs' : ''}`,
+    state: `${data.to} has started but is not healthy; nothing was rolled back, because its migrations may have run${hasWorkers ? '; no old worker is running' : ''}`,
     cause: error,
   });
 }
 
-async function goBack(
+async function rollBack(
   { context, directory }: FoundStack,
   record: StackRecord,
   replacing: Replacing,
@@ -348,11 +353,11 @@ async function goBack(
   try {
     await replacing.back();
   } finally {
-    if (!replacing.hasStarted) await filesBack(context, record.data, directory);
+    if (!replacing.hasStarted) await restoreStackFiles(context, record.data, directory);
   }
 }
 
-/** The end of the log of the last task that failed, wherever it ran. */
+/** The last log lines of the last failed task, on any node. */
 async function lastWords({ engine }: RunContext, replacing: Replacing): Promise<string[]> {
   const { failure } = replacing;
   if (failure === null || failure.node === '') return [];
@@ -366,7 +371,7 @@ async function lastWords({ engine }: RunContext, replacing: Replacing): Promise<
     .filter((line) => line.trim() !== '');
   if (lines.length === 0) return [];
   return [
-    `the last lines of the task on ${replacing.nodeName(failure.node)}:`,
+    `last log lines of the task on ${replacing.nodeName(failure.node)}:`,
     ...lines.map((line) => `  ${line}`),
   ];
 }

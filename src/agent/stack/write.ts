@@ -48,7 +48,7 @@ export async function writeFiles(
   });
   for (const { path, description } of changes) {
     const backup = records.find((record) => record.path === path)?.backup ?? '';
-    log.info(`${description} (kept in ${stateName}/backup/${run}/${basename(backup)})`, { file: path });
+    log.info(`${description} (backup: ${stateName}/backup/${run}/${basename(backup)})`, { file: path });
   }
   await pruneBackups(backups, run);
 }
@@ -57,7 +57,7 @@ export async function writeFiles(
  * Puts back what a run has written, from its backups. What somebody has saved meanwhile is left alone, and told. A run that
  * goes on where the files are not mounted leaves them as they are. @throws UpdateError files-not-restored, unexpected-file
  */
-export async function filesBack(
+export async function restoreStackFiles(
   { log }: Pick<RunContext, 'log'>,
   { run, files }: Pick<RecordData, 'run' | 'files'>,
   directory: string | null,
@@ -66,7 +66,7 @@ export async function filesBack(
   const names = and(files.map(({ path }) => path));
   if (directory === null || !(await exists(files[0]?.path ?? ''))) {
     log.warn(
-      `${names} cannot be put back from here: the directory is not mounted; see ${stateName}/backup/${run} beside it`,
+      `cannot restore ${names} because the directory is not mounted; the backup is in its folder ${stateName}/backup/${run}`,
     );
     return;
   }
@@ -86,5 +86,5 @@ export async function filesBack(
       };
     }),
   );
-  for (const path of changed) log.warn(`${path} was saved by somebody meanwhile and left alone`);
+  for (const path of changed) log.warn(`${path} was changed by another user or process and is not restored`);
 }

@@ -118,7 +118,7 @@ describe('an excluded mount', () => {
     const holders = [holder('app', mounts), holder('worker', [bind('/srv/a/library', '/l')])];
     const found = chooseMounts(holders, covering(['app', 'worker'], ['app', '/library']), around());
     expect(found.refusals).toEqual([
-      'app:/library is excluded, but worker:/l has the same source, "/srv/a/library": set both to none in .svc-updater.yaml, or neither',
+      'app:/library is excluded, but worker:/l has the same source, "/srv/a/library": in .svc-updater.yaml, set both to none or remove the exclusion',
     ]);
   });
 
@@ -129,8 +129,8 @@ describe('an excluded mount', () => {
 
 it.each<[string, StorageMount, string]>([
   ['memory', bind('', '/state', { type: 'tmpfs' }), 'in memory'],
-  ['the socket of the engine', bind('/var/run/docker.sock', '/x'), 'a path of the system'],
-  ['an env file', bind('/etc/svc/env', '/x'), 'a compose or env file, which the update restores itself'],
+  ['the socket of the engine', bind('/var/run/docker.sock', '/x'), 'a system path'],
+  ['an env file', bind('/etc/svc/env', '/x'), 'a compose or env file, which the update backs up separately'],
 ])('is not data: %s', (_, mount, reason) => {
   const found = choose([mount]);
   expect(found).toMatchObject({
@@ -153,7 +153,7 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     'the compose directory',
     bind('/opt/svc', '/x'),
     {},
-    /^app:\/x is "\/opt\/svc", which contains \/opt\/svc\/\.svc-updater, /,
+    /^app:\/x has the source "\/opt\/svc", which contains \/opt\/svc\/\.svc-updater, /,
   ],
   [
     'restore points elsewhere',
@@ -161,12 +161,7 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     { points: '/backup/svc' },
     /which contains \/backup\/svc, /,
   ],
-  [
-    'another driver',
-    volume('v', '/v', { driver: 'rclone' }),
-    {},
-    /^app:\/v is a volume of the driver rclone, /,
-  ],
+  ['another driver', volume('v', '/v', { driver: 'rclone' }), {}, /^app:\/v uses the volume driver rclone, /],
   [
     'NFS',
     volume('v', '/v'),
@@ -178,7 +173,7 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
   expect(mounts).toEqual([]);
   expect(refusals).toEqual([expect.stringMatching(expected)]);
   expect(refusals[0]).toContain(
-    `exclude it with app:${mount.destination}: none under data in .svc-updater.yaml`,
+    `exclude it by setting "app:${mount.destination}: none" under data in .svc-updater.yaml`,
   );
 });
 
@@ -219,14 +214,14 @@ describe('a running container that can write to a saved mount', () => {
     expect([refusals, warnings.length]).toEqual([[], 1]);
   });
 
-  it('is none if it is stopped', () => {
+  it('is ignored if it is stopped', () => {
     expect(writers(volume('v', '/x'), { status: 'exited' }).refusals).toEqual([]);
     expect(writers(volume('v', '/x'), {}, true).refusals).toEqual([]);
   });
 
   it('can be saved with the others if it is of the project', () => {
     const [own] = writersOf(saved, [holder('other', [volume('v', '/x')])], around(), () => false).refusals;
-    expect(own).toContain('or set other: save under data in .svc-updater.yaml');
+    expect(own).toContain('or set "other: save" under data in .svc-updater.yaml');
     expect(writers(volume('v', '/x')).refusals[0]).not.toContain('save under data');
   });
 });

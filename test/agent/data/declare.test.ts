@@ -125,8 +125,8 @@ describe('a service that has to be declared', () => {
     expect(refusal(facts(services))).toMatchObject({
       code: 'data-undeclared',
       message:
-        'db (own/postgres:16) looks like a database and has no volume: its data is in its container, and no restore point can save it',
-      advice: expect.stringContaining('Set data: {db: none} in .svc-updater.yaml'),
+        'db (own/postgres:16) looks like a database but has no volume: its data is inside the container and cannot be saved in a restore point',
+      advice: expect.stringContaining('In .svc-updater.yaml, set data: {db: none}'),
     });
     expect(judged(facts(services, { said: [said('db', 'none')] }))).toBe('-db');
   });
@@ -143,7 +143,7 @@ describe('a service that has to be declared', () => {
       message:
         'search (elasticsearch:8) looks like a search index, but no updated service depends on it, and it is neither saved nor excluded',
       advice:
-        'Set data: {app:/l: none, db: save, search: save} in .svc-updater.yaml (save includes data in restore points, none excludes it), then run the update again.',
+        'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} (save includes the data in restore points, none excludes it). Then run the update again.',
     });
     const after = [...before, said('db', 'save'), said('search', 'none')];
     expect(declareData(facts(services, { said: after }))).toEqual({
@@ -164,7 +164,10 @@ describe('a mistake in the settings', () => {
   it.each<[DataFacts['said'][0], string]>([
     [said('web', 'save'), 'is save, but web has no writable volume or bind mount to save'],
     [said('app:/other', 'none'), 'is set, but app has no mount at /other'],
-    [said('app:/data', 'save'), 'is save: a single mount can only be none, and a service save'],
+    [
+      said('app:/data', 'save'),
+      'is save: set save only for a whole service; a single mount can only be set to none',
+    ],
     [said('gone:/data', 'none'), 'is set, but the project has no service gone'],
     [said('toString', 'save'), 'is set, but the project has no service toString'],
     [
@@ -190,10 +193,13 @@ describe('a mistake in the settings', () => {
 describe('the line of plan', () => {
   it.each<[Record<string, string>, string | null]>([
     [{ app: 'a:1 d:/data >db', db: 'postgres:16 d:/p' }, null],
-    [{ db: 'mysql:8 d:/p' }, 'restore points (--restore-point) need data: {db: save} in .svc-updater.yaml'],
+    [
+      { db: 'mysql:8 d:/p' },
+      'to use restore points (--restore-point), set data: {db: save} in .svc-updater.yaml',
+    ],
     [
       { app: 'a:1 >log', db: 'postgres:16 d:/p', log: 'mongo:7' },
-      'restore points (--restore-point) need data: {db: save, log: none} in .svc-updater.yaml; they cannot contain the data of log',
+      'to use restore points (--restore-point), set data: {db: save, log: none} in .svc-updater.yaml; the data of log cannot be saved in restore points',
     ],
   ])('of %j', (services, line) => {
     expect(proposalLine(judgeData(facts(services)))).toBe(line);

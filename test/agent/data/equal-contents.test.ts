@@ -34,7 +34,7 @@ async function equalize({ from, to }: { from: string; to: string }, mount: Parti
 }
 
 describe('equalizeContents', () => {
-  it('makes contents equal, whatever differs where', async () => {
+  it('makes contents equal for all kinds of differences', async () => {
     const { from, to } = trees();
     // Around the ends of blocks and of chunks.
     const place = fc
@@ -79,7 +79,7 @@ describe('equalizeContents', () => {
     expect(statSync(join(to, 'file')).blocks * 512).toBeLessThan(32_768);
   });
 
-  it('leaves what is no file in both, and what is excluded, to others', async () => {
+  it('ignores excluded files and files that are not regular in both trees', async () => {
     const { from, to } = trees();
     const outside = join(from, '..', 'outside');
     writeFileSync(outside, 'outside');
@@ -94,7 +94,7 @@ describe('equalizeContents', () => {
       expect(readFileSync(join(to, name), 'latin1')).toBe('old');
   });
 
-  it('follows no link that took the place of a directory', async () => {
+  it('does not follow a link that replaced a directory', async () => {
     const { from, to } = trees();
     const outside = join(from, '..', 'outside');
     for (const path of [outside, join(to, 'directory')]) mkdirSync(join(path, 'sub'), { recursive: true });
@@ -108,7 +108,7 @@ describe('equalizeContents', () => {
       expect(readFileSync(join(to, 'directory', name), 'latin1')).toBe('old');
   });
 
-  it('says that it leaves a file with several names, unless it is mounted alone', async () => {
+  it('reports files with several hard links, unless they are mounted alone', async () => {
     const { from, to } = trees();
     for (const name of ['one', 'other']) writeFileSync(join(from, name), name);
     writeFileSync(join(to, 'one'), 'old');

@@ -31,7 +31,7 @@ const asLeft = {
 type Now = Parameters<typeof judgeRollback>[2];
 
 describe('judgeRollback', () => {
-  it('accepts what an update has left, also if a data service was recreated from the same image', () => {
+  it('accepts the state after an update, also if a data service was recreated from the same image', () => {
     expect(judgeRollback(back, ['db'], asLeft)).toEqual([]);
     const recreated = [container('app-1', { imageId: app }), container('db-1', { id: 'ee', imageId: db })];
     expect(judgeRollback(back, ['db'], { ...asLeft, containers: recreated })).toEqual([]);
@@ -41,27 +41,27 @@ describe('judgeRollback', () => {
     [
       'a file that was saved since',
       { files: [{ path: '/opt/svc/.env', state: 'other' }] },
-      ['/opt/svc/.env is not as the update left it'],
+      ['/opt/svc/.env has changed since the update'],
     ],
     [
       'a running container of a later version',
       { containers: [container('app-1', { imageId: 'sha256:3333' }), ...asLeft.containers] },
-      ['svc-app-1 runs another image than the update left'],
+      ['the image of svc-app-1 has changed since the update'],
     ],
     [
       'a database without a container',
       { containers: asLeft.containers.slice(0, 1) },
-      ['db has no container any more'],
+      ['db no longer has a container'],
     ],
     [
       'a database of another image',
       { containers: [...asLeft.containers.slice(0, 1), container('db-1', { imageId: 'sha256:eeee' })] },
-      ['db runs another image than when the data was saved'],
+      ['the image of db has changed since the data was saved'],
     ],
     [
       'a pruned image',
       { images: new Set([db]) },
-      ['the image of svc-app-1, acme/svc:v1, is not on this machine any more'],
+      ['the image of svc-app-1, acme/svc:v1, is no longer on this machine'],
     ],
   ])('refuses %s', (_, changes, reasons) => {
     expect(judgeRollback(back, ['db'], { ...asLeft, ...changes })).toEqual(reasons);

@@ -26,7 +26,7 @@ it.each<[string, Partial<Look>, string | null]>([
     'app:/a contains another file system or subvolume at "b\\n"',
   ],
   ['with owners that are not mapped', { strange: ['b'] }, 'app:/a contains "b", whose owner or group'],
-  ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path that is too long to copy, below "b"'],
+  ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path below "b" that is too long to copy'],
 ])('a mount %s', (_, changes, sentence) => {
   const refusals = lookRefusals({ where: 'app:/a', path: '/srv/a' }, look(changes));
   expect(refusals).toEqual(sentence === null ? [] : [expect.stringContaining(sentence)]);
@@ -57,7 +57,7 @@ describe('the space', () => {
       expect.objectContaining({
         code: 'no-space',
         message:
-          'a restore point needs 5.1 GB in /backup, and only 5.0 GB can be used: 10.0 GB are free, and 5 % of the disk (5.0 GB) must stay free',
+          'a restore point needs 5.1 GB in /backup, but only 5.0 GB is available: 10.0 GB is free, and 5 % of the disk (5.0 GB) must stay free',
       }),
     );
   });

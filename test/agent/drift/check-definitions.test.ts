@@ -46,26 +46,32 @@ function said(removed: readonly string[], volumes: readonly string[] = []): stri
   return warnings;
 }
 
-const edited = 'edited in the files since the instance was started: replacing';
+const edited = 'changed in the files after the app was started: replacing';
 
 it.each<[what: string, removed: string[], sentence: string]>([
-  ['a network that both are on', ['svc_internal'], `network svc_internal was ${edited} app and worker would`],
+  [
+    'a network that both are on',
+    ['svc_internal'],
+    `network svc_internal was ${edited} app and worker would disconnect containers from this network`,
+  ],
   [
     'two of them',
     ['svc_old', 'svc_internal'],
-    `network svc_internal and network svc_old were ${edited} app and worker would`,
+    `network svc_internal and network svc_old were ${edited} app and worker would disconnect containers from these networks`,
   ],
   [
     'a network that only what the app depends on is on',
     ['svc_back'],
-    `network svc_back was ${edited} app and worker would`,
+    `network svc_back was ${edited} app and worker would disconnect containers from this network`,
   ],
 ])('refuses for %s', (_, removed, sentence) => {
-  expect(said(removed)).toEqual([`network-edited: ${sentence} take the instance off it`]);
+  expect(said(removed)).toEqual([`network-edited: ${sentence}`]);
 });
 
-it('warns of volumes in use, and says nothing of what is as it was made, or on nobody', () => {
-  const stays = 'was made from another definition than the files have now: it stays as it is';
-  expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([`volume svc_data ${stays}`]);
+it('warns about edited volumes in use only', () => {
+  const stays = 'in the files has changed since the volume was created; the volume is not changed';
+  expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([
+    `the definition of volume svc_data ${stays}`,
+  ]);
   expect(said([])).toEqual([]);
 });

@@ -221,7 +221,7 @@ describe('a loss', () => {
     [
       'an anonymous volume in place of a named one',
       host(bind('db:/db'), { Mounts: [anonymous, { Type: 'volume', Target: '/db' }] }),
-      'the mount at /db would move from db to an anonymous volume',
+      'the source of the mount at /db would change from db to an anonymous volume',
     ],
     [
       'an anonymous volume that goes',
@@ -293,13 +293,13 @@ describe('what helps', () => {
       'a line for .env, for any key whose text a shell had a part in',
       difference,
       { ...nothingUnset, unset: ['SITE'] },
-      'Add SITE=… to /opt/svc/.env, with what the shell had that started the instance.',
+      'Add SITE=… to /opt/svc/.env, with the values from the shell in which the app was started.',
     ],
     [
       "a line for .env, or one's own edit of the default",
       difference,
       { ...nothingUnset, unset: ['SITE'], texts: [`\${SITE:-main}`] },
-      'Where no shell had it, and its default was edited since, run docker compose up -d first.',
+      'If the variable was never set in a shell and its default has been edited, run docker compose up -d first.',
     ],
     [
       'the home',
@@ -317,7 +317,7 @@ describe('what helps', () => {
     const { isLoss, remedy } = judgeDifference('app', given, known);
     expect(isLoss).toBe(true);
     expect(adviceFor([remedy], envFile)).toContain(advice);
-    expect(adviceFor([remedy], envFile)).toContain('--accept-drift goes on regardless.');
+    expect(adviceFor([remedy], envFile)).toContain('To update anyway, use --accept-drift.');
   });
 
   it('is told once for all that it helps', () => {

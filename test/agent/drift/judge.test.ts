@@ -14,8 +14,8 @@ const moved: Change = {
 };
 const added: Change = { service, kind: 'difference', difference: { ...moved.difference, running: null } };
 const copy: Change = { service, kind: 'copy', of: 'configs', source: 'site', isNew: false };
-const gives = "app: the host's /etc at /data would be given to it";
-const moves = 'app: the mount at /data would move from /data to /etc';
+const gives = "app: the host's /etc at /data would be granted";
+const moves = 'app: the source of the mount at /data would change from /data to /etc';
 
 it.each<[what: string, changes: [Change, string[]][], losses: string[], warnings: string[]]>([
   ['a right is refused', [[right, []]], [gives], []],

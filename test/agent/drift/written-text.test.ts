@@ -116,7 +116,7 @@ describe('secrets and images that a shell had a part in', () => {
       line: 'TAG=v1',
     });
     expect(judgeImage('app', image, setTo)?.sentence).toBe(
-      'app: the files say svc:latest, not svc:v1 (no file sets TAG)',
+      'app: the files specify svc:latest, not svc:v1 (no file sets TAG)',
     );
     expect(judgeImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toBeNull();
     const inAnotherFile = { ...image, texts: [`svc:\${SET:-latest}`], byDefault: 'SET' };

@@ -47,7 +47,7 @@ describe('checkImage', () => {
     [
       'it lags',
       { tag: 'stable', version: 'v1.4.2' },
-      'tag-lags: acme/svc:stable leads to 1.4.2, not to v1.5.0',
+      'tag-lags: acme/svc:stable points to 1.4.2, not to v1.5.0',
     ],
     [
       'it tells less than the target and what runs',
@@ -58,18 +58,18 @@ describe('checkImage', () => {
     [
       'but not below what runs',
       { tag: 'canary', to: null, version: 'v1.4.2', runs: 'v1.4.3' },
-      'downgrade: acme/svc:canary leads to 1.4.2, which is older than 1.4.3, which runs',
+      'downgrade: acme/svc:canary points to 1.4.2, which is older than the running version 1.4.3',
     ],
     ['a step that was taken', { tag: 'v1.4.2', requires: 'v1.4.0' }, 'fit'],
     [
       'one that was not',
       { tag: 'v1.4.2', requires: 'v1.4.9' },
-      'upgrade-step: acme/svc:v1.5.0 can only be updated to from v1.4.9 on, and 1.4.2 runs',
+      'upgrade-step: v1.4.9 must be installed before acme/svc:v1.5.0; the running version is 1.4.2',
     ],
     [
       'one that nobody can tell of',
       { tag: 'canary', to: 'canary', requires: 'v1.4.9' },
-      'acme/svc:canary asks for v1.4.9 to come first: whether it has is not known',
+      'acme/svc:canary requires v1.4.9 to be installed first; whether it was installed is unknown',
     ],
   ])('%s', (_, given, said) => expect(check(given)).toBe(said));
 });

@@ -60,7 +60,7 @@ describe('chooseStack', () => {
       ['--exclude', 'mail'],
       'svc: svc_app svc_worker',
     ],
-    ['no stack', [database], [], 'no-app: no stack of this Swarm has a service app'],
+    ['no stack', [database], [], 'no-app: no stack in this Swarm has a service named app'],
     ['two', [...usual, service('two_app')], [], 'several-projects: several stacks match: svc, two'],
     [
       'a worker that is not there',
@@ -72,11 +72,11 @@ describe('chooseStack', () => {
       'what would stay behind',
       [...usual, service('svc_mail')],
       [],
-      'unlisted-services: mail runs from the image of app and would stay behind',
+      'unlisted-services: mail uses the image of app but would not be updated',
     ],
   ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
 
-  it('knows the stacks that have an app', () => {
+  it('finds the stacks that have an app service', () => {
     expect(stacksWithApp([...usual, service('two_app'), database], 'app')).toEqual(['svc', 'two']);
     // A name like it, of a service that is of no stack, or of another.
     expect(stacksWithApp([{ ...service('svc_app'), stack: null }], 'app')).toEqual([]);
@@ -118,25 +118,25 @@ describe('checkServices', () => {
     [
       'it is being updated',
       { updateState: 'updating' },
-      'stack-busy: svc_app is just being updated (updating)',
+      'stack-busy: another update of svc_app is in progress (updating)',
     ],
     [
       'it is being rolled back',
       { updateState: 'rollback_started' },
-      'stack-busy: svc_app is just being updated (rollback_started)',
+      'stack-busy: another update of svc_app is in progress (rollback_started)',
     ],
     ['by the run before', { updateState: 'updating', isOurs: true }, 'fit'],
     [
       'a task on a node that is down',
       { tasks: old, nodes: down },
-      'stack-busy: svc_app has a task on node host-n1, which is down: nobody can tell whether it still runs',
+      'stack-busy: svc_app has a task on node host-n1, which is down: the task may still be running',
     ],
     ['the same, for a run that goes on', { tasks: old, nodes: down, isOurs: true }, 'fit'],
     ['on a paused node', { tasks: old, nodes: paused }, 'fit'],
     [
       'on a paused node, of a global service',
       { app: global, tasks: old, nodes: paused },
-      'stack-busy: svc_app is global and has a task on node host-n1, which is paused: Swarm would leave the old one there',
+      'stack-busy: svc_app is global and has a task on node host-n1, which is paused: Swarm would not replace this task',
     ],
   ])('%s', (_, given, said) => expect(check(given)).toBe(said));
 
@@ -146,12 +146,12 @@ describe('checkServices', () => {
       checkServices({ name: 'svc', app: job, workers: [], services: [job] }, { tasks: [], nodes: [] });
       return 'fit';
     });
-    expect(said).toBe('stack-unsupported: svc_app is a job, which ends: nothing of it is updated');
+    expect(said).toBe('stack-unsupported: svc_app is a job, and jobs cannot be updated');
   });
 });
 
-describe('what a chosen stack tells', () => {
-  it('knows nodes that any of its services may use', () => {
+describe('facts about a chosen stack', () => {
+  it('finds the nodes that its services can use', () => {
     const there = [
       nodeWith('n1', { labels: { a: '1' } }),
       nodeWith('n2', { labels: { a: '2' } }),
@@ -162,7 +162,7 @@ describe('what a chosen stack tells', () => {
     expect(nodesFor({ app, workers }, there).map(({ id }) => id)).toEqual(['n1', 'n2']);
   });
 
-  it('knows the nodes of a global service that the run before has stopped', () => {
+  it('finds the nodes of a global service that the previous run stopped', () => {
     const move = moveOf('app', { before: specWith({ replicas: null }) });
     const app = serviceWith(specOf(move, 'stopped', amountsOf(move.before)));
     expect(nodesFor({ app, workers: [] }, nodes('n1', 'n2'))).toHaveLength(2);

@@ -189,7 +189,7 @@ describe('nextForward', () => {
     ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
   ])('a run that goes on: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
-  it('says how near it comes', () => {
+  it('reports its progress', () => {
     const progress = (given: Given) => {
       const step = nextForward(stack(given));
       return step.kind === 'wait' ? step.progress : null;
@@ -236,7 +236,7 @@ describe('nextBack', () => {
   });
 });
 
-describe('every view there is', () => {
+describe('every possible view', () => {
   const sides = [
     'old before',
     'old stopped',
@@ -324,7 +324,7 @@ describe('every view there is', () => {
   ])('nextBack %s', (_, holds) => expect(wrong(nextBack, holds)).toEqual([]));
 });
 
-describe('ways to a wrong write', () => {
+describe('sequences that lead to a wrong write', () => {
   it.each(['null | comes', 'null | held, coming'])(
     'no old worker comes back beside new tasks of an app that somebody has edited: %s',
     (app) => {
@@ -332,7 +332,7 @@ describe('ways to a wrong write', () => {
     },
   );
 
-  it('an app that had the new image before is put back as it was, and not held for ever', () => {
+  it('restores an app that had the new image before, and does not keep it limited', () => {
     const given = stack({ app: 'new held | none', worker: stopped });
     const app = { ...given.app, move: moveOf('app', { before: specWith({ image: newImage }) }) };
     expect(nextBack({ ...given, app })).toMatchObject({ kind: 'write', write: 'restore' });

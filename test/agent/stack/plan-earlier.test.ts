@@ -66,7 +66,7 @@ const edited = specWith({ labels: { tier: 'web' } });
 const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
 
 describe('planEarlier', () => {
-  it('has nothing to do where there was none', () => {
+  it('does nothing if there was no earlier run', () => {
     expect(planEarlier(null, { holder: 'this', target: null, services: [] })).toEqual({ kind: 'none' });
   });
 
@@ -124,7 +124,7 @@ describe('planStack', () => {
     );
   };
   const cameUp =
-    'downgrade: v1.4.2 came up after v1.5.0, which had run here: somebody has deployed an old file';
+    'downgrade: v1.5.0 was installed, but v1.4.2 is running again: an old stack file was deployed';
 
   it.each<[situation: string, refused: boolean, ...Parameters<typeof refusal>]>([
     ['after an update', true, { outcome: 'updated' }],

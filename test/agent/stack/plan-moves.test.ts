@@ -67,32 +67,32 @@ describe('planMoves', () => {
   ])('%s', (_, given, said) => expect(words(given)).toBe(said));
 
   it.each<[situation: string, given: Given, said: string]>([
-    ['an older one', { to: 'v1.4.1' }, 'downgrade: v1.4.1 is older than v1.4.2, which runs'],
+    ['an older one', { to: 'v1.4.1' }, 'downgrade: v1.4.1 is older than the running version v1.4.2'],
     [
       'one that is older than a task',
       { tasks: running('acme/svc:v1.6.0@sha256:c') },
-      'downgrade: v1.5.0 is older than v1.6.0, which runs',
+      'downgrade: v1.5.0 is older than the running version v1.6.0',
     ],
     [
       'one that is older than the image under an old label',
       { image: 'acme/svc:v1.6.0@sha256:c', label: 'acme/svc:v1.4.2' },
-      'downgrade: v1.5.0 is older than v1.6.0, which runs',
+      'downgrade: v1.5.0 is older than the running version v1.6.0',
     ],
     ['no target', { to: null }, 'no-target: svc_app is pinned to v1.4.2 by its stack file'],
     [
       'a digest alone',
       { label: 'acme/svc@sha256:a' },
-      'pin-digest: svc_app is pinned by a digest alone (acme/svc@sha256:a)',
+      'pin-digest: svc_app is pinned to a digest without a tag (acme/svc@sha256:a)',
     ],
     ['no tag', { image: 'acme/svc' }, 'pin-unsupported: the image of svc_app has no tag (acme/svc)'],
     [
       'a tag that has no version',
       { image: 'acme/svc:2025-10-15@sha256:a' },
-      'pin-unsupported: svc_app is at 2025-10-15, which is no version',
+      'pin-unsupported: svc_app uses the tag 2025-10-15, which is not a version',
     ],
   ])('refuses %s', (_, given, said) => expect(words(given)).toBe(said));
 
-  it('knows the newest version among specs and tasks', () => {
+  it('finds the newest version among specs and tasks', () => {
     expect(plan({ tasks: running('acme/svc:v1.5.0-alpine@sha256:b') }).running).toBe('1.5.0');
     expect(plan({ image: 'acme/svc:canary@sha256:a' }).running).toBeNull();
   });

@@ -8,7 +8,7 @@ const worker = (parts: Parameters<typeof specWith>[0]) =>
   moveOf('worker', { before: specWith({ name: 'svc_worker', ...parts }) });
 
 describe('pullServices', () => {
-  it('is one that runs nothing of the image', () => {
+  it('runs nothing from the image', () => {
     expect(pullServices(run, 'svc', [moveOf('app'), moveOf('worker')], nodes('n1'))).toEqual([
       {
         name: 'svc-updater-pull-20261125t093536z-svc',
@@ -67,7 +67,7 @@ describe('pullServices', () => {
     expect(new Set(made.map(({ name }) => name)).size).toBe(made.length);
   });
 
-  it('has a name that Swarm takes, whatever the stack is called', () => {
+  it('has a valid Swarm name for every stack name', () => {
     const moves = [moveOf('app'), worker(limited)];
     for (const stack of ['s', 'My_Stack', 'a'.repeat(63), `${'a'.repeat(23)}_b`, `${'a'.repeat(20)}--__b`]) {
       for (const { name } of pullServices(run, stack, moves, []))

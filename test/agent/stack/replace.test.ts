@@ -82,7 +82,7 @@ const tooShort = (error: unknown): void =>
   expect(['containers-not-restored', 'broken', 'containers-changed']).toContain(Object(error).code);
 
 describe('Replacing', () => {
-  it('goes back by holding what runs, then as it was', async () => {
+  it('rolls back by limiting the running tasks, then restores the definition', async () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) }), workerMove()],
     });
@@ -93,7 +93,7 @@ describe('Replacing', () => {
     expect(writesTo(double, 'worker-id')).toEqual(['old x0', 'old x2']);
   });
 
-  it('keeps the number of tasks where an election swallows the answer to the hold', async () => {
+  it('keeps the number of tasks if the answer to the limit is lost in an election', async () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
     });
@@ -108,7 +108,7 @@ describe('Replacing', () => {
     expect(writesTo(double, 'app-id')).toEqual(['new x3', 'old x1', 'old x3']);
   });
 
-  it('does not take a hold of the run before for what the owner wants', async () => {
+  it('does not take the limit of the previous run for the number that the owner wants', async () => {
     const app = moveOf('app', { before: specWith({ replicas: 3 }) });
     const { double, replacing } = await begin({
       moves: [app],
@@ -121,7 +121,7 @@ describe('Replacing', () => {
     expect(writesTo(double, 'app-id')).toEqual(['new x3']);
   });
 
-  it('brings a worker back that has had the new image before', async () => {
+  it('restores a worker that had the new image before', async () => {
     const worker = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), worker],
@@ -141,7 +141,7 @@ describe('Replacing', () => {
     expect(writesTo(double, 'worker-id')).toEqual(['new x0', 'new x2']);
   });
 
-  it('starts no old worker beside a new app that somebody has edited meanwhile', async () => {
+  it('starts no old worker next to a new app that was edited during the update', async () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) }), workerMove(1)],
     });
@@ -159,7 +159,7 @@ describe('Replacing', () => {
     expect(writesTo(double, 'worker-id')).toEqual(['old x0']);
   });
 
-  it('does not go back after the kill of a run that was holding a task it had seen on a node', async () => {
+  it('does not roll back after the kill of a run that had seen a task on a node', async () => {
     // That task may have started and be gone without a trace: what is scaled away, Swarm forgets at once.
     const app = moveOf('app', { before: specWith({ replicas: 2 }) });
     const { double, replacing } = await begin({
@@ -173,7 +173,7 @@ describe('Replacing', () => {
     expect(writesTo(double, 'app-id')).not.toContain('old x2');
   });
 
-  it('holds old tasks as they were made, although somebody has had the new ones made again', async () => {
+  it('keeps old tasks unchanged if the new tasks were forced to restart', async () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 3 }) })],
     });
@@ -190,7 +190,7 @@ describe('Replacing', () => {
     expect(object(double.written[1]?.spec.TaskTemplate).ForceUpdate).toBe(0);
   });
 
-  it('takes a task for started that was ready when an answer came late, and had ended by the next look', async () => {
+  it('counts a task as started if it was ready in a late answer and had ended by the next check', async () => {
     const { double, replacing } = await begin({
       moves: [moveOf('app', { before: specWith({ replicas: 1 }) })],
     });

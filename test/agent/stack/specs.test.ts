@@ -109,14 +109,14 @@ describe('specOf', () => {
     expect(TaskTemplate).toMatchObject({ Placement: { Platforms: has } });
   });
 
-  it('brings a service that a run before has stopped to what its owner wants, and back to what was found', () => {
+  it('updates a service that the previous run stopped, and restores the definition that was found', () => {
     const move = moveOf('worker', { before: specWith({ replicas: 0 }), wanted: specWith({ replicas: 3 }) });
     const given = amountsOf(move.wanted);
     expect(specOf(move, 'after', given)).toMatchObject({ Mode: { Replicated: { Replicas: 3 } } });
     expect(specOf(move, 'before', given)).toMatchObject({ Mode: { Replicated: { Replicas: 0 } } });
   });
 
-  it('leaves what it was given as it was', () => {
+  it('does not modify its input', () => {
     const before = specWith({ update: rollback, ports: hostPort });
     const copy = structuredClone(before);
     const forms: SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
@@ -167,13 +167,13 @@ describe('imageSideOf', () => {
     ],
   ])('%s', (_, spec, side) => expect(imageSideOf(move, spec)).toBe(side));
 
-  it('knows what was found and what its owner wants', () => {
+  it('recognises the found definition and the one that the owner wants', () => {
     const earlier: ServiceMove = { ...move, wanted: specWith({ container: { Env: ['DB=new'] } }) };
     expect(imageSideOf(earlier, before)).toBe('old');
     expect(imageSideOf(earlier, specOf(earlier, 'moving', amounts()))).toBe('new');
   });
 
-  it('is new where both images are one', () => {
+  it('is new if both images are the same', () => {
     const same = moveOf('worker', { before: specWith({ image: newImage }) });
     expect(imageSideOf(same, same.before)).toBe('new');
   });
@@ -188,7 +188,7 @@ describe('isStopped', () => {
   ])('%j: %s', (parts, stopped) => expect(isStopped(specWith(parts))).toBe(stopped));
 });
 
-describe('what a service lets Swarm do', () => {
+describe('update settings of a service', () => {
   it.each<[Parts, boolean]>([
     [{}, false],
     [{ ports: hostPort }, true],
@@ -206,12 +206,12 @@ describe('what a service lets Swarm do', () => {
 
   it.each<[Parts, string[]]>([
     [{}, []],
-    [{ update: rollback }, ['failure_action: rollback is pause']],
+    [{ update: rollback }, ['failure_action is pause instead of rollback']],
     [
       { update: { ...rollback, Order: 'start-first' }, maxReplicas: 1 },
       [
-        'failure_action: rollback is pause',
-        'order: start-first is stop-first, as no node takes a second task',
+        'failure_action is pause instead of rollback',
+        'order is stop-first instead of start-first, because no node accepts a second task',
       ],
     ],
   ])('putAside %j: %j', (parts, aside) => expect(putAside(specWith(parts))).toEqual(aside));

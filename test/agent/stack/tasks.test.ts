@@ -83,7 +83,7 @@ describe('note: whether a new task has started', () => {
     expect(seenIn(['new running', 'new failed', ''], nothingSeen(['t1'])).started.size).toBe(0);
   });
 
-  it('believes a run before that has seen one', () => {
+  it('trusts the record of a previous run that has seen a new task', () => {
     expect(seenIn([''], nothingSeen([], true)).started.size).toBe(1);
   });
 
@@ -106,7 +106,7 @@ describe('note: whether a new task has started', () => {
     expect(seenIn(['new running', ['new running', { wanted: 'remove' }], told]).failed.size).toBe(0);
   });
 
-  it('orphaned right after it was ready: nobody knows what its node has made of it', () => {
+  it('an orphaned task that was ready may have started', () => {
     expect(isStarted('new ready', 'new orphaned')).toBe(true);
   });
 });
@@ -183,7 +183,7 @@ describe('summarise', () => {
     ],
   ])('%s', (_, given, expected) => expect(judged(given)).toBe(expected));
 
-  it('says which old ones are lost, once a new one has started', () => {
+  it('reports lost old tasks after a new task has started', () => {
     const tasks = tasksOf('new running n2', 'new running n3', gone);
     const { lost, oldAlive } = summary({ tasks, nodes: down });
     expect([lost.map(({ id }) => id), oldAlive]).toEqual([['t3'], []]);
@@ -191,7 +191,7 @@ describe('summarise', () => {
     expect([early.lost, early.oldAlive.map(({ id }) => id)]).toEqual([[], ['t2']]);
   });
 
-  it('needs as many of a global service as there are nodes for it', () => {
+  it('needs one task of a global service per eligible node', () => {
     const needs = (constraints: string[], ...there: SwarmNode[]) =>
       summary({ tasks: [], spec: specWith({ replicas: null, constraints }), nodes: there }).needs;
     expect(needs([], ...allNodes)).toBe(3);
@@ -201,7 +201,7 @@ describe('summarise', () => {
     expect(needs(['node.role==manager'], nodeWith('n1'), nodeWith('n2', { role: 'manager' }))).toBe(1);
   });
 
-  it('counts from when the same ones run, again after each change', () => {
+  it('measures the time since the same tasks have been running', () => {
     const seen = nothingSeen([]);
     const look = (at: number, ...words: string[]) =>
       summarise(seen, move, { spec: after, tasks: tasksOf(...words), nodes: allNodes }, at);
@@ -212,7 +212,7 @@ describe('summarise', () => {
     expect(look(10_000, 'new running', 'new running').isWell).toBe(true);
   });
 
-  it('a global service that has no node left is not well: nothing of it runs', () => {
+  it('a global service without nodes is not healthy', () => {
     const seen = seenIn(['new running']);
     const spec = specWith({ replicas: null });
     expect(
@@ -225,7 +225,7 @@ describe('summarise', () => {
     ).toBe('neither');
   });
 
-  it('a service that keeps its image is back when its tasks run', () => {
+  it('a service that keeps its image is restored when its tasks are running', () => {
     const same = moveOf('worker', { before: specWith({ name: 'svc_worker', image: newImage }) });
     const tasks = tasksOf('new running', 'new running');
     const seen = nothingSeen(tasks.map(({ id }) => id));
@@ -254,7 +254,7 @@ describe('mayHaveForgotten', () => {
   });
 });
 
-describe('isWell, by one look', () => {
+describe('isWell with one check', () => {
   const now = (image: string, ...words: TaskWord[]) =>
     isWell(moveOf('app', { before: specWith({ image }) }), tasksOf(...words), allNodes);
   it.each<[situation: string, words: TaskWord[], well: boolean]>([
@@ -267,7 +267,7 @@ describe('isWell, by one look', () => {
     expect(isWell(global, tasksOf('new running n1', 'new running n2'), nodes('n1', 'n2'))).toBe(true);
     expect(isWell(global, tasksOf('new running n1'), nodes('n1', 'n2'))).toBe(false);
   });
-  it('does not count what waits on a node of another platform', () => {
+  it('does not count tasks that wait on a node of another platform', () => {
     const before = specWith({ image: newImage, replicas: null, platforms: [{ Architecture: 'amd64' }] });
     const global = moveOf('app', { before });
     const there = [...nodes('n1'), nodeWith('n2', { arch: 'aarch64' })];
