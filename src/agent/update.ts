@@ -63,7 +63,7 @@ export function warnOfStackOptions({ options, log }: Pick<RunContext, 'options' 
   const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopFirst ? ['--stop-first'] : [])];
   if (typed.length > 0)
     log.warn(
-      `${and(typed)} ${typed.length > 1 ? 'are' : 'is'} of a stack, and this is a compose project: not used`,
+      `ignoring ${and(typed)}: only for Swarm stacks, and this is a compose project`,
     );
 }
 

@@ -52,10 +52,10 @@ export async function restoreTags(
     const id = now.get(reference)?.id;
     if (id === imageId) continue;
     if (containers.some((container) => container.imageId === id && hasStarted(container))) {
-      log.warn(`${reference} stays at the new image: somebody has started it`);
+      log.warn(`${reference} still points to the new image, because a container of that image was started`);
       continue;
     }
     await engine.callOrThrow(['tag', imageId, reference]);
-    log.info(`${reference} names the image from before again`);
+    log.info(`${reference} points to the previous image again`);
   }
 }

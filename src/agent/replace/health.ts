@@ -77,7 +77,7 @@ export class HealthWatch {
     const pending = states.filter(({ why }) => why !== null);
     const missing = services
       .filter(({ has, needs }) => has < needs)
-      .map(({ name, has, needs }) => `${name} has ${has} of its ${needs} containers`);
+      .map(({ name, has, needs }) => `${name} has ${has} of ${needs} containers`);
     if (missing.length === 0) this.#completeAt = now;
     if (pending.length === 0 && missing.length === 0) {
       return { kind: 'well', reports: this.#reports(services) };
@@ -101,13 +101,13 @@ export class HealthWatch {
       };
     }
     const waited = seconds(now - this.#beganAt);
-    const names = [...pending.map(({ container, why }) => `${container.name}: ${why}`), ...missing];
+    const names = [...pending.map(({ container, why }) => `${container.name} ${why}`), ...missing];
     const due = [
       this.#beganAt + this.#rules.timeoutMs + 1,
       ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingMs] : []),
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
-    const sentence = `waiting for ${names.join(', ')} (${waited})`;
+    const sentence = `still waiting after ${waited}: ${names.join(', ')}`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
   }
 

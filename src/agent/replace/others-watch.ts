@@ -48,7 +48,7 @@ export class OthersWatch {
     if (underWay.length === 0) return { kind: 'quiet', debris: made };
     const services = and([...new Set(underWay.map(serviceOf))].sort());
     const names = underWay.map(({ name }) => name).join(', ');
-    const sentence = `another compose call is replacing ${services} (${names})`;
+    const sentence = `another docker compose command is replacing ${services} (${names})`;
     return now - this.#beganAt < patienceMs
       ? { kind: 'waiting', sentence }
       : { kind: 'busy', sentence, containers: underWay };

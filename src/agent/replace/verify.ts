@@ -23,17 +23,17 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   const { containers } = found;
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {
-    log.warn(`meanwhile somebody else has replaced, added or removed ${others.join(', ')}: not this update`);
+    log.warn(`another process replaced, added or removed ${others.join(', ')} during the update`);
   }
   const wrong = containers.filter((container) => runsAnother(changeover, container));
   if (wrong.length > 0) {
     throw new UpdateError(
       'broken',
-      `${wrong.map(({ name }) => name).join(', ')} does not run the image that was pulled`,
+      `not running the image that was pulled: ${wrong.map(({ name }) => name).join(', ')}`,
     );
   }
   for (const { name, has, needs } of watchedServices(changeover, containers)) {
-    if (has > needs) log.warn(`${name} has ${has} containers and not ${needs}: somebody else has added some`);
+    if (has > needs) log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
   }
   const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);

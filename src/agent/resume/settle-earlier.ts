@@ -75,14 +75,14 @@ export async function settleEarlier(
       }
       const place = await setAside(lock.state, data);
       log.warn(
-        `${step.because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
+        `${step.because}: files or containers were changed after the update was interrupted, so nothing is undone; the journal was moved to ${place}`,
       );
       soFar.earlier = over;
       return fresh;
     }
     case 'go-on':
       soFar.journal = journal;
-      log.info('going on with it');
+      log.info('resuming the interrupted update');
       return { kind: 'go-on', journal, changeover: step.changeover };
     case 'put-back': {
       if (facts.newHasStarted) {
@@ -92,7 +92,7 @@ export async function settleEarlier(
       }
       if (journal.data.goingBack === null) await markGoingBack(journal, log, null);
       const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
-      if (!isOvertaken) log.info(`what it had changed is put back: ${data.from} runs`);
+      if (!isOvertaken) log.info(`the interrupted update was undone; ${data.from} is restored`);
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
@@ -103,12 +103,12 @@ export async function settleEarlier(
         soFar.journal = journal;
         throw new UpdateError('killed-repeatedly', killedOften(data));
       }
-      await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
+      await journal.closeForLaterRun('cancelled', 'the update was interrupted, and the next run undid it');
       return fresh;
     }
     case 'bring-forward':
       await bringForward(context, journal, step.changeover);
-      await journal.closeForLaterRun('broken', 'another update came before it was verified');
+      await journal.closeForLaterRun('broken', 'another update was started before this one was verified');
       soFar.earlier = over;
       return fresh;
     case 'give-up':
@@ -145,19 +145,19 @@ async function startStopped(context: RunContext, journal: Journal): Promise<void
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
-  log.warn(`the journal of an earlier run cannot be read: it is kept as ${await setAside(state, earlier)}`);
+  log.warn(`the journal of an earlier run cannot be read; it was moved to ${await setAside(state, earlier)}`);
   return null;
 }
 
 const killedOften = ({ phase }: JournalData): string =>
-  `this updater was interrupted ${maxAttempts} times in ${phase}: it does not try again by itself`;
+  `this updater was interrupted ${maxAttempts} times in the ${phase} phase and does not try again automatically`;
 
 /** All services of a version that has started are brought to it, well or not. */
 async function bringForward(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
   const { log } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
-  log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);
+  log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
   // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
   await recreate(replacementOf(context, journal, changeover)).catch((error) => {

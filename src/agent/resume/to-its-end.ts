@@ -31,7 +31,7 @@ export async function toItsEnd(
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
     log.warn(
-      'the engine is shutting down: the journal stands, and the update goes on when the updater is started again',
+      'the engine is shutting down; the update resumes when the updater is started again',
     );
     return 128 + cancellation.signalNumber;
   } finally {

@@ -149,7 +149,7 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
     : error;
   const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product });
   for (const line of ending.lines) log.error(line);
-  log.warn('nothing of the new version has started: the old one is brought back');
+  log.warn('no container of the new version has started; restoring the old version');
   await markGoingBack(journal, log, ending);
   await restoreInstance(work, journal, beside);
   if (!(failure instanceof UpdateError)) throw failure;
@@ -176,14 +176,14 @@ async function rollBack(
   for (const line of endingOf(error, facts).lines) log.error(line);
   const giveUp = (cause: unknown): never => {
     if (cause instanceof Interrupted) throw cause;
-    log.error(`no rollback is possible: ${(cause as Error).message}`);
+    log.error(`cannot roll back: ${(cause as Error).message}`);
     throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
   };
   await hashing?.hashed(await dataDoors(context, journal)).catch(() => {});
   const found = await completePoint(context, journal).catch(giveUp);
-  if (found === null) return giveUp(new Error('the record of the restore point is gone'));
+  if (found === null) return giveUp(new Error('the record of the restore point is missing'));
   const { point, place } = found.record;
-  log.warn(`${point.next} failed: rolling back to ${from} with the data saved at ${savedAt(point)}`);
+  log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
   await checkPoint(found.doors, found.record).catch(giveUp);
   const rolledBack = new UpdateError('rolled-back', error.message, {
     state: `${from} is running again with the data saved at ${savedAt(point)}`,
@@ -235,14 +235,16 @@ async function isOvertaken(context: RunContext, journal: Journal, round: number)
   if (phase !== 'restore' || changeover === null || !journal.data.point) return false;
   const { containers } = await listProject(context.engine, project.name);
   if (!newHasStarted(changeover, containers)) return false;
-  const message = 'the new version was started while the old one was being restored';
   if (round >= rounds) {
     // The next run restores the data again.
     await writePointState(journal, { state: 'saved' });
     await standStill(context, journal);
-    throw new UpdateError('data-not-restored', `${message}, again and again`);
+    throw new UpdateError(
+      'data-not-restored',
+      'the new version was started repeatedly while the old version was being restored',
+    );
   }
-  context.log.warn(`${message}: restoring once more`);
+  context.log.warn('the new version was started while the old version was being restored; restoring again');
   return true;
 }
 
@@ -253,11 +255,11 @@ async function restoreFilesAndTags(
 ): Promise<void> {
   const { files, tags, project } = journal.data;
   const leftAlone = await restoreFiles(files, { texts });
-  for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
+  for (const path of leftAlone) log.warn(`${path} was edited during the update and is left as is`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
     if (error instanceof Interrupted) throw error;
     log.warn(
-      `the tags could not be put back, the next docker compose up may start the new image: ${error.message}`,
+      `the image tags could not be restored, so the next docker compose up may start the new image: ${error.message}`,
     );
   });
   if (leftAlone.length > 0) {
@@ -282,7 +284,7 @@ export async function startAgain(
     const { containers } = await listProject(context.engine, project.name);
     const isBeforeRecreate = phase === 'save' || phase === 'write';
     if (isBeforeRecreate && (started || newHasStarted(changeover, containers))) {
-      context.log.warn(`another version was started in the meantime: ${from} is not started again`);
+      context.log.warn(`another version was started in the meantime, so ${from} is not started again`);
       return false;
     }
     await restoreContainers(context, journal, changeover, stops);
@@ -290,7 +292,7 @@ export async function startAgain(
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     const state = phase === 'restore' && {
-      state: `data and files are those of ${from}, which could not be started`,
+      state: `the data and files of ${from} are restored, but ${from} could not be started`,
     };
     throw new UpdateError('containers-not-restored', error.message, {
       ...state,
@@ -312,6 +314,6 @@ async function endPoint(context: RunContext, journal: Journal, wasStarted: boole
   const why = gone[0]
     ? `the volume of ${gone[0].where} has been removed`
     : 'another version has changed the data';
-  context.log.warn(`${why}: the data as it was before stays in ${point.directory}`);
+  context.log.warn(`${why}; the data from before the update is kept in ${point.directory}`);
   await journal.note({ point: null });
 }

@@ -35,7 +35,7 @@ export async function blueprintsOf(
     new Map(records.map((record) => [record.id, copiedPaths(model.services[record.service])])),
   );
   for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
-    log.warn(`${lost.join(', ')} in ${name} cannot be kept for a way back: compose put it there`);
+    log.warn(`cannot save ${lost.join(', ')} in ${name} for a rollback, because docker compose copied it into the container`);
   }
   for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);
   return blueprints;

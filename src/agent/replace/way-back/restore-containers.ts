@@ -33,7 +33,7 @@ export async function restoreContainers(
   const now = await listProject(context.engine, journal.data.project.name);
   // What is being stopped would end after it was found running: a second stop ends with the first one.
   const ending = mayBeStopping(changeover, now, stops);
-  await stopAll(context, ending, ', as it was told to');
+  await stopAll(context, ending, ' (already requested)');
   const work: RestoreWork = { ...context, journal, changeover, successors: new Map(), agreed: new Set() };
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
@@ -45,7 +45,7 @@ export async function restoreContainers(
     // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
     const removed = await findRemoved(before, work);
     if (removed.length === 0) throw failure;
-    context.log.warn(`${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed meanwhile; once more`);
+    context.log.warn(`${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed during the rollback; trying again`);
     await sleep(pauseMs * attempt);
   }
 }
@@ -115,7 +115,7 @@ const executors: Executors = {
       const endpoint = endpoints[network] ?? {};
       const { status } = await connectNetwork(work.engine, network, idNow(record, work), endpoint);
       if (status !== 200) return remake(record, work);
-      work.log.info(`${record.name} is in network ${network} again`);
+      work.log.info(`reconnected ${record.name} to network ${network}`);
     }
   },
   start: async ({ record }, work) => {
@@ -144,7 +144,7 @@ const executors: Executors = {
       return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
     });
     if (losses.length > 0) {
-      throw new UpdateError('containers-not-restored', `not what it was before: ${losses.join(', ')}`);
+      throw new UpdateError('containers-not-restored', `different from before the update: ${losses.join(', ')}`);
     }
   },
 };
@@ -165,7 +165,7 @@ async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void
   await agree(record, work);
   await ensureNetworks(work, record.service, blueprintOf(record, work));
   successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
-  log.info(`${record.name} is created again from the old image`);
+  log.info(`recreated ${record.name} from the old image`);
 }
 
 /** Checks the rights of a container before it is removed to be made again: only then the engine still tells them. */
@@ -194,4 +194,4 @@ async function remake(record: ContainerRecord, work: RestoreWork): Promise<void>
 }
 
 const unknown = ({ name }: ContainerRecord): UpdateError =>
-  new UpdateError('containers-not-restored', `nobody knows what ${name} was made of`);
+  new UpdateError('containers-not-restored', `${name} cannot be recreated, because its configuration is not in the journal`);
