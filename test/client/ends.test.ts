@@ -6,7 +6,7 @@ import type { Status } from '../../src/wire/status.ts';
 import { play, stayingIn, svc } from './rig.ts';
 
 const why = {
-  message: 'nothing was changed, v1.4.2 runs on',
+  message: 'nothing was changed; v1.4.2 is still running',
   cause: 'ghcr.io/acme/svc:v1.5.0: the registry has no such tag',
   code: 'pull-unknown',
   advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
@@ -43,12 +43,12 @@ describe('the end of an update', () => {
     [
       { outcome: 'refused', ...why },
       3,
-      ['✗ The update was refused (pull-unknown): nothing was changed, v1.4.2 runs on.', ...details],
+      ['✗ The update was refused (pull-unknown): nothing was changed; v1.4.2 is still running.', ...details],
     ],
     [
       { outcome: 'failed', ...why },
       4,
-      ['✗ The update failed (pull-unknown): nothing was changed, v1.4.2 runs on.', ...details],
+      ['✗ The update failed (pull-unknown): nothing was changed; v1.4.2 is still running.', ...details],
     ],
     [
       { outcome: 'broken', message: 'v1.5.0 is not well' },

@@ -55,7 +55,7 @@ test('a shell has chosen, and nothing says so: asked for, and kept where the ans
     exitCode: 4,
     says: [`app runs ${foreign}, which no file says, and of ${instance.image}:v1.1.0 it would get`],
     ends: [
-      'failed (pull-platform): nothing was changed, v1.0.0 runs on. ',
+      'failed (pull-platform): nothing was changed; v1.0.0 is still running. ',
       `Write ${line} for app in the compose file`,
     ],
   });

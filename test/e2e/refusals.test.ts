@@ -15,7 +15,7 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => {
-  const state = `nothing was changed, ${version.replaceAll('.', '\\.')} runs on`;
+  const state = `nothing was changed; ${version.replaceAll('.', '\\.')} is still running`;
   const step = 'v\\d+\\.\\d+\\.\\d+ has to come first';
   return new RegExp(
     `^refused \\((?:(?!upgrade-step)[a-z-]+\\): ${state}|upgrade-step\\): ${state}; ${step})\\. Next: `,
@@ -222,7 +222,7 @@ describe('older than what runs', () => {
       exitCode: 3,
       says: [
         `${instance.image}:latest is v1.0.9, older than v1.1.0, which runs`,
-        `${instance.image}:latest names the image from before again`,
+        `${instance.image}:latest points to the previous image again`,
       ],
       ends: [untouched('v1.1.0'), 'There is no downgrade'],
     });
@@ -231,7 +231,7 @@ describe('older than what runs', () => {
       exitCode: 3,
       says: [
         `${instance.image}:latest can only be updated to from v1.5.0 on, and v1.1.0 runs`,
-        `${instance.image}:latest names the image from before again`,
+        `${instance.image}:latest points to the previous image again`,
       ],
       ends: [
         untouched('v1.1.0'),
@@ -256,9 +256,9 @@ test('another update is running: who and since when', async () => {
   expectWords(await instance.update(toNext), {
     exitCode: 3,
     says: [
-      new RegExp(`another update is running: container ${first.name}, since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`),
+      new RegExp(`another update is running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`),
     ],
-    ends: [unseen, `Wait until it ends: docker logs -f ${first.name}.`],
+    ends: [unseen, `Wait until it finishes: docker logs -f ${first.name}.`],
   });
   const plan = await instance.update(['plan', ...toNext]);
   expectWords(plan, {

@@ -94,7 +94,7 @@ describe.concurrent('an image', () => {
         await on('n1', 'docker', 'logout', closedRegistry);
         const refused = await update('1.5.0');
         expect(refused.last).toMatch(
-          /ERROR done failed \(pull-denied\): nothing was changed, v1\.4\.2 runs on/,
+          /ERROR done failed \(pull-denied\): nothing was changed; v1\.4\.2 is still running/,
         );
         expectUntouched(before, await snapshot(stack));
         await updated('1.5.0', { login: true });
@@ -105,7 +105,7 @@ describe.concurrent('an image', () => {
   test('that there is not, or that a node cannot get, changes nothing', () =>
     onStack({ services: { app: { replicas: 1 } } }, async ({ update, stack, before }) => {
       const none = await update('1.4.9');
-      expect(none.last).toMatch(/ERROR done failed \(pull-unknown\): nothing was changed, v1\.4\.2 runs on/);
+      expect(none.last).toMatch(/ERROR done failed \(pull-unknown\): nothing was changed; v1\.4\.2 is still running/);
       expect(none.exitCode).toBe(4);
       const older = await update('1.4.1');
       expect(older.last).toMatch(/ERROR done refused \(downgrade\): nothing was changed/);

@@ -299,7 +299,7 @@ it.each<
     'a failure with its cause, code and advice',
     [
       ended('failed', {
-        message: 'nothing was changed, v1.4.2 runs on',
+        message: 'nothing was changed; v1.4.2 is still running',
         cause: 'the registry has no such tag',
         code: 'pull-unknown',
         advice: 'See that v1.5.0 is published.',
@@ -307,7 +307,7 @@ it.each<
     ],
     [
       'The update failed',
-      'Nothing was changed, v1.4.2 runs on.',
+      'Nothing was changed; v1.4.2 is still running.',
       'The registry has no such tag. pull-unknown',
       'Next: See that v1.5.0 is published.',
       'docker logs svc-updater',

@@ -146,7 +146,8 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   if (code === 'containers-not-restored') {
     return `${files(facts)}, but ${running(facts)} could not be restored; no container of the new version has started${saved(facts)}`;
   }
-  if (code === 'unhealthy') return `nothing was changed; ${running(facts)} is already running, but it is unhealthy`;
+  if (code === 'unhealthy')
+    return `nothing was changed; ${running(facts)} is already running, but it is unhealthy`;
   if (outcome === 'broken') {
     return `the new version has started, but it is unhealthy; it was not rolled back, because its migrations may have run${saved(facts)}`;
   }
@@ -185,6 +186,8 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): st
   // With edited files, compose may start an older version than the one whose migrations have run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =
-    code === 'broken' && facts.canRollBack ? ' To restore the previous version and its data, run rollback --yes.' : '';
+    code === 'broken' && facts.canRollBack
+      ? ' To restore the previous version and its data, run rollback --yes.'
+      : '';
   return `${fix}, or run ${composeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;
 }

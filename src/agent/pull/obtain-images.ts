@@ -91,7 +91,11 @@ async function loadAll(
   { expected, ...how }: { expected: Expectations | null; platform: string; deadline: number },
 ): Promise<void> {
   const archive = context.options.archive ?? '';
-  if (expected === null) throw new UpdateError('not-proven', `${archive} cannot be verified, because nothing specifies its contents`);
+  if (expected === null)
+    throw new UpdateError(
+      'not-proven',
+      `${archive} cannot be verified, because nothing specifies its contents`,
+    );
   const loaded = await loadImages(context, wanted, { from: archive, expected, ...how });
   const others = [...wanted].filter(([, reference]) => !loaded.has(reference));
   const local = await localImages(

@@ -93,7 +93,9 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
   const health = container.lastHealthOutput.trim();
   const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
   return [
-    lines.length === 0 ? `${container.name} has not printed anything` : `last ${count} printed by ${container.name}:`,
+    lines.length === 0
+      ? `${container.name} has not printed anything`
+      : `last ${count} printed by ${container.name}:`,
     ...eachOnce(lines).map((line) => `  ${line}`),
     ...(health && container.health !== 'healthy' ? [`output of its health check: ${health}`] : []),
   ];

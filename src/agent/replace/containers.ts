@@ -44,7 +44,9 @@ export async function giveNames({ engine, log }: Doors, containers: readonly Con
     const name = finalName(container);
     const { exitCode } = await engine.call(['rename', container.id, name]);
     if (exitCode === 0) {
-      log.info(`renamed ${container.name} to ${name}, because a docker compose command was interrupted before it could do so`);
+      log.info(
+        `renamed ${container.name} to ${name}, because a docker compose command was interrupted before it could do so`,
+      );
     }
   }
 }

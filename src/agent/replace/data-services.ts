@@ -159,7 +159,8 @@ export async function startDataServices({ journal, changeover, ...context }: Sta
   for (const service of point.services) await startService({ ...context, journal, changeover }, service);
   for (const { id, name } of point.riders) {
     const [rider] = await inspectContainers(engine, [id]);
-    if (rider === undefined) log.warn(`${name} was stopped together with the data services and has since been removed`);
+    if (rider === undefined)
+      log.warn(`${name} was stopped together with the data services and has since been removed`);
     else if (!isUp(rider)) await startOne(engine, id, name);
   }
 }

@@ -30,7 +30,9 @@ export async function endUpdated(
   await dropOlderPoints({ engine, log, journal });
   log.enter('done');
   for (const name of words.alsoMoved) {
-    log.info(`${name} uses the same pin and was not updated; to update it, run ${upCommand(project, [name])}`);
+    log.info(
+      `${name} uses the same pin and was not updated; to update it, run ${upCommand(project, [name])}`,
+    );
   }
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
   if (runByHand.length > 0) {

@@ -1,5 +1,5 @@
 import { type Container, hasEndedWell } from '../../engine/container.ts';
-import { seconds } from '../log/wording.ts';
+import { counted, seconds } from '../log/wording.ts';
 
 /** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */
 const steadyMs = 5_000;
@@ -107,7 +107,7 @@ export class HealthWatch {
       ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingMs] : []),
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
-    const sentence = `still waiting after ${waited}: ${names.join(', ')}`;
+    const sentence = `waiting because ${names.join(', ')} (${waited})`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
   }
 
@@ -149,7 +149,7 @@ export class HealthWatch {
   #restarts(container: Container): string {
     if (container.restartCount === 0) return '';
     const code = isDown(container) ? undefined : this.#lastCode.get(container.id);
-    return `, restarted ${container.restartCount} times${code === undefined ? '' : ` (last exit code ${code})`}`;
+    return `, restarted ${counted(container.restartCount, 'time')}${code === undefined ? '' : ` (last exit code ${code})`}`;
   }
 
   #reports(services: readonly WatchedService[]): HealthReport[] {

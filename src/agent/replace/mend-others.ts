@@ -33,7 +33,10 @@ export async function mendOthers(work: Replacement, first: ProjectContainers): P
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
     if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
-    breakSilence(work.log, `another docker compose command is replacing ${namesOf(begun)}; waiting for it to finish`);
+    breakSilence(
+      work.log,
+      `another docker compose command is replacing ${namesOf(begun)}; waiting for it to finish`,
+    );
     await sleep(lookEveryMs);
     found = await listProject(work.engine, work.compose.project.name);
   }

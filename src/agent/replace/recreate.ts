@@ -134,7 +134,9 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     const deadlineMs = deadlineOfUp(step.service, context.seen.containers);
     if (step.hook) {
       await awaitHooks(engine, { project: compose.project.name, name: step.service }, log);
-      log.info(`running the pre_start hook of ${step.service}; the service is unavailable until the hook finishes`);
+      log.info(
+        `running the pre_start hook of ${step.service}; the service is unavailable until the hook finishes`,
+      );
     }
     const up = compose.up(step.service, {
       scale: step.scale,

@@ -283,7 +283,9 @@ async function stopCovered({ log, engine, journal, changeover }: SaveWork): Prom
   if (names.length > 0) log.info(`stopping ${and(names)}, then copying the changes`);
   const killed = await stopInOrder({ engine, log }, groups);
   if (killed.length > 0)
-    log.warn(`${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`);
+    log.warn(
+      `${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
+    );
 }
 
 /**

@@ -35,7 +35,10 @@ export async function awaitHooks(engine: Engine, service: Service, log: Log): Pr
   const ended = async () => {
     while (await isHookRunning(engine, service)) {
       if (performance.now() - beganAt > mostMs) {
-        throw new UpdateError('recreate-failed', `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`);
+        throw new UpdateError(
+          'recreate-failed',
+          `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`,
+        );
       }
       await sleep(lookEveryMs);
     }

@@ -33,7 +33,8 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
     );
   }
   for (const { name, has, needs } of watchedServices(changeover, containers)) {
-    if (has > needs) log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
+    if (has > needs)
+      log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
   }
   const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);

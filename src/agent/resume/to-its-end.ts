@@ -30,9 +30,7 @@ export async function toItsEnd(
     return ending.exitCode;
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    log.warn(
-      'the engine is shutting down; the update resumes when the updater is started again',
-    );
+    log.warn('the engine is shutting down; the update resumes when the updater is started again');
     return 128 + cancellation.signalNumber;
   } finally {
     await soFar.lock?.release();

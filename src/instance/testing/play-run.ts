@@ -36,7 +36,7 @@ export async function playRun(
     // Until the containers are replaced, an updater that is asked to stop does so at its next step.
     if (record.run.cancelRequestedBy !== null && !isTooLate({ ...record.run, state: step.state })) {
       finish(
-        { outcome: 'cancelled', message: `nothing was changed, ${record.run.from} runs on` },
+        { outcome: 'cancelled', message: `nothing was changed; ${record.run.from} is still running` },
         record,
         stage,
       );
@@ -83,7 +83,7 @@ function finish(end: ScriptedEnd, record: RunRecord, stage: Stage): void {
   const { outcome, cause = null, code = null, advice = null } = end;
   const isGood = isGoodEnd(outcome);
   const message =
-    end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed, ${from} runs on`);
+    end.message ?? (isGood ? `${outcome} ${from} → ${to}` : `nothing was changed; ${from} is still running`);
   if (phase === null || outcome === 'crashed') {
     record.end(outcome, message, new Date(), { cause, code, advice });
     return;

@@ -47,12 +47,12 @@ function othersWork(
 }
 
 type Row = [situation: string, Found, othersWork: string | null];
-const appMade = 'svc-app-1 was made by somebody else';
-const workerMade = 'svc-worker-1 was made by somebody else';
-const sidecarMade = 'svc-sidecar-1 was made by somebody else';
-const envChanged = '/opt/svc/.env is neither as it was before nor as it was written';
-const envBefore = '/opt/svc/.env is as it was before';
-const fileChanged = '/opt/svc/compose.yaml is neither as it was before nor as it was written';
+const appMade = 'svc-app-1 was created by another process';
+const workerMade = 'svc-worker-1 was created by another process';
+const sidecarMade = 'svc-sidecar-1 was created by another process';
+const envChanged = '/opt/svc/.env is neither the original file nor the one that the update wrote';
+const envBefore = '/opt/svc/.env contains the original text again';
+const fileChanged = '/opt/svc/compose.yaml is neither the original file nor the one that the update wrote';
 
 describe('findOthersWork, after a run that was killed', () => {
   it.each<Row>([
@@ -104,8 +104,12 @@ describe('findOthersWork, after a run that was killed', () => {
     ['beside which the database was replaced', { now: [app, made('database-1', 'any')] }, null],
     ['whose file was changed', { files: ['after', 'other'] }, fileChanged],
     ['whose file somebody has put back', { files: ['before', 'after'] }, envBefore],
-    ['whose tag has moved since', { image: 'sha256:newer' }, 'acme/svc:v1.1.0 is another image by now'],
-    ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 is another image by now'],
+    [
+      'whose tag has moved since',
+      { image: 'sha256:newer' },
+      'acme/svc:v1.1.0 now points to a different image',
+    ],
+    ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 now points to a different image'],
   ])('in replacing, and %s', (_, found, expected) => {
     for (const phase of ['recreate', 'verify'] as const)
       expect(othersWork({ phase, changeover: replacing }, found)).toBe(expected);
@@ -132,7 +136,7 @@ describe('findOthersWork, after a run that was killed', () => {
       return findOthersWork(data, { files: [], containers: [app], images });
     };
     expect(found('sha256:index-2', 'sha256:amd64')).toBeNull();
-    expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was made by somebody else');
+    expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was created by another process');
   });
 
   it('looks at the image of every service, and not at one that a follower keeps', () => {
@@ -150,7 +154,7 @@ describe('findOthersWork, after a run that was killed', () => {
     const remains = { files: [], containers: before };
     expect(findOthersWork(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
     expect(findOthersWork(data, { ...remains, images: images('sha256:newer') })).toBe(
-      'acme/worker:v1.1.0 is another image by now',
+      'acme/worker:v1.1.0 now points to a different image',
     );
   });
 });

@@ -303,7 +303,7 @@ export const scenes: DialogScene[] = [
         outcome: 'failed',
         state: 'failed',
         phase: 'pull',
-        message: 'nothing was changed, v1.4.2 runs on',
+        message: 'nothing was changed; v1.4.2 is still running',
         cause: 'ghcr.io/acme/svc:v1.5.0: the registry has no such tag',
         code: 'pull-unknown',
         advice: 'See that v1.5.0 is published for linux/amd64, then run the update again.',
@@ -331,7 +331,7 @@ export const scenes: DialogScene[] = [
         state: 'broken',
         phase: 'verify',
         message:
-          'the new version has started and is not well; nothing was put back, as its migrations may have run',
+          'the new version has started, but it is unhealthy; it was not rolled back, because its migrations may have run',
         cause: 'worker exited with code 1, restarted 5 times: fatal: cannot reach queue at redis:6379',
         code: 'broken',
         advice: 'See docker compose -p svc logs worker, mend the cause, then check it again.',

@@ -77,7 +77,11 @@ async function send(
     repeatable: false,
   });
   // When it has all of them, it still unpacks them.
-  const { exitCode, timedOut, stderr } = await withHeartbeat(log, `loading ${names} into the engine`, loading);
+  const { exitCode, timedOut, stderr } = await withHeartbeat(
+    log,
+    `loading ${names} into the engine`,
+    loading,
+  );
   if (!input.destroyed) {
     input.destroy();
     await once(input, 'close');

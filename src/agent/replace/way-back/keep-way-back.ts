@@ -35,7 +35,9 @@ export async function blueprintsOf(
     new Map(records.map((record) => [record.id, copiedPaths(model.services[record.service])])),
   );
   for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
-    log.warn(`cannot save ${lost.join(', ')} in ${name} for a rollback, because docker compose copied it into the container`);
+    log.warn(
+      `cannot save ${lost.join(', ')} in ${name} for a rollback, because docker compose copied it into the container`,
+    );
   }
   for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);
   return blueprints;

@@ -45,7 +45,9 @@ export async function restoreContainers(
     // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
     const removed = await findRemoved(before, work);
     if (removed.length === 0) throw failure;
-    context.log.warn(`${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed during the rollback; trying again`);
+    context.log.warn(
+      `${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed during the rollback; trying again`,
+    );
     await sleep(pauseMs * attempt);
   }
 }
@@ -144,7 +146,10 @@ const executors: Executors = {
       return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
     });
     if (losses.length > 0) {
-      throw new UpdateError('containers-not-restored', `different from before the update: ${losses.join(', ')}`);
+      throw new UpdateError(
+        'containers-not-restored',
+        `different from before the update: ${losses.join(', ')}`,
+      );
     }
   },
 };
@@ -194,4 +199,7 @@ async function remake(record: ContainerRecord, work: RestoreWork): Promise<void>
 }
 
 const unknown = ({ name }: ContainerRecord): UpdateError =>
-  new UpdateError('containers-not-restored', `${name} cannot be recreated, because its configuration is not in the journal`);
+  new UpdateError(
+    'containers-not-restored',
+    `${name} cannot be recreated, because its configuration is not in the journal`,
+  );
