@@ -41,7 +41,7 @@ test('a run that is killed while the worker stops is told of by plan, and finish
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
   expect(exitCode, log).toBe(0);
-  expect(log).toContain(`took over the lock of ${run.name}, which no longer runs`);
+  expect(log).toContain(`took over the lock of ${run.name} (from `);
   expect(log).toMatch(interrupted);
   expect(log).toContain('resuming the interrupted update');
   // Without another pull, and without a plan: what was decided stands.
@@ -78,7 +78,7 @@ test('files that a killed run has written are put back before another target is 
   expect(log).toMatch(/inspect the update to v1\.1\.0 started at .* was interrupted in the write phase/);
   expect(log).toContain('the interrupted update was undone; v1.0.0 is restored');
   expect(log).toContain(
-    'done failed (pull-unknown): nothing was changed; v1.0.0 is still running. Next: See that',
+    'done failed (pull-unknown): nothing was changed; v1.0.0 is still running. Next: Check that',
   );
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });
@@ -99,7 +99,7 @@ test('a container that is killed again and again gives up; one that has ended sa
     execa('docker', ['start', '--attach', name], { reject: false, all: true });
   const again = await startAgain(run);
   expect(again.exitCode, again.all).toBe(4);
-  expect(again.all).toContain('this updater was interrupted 4 times in recreate');
+  expect(again.all).toContain('this updater was interrupted 4 times in the recreate phase');
   const end =
     /done failed \(killed-repeatedly\): the original files are in place, and v1\.0\.0 is running again\. Next: Find out what ends it/;
   expect(again.all).toMatch(end);

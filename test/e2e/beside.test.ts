@@ -145,7 +145,7 @@ test('a call that goes on and on is waited for for two minutes, and then the upd
     says: [/another docker compose command is replacing app \(\w{12}_\S+-app-1\); waiting for it to finish/],
     ends: [
       'refused (compose-busy): nothing was changed. Next: ',
-      /docker rm \w{12}_\S+-app-1 removes what it left/,
+      /docker rm \w{12}_\S+-app-1\.$/,
     ],
   });
   expect(result.log).toMatch(

@@ -95,7 +95,7 @@ test('are listed, held together, and updated', async () => {
     says: [` ${learning}:v1.1.0: the registry has no such tag`],
     ends: [
       /^failed \(pull-unknown\): nothing was changed; v1\.0\.0 is still running\. /,
-      `See that ${learning}:v1.1.0 is published`,
+      `Check that ${learning}:v1.1.0 is published`,
     ],
     never: [`${image}:v1.1.0, ${learning}:v1.1.0: the`],
   });

@@ -20,7 +20,7 @@ import { type Changeover, type ContainerRecord, recordsOf } from '../state/chang
 import type { Journal, JournalData } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { type Doors, namesOf, workersFirst } from './containers.ts';
-import { checkRights } from './way-back/check-rights.ts';
+import { checkRights } from './rollback/check-rights.ts';
 
 export type JournalPoint = NonNullable<JournalData['point']>;
 

@@ -13,7 +13,7 @@ import { type Changeover, recordsOf } from '../state/changeover.ts';
 import { dataDoors } from './data-services.ts';
 import { findSaved } from './find-saved.ts';
 import type { Replacement } from './replacement.ts';
-import { completePoint } from './way-back/restore-data.ts';
+import { completePoint } from './rollback/restore-data.ts';
 
 /** The phase `done`: remaining manual steps, and the last line. */
 export async function endUpdated(

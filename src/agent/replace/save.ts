@@ -27,7 +27,7 @@ import {
   stopInOrder,
   writePointState,
 } from './data-services.ts';
-import { blueprintsOf } from './way-back/keep-way-back.ts';
+import { blueprintsOf } from './rollback/prepare-rollback.ts';
 
 /** How often a container may be started while data is copied. */
 const repeats = 2;

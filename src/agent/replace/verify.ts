@@ -7,8 +7,8 @@ import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { awaitServices, watchedServices } from './await-services.ts';
-import { mendOthers } from './mend-others.ts';
 import type { Replacement } from './replacement.ts';
+import { startAbandoned } from './start-abandoned.ts';
 
 /**
  * The phase `verify`: what runs is what was pulled, is well, and nothing else changed.
@@ -19,7 +19,7 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   log.enter('verify');
   await journal.note({ phase: 'verify' });
   let { reports, found } = await awaitServices(work, options.app, seen);
-  if (await mendOthers(work, found)) ({ reports, found } = await awaitServices(work, options.app));
+  if (await startAbandoned(work, found)) ({ reports, found } = await awaitServices(work, options.app));
   const { containers } = found;
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {

@@ -7,7 +7,7 @@ import type { Changeover } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
 
 /** Notes what it takes to roll back before anything is replaced. A run that has saved data has noted it then. */
-export async function keepWayBack(
+export async function prepareRollback(
   context: RunContext,
   journal: Journal,
   changeover: Changeover,

@@ -12,7 +12,7 @@ import { stateDirectory } from '../state/state-directory.ts';
 import { endingFacts, nothingYet, type RunSoFar } from './run-so-far.ts';
 
 /** Does the work of a run, says how it ended whatever happens, and gives back what it held. Gives the exit code. */
-export async function toItsEnd(
+export async function finishRun(
   context: RunContext,
   work: (soFar: RunSoFar) => Promise<Ending>,
   kind: { isRollback?: boolean } = {},

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findLosses } from '../../../../src/agent/replace/way-back/find-losses.ts';
+import { findLosses } from '../../../../src/agent/replace/rollback/find-losses.ts';
 import type { Mount } from '../../../../src/engine/container.ts';
 import { blueprint, container, record } from '../../../build.ts';
 

@@ -63,7 +63,7 @@ export async function undoBeforeRecreate(
   // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
   if (isThere) {
     const ending = endingOf(error, { ...facts, product: options.product }, cancellation.signalNumber);
-    await markGoingBack(journal, log, ending);
+    await markRollback(journal, log, ending);
   }
   const { isOvertaken } = await restoreInstance(context, journal, { texts });
   if (!isOvertaken) throw error;
@@ -119,14 +119,14 @@ export async function replacing<T>(
   try {
     return await replace(work);
   } catch (error) {
-    return await backOrBroken(work, error, { stopping: stops.underWay(), texts, record: record ?? null });
+    return await rollBackOrFail(work, error, { stopping: stops.underWay(), texts, record: record ?? null });
   } finally {
     stops.close();
   }
 }
 
 /** Goes back where nothing of the new version has started, or with the data of before where they were kept. Always throws. */
-async function backOrBroken(work: Replacement, error: unknown, beside: BesideJournal): Promise<never> {
+async function rollBackOrFail(work: Replacement, error: unknown, beside: BesideJournal): Promise<never> {
   if (error instanceof Interrupted) throw error;
   const { engine, log, options, journal, changeover } = work;
   const now = await listProject(engine, journal.data.project.name).catch((cause) => {
@@ -150,7 +150,7 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
   const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product });
   for (const line of ending.lines) log.error(line);
   log.warn('no container of the new version has started; restoring the old version');
-  await markGoingBack(journal, log, ending);
+  await markRollback(journal, log, ending);
   await restoreInstance(work, journal, beside);
   if (!(failure instanceof UpdateError)) throw failure;
   throw new UpdateError(failure.code, failure.message, {
@@ -198,7 +198,7 @@ async function rollBack(
 }
 
 /** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */
-export async function markGoingBack(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
+export async function markRollback(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
   const failure = await journal.note({ goingBack: { ending: ending && keptEnding(log, ending) } });
   if (failure !== null) log.warn(failure);
 }

@@ -39,7 +39,7 @@ export async function restoreContainers(
     const before = await containersNow(work);
     // Not removed unnoticed: the data has to be restored once more.
     if (journal.data.phase === 'restore' && newHasStarted(changeover, before)) return;
-    const failure = await bringBack(before, work);
+    const failure = await restoreAll(before, work);
     if (failure === null) return;
     if (failure instanceof Interrupted || attempt === tries) throw failure;
     // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
@@ -53,7 +53,7 @@ export async function restoreContainers(
 }
 
 /** Takes the way back once. Gives what failed, null where all are back. */
-async function bringBack(containers: readonly Container[], work: RestoreWork): Promise<unknown> {
+async function restoreAll(containers: readonly Container[], work: RestoreWork): Promise<unknown> {
   const { changeover, journal } = work;
   // A service that cannot come back must not keep the others down.
   const failures = new Map<string | null, unknown>();

@@ -14,7 +14,7 @@ export interface Remains {
 }
 
 /** What somebody else must have done since the run, as a sentence's beginning; null where all may be the run's own work. */
-export function findOthersWork(data: JournalData, now: Remains): string | null {
+export function findLaterChange(data: JournalData, now: Remains): string | null {
   const { changeover, goingBack, phase } = data;
   // Data that are half back are nobody's to leave alone, and what somebody has started meanwhile was not let in.
   if (phase === 'restore') return null;

@@ -19,7 +19,7 @@ import type { Replacement } from './replacement.ts';
  * meanwhile.
  * @param first what was just found of the project
  */
-export async function mendOthers(work: Replacement, first: ProjectContainers): Promise<boolean> {
+export async function startAbandoned(work: Replacement, first: ProjectContainers): Promise<boolean> {
   const beganAt = performance.now();
   let seen = { state: '', since: beganAt };
   let begun: Container[];
