@@ -35,8 +35,8 @@ export async function moveTags(
 }
 
 /**
- * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. A tag whose
- * new image somebody has started meanwhile stays, as there is no way back from that image.
+ * Restores tags to the images that they pointed to before the pull, so that the next `up` starts nothing new. A tag is kept
+ * if a container of its new image was started, because that image cannot be rolled back.
  */
 export async function restoreTags(
   engine: Engine,

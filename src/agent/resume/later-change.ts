@@ -13,10 +13,10 @@ export interface Remains {
   images: ReadonlyMap<string, LocalImage>;
 }
 
-/** What somebody else must have done since the run, as a sentence's beginning; null where all may be the run's own work. */
+/** A change that another process must have made after the run, as the beginning of a sentence; null if there is none. */
 export function findLaterChange(data: JournalData, now: Remains): string | null {
   const { changeover, goingBack, phase } = data;
-  // Data that are half back are nobody's to leave alone, and what somebody has started meanwhile was not let in.
+  // A data restore is always completed, and containers started in the meantime are stopped.
   if (phase === 'restore') return null;
   const other = now.files.find(({ state }) => state === 'other');
   if (other) return `${other.path} is neither the original file nor the one that the update wrote`;

@@ -15,33 +15,33 @@ export interface EarlierFacts {
   sameRequest: boolean;
   /** A container of the new version has started, by the engine's word; the journal may not have had the time to say so. */
   newHasStarted: boolean;
-  /** What somebody else must have done since that run, as a sentence's beginning; null for nothing. */
+  /** A change that another process made after that run, as the beginning of a sentence; null if there is none. */
   laterChange: string | null;
 }
 
 /** What to do about a run that ended early. */
 export type EarlierStep =
   | { kind: 'start-over' }
-  /** Somebody has worked there since. */
+  /** Files or containers were changed after the run. */
   | { kind: 'leave'; because: string }
   | { kind: 'resume'; changeover: Changeover }
   | { kind: 'undo'; afterwards: AfterUndo }
-  /** The new version has started, and there is no way back: all services are brought to it before anything else. */
+  /** The new version has started and cannot be rolled back: its update is completed first. */
   | { kind: 'complete'; changeover: Changeover }
   /** The new version has started, and this container was interrupted too often to try once more. */
   | { kind: 'give-up' };
 
 type AfterUndo =
   | { kind: 'start-over' }
-  /** The run had an end already when it was interrupted putting things back. */
+  /** The run already had its ending when its rollback was interrupted. */
   | { kind: 'repeat'; ending: Ending }
-  /** Interrupted too often: the old version runs, and is left in peace. */
+  /** Interrupted too often: the old version keeps running. */
   | { kind: 'give-up' };
 
 /** Decides what to do about a run that ended with something left to do (docs/contract.md 5.4); touches nothing. */
 export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
-  // The run ended 'broken' and told a person to look: nothing of it goes on by itself.
+  // A run that ended as broken needs a person, so it is not resumed automatically.
   if (!isHalfDone(data)) return { kind: 'start-over' };
   const { changeover, goingBack, started, phase } = data;
   const exhausted = now.attempt > maxAttempts;

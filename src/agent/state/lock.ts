@@ -26,7 +26,7 @@ export interface Lock {
   state: string;
   /** The run before this one was killed. */
   takenOver: boolean;
-  /** Makes the state directory anew, and takes the lock once more, where somebody has removed them. */
+  /** Recreates the state directory and the lock if they were removed. */
   restore: () => Promise<void>;
   /** Never removes another's. */
   release: () => Promise<void>;
@@ -177,7 +177,7 @@ export async function dropLock(directory: string, own: Container): Promise<void>
   if (holder?.containerId === own.id) await rm(join(stateDirectory(directory), 'lock'), { force: true });
 }
 
-/** Who holds the lock now; null where nobody does. */
+/** The holder of the lock; null if it is free. */
 export async function lockHolder(directory: string): Promise<Holder | null> {
   const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
   return text === null ? null : readHolder(text);

@@ -33,7 +33,7 @@ import {
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
 
-/** What this process knows of the run beside its journal. */
+/** Facts that this process has in addition to the journal. */
 interface BesideJournal extends StopsUnderWay {
   texts?: OldTexts | undefined;
   /** Of the restore point that this process has made. */
@@ -41,7 +41,7 @@ interface BesideJournal extends StopsUnderWay {
 }
 
 /**
- * A run that ends before `recreate` has files and tags to put back. `texts` are the old ones of the written files. Always
+ * A run that ends before `recreate` restores files and tags. `texts` are the original texts of the written files. Always
  * throws: why it ended, or `Interrupted`.
  */
 export async function undoBeforeRecreate(
@@ -60,7 +60,7 @@ export async function undoBeforeRecreate(
     return rollBack(lasting, { journal, hashing: null }, failure);
   // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
-  // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
+  // If the engine does not answer, the journal gets no ending, so a restarted container starts the update over.
   if (isThere) {
     const ending = endingOf(error, { ...facts, product: options.product }, cancellation.signalNumber);
     await markRollback(journal, log, ending);
@@ -90,7 +90,7 @@ async function isOverSaved({ engine }: RunContext, { data }: Journal): Promise<b
   return newHasStarted(data.changeover, containers);
 }
 
-/** What is to be replaced; of a run that goes on after a kill the journal alone knows it. */
+/** The planned replacement; a run that resumes after a kill reads it from the journal. */
 export interface PlannedReplacement {
   journal: Journal;
   changeover: Changeover;
@@ -102,8 +102,8 @@ export interface PlannedReplacement {
 }
 
 /**
- * Does what replaces containers, and goes back where that fails and nothing of the new version has started. From here on a
- * signal no longer ends the run.
+ * Replaces the containers, and rolls back if that fails before the new version has started. From here on, a signal no
+ * longer ends the run.
  */
 export async function replacing<T>(
   context: RunContext,
@@ -125,7 +125,7 @@ export async function replacing<T>(
   }
 }
 
-/** Goes back where nothing of the new version has started, or with the data of before where they were kept. Always throws. */
+/** Rolls back if the new version has not started, or if its data was saved. Always throws. */
 async function rollBackOrFail(work: Replacement, error: unknown, beside: BesideJournal): Promise<never> {
   if (error instanceof Interrupted) throw error;
   const { engine, log, options, journal, changeover } = work;
@@ -197,7 +197,7 @@ async function rollBack(
   throw rolledBack;
 }
 
-/** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */
+/** Records the rollback and the ending of the run afterwards; null if an update starts over after it. */
 export async function markRollback(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
   const failure = await journal.note({ goingBack: { ending: ending && keptEnding(log, ending) } });
   if (failure !== null) log.warn(failure);
@@ -226,7 +226,7 @@ export async function restoreInstance(
   return { isOvertaken: !wasStarted };
 }
 
-/** How often a new version that is started meanwhile is removed again. */
+/** How often a new version that was started during the restore is removed. */
 const rounds = 3;
 
 /** Whether the new version was started on the data that a rollback has restored. @throws UpdateError data-not-restored */
