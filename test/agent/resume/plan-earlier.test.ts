@@ -58,7 +58,7 @@ function step(situation: Situation): EarlierStep {
   return planEarlier(data, facts);
 }
 
-/** `put-back, then repeat` */
+/** `undo, then repeat` */
 const words = (planned: EarlierStep): string =>
   planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
 
@@ -88,9 +88,9 @@ const rows: [situation: string, given: Given, step: string][] = [
   [
     'it saved data or wrote files, and whoever started what meanwhile',
     { ...notReplaced, ...inTime },
-    'put-back, then begin-anew',
+    'undo, then start-over',
   ],
-  ['it never gets as far as replacing', { ...notReplaced, ...tooOften }, 'put-back, then give-up'],
+  ['it never gets as far as replacing', { ...notReplaced, ...tooOften }, 'undo, then give-up'],
 
   ['the same is asked for', { ...theSame, ...inTime, hasPoint: [false] }, 'resume'],
   [
@@ -106,25 +106,21 @@ const rows: [situation: string, given: Given, step: string][] = [
   [
     'the same, and the old version may have written since the data was saved',
     { ...theSame, ...inTime, ...noneStarted, hasPoint: [true] },
-    'put-back, then begin-anew',
+    'undo, then start-over',
   ],
-  ['something else is asked for', { ...another, ...inTime, ...noneStarted }, 'put-back, then begin-anew'],
+  ['something else is asked for', { ...another, ...inTime, ...noneStarted }, 'undo, then start-over'],
   ['something else, once the new has started', { ...another, ...inTime, ...journalSaysStarted }, 'complete'],
   ['something else, the engine knows better', { ...another, ...inTime, ...engineSaysStarted }, 'complete'],
-  [
-    'the new version never gets to start',
-    { ...replaced, ...tooOften, ...noneStarted },
-    'put-back, then give-up',
-  ],
+  ['the new version never gets to start', { ...replaced, ...tooOften, ...noneStarted }, 'undo, then give-up'],
   ['it is always killed after the start', { ...replaced, ...tooOften, ...journalSaysStarted }, 'give-up'],
   ['it is always killed at the start', { ...replaced, ...tooOften, ...engineSaysStarted }, 'give-up'],
 
-  ['its own way back, with an end', { ...toAnEnd, isOwn: [true] }, 'put-back, then repeat'],
-  ["another's way back", { ...toAnEnd, ...inTime, isOwn: [false] }, 'put-back, then begin-anew'],
-  ["another's way back, too often", { ...toAnEnd, ...tooOften, isOwn: [false] }, 'put-back, then give-up'],
-  ['a restore of data, whoever finishes it, and however often', restoring, 'put-back, then repeat'],
-  ['a way back to begin anew', { ...toBeginAnew, ...inTime }, 'put-back, then begin-anew'],
-  ['a way back, killed each time', { ...toBeginAnew, ...tooOften }, 'put-back, then give-up'],
+  ['its own rollback, with an end', { ...toAnEnd, isOwn: [true] }, 'undo, then repeat'],
+  ['anothers rollback', { ...toAnEnd, ...inTime, isOwn: [false] }, 'undo, then start-over'],
+  ['anothers rollback, too often', { ...toAnEnd, ...tooOften, isOwn: [false] }, 'undo, then give-up'],
+  ['a restore of data, whoever finishes it, and however often', restoring, 'undo, then repeat'],
+  ['a rollback before starting over', { ...toBeginAnew, ...inTime }, 'undo, then start-over'],
+  ['a rollback, killed each time', { ...toBeginAnew, ...tooOften }, 'undo, then give-up'],
 ];
 
 describe('planEarlier', () => {
