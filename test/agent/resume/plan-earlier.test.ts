@@ -116,8 +116,8 @@ const rows: [situation: string, given: Given, step: string][] = [
   ['it is always killed at the start', { ...replaced, ...tooOften, ...engineSaysStarted }, 'give-up'],
 
   ['its own rollback, with an end', { ...toAnEnd, isOwn: [true] }, 'undo, then repeat'],
-  ['anothers rollback', { ...toAnEnd, ...inTime, isOwn: [false] }, 'undo, then start-over'],
-  ['anothers rollback, too often', { ...toAnEnd, ...tooOften, isOwn: [false] }, 'undo, then give-up'],
+  ['other rollback', { ...toAnEnd, ...inTime, isOwn: [false] }, 'undo, then start-over'],
+  ['other rollback, too often', { ...toAnEnd, ...tooOften, isOwn: [false] }, 'undo, then give-up'],
   ['a restore of data, whoever finishes it, and however often', restoring, 'undo, then repeat'],
   ['a rollback before starting over', { ...toBeginAnew, ...inTime }, 'undo, then start-over'],
   ['a rollback, killed each time', { ...toBeginAnew, ...tooOften }, 'undo, then give-up'],
