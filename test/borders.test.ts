@@ -71,8 +71,8 @@ const deciders = [
   /^instance\/schedule\/(?:window|decide)\.ts$/,
   /^web\/model\//,
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
-  /^agent\/replace\/way-back\/(?:plan-restore|find-losses)\.ts$/,
-  /^agent\/resume\/(?:plan-earlier|others-work)\.ts$/,
+  /^agent\/replace\/rollback\/(?:plan-restore|find-losses)\.ts$/,
+  /^agent\/resume\/(?:plan-earlier|later-change)\.ts$/,
   /^agent\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
   /^agent\/stack\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
   /^agent\/state\/(?:changeover|was-interrupted)\.ts$/,
@@ -198,7 +198,7 @@ describe('the borders between rooms', () => {
     ['instance/run/launch.ts', "await import('../../agent/main.ts');", ['agent/main.ts']],
     ['client/main.ts', 'import "../web/notice.ts";', ['web/notice.ts']],
     ['agent/log/log.ts', "import { x } from '../state/journal.ts';", ['agent/state/journal.ts']],
-    ['agent/update.ts', "import { x } from './resume/others-work.ts';\nimport { z } from 'semver';", []],
+    ['agent/update.ts', "import { x } from './resume/later-change.ts';\nimport { z } from 'semver';", []],
     ['agent/plan/version-sentences.ts', "// from '../update.ts'\n/* import '../x.ts' */", []],
   ])('are seen in %s: %j', (file, text, targets) => {
     expect(crossings(file, text)).toEqual(targets.map((target) => `${file} imports ${target}`));

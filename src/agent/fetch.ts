@@ -22,7 +22,7 @@ export async function fetchImages(given: RunContext, soFar: RunSoFar, read: Read
   return endWell(
     context.log,
     'fetched',
-    `fetched ${to} in ${took}: all images are here; ${fromWord(installation)} runs on, and nothing was changed`,
+    `fetched ${to} in ${took}: all images are on this machine; ${fromWord(installation)} is still running`,
     { to, images: [...new Set(filePlan.references.values())] },
   );
 }

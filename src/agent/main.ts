@@ -44,7 +44,7 @@ async function main(argv: readonly string[]): Promise<number> {
     for (const mistake of error.mistakes) log.error(mistake);
     log.enter('done');
     const advice = 'See --help.';
-    log.error(formatEnd({ outcome: 'usage', code: null, state: 'nothing was looked at', advice }), {
+    log.error(formatEnd({ outcome: 'usage', code: null, state: 'nothing was done', advice }), {
       outcome: 'usage',
       advice,
     });

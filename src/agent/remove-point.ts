@@ -6,13 +6,13 @@ import { findInstance } from './inspect/find-instance.ts';
 import { givePaths } from './inspect/view-project.ts';
 import { counted } from './log/wording.ts';
 import type { RunContext } from './process/run-context.ts';
-import { toItsEnd } from './resume/to-its-end.ts';
+import { finishRun } from './resume/finish-run.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
 
 /** Removes all restore points of the project. Gives the exit code. Refusals: journal-pending, and those of finding the project. */
 export const removePoint = (given: RunContext, read: ReadOptions): Promise<number> =>
-  toItsEnd(given, async (soFar) => {
+  finishRun(given, async (soFar) => {
     const instance = await findInstance(given);
     soFar.instance = instance;
     const { engine, log, options } = await withProjectOptions(given, instance.place, read);

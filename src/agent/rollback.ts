@@ -22,14 +22,14 @@ import { and, seconds } from './log/wording.ts';
 import type { RollbackOptions } from './process/options.ts';
 import type { RunContext } from './process/run-context.ts';
 import { awaitQuiet } from './replace/await-others.ts';
+import { beginRollback, checkPoint } from './replace/rollback/restore-data.ts';
+import { restoreInstance, undoBeforeRecreate } from './replace/rollback/roll-back.ts';
 import { saveCurrent } from './replace/save.ts';
-import { restoreInstance, undoBeforeRecreate } from './replace/way-back/go-back.ts';
-import { beginRollback, checkPoint } from './replace/way-back/restore-data.ts';
 import { checkFiles, checkProject } from './resume/check-journal.ts';
 import { asMountedHere } from './resume/earlier-facts.ts';
+import { endedBefore, finishRun } from './resume/finish-run.ts';
 import { endingFacts, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
-import { endedBefore, toItsEnd } from './resume/to-its-end.ts';
 import { type Changeover, recordOf } from './state/changeover.ts';
 import {
   emptyJournal,
@@ -50,7 +50,7 @@ type RollbackContext = RunContext & { options: RollbackOptions };
  * exit code.
  */
 export const rollback = (given: RollbackContext, read: ReadOptions): Promise<number> =>
-  toItsEnd(
+  finishRun(
     given,
     async (soFar) => {
       const { yes, discardCurrent } = given.options;
@@ -69,8 +69,8 @@ export const rollback = (given: RollbackContext, read: ReadOptions): Promise<num
       const lock = await takeLock(context, instance.own, mountedAt);
       soFar.lock = lock;
       const earlier = await settleEarlier(context, { instance, lock }, soFar);
-      if (earlier.kind === 'over') return repeatEnding(earlier.ending, context.log);
-      if (earlier.kind === 'go-on')
+      if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
+      if (earlier.kind === 'resume')
         throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
       const found = await findTarget(context, instance, soFar);
       const journal = new Journal(lock, {

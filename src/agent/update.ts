@@ -16,18 +16,18 @@ import { awaitQuiet } from './replace/await-others.ts';
 import { dataDoors } from './replace/data-services.ts';
 import { endUpdated, freeable } from './replace/end-updated.ts';
 import { announce, recreate } from './replace/recreate.ts';
-import { saveCold, saveWarm } from './replace/save.ts';
-import { verify } from './replace/verify.ts';
 import {
   type OldTexts,
   type PlannedReplacement,
   replacing,
   undoBeforeRecreate,
-} from './replace/way-back/go-back.ts';
+} from './replace/rollback/roll-back.ts';
+import { saveCold, saveWarm } from './replace/save.ts';
+import { verify } from './replace/verify.ts';
 import { beginJournal } from './resume/begin-journal.ts';
+import { endedBefore, finishRun } from './resume/finish-run.ts';
 import { endingFacts, type Locked, type PlannedRun, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
-import { endedBefore, toItsEnd } from './resume/to-its-end.ts';
 import { isStackInstead, updateStack } from './stack/index.ts';
 import type { Journal, JournalData } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
@@ -40,7 +40,7 @@ export async function update(given: RunContext, read: ReadOptions): Promise<numb
   const [search] = await Promise.allSettled([findInstance(given)]);
   if (search.status === 'rejected' && (await isStackInstead(given, search.reason)))
     return updateStack(given, read);
-  return toItsEnd(given, async (soFar) => {
+  return finishRun(given, async (soFar) => {
     if (search.status === 'rejected') throw search.reason;
     const instance = search.value;
     soFar.instance = instance;
@@ -51,8 +51,8 @@ export async function update(given: RunContext, read: ReadOptions): Promise<numb
     const lock = await takeLock(context, instance.own, instance.place.mountedAt);
     soFar.lock = lock;
     const earlier = await settleEarlier(context, { instance, lock }, soFar);
-    if (earlier.kind === 'over') return repeatEnding(earlier.ending, context.log);
-    if (earlier.kind === 'go-on') return replace(context, earlier);
+    if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
+    if (earlier.kind === 'resume') return replace(context, earlier);
     return fromTheBeginning(context, { instance, lock }, soFar, earlier.data);
   });
 }
@@ -62,9 +62,7 @@ export function warnOfStackOptions({ options, log }: Pick<RunContext, 'options' 
   const { files, stopFirst } = options;
   const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopFirst ? ['--stop-first'] : [])];
   if (typed.length > 0)
-    log.warn(
-      `${and(typed)} ${typed.length > 1 ? 'are' : 'is'} of a stack, and this is a compose project: not used`,
-    );
+    log.warn(`ignoring ${and(typed)}: only for Swarm stacks, and this is a compose project`);
 }
 
 /** A run phase by phase, as its log names them. `earlier` is the journal of the run before, which is settled. */

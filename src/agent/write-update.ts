@@ -14,10 +14,10 @@ import type { FilePlan } from './plan/plan-files.ts';
 import type { RunContext } from './process/run-context.ts';
 import type { Preparation } from './pull/pull-and-prepare.ts';
 import { moveTags } from './pull/tags.ts';
+import { prepareRollback } from './replace/rollback/prepare-rollback.ts';
+import type { OldTexts } from './replace/rollback/roll-back.ts';
 import { type Look, sameContainers } from './replace/same-containers.ts';
 import type { Saved } from './replace/save.ts';
-import type { OldTexts } from './replace/way-back/go-back.ts';
-import { keepWayBack } from './replace/way-back/keep-way-back.ts';
 import type { PlannedRun } from './resume/run-so-far.ts';
 import { type Changeover, isThereAlready } from './state/changeover.ts';
 import type { Journal, JournalData } from './state/journal.ts';
@@ -65,7 +65,7 @@ export async function writeUpdate(
     const back = { ...journal.data, changeover, phase: 'done' } as const;
     await saved.record.update({ back, fileHashes: await composeHashes(installation.files) });
   }
-  await keepWayBack(context, journal, changeover, installation);
+  await prepareRollback(context, journal, changeover, installation);
   if (earlier?.started && isThereAlready(changeover, look.found.containers)) {
     await journal.note({ started: true });
   }

@@ -29,7 +29,7 @@ test('a run that is killed while the worker stops is told of by plan, and finish
     .toBe('exited');
 
   const halfDone = await look(instance);
-  const interrupted = /the update to v1\.1\.0 of 20\S+ \S+ UTC was interrupted in recreate/;
+  const interrupted = /the update to v1\.1\.0 started at 20\S+ \S+ UTC was interrupted in the recreate phase/;
   const plan = await instance.update(['plan', '--target', 'v1.1.0']);
   expect(plan.log).toMatch(interrupted);
   const file = ['--file', 'compose.prod.yaml', '--service', 'app', '--service', 'worker'];
@@ -41,9 +41,9 @@ test('a run that is killed while the worker stops is told of by plan, and finish
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
   expect(exitCode, log).toBe(0);
-  expect(log).toContain(`took over the lock of ${run.name}, which no longer runs`);
+  expect(log).toContain(`took over the lock of ${run.name} (from `);
   expect(log).toMatch(interrupted);
-  expect(log).toContain('going on with it');
+  expect(log).toContain('resuming the interrupted update');
   // Without another pull, and without a plan: what was decided stands.
   expect(log).not.toMatch(/Z INFO {2}(plan|pull|write) /);
   const changed = { '.env': (text: string) => text.replace('v1.0.0', 'v1.1.0') };
@@ -75,9 +75,11 @@ test('files that a killed run has written are put back before another target is 
 
   const { exitCode, log } = await instance.update(['--target', 'v1.9.9']);
   expect(exitCode, log).toBe(4);
-  expect(log).toMatch(/inspect the update to v1\.1\.0 of .* was interrupted in write/);
-  expect(log).toContain('what it had changed is put back: v1.0.0 runs');
-  expect(log).toContain('done failed (pull-unknown): nothing was changed, v1.0.0 runs on. Next: Check that');
+  expect(log).toMatch(/inspect the update to v1\.1\.0 started at .* was interrupted in the write phase/);
+  expect(log).toContain('the interrupted update was undone; v1.0.0 is restored');
+  expect(log).toContain(
+    'done failed (pull-unknown): nothing was changed; v1.0.0 is still running. Next: Check that',
+  );
   expect(judgeUntouched(before, await look(instance))).toEqual([]);
 });
 
@@ -97,9 +99,9 @@ test('a container that is killed again and again gives up; one that has ended sa
     execa('docker', ['start', '--attach', name], { reject: false, all: true });
   const again = await startAgain(run);
   expect(again.exitCode, again.all).toBe(4);
-  expect(again.all).toContain('this updater was interrupted 4 times in recreate');
+  expect(again.all).toContain('this updater was interrupted 4 times in the recreate phase');
   const end =
-    /done failed \(killed-repeatedly\): the files are as they were and v1\.0\.0 runs again\. Next: Find out what kills the updater/;
+    /done failed \(killed-repeatedly\): the original files are in place, and v1\.0\.0 is running again\. Next: Find out what kills the updater/;
   expect(again.all).toMatch(end);
   const third = await startAgain(run);
   expect(third.exitCode, third.all).toBe(0);

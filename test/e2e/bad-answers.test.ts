@@ -41,8 +41,8 @@ async function failing(
 }
 
 describe('an engine that answers 500', () => {
-  const runsAgain = /^failed \([a-z-]+\): the files are as they were and v1\.0\.0 runs again\./;
-  const never = [/worker-1 is created again/, /is gone/, /somebody else/];
+  const runsAgain = /^failed \([a-z-]+\): the original files are in place, and v1\.0\.0 is running again\./;
+  const never = [/recreated \S+worker-1/, /no longer exists/, /another process/];
 
   test('to a stop: it is not taken for done, and the old version runs again', async () => {
     const instance = shared();
@@ -102,13 +102,13 @@ describe('an engine that answers 500', () => {
       exitCode: 5,
       says: [],
       ends: [/^broken \([a-z-]+\): /],
-      never: [...never, /brought back/, /runs again/],
+      never: [...never, /restoring the old version/, /is running again/],
     };
     expect(judgeWords(result, words), result.log).toEqual([]);
     expect((await look(instance)).boots.slice(before.boots.length), result.log).toEqual(['app v1.1.0']);
 
     const next = await instance.update(toNext);
-    const good: ExpectedWords = { exitCode: 0, says: ['ended broken'], ends: ['v1.1.0'], never };
+    const good: ExpectedWords = { exitCode: 0, says: ['did not succeed (broken)'], ends: ['v1.1.0'], never };
     const facts = [
       ...judgeWords(next, good),
       ...judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }),

@@ -112,19 +112,21 @@ test('a call was killed in the middle: what it left of app is removed, and the d
   await letStop('app');
   const run = instance.startUpdate(['--target', 'v1.4.0'], { env: fastClock(10) });
   // While the db is waited for, a call that began before comes to app, and breaks off as the one it knows is gone.
-  await run.waitFor(/verify another compose call is replacing \S+-db-1: waiting/);
+  await run.waitFor(/verify another docker compose command is replacing \S+-db-1; waiting/);
   await execa('docker', ['create', '--name', app, ...labelled(project, 'app'), `${instance.image}:v1.4.0`]);
   await letStop('db');
   const result = await run.done;
-  expect(result.log.split(`removed what an earlier compose call left behind: ${app}\n`)).toHaveLength(3);
+  expect(
+    result.log.split(`removed containers of an interrupted docker compose command: ${app}\n`),
+  ).toHaveLength(3);
   expectWords(result, {
     exitCode: 0,
     says: [
-      `another compose call is replacing app (${app}): waiting for it to end (`,
-      `another compose call broke off before it had started ${project}-db-1: started by the updater`,
+      `another docker compose command is replacing app (${app}); waiting for it to finish (`,
+      `started ${project}-db-1, because another docker compose command was interrupted before it could do so`,
     ],
     ends: [/^updated v\S+ → v1\.4\.0 /],
-    never: ['; once more'],
+    never: ['; trying again'],
   });
   // What was made of others is left to whoever made it.
   expect((await instance.snapshot()).strays).toEqual([`${db} (created)`]);
@@ -140,13 +142,12 @@ test('a call that goes on and on is waited for for two minutes, and then the upd
   const result = await instance.update(['--target', 'v1.6.0'], { env: fastClock(20) });
   expectWords(result, {
     exitCode: 3,
-    says: [/another compose call is replacing app \(\w{12}_\S+-app-1\): waiting for it to end/],
-    ends: [
-      'refused (compose-busy): nothing was changed. Next: ',
-      /docker rm \w{12}_\S+-app-1 removes what it left/,
-    ],
+    says: [/another docker compose command is replacing app \(\w{12}_\S+-app-1\); waiting for it to finish/],
+    ends: ['refused (compose-busy): nothing was changed. Next: ', /docker rm \w{12}_\S+-app-1\.$/],
   });
-  expect(result.log).toMatch(/another compose call is replacing app .*, for 120 s already/);
+  expect(result.log).toMatch(
+    /another docker compose command is replacing app .* and has not finished after 120 s/,
+  );
   expect(result.durationMs).toBeGreaterThan(6_000);
   await letStop('app');
   expect(await ended).toBe('well');

@@ -67,7 +67,7 @@ test('the clock is set while images are pulled, a worker stops, and the new vers
     const isThere = async () => (await instance.boots()).includes(boot);
     while (!(await isThere()) && (await Promise.race([ended, sleep(20, null)])) === null);
   };
-  const waiting = / verify waiting for \S+-app-1: is /;
+  const waiting = / verify waiting because \S+-app-1 is /;
   const before = await look(instance);
   registry.fail(registryFaults.error, { on: 'manifests', times: 2 });
   const run = instance.startUpdate(['--target', 'v1.1.0'], clock);

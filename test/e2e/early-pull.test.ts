@@ -57,7 +57,7 @@ test('a refusal cancels a pull that goes on, and nothing was changed', async () 
   engine.fail(null);
   const after = await look(instance);
   await instance.write('compose.prod.yaml', text);
-  const ends = [/^refused \(drift\): nothing was changed, v1\.0\.0 runs on\./];
+  const ends = [/^refused \(drift\): nothing was changed; v1\.0\.0 is still running\./];
   const facts = [
     ...judgeWords(result, { exitCode: 3, says: ['/other'], ends, never: [/Z \w+ +pull /] }),
     ...judgeUntouched(before, after),
@@ -81,7 +81,7 @@ test('what has come meanwhile is not pulled again, is told of in its phase, and 
   const facts = [
     ...judgeWords(result, {
       exitCode: 0,
-      says: [/Z INFO {2}plan v1\.0\.0 → v1\.1\.0[\s\S]*Z INFO {2}pull 100% \S+:v1\.1\.0 is here/],
+      says: [/Z INFO {2}plan v1\.0\.0 → v1\.1\.0[\s\S]*Z INFO {2}pull 100% pulled \S+:v1\.1\.0/],
       ends: ['updated v1.0.0 → v1.1.0'],
     }),
     ...judgeUpdated(before, await look(instance), { version: 'v1.1.0', changed }),

@@ -51,7 +51,7 @@ describe('1, 2, 0', () => {
     expect(result.exitCode, result.log).toBe(1);
     expect(result.log).toContain('TypeError: a bug');
     expect(result.lines.at(-1)?.message).toBe(
-      'crashed: a bug in the updater; no container was touched and the files are as they were. Next: Please report the lines above.',
+      'crashed: this is a bug in the updater; no container was changed, and the original files are in place. Next: Please report the lines above.',
     );
     expect(judgeUntouched(before, await look(instance()))).toEqual([]);
   });
@@ -65,7 +65,7 @@ describe('1, 2, 0', () => {
       '--dir must be an absolute path, not "svc"',
       '"extra"',
     ];
-    const ends = ['usage: nothing was looked at. Next: See --help.'];
+    const ends = ['usage: nothing was done. Next: See --help.'];
     // Without a socket: nothing is looked at.
     await expectAttempt(instance(), args, { exitCode: 2, says, ends }, { socket: null });
   });
@@ -82,11 +82,11 @@ describe('1, 2, 0', () => {
     await expectAttempt(instance(), toNext, {
       exitCode: 4,
       says: [
-        'the edit would change more than the version: nothing was written',
+        'the edit would change more than the version, so no file was written',
         /services\.extra\.image: .*tunnel:1.* → .*proxy:1/,
       ],
       ends: [
-        'failed (proof-failed): nothing was changed, v1.0.0 runs on.',
+        'failed (proof-failed): nothing was changed; v1.0.0 is still running.',
         'Next: Change the version manually',
       ],
     });
@@ -143,7 +143,7 @@ describe('4: the pull fails, and nothing has changed', () => {
       fault: registryFaults.stall,
       scope: { on: 'blobs' },
       args: ['--pull-timeout', '4'],
-      says: 'not pulled within the time allowed',
+      says: 'took longer than allowed',
       next: 'Run the update again with a longer --pull-timeout',
     },
   ];
@@ -160,7 +160,7 @@ describe('4: the pull fails, and nothing has changed', () => {
       exitCode: 4,
       says: [`${instance.image}:v1.2.0: the release has no image for this platform`],
       ends: [
-        'failed (pull-platform): nothing was changed, v1.0.0 runs on.',
+        'failed (pull-platform): nothing was changed; v1.0.0 is still running.',
         'Next: Choose another release, or ask the publisher',
       ],
     });
@@ -182,7 +182,10 @@ describe('4: the pull fails, and nothing has changed', () => {
       {
         exitCode: 4,
         says: [failure.says, `${instance.image}:v1.1.0`],
-        ends: [/^failed \(pull-[a-z]+\): nothing was changed, v1\.0\.0 runs on\. Next: /, failure.next],
+        ends: [
+          /^failed \(pull-[a-z]+\): nothing was changed; v1\.0\.0 is still running\. Next: /,
+          failure.next,
+        ],
       },
       { env: shortPauses },
     );
@@ -219,7 +222,7 @@ describe('4: a registry with a password', () => {
       exitCode: 4,
       says: [`${instance.image}:v1.1.0: the registry denied access (wrong or missing credentials)`],
       ends: [
-        'failed (pull-denied): nothing was changed, v1.0.0 runs on. Next: ',
+        'failed (pull-denied): nothing was changed; v1.0.0 is still running. Next: ',
         'Log in with docker login on the host and mount its config.json',
       ],
       never,
@@ -241,12 +244,13 @@ describe('4: a registry with a password', () => {
 });
 
 describe('4: recreate fails before anything new has started, and the old version is back', () => {
-  const backAgain = /^failed \([a-z-]+\): the files are as they were and v1\.0\.0 runs again\. Next: /;
+  const backAgain =
+    /^failed \([a-z-]+\): the original files are in place, and v1\.0\.0 is running again\. Next: /;
   const expectBack = async (instance: Instance, args: string[], says: Says) => {
     const before = await look(instance);
     expectWords(await instance.update(args), {
       exitCode: 4,
-      says: [...says, 'nothing of the new version has started: the old one is brought back'],
+      says: [...says, 'no container of the new version has started; restoring the old version'],
       ends: [backAgain, hint],
     });
     expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
@@ -268,7 +272,7 @@ describe('4: recreate fails before anything new has started, and the old version
       up: ['--scale', 'worker=2'],
     });
     await instance.publish('latest', { version: '1.1.0', entrypoint: ['/bin/there-is-no-such-file'] });
-    await expectBack(instance, [], [`${instance.image}:latest names the image from before again`]);
+    await expectBack(instance, [], [`${instance.image}:latest points to the previous image again`]);
     expect(await judgeUpKeepsVersion(instance, '--scale', 'worker=2')).toEqual([]);
   });
 
@@ -284,7 +288,7 @@ describe('4: recreate fails before anything new has started, and the old version
 
 describe('5: the new version has started and is not well', () => {
   const cases: [name: string, tag: string, says: Says][] = [
-    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'its health check said:']],
+    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'output of its health check:']],
     [
       'has a worker that exits at once',
       'v1.1.6',
@@ -299,9 +303,9 @@ describe('5: the new version has started and is not well', () => {
     const result = await instance.update(['--target', tag, '--wait-timeout', tag === 'v1.1.2' ? '20' : '7']);
     expectWords(result, {
       exitCode: 5,
-      says: [...says, /the last (line|\d+ lines) of /],
+      says: [...says, /last (line|\d+ lines) printed by /],
       ends: [
-        'broken (broken): the new version has started and is not well; nothing was put back',
+        'broken (broken): the new version has started, but it is unhealthy; it was not rolled back',
         `docker compose ${names} ps`,
         `docker compose ${names} logs app worker`,
         /docker compose .*up -d --no-deps app worker/,
@@ -322,7 +326,9 @@ describe('5: the new version has started and is not well', () => {
     // The publisher mends the release; what the last line said to type works.
     await instance.publish(tag, {});
     const typed =
-      /or: docker compose (.*?), from/.exec(result.lines.at(-1)?.message ?? '')?.[1]?.split(' ') ?? [];
+      /or run docker compose (.*?) in the compose directory/
+        .exec(result.lines.at(-1)?.message ?? '')?.[1]
+        ?.split(' ') ?? [];
     await instance.compose('pull', 'app', 'worker');
     await execa('docker', ['compose', ...typed], { cwd: instance.directory, stdin: 'ignore' });
     await instance.waitUntilHealthy();
@@ -335,9 +341,9 @@ describe('5: the new version has started and is not well', () => {
     const ids = await idsOf();
     expectWords(await instance.update(['--target', version, '--wait-timeout', '5']), {
       exitCode: 5,
-      says: [/ERROR verify \S+-(?:app|worker)-1 (?:is|has) /, /the last (line|\d+ lines) of /],
+      says: [/ERROR verify \S+-(?:app|worker)-1 (?:is|has) /, /last (line|\d+ lines) printed by /],
       ends: [
-        `broken (unhealthy): nothing was changed: ${version} runs already and is not well. Next: See docker compose`,
+        `broken (unhealthy): nothing was changed; ${version} is already running, but it is unhealthy. Next: Check docker compose`,
         /docker compose .*up -d --no-deps app worker/,
       ],
     });
@@ -362,7 +368,7 @@ test('4: somebody edits a file, which is only read, during the pull', async () =
     exitCode: 4,
     says: [`${join(instance.directory, name)} was changed by another user or process during the update`],
     ends: [
-      'failed (file-changed): nothing was changed, v1.0.0 runs on. Next: Make sure that no one edits the files',
+      'failed (file-changed): nothing was changed; v1.0.0 is still running. Next: Make sure that no one edits the files',
     ],
   });
   const edited = { [name]: (text: string) => `${text}# mine\n` };
@@ -384,7 +390,7 @@ test('130 and 143: a signal in the pull cancels, and one while containers are re
   await cancelled.waitFor(/pull [1-9]\d?% .* of 3 MB/);
   await cancelled.kill('SIGINT');
   const ends = [
-    'cancelled: nothing was changed, v1.1.0-canary.1 runs on. Next: Run the update again when it suits.',
+    'cancelled: nothing was changed; v1.1.0-canary.1 is still running. Next: Run the update again when you are ready.',
   ];
   expectWords(await cancelled.done, { exitCode: 130, says: [], ends });
   const after = await look(instance);

@@ -16,7 +16,7 @@ test('on exFAT: refused before anything changes', async () => {
     await expectAttempt(instance, [command, '--target', 'v1.1.0'], {
       exitCode: 3,
       says: [
-        `${instance.directory} is on a file system such as FAT or exFAT, which keeps no owners and no modes`,
+        `${instance.directory} is on a file system that does not store owners and modes, such as FAT or exFAT`,
       ],
       ends: [
         'refused (rights-lost): nothing was changed',

@@ -57,7 +57,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   const directory = await forgePoint(instance, victim);
   const refused = {
     exitCode: 3,
-    says: [`${restoreOf(instance)} belongs to user ${owner}, not to root`],
+    says: [`${restoreOf(instance)} is owned by user ${owner} instead of root`],
     ends: ['refused (unexpected-file): nothing was changed', `chown -R 0:0 ${restoreOf(instance)}`],
   };
   for (const args of [['rollback'], ['rollback', '--yes'], ['restore-point', 'rm'], toNext])
@@ -80,7 +80,9 @@ test('a restore point of the owner of the directory restores nothing, and a link
   await instance.write('.svc-updater/journal.json', JSON.stringify({ ...journal, point }));
   expectWords(await instance.update(toNext), {
     exitCode: 3,
-    says: [`the journal would put back ${point.directory}, which is no place of restore points`],
+    says: [
+      `the journal would restore data from ${point.directory}, which is not in a directory for restore points`,
+    ],
     ends: ['refused (unexpected-file): nothing was changed'],
   });
   await expectUnharmed(victim);

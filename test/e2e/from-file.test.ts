@@ -23,7 +23,7 @@ const names = async (instance: Instance) =>
     await execa('docker', ['image', 'ls', '--format', '{{.Repository}}:{{.Tag}}', instance.image])
   ).stdout.split('\n');
 const moved = { '.env': (text: string) => text.replace('SVC_VERSION=v1.0.0', 'SVC_VERSION=v1.1.0') };
-const refused = /^refused \(not-proven\): nothing was changed(?:, v1\.0\.0 runs on)?\. Next: /;
+const refused = /^refused \(not-proven\): nothing was changed(?:; v1\.0\.0 is still running)?\. Next: /;
 
 const withFlipped = (entries: ArchiveEntries, name: RegExp): ArchiveEntries =>
   entries.map(([each, content]) => {

@@ -31,8 +31,10 @@ test.runIf(runsHooks)(
     await instance.write('data/hook-may-end', '');
     const failed = await failing.done;
     expect(failed.exitCode, failed.log).toBe(5);
-    expect(failed.log).toMatch(/recreate running the pre_start hook of app, which is down meanwhile/);
-    expect(failed.log).toContain('pre_start[0] of app, which runs before it starts, ended with exit code 3');
+    expect(failed.log).toMatch(
+      /recreate running the pre_start hook of app; the service is unavailable until the hook finishes/,
+    );
+    expect(failed.log).toContain('the hook pre_start[0] of app failed with exit code 3');
     expect(await hooks()).toEqual(['begins', 'ends']);
     expect((await instance.boots()).filter((boot) => boot.endsWith('v1.1.0'))).toEqual([]);
 
@@ -49,7 +51,7 @@ test.runIf(runsHooks)(
     await killed.kill();
     expect((await killed.done).exitCode).toBe(137);
     const going = instance.startUpdate(['--target', 'v1.2.0']);
-    await going.waitFor('waiting for the pre_start hook of app that was begun earlier');
+    await going.waitFor('waiting for the pre_start hook of app, which is already running');
     await instance.write('data/hook-may-end', '');
     const goesOn = await going.done;
     expect(goesOn.exitCode, goesOn.log).toBe(0);

@@ -64,7 +64,7 @@ test('a good run and failed ones: what the last line says, how far a pull is, th
   await end(['--target', 'v9.9.9'], {
     code: 4,
     word: 'failed',
-    says: ['nothing was changed, v1.0.0 runs on', /published.*run the update again/],
+    says: ['nothing was changed; v1.0.0 is still running', /published.*run the update again/],
   });
   registry.fail({ kind: 'slow', bytesPerSecond: 3_000_000 }, { on: 'blobs' });
   const updated = await end(['--target', 'v1.1.0', '--log', 'json'], {

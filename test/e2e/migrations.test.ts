@@ -66,7 +66,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
 
   await forget(instance, 'migrate');
   const killed = instance.startUpdate(['--target', 'v1.1.0']);
-  await killed.waitFor('running migrate, to its end');
+  await killed.waitFor('running migrate and waiting for it to finish');
   const begun = [...before, ...run('seed v1.1.0'), 'migrate v1.1.0 begins'];
   await expect.poll(() => once(instance), { timeout: 30_000 }).toEqual(begun);
   expect(await inspect(instance, 'app')).toMatchObject({ Id: ids.app, State: { Running: true } });
@@ -76,7 +76,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
   expect((await killed.done).exitCode).toBe(137);
 
   const goesOn = instance.startUpdate(['--target', 'v1.1.0']);
-  await goesOn.waitFor('waiting for migrate, which was begun earlier');
+  await goesOn.waitFor('waiting for migrate, which is already running');
   expect(await instance.version()).toBe('v1.0.0');
   await instance.write('data/migrate', '0\n');
   const { exitCode, log } = await goesOn.done;
@@ -88,7 +88,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
   const { State: app } = await inspect(instance, 'app');
   expect(Date.parse(app.StartedAt)).toBeGreaterThan(Date.parse(migrated.FinishedAt));
   expect((await inspect(instance, 'bucket')).Id).toBe(ids.bucket);
-  for (const never of ['not run', 'has no container', 'is stopped', 'moves it, too']) {
+  for (const never of ['not run', 'has no container', 'is stopped', 'uses the same pin']) {
     expect(log).not.toContain(never);
   }
 
@@ -116,11 +116,11 @@ test('one that fails ends the run, and the app is not replaced', async () => {
   const failed = await to('v1.1.0');
   expect(failed.exitCode, failed.log).toBe(5);
   expect(failed.log).toMatch(
-    /ERROR recreate the last line of .*-migrate-1:\n.*svc v1\.1\.0: migrating with \*\*\*\n/,
+    /ERROR recreate last line printed by .*-migrate-1:\n.*svc v1\.1\.0: migrating with \*\*\*\n/,
   );
   expect(failed.log).toContain(`${project}-migrate-1 is exited (exit code 3)`);
   expect(failed.lines.at(-1)?.message).toBe(
-    `broken (migration-failed): migrate has failed: app still runs the old version, worker is stopped; the files are the new ones, and nothing was put back, as data may have been migrated. Next: See docker compose -p ${project} logs migrate; mend the cause, then run the update again: it runs migrate again.`,
+    `broken (migration-failed): migrate failed; app still runs the old version, worker is stopped; the files are already updated, and nothing was rolled back, because data may have been migrated. Next: Check docker compose -p ${project} logs migrate. Fix the cause, then run the update again, which also runs migrate again.`,
   );
   expect((await inspect(instance, 'app')).Id).toBe(old);
   expect(await instance.version()).toBe('v1.0.0');

@@ -83,7 +83,7 @@ test('a network that compose has given a hash', async () => {
       /network \S+_internal was changed in the files after the app was started: replacing app and worker would/,
     ],
     ends: [
-      'refused (network-edited): nothing was changed, v1.0.0 runs on. Next: Apply the change with docker compose -p',
+      'refused (network-edited): nothing was changed; v1.0.0 is still running. Next: Apply the change with docker compose -p',
     ],
   };
   const edited = text.replace('  internal:\n', '  internal:\n    enable_ipv6: false\n');
@@ -103,7 +103,7 @@ test('a network that compose has given a hash', async () => {
   expectWords(failed, {
     exitCode: 4,
     says: ['compose could not replace app'],
-    ends: ['failed (recreate-failed): the files are as they were and v1.0.0 runs again.'],
+    ends: ['failed (recreate-failed): the original files are in place, and v1.0.0 is running again.'],
   });
   expect(judgeBroughtBack(before, await look(instance))).toEqual([]);
   expect(await networks(instance)).toEqual(inside);

@@ -94,8 +94,8 @@ test('are listed, held together, and updated', async () => {
     exitCode: 4,
     says: [` ${learning}:v1.1.0: the registry has no such tag`],
     ends: [
-      /^failed \(pull-unknown\): nothing was changed, v1\.0\.0 runs on\. /,
-      `See that ${learning}:v1.1.0 is published`,
+      /^failed \(pull-unknown\): nothing was changed; v1\.0\.0 is still running\. /,
+      `Check that ${learning}:v1.1.0 is published`,
     ],
     never: [`${image}:v1.1.0, ${learning}:v1.1.0: the`],
   });
@@ -104,7 +104,7 @@ test('are listed, held together, and updated', async () => {
   const updated = await runUpdater(instance, toNext);
   expect(updated).toMatchObject({ exitCode: 0 });
   expect(updated.lines.at(-1)?.message).toMatch(
-    /^updated v1\.0\.0 → v1\.1\.0 .*to free up to \d+ MB: docker image rm /,
+    /^updated v1\.0\.0 → v1\.1\.0 .*to free up to \d+ MB, run docker image rm /,
   );
   for (const each of [image, learning]) expect(updated.lines.at(-1)?.message).toContain(` ${each}:v1.0.0`);
   const after = await instance.containers();

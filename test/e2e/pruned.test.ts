@@ -27,6 +27,6 @@ test('the pulled image goes before it is used: it is pulled again', async () => 
   await letStop();
   const { exitCode, log } = await run.done;
   expect(exitCode, log).toBe(0);
-  expect(log).toContain(`WARN  recreate ${image}:v1.1.0 was removed from this machine meanwhile`);
+  expect(log).toContain(`WARN  recreate ${image}:v1.1.0 was removed from this machine in the meantime`);
   expect(await instance().version()).toBe('v1.1.0');
 });

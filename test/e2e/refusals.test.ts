@@ -15,7 +15,7 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => {
-  const state = `nothing was changed, ${version.replaceAll('.', '\\.')} runs on`;
+  const state = `nothing was changed; ${version.replaceAll('.', '\\.')} is still running`;
   const step = 'v\\d+\\.\\d+\\.\\d+ must be installed first';
   return new RegExp(
     `^refused \\((?:(?!upgrade-step)[a-z-]+\\): ${state}|upgrade-step\\): ${state}; ${step})\\. Next: `,
@@ -222,7 +222,7 @@ describe('a target older than the running version', () => {
       exitCode: 3,
       says: [
         `${instance.image}:latest is v1.0.9, which is older than the running version v1.1.0`,
-        `${instance.image}:latest names the image from before again`,
+        `${instance.image}:latest points to the previous image again`,
       ],
       ends: [untouched('v1.1.0'), 'Downgrades are not supported.'],
     });
@@ -231,7 +231,7 @@ describe('a target older than the running version', () => {
       exitCode: 3,
       says: [
         `v1.5.0 must be installed before ${instance.image}:latest, but the running version is v1.1.0`,
-        `${instance.image}:latest names the image from before again`,
+        `${instance.image}:latest points to the previous image again`,
       ],
       ends: [
         untouched('v1.1.0'),
@@ -256,9 +256,9 @@ test('reports the container and the start time of another update', async () => {
   expectWords(await instance.update(toNext), {
     exitCode: 3,
     says: [
-      new RegExp(`another update is running: container ${first.name}, since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`),
+      new RegExp(`another update is running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`),
     ],
-    ends: [unseen, `Wait until it ends: docker logs -f ${first.name}.`],
+    ends: [unseen, `Wait until it finishes: docker logs -f ${first.name}.`],
   });
   const plan = await instance.update(['plan', ...toNext]);
   expectWords(plan, {

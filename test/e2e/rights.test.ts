@@ -97,7 +97,7 @@ test('an access-control list, and what else a file has, outlast an update, a way
       says: [
         `${env} would lose its permissions: its access-control list (system.posix_acl_access) cannot be set`,
       ],
-      ends: ['refused (rights-lost): nothing was changed, v1.0.0 runs on. Next: '],
+      ends: ['refused (rights-lost): nothing was changed; v1.0.0 is still running. Next: '],
     },
     without('setfattr'),
   );

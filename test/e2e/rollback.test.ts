@@ -80,7 +80,7 @@ test('a rollback is refused if the restore point or the project has changed', as
   const damaged = {
     exitCode: 3,
     says: ['the copy of app:/data in '],
-    ends: [/^refused \(restore-point-damaged\): nothing was changed, v1\.1\.0 runs on/],
+    ends: [/^refused \(restore-point-damaged\): nothing was changed; v1\.1\.0 is still running/],
   };
   expectWords(await instance.update(['rollback', '--yes']), damaged);
 });

@@ -26,12 +26,12 @@ test('before the worker is replaced: it is not given an older version, and the l
   expectWords(result, {
     exitCode: 5,
     says: [
-      /ERROR recreate \S+\/\.env was saved by somebody meanwhile: worker is not replaced by what is said there now/,
+      /ERROR recreate \S+\/\.env was edited during the update, so worker is not replaced with the image that is specified there now/,
     ],
     ends: [
       'broken (broken): the new version has started',
-      `/.env was saved by somebody meanwhile and left alone: the next docker compose up starts ${instance.image}:v1.0.0. Next: `,
-      'mend the cause, then run the update again.',
+      `/.env was edited during the update and not overwritten; the next docker compose up starts ${instance.image}:v1.0.0. Next: `,
+      'Fix the cause, then run the update again.',
     ],
     never: ['up -d --no-deps'],
   });

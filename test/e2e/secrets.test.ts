@@ -120,7 +120,7 @@ describe('no secret of any place is in any line', () => {
     expectNone((await killed.done).log);
     const said = `${shown.MONKEY} at ${shown.POSTGRES_DB}`;
     const broken = await run(5, said, [...update, '--wait-timeout', '3']);
-    expect(broken).toContain('going on with it');
+    expect(broken).toContain('resuming the interrupted update');
     // What is no secret is there to be read.
     expect(broken).toContain('host = mail');
     expectNone(await shared().read('.svc-updater/last-run.log'));

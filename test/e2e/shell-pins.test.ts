@@ -7,7 +7,7 @@ import { alone } from './support/instance.ts';
 // A tag that only the shell had which started the instance, as Coolify gives it: the files lead elsewhere.
 
 const toNext = ['--target', 'v1.1.0'];
-const runsOn = /^refused \(drift\): nothing was changed, v1\.0\.0 runs on\. Next: /;
+const runsOn = /^refused \(drift\): nothing was changed; v1\.0\.0 is still running\. Next: /;
 
 describe('the shell said v1.0.0', () => {
   const shared = shareInstance({

@@ -45,8 +45,8 @@ test('a forged journal restores no file but those of the project, and none with 
   expect(await readFile(tool, 'utf8')).toBe('harmless\n');
   expectWords(result, {
     exitCode: 3,
-    says: [`the journal would put back ${tool}, which is no file of the project`],
-    ends: ['refused (unexpected-file): nothing was changed, v1.0.0 runs on. Next: '],
+    says: [`the journal would restore ${tool}, which is not a file of the project`],
+    ends: ['refused (unexpected-file): nothing was changed; v1.0.0 is still running. Next: '],
   });
 
   // One of the project comes back with the rights that the file has now.
@@ -55,7 +55,7 @@ test('a forged journal restores no file but those of the project, and none with 
   const { uid, gid, mode } = await lstat(path);
   const again = await instance.update(['--target', 'v1.2.0']);
   expect(again.exitCode, again.log).toBe(0);
-  expect(again.log).toContain('what it had changed is put back: v1.0.0 runs');
+  expect(again.log).toContain('the interrupted update was undone; v1.0.0 is restored');
   expect(await lstat(path)).toMatchObject({ uid, gid, mode });
   expect(await instance.read(`.svc-updater/backup/${(await journalOf(instance)).run}/.env`)).toContain(
     'v1.0.0',
@@ -96,7 +96,7 @@ test('a forged journal makes no container that may do more than the files let it
   expectWords(await instance.update(['--target', 'v1.2.0']), {
     exitCode: 5,
     says: [
-      `${app} is not made again: the journal would give it privileged: true and / of the host at /host, which neither the files nor the engine do`,
+      `${app} was not recreated: the journal would grant it privileged: true and / of the host at /host, which neither the compose files nor the engine grant`,
     ],
     ends: ['broken (containers-not-restored): '],
   });

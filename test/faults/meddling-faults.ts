@@ -126,7 +126,7 @@ async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
   const attempt = { subject, before, to };
   const wanted: readonly Outcome[] = ['updated', 'unchanged', 'refused', 'failed', 'broken'];
   await expectBeside(attempt, result, wanted, call);
-  await bringBack(instance, leaves);
+  await restoreAll(instance, leaves);
   // Whatever was left of the instance, the files are of one version.
   await expectMeddled(attempt, result, wanted, call.failure !== null);
   await removeStrays(instance);
@@ -135,7 +135,7 @@ async function tryCall(trial: Trial, meddling: Meddling): Promise<void> {
 }
 
 /** What the operator does in the end who has taken something down. */
-async function bringBack(instance: Instance, leaves: Call['leaves']): Promise<void> {
+async function restoreAll(instance: Instance, leaves: Call['leaves']): Promise<void> {
   if (leaves === 'up') return;
   await removeStrays(instance);
   await instance.compose('unpause').catch(() => {});

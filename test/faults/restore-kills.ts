@@ -139,8 +139,8 @@ function chances(kind: DataKind, seed: number): Try[] {
 
 function chance(random: Random, kind: DataKind): Try {
   const [where, moment] = random.pick([
-    ['save', (ms: number) => onLine(/copying the data, /, ms)],
-    ['bad', (ms: number) => onLine(/: rolling back to /, ms)],
+    ['save', (ms: number) => onLine(/copying the data \(/, ms)],
+    ['bad', (ms: number) => onLine(/; rolling back to /, ms)],
     ['rollback', afterMs],
   ] as const);
   const story = where === 'save' ? random.pick(['good', 'bad'] as const) : where;

@@ -40,31 +40,31 @@ async function untilStopped(project: string): Promise<void> {
 
 /** Every step of an update that is rolled back, in its order. */
 export const updateSteps: readonly Moment[] = [
-  onLine(/copying the data, /),
+  onLine(/copying the data \(/),
   onTools('warm'),
-  onLine(/; only what changes from now on/),
-  onLine(/then copying what has changed/),
+  onLine(/; only later changes remain/),
+  onLine(/then copying the changes/),
   onTools('cold'),
   onLine(/-db-1 is starting/),
   onTools('hash'),
-  onLine(/everything was stopped for/),
+  onLine(/services were stopped for/),
   onLine('write'),
   onFileChange(/^\.\.env\.svc-updater-/),
   onLine('recreate'),
   onLine('verify'),
-  onLine(/: rolling back to /),
+  onLine(/; rolling back to /),
   onLine(/restoring the data of /),
   onTools('restore'),
-  onLine(/it equals the restore point/),
+  onLine(/it is identical to the restore point/),
 ];
 
 /** Every step of a rollback by command. */
 export const rollbackSteps: readonly Moment[] = [
-  onLine(/copying the data, /),
-  onLine(/then copying what has changed/),
+  onLine(/copying the data \(/),
+  onLine(/then copying the changes/),
   onTools('cold'),
   onLine(/for manual recovery/),
   onLine(/restoring the data of /),
   onTools('restore'),
-  onLine(/it equals the restore point/),
+  onLine(/it is identical to the restore point/),
 ];

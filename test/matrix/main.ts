@@ -16,16 +16,16 @@ import { tablesOf } from './table.ts';
 const usage = `usage: scripts/matrix [--only CELL…] [--again] [--once] [--lanes N] [--image NAME]
 
 Updates instances with every pair of composes on every engine, and puts the table into docs/matrix.md.
-A cell is IMAGE/MAKER/ENGINE: the compose in the updater's image, the compose that made the instance, and the engine, as
-in 5.4/2.26/29-containerd; * stands for all, and what is left out at the end is all.
-Broken off, it goes on where it was. Rows: ${rowNames.join(', ')}; on rootless engines strangers, kills, points and restart, on Podman podman, too.
+A cell is IMAGE/MAKER/ENGINE: the compose in the updater image, the compose that created the instance, and the engine, for
+example 5.4/2.26/29-containerd. * matches everything, and missing parts at the end match everything.
+An interrupted run resumes where it stopped. Rows: ${rowNames.join(', ')}; on rootless engines strangers, kills, points and restart, on Podman also podman.
 
-  --only CELL…    these cells, in place of all and of scripts/shares
-  --again         also what has been tried already
-  --once          keep nothing, write no table
-  --lanes N       so many engines side by side; 2 by default
-  --image NAME    an image of the updater that is there, in place of those that are built; only with --once
-  --help          this text
+  --only CELL…    run only these cells, without scripts/shares
+  --again         run completed cells again
+  --once          do not save results or write the table
+  --lanes N       number of engines that run in parallel; 2 by default
+  --image NAME    use this existing updater image instead of building images; only with --once
+  --help          print this help
 `;
 
 interface Choice {
@@ -118,20 +118,20 @@ function choose(argv: readonly string[]): Choice | string {
   const unknown = patterns.filter((pattern) => matching(pattern).length === 0);
   if (unknown.length > 0) return `no such cell: ${unknown.join(', ')}`;
   if (values.lanes !== undefined && !/^[1-9]\d?$/.test(values.lanes))
-    return '--lanes is a whole number from 1 on';
+    return '--lanes must be a whole number of at least 1';
   if (values.image !== undefined && !values.once)
-    return '--image goes with --once: the table is of images that are built';
+    return '--image requires --once, because the table is only for images built by this script';
   if (values.state === undefined) return '--state is missing: run scripts/matrix';
   const chosen = new Set(patterns.flatMap(matching));
   const wanted = allCells.filter((cell) => patterns.length === 0 || chosen.has(cell));
   const possible = wanted.filter(({ engine }) => kindOf(engine).machine === undefined || canEmulate());
   if (possible.length < wanted.length)
     console.error(
-      'the updater for arm64 is left out: a user namespace has a binfmt_misc of its own from Linux 6.7 on',
+      'skipping the arm64 updater: a user namespace needs Linux 6.7 or later for its own binfmt_misc',
     );
   const cells = possible.filter((cell) => !values['without-go'] || !isBuilt(cell, values.image));
   if (cells.length < possible.length)
-    console.error(`${possible.length - cells.length} cells are left out: they need Go`);
+    console.error(`${possible.length - cells.length} cells were skipped, because they need Go`);
   return {
     cells,
     isAll: patterns.length === 0,

@@ -38,7 +38,7 @@ export async function tryPodman(subject: Subject): Promise<void> {
   };
 
   await refused(['fetch'], {
-    says: ['podman does not say what a registry has under '],
+    says: ['podman cannot report which image the registry has for '],
     ends: /^refused \(engine-version\): nothing was changed/,
   });
   await refuseOnce(subject);

@@ -10,7 +10,7 @@ export const rowNames = [
   'literal',
   'digest',
   'floating',
-  'way-back',
+  'no-start',
   'kill',
   'server',
 ] as const;

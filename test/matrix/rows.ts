@@ -86,7 +86,7 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
   points: async ({ host, subjects }) => {
     const stage = await RestoreStage.start(host, 'files');
     subjects.push({ instance: stage.instance, runs: [] });
-    const moments = { bad: onLine(/: rolling back to v\S+ with the data/), rollback: onLine('save') };
+    const moments = { bad: onLine(/; rolling back to v\S+ with the data/), rollback: onLine('save') };
     for (const story of ['bad', 'rollback'] as const) {
       const { why } = await tryOnce(stage, { story, strike: 'updater', moment: moments[story] });
       survive(why === null ? [`${story}: nothing was killed`] : []);
@@ -112,7 +112,7 @@ export const rows: Readonly<Record<RowName, (row: RowContext) => Promise<void>>>
     await expectUpdated(attempt, { restarted: true });
     await nextRun(attempt, { restarted: true });
   },
-  'way-back': async (row) => {
+  'no-start': async (row) => {
     const attempt = await begin(row, 'generated', alone, { entrypoint: ['/bin/there-is-no-such-file'] });
     const { subject } = attempt;
     survive(judgeOutcome(await subject.update(attempt.to), ['failed']));

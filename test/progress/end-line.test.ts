@@ -5,30 +5,30 @@ import { outcomeOf } from '../../src/progress/outcome.ts';
 describe('the last line of a run', () => {
   it.each<[string, RunEnd]>([
     [
-      'failed (pull-unknown): nothing was changed, v1.4.2 runs on. Next: See that v1.5.0 is published.',
+      'failed (pull-unknown): nothing was changed; v1.4.2 is still running. Next: See that v1.5.0 is published.',
       {
         outcome: 'failed',
         code: 'pull-unknown',
-        state: 'nothing was changed, v1.4.2 runs on',
+        state: 'nothing was changed; v1.4.2 is still running',
         advice: 'See that v1.5.0 is published.',
       },
     ],
     [
-      'cancelled: nothing was changed. Next: Run the update again when it suits.',
+      'cancelled: nothing was changed. Next: Run the update again when you are ready.',
       {
         outcome: 'cancelled',
         code: null,
         state: 'nothing was changed',
-        advice: 'Run the update again when it suits.',
+        advice: 'Run the update again when you are ready.',
       },
     ],
     [
-      'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first. Next: Run it.',
+      'refused (upgrade-step): nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first. Next: Run it.',
       {
         outcome: 'refused',
         code: 'upgrade-step',
         requiredRelease: 'v1.5.0',
-        state: 'nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first',
+        state: 'nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first',
         advice: 'Run it.',
       },
     ],
@@ -57,7 +57,7 @@ describe('the last line of a run', () => {
   ])('is none: %s', (text) => expect(parseEnd(text)).toBeNull());
 
   it('reads the line of an older updater', () => {
-    const state = 'nothing was changed, v1.4.2 runs on. See that v1.5.0 is published.';
+    const state = 'nothing was changed; v1.4.2 is still running. See that v1.5.0 is published.';
     expect(parseEnd(`failed: ${state}`)).toEqual({ outcome: 'failed', code: null, state, advice: null });
   });
 

@@ -82,6 +82,6 @@ test('a subvolume is saved and restored as any directory; one inside it is refus
   expectWords(await instance.update(bad), {
     exitCode: 3,
     says: ['app:/data contains another file system or subvolume at "/nested"'],
-    ends: [/^refused \(data-unsupported\): nothing was changed, v1\.0\.0 runs on/],
+    ends: [/^refused \(data-unsupported\): nothing was changed; v1\.0\.0 is still running/],
   });
 });

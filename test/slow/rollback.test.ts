@@ -36,7 +36,7 @@ test('a new version that is started during each restore: everything stays stoppe
   const broken = await instance.update(bad, { socket });
   expectWords(broken, {
     exitCode: 5,
-    says: [/restoring once more/],
+    says: [/restoring again/],
     ends: [/^broken \(data-not-restored\): /],
   });
   expect(restores).toBe(4);

@@ -52,7 +52,7 @@ describe('while the data is copied', () => {
     const engine = await startBadEngine(socket);
     onTestFinished(() => engine.close());
     const run = instance.startUpdate(good, { socket });
-    await run.waitFor('copying the data, ');
+    await run.waitFor('copying the data (');
     engine.loseAnswer(/^POST \/containers\/create/);
     const { exitCode, log } = await run.done;
     expect(exitCode, log).toBe(0);

@@ -72,7 +72,10 @@ test('what is made again on the way back is told to stop before it is removed', 
   const began = Date.now() / 1_000;
   const before = await look(instance);
   const result = await instance.update(['--target', 'v1.1.3']);
-  expect(judgeWords(result, { exitCode: 4, says: [], ends: ['v1.0.0 runs again'] }), result.log).toEqual([]);
+  expect(
+    judgeWords(result, { exitCode: 4, says: [], ends: ['v1.0.0 is running again'] }),
+    result.log,
+  ).toEqual([]);
   expect(
     judgeOthers(before.containers, (await look(instance)).containers, ['app', 'worker', 'sidecar']),
   ).toEqual([]);

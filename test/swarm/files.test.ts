@@ -78,7 +78,7 @@ describe.concurrent('the files of a stack', () => {
       await writeFile(other, text.replaceAll(svcImage('1.4.2'), svcImage('1.3.0')));
       const wrong = await update('1.5.0', { mount: stack.directory, args: ['--file', 'other.yaml'] });
       expect(wrong.last, wrong.log).toMatch(
-        /ERROR done refused \(stack-file\): nothing was changed, v1\.4\.2 runs on/,
+        /ERROR done refused \(stack-file\): nothing was changed; v1\.4\.2 is still running/,
       );
       expect(wrong.log).toContain(
         `${stack.name}_app uses ${svcImage('1.4.2')}, but the files specify ${svcImage('1.3.0')}`,
@@ -87,7 +87,7 @@ describe.concurrent('the files of a stack', () => {
       await rename(file, join(stack.directory, 'compose.yaml'));
       const bad = await update('1.4.3', { mount: stack.directory });
       expect(bad.last, bad.log).toMatch(
-        /ERROR done failed \(recreate-failed\): the files were restored and v1\.4\.2 is running again/,
+        /ERROR done failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is running again/,
       );
       expect(bad.log).toMatch(/write compose\.yaml line \d+: .*backup: \.svc-updater\/backup/);
       expect(await readFile(join(stack.directory, 'compose.yaml'), 'utf8')).toBe(text);

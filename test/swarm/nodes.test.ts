@@ -15,7 +15,9 @@ test('one node that cannot pull is named, and nothing is changed; then it can', 
     await on('n3', 'ip', 'route', 'add', 'unreachable', registry);
     try {
       const { exitCode, last, log } = await update('1.5.1');
-      expect(last, log).toMatch(/ERROR done failed \(pull-\w+\): nothing was changed, v1\.4\.2 runs on/);
+      expect(last, log).toMatch(
+        /ERROR done failed \(pull-\w+\): nothing was changed; v1\.4\.2 is still running/,
+      );
       expect(log).toMatch(/ERROR pull n3 /);
       expect(exitCode).toBe(4);
       expectUntouched(before, await snapshot(stack));

@@ -64,7 +64,9 @@ describe.concurrent('an update of a stack', () => {
         expect(log).toContain('failure_action is pause instead of rollback');
         expect(log).toContain('run at the same time for a while');
         expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
-        expect(log).toContain('in its stack file before you deploy it, or v1.4.2 will start on migrated data');
+        expect(log).toContain(
+          'in its stack file before you deploy it, or v1.4.2 will start on migrated data',
+        );
         expectUntouched(before, await snapshot(stack));
       },
     ));
@@ -94,7 +96,7 @@ describe.concurrent('an image', () => {
         await on('n1', 'docker', 'logout', closedRegistry);
         const refused = await update('1.5.0');
         expect(refused.last).toMatch(
-          /ERROR done failed \(pull-denied\): nothing was changed, v1\.4\.2 runs on/,
+          /ERROR done failed \(pull-denied\): nothing was changed; v1\.4\.2 is still running/,
         );
         expectUntouched(before, await snapshot(stack));
         await updated('1.5.0', { login: true });
@@ -105,7 +107,9 @@ describe.concurrent('an image', () => {
   test('that there is not, or that a node cannot get, changes nothing', () =>
     onStack({ services: { app: { replicas: 1 } } }, async ({ update, stack, before }) => {
       const none = await update('1.4.9');
-      expect(none.last).toMatch(/ERROR done failed \(pull-unknown\): nothing was changed, v1\.4\.2 runs on/);
+      expect(none.last).toMatch(
+        /ERROR done failed \(pull-unknown\): nothing was changed; v1\.4\.2 is still running/,
+      );
       expect(none.exitCode).toBe(4);
       const older = await update('1.4.1');
       expect(older.last).toMatch(/ERROR done refused \(downgrade\): nothing was changed/);

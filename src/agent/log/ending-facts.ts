@@ -4,7 +4,7 @@ import { composeCommand, fileFlags, upCommand } from '../../progress/compose-com
 import type { Product } from '../../progress/product.ts';
 import { and } from './wording.ts';
 
-/** What is known of the instance by the time a run ends, for its last line. */
+/** Facts about the instance that the last line of a run needs. */
 export interface EndingFacts {
   /** `v1.4.2`, once it has been found. */
   version: string | null;
@@ -14,17 +14,17 @@ export interface EndingFacts {
   canRollBack?: boolean;
   /** Covered by a restore point and not updated: stopped while data is restored. */
   dataServices?: readonly string[];
-  /** What an earlier run left, as long as it stands. */
+  /** The state that an interrupted run left, until it is resolved. */
   halfDone: string | null;
   /** Containers may have been replaced. */
   touched: boolean;
-  /** No container of the app is up, nor is it to be where everything is as it was before the run. */
+  /** No container of the app is running, and none was running before the run. */
   isStopped?: boolean;
-  /** Written files that were not put back, as somebody has saved them meanwhile. */
+  /** Written files that were not restored, because they were edited during the update. */
   leftAlone?: LeftAlone;
-  /** The run is a rollback that was asked for. */
+  /** The run is a requested rollback. */
   isRollback?: boolean;
-  /** Whose sentences they are to be; default svc. */
+  /** Product to name in the sentences; default svc. */
   product?: Product;
 }
 
@@ -34,19 +34,19 @@ export interface LeftAlone {
   next: readonly string[] | null;
 }
 
-export const wereSaved = (paths: readonly string[]): string =>
-  `${and(paths)} ${paths.length > 1 ? 'were' : 'was'} saved by somebody meanwhile`;
+export const wereEdited = (paths: readonly string[]): string =>
+  `${and(paths)} ${paths.length > 1 ? 'were' : 'was'} edited during the update`;
 
-/** What somebody has saved meanwhile is theirs; the next `up` starts what it says. */
-export function savedMeanwhile({ paths, next }: LeftAlone): string {
+/** Edits made during the update are kept, and the next `up` uses them. */
+export function editedSince({ paths, next }: LeftAlone): string {
   const then =
     next === null
-      ? 'docker compose rejects the files now'
+      ? 'docker compose rejects the edited files'
       : `the next docker compose up starts ${next.length > 0 ? and(next) : 'none of the services'}`;
-  return `${wereSaved(paths)} and left alone: ${then}`;
+  return `${wereEdited(paths)} and not overwritten; ${then}`;
 }
 
-/** The facts of a run that ends before it knows anything, and of commands that look at no instance. */
+/** The facts of a run that ends before it has found the instance, and of commands without an instance. */
 export const nothingKnown: EndingFacts = {
   version: null,
   project: null,
@@ -59,8 +59,8 @@ const bareCommand = /\bdocker compose (?=(?:config|down|logs|ps|pull|up)\b)/g;
 const wholeUp = /\bdocker compose up -d\b(?! --no-deps)/g;
 
 /**
- * A text with its commands as they work in the compose directory: a bare `docker compose up -d` would find other files,
- * or none, or start a second instance beside the one that has a name of its own.
+ * Adapts the commands in a text to this project. A bare `docker compose up -d` could find other files or none, or start
+ * a second instance if the project has its own name.
  */
 export function withOwnCommands(text: string, project: ComposeProject): string {
   const isFoundByItself =

@@ -4,7 +4,7 @@ import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { svc } from '../../progress/product.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { ofProduct, UpdateError } from '../../progress/update-error.ts';
-import { type EndingFacts, savedMeanwhile, withOwnCommands } from './ending-facts.ts';
+import { type EndingFacts, editedSince, withOwnCommands } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 import { and } from './wording.ts';
 
@@ -14,22 +14,22 @@ export interface Ending {
   exitCode: number;
   /** The last line of the log. */
   message: string;
-  /** What that line has for programs besides. */
+  /** Additional fields of that line, for programs. */
   fields?: Fields;
 }
 
-/** How a run ended that did not do what was asked, and what to say of it. */
+/** How an unsuccessful run ended, and what to report about it. */
 interface Failure extends Ending {
-  /** What explains it, for the log before the last line. */
+  /** Explanation for the log, before the last line. */
   lines: readonly string[];
   code: string | null;
-  /** The release to go to first, where one has to come first. */
+  /** Required intermediate release, if the update needs one. */
   requiredRelease: string | null;
   advice: string;
   fields: Fields;
 }
 
-/** Why it ended, what state the instance is in, and what to type next. `cancelledBy` is a signal's number. */
+/** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
   const { touched, project, product = svc } = facts;
   const again = (text: string) =>
@@ -37,15 +37,15 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   const own = (text: string) =>
     again(ofProduct(project === null ? text : withOwnCommands(text, project), product));
   if (error instanceof Cancelled || error instanceof Interrupted) {
-    const advice = again('Run the update again when it suits.');
+    const advice = again('Run the update again when you are ready.');
     const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
     return failure(end, 128 + cancelledBy);
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
-      ? own('containers may be half replaced: see docker compose ps')
-      : 'no container was touched and the files are as they were';
-    const state = `a bug in the updater; ${stands}`;
+      ? own('containers may be only partly replaced; check with docker compose ps')
+      : 'no container was changed, and the original files are in place';
+    const state = `this is a bug in the updater; ${stands}`;
     const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return failure(end, exitCodes.crashed, lines);
@@ -71,13 +71,13 @@ function failure(
   return { outcome, exitCode, message: formatEnd(end), lines, code, advice, requiredRelease, fields };
 }
 
-/** What a journal keeps of an ending. */
+/** The part of an ending that the journal stores. */
 export const keptEnding = (log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending => ({
   ...{ outcome, exitCode, fields },
   message: log.masked(message),
 });
 
-/** The end of a run that did not do what was asked, as it stands in the log. */
+/** Logs the end of an unsuccessful run. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
   const { outcome, exitCode, message, lines, ...said } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
@@ -88,14 +88,14 @@ export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cance
 const good = ['updated', 'unchanged', 'fetched'] as const;
 type GoodOutcome = (typeof good)[number];
 
-/** The last line of a run that did what was asked. */
+/** Logs the last line of a successful run. */
 export function endWell(log: Log, outcome: GoodOutcome, message: string, fields: Fields): Ending {
   log.enter('done');
   log.info(message, { outcome, ...fields });
   return keptEnding(log, { outcome, exitCode: exitCodes[outcome], message, fields });
 }
 
-/** The last line once more: of a run that this very container has ended, or had begun to end. Gives the ending. */
+/** Logs the last line again, for a run that this same container has already ended. Returns the ending. */
 export function repeatEnding(ending: Ending, log: Log): Ending {
   const { fields = {} } = ending;
   logEnd(log, ending, { ...(isGood(ending) ? null : parseEnd(ending.message)), fields });
@@ -135,43 +135,44 @@ const sentenceOfCause = (error: UpdateError): string => {
 
 function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
   if (state !== null) return `${state}${saved(facts)}`;
-  if (code === 'files-not-restored') return 'the files are not as they were';
+  if (code === 'files-not-restored') return 'not all files could be restored';
   if (code === 'data-not-restored') {
     const stopped = [...facts.services, ...(facts.dataServices ?? [])];
-    return `${and(stopped)} ${stopped.length > 1 ? 'are' : 'is'} stopped, because the data of ${running(facts)} is not restored yet`;
+    return `${and(stopped)} ${stopped.length > 1 ? 'are' : 'is'} stopped because the data of ${running(facts)} has not been restored yet`;
   }
   if (code === 'engine-lost') {
-    return `the engine went away while containers were replaced; the files are the new ones, ${and(facts.services)} may be half replaced`;
+    return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${and(facts.services)} may be only partly replaced`;
   }
   if (code === 'containers-not-restored') {
-    return `${files(facts)}, but ${running(facts)} could not be brought back; nothing of the new version has started${saved(facts)}`;
+    return `${files(facts)}, but ${running(facts)} could not be restored; no container of the new version has started${saved(facts)}`;
   }
-  if (code === 'unhealthy') return `nothing was changed: ${running(facts)} runs already and is not well`;
+  if (code === 'unhealthy')
+    return `nothing was changed; ${running(facts)} is already running, but it is unhealthy`;
   if (outcome === 'broken') {
-    return `the new version has started and is not well; nothing was put back, as its migrations may have run${saved(facts)}`;
+    return `the new version has started, but it is unhealthy; it was not rolled back, because its migrations may have run${saved(facts)}`;
   }
-  // Somebody else has decided what runs now.
+  // Another process has decided which version is running now.
   if (code === 'containers-changed')
-    return 'nothing was changed by this run, and what was done meanwhile stands';
+    return 'nothing was changed by this run; the changes that were made during the update remain';
   if (facts.touched) {
-    return `${files(facts)} and ${running(facts)} ${facts.isStopped ? stopped : 'runs again'}${saved(facts)}`;
+    return `${files(facts)}, and ${running(facts)} is ${facts.isStopped ? stillStopped : 'running again'}${saved(facts)}`;
   }
   return nothingChanged(facts);
 }
 
-const stopped = 'is stopped as before';
+const stillStopped = 'stopped, as it was before the update';
 
 const files = ({ leftAlone }: EndingFacts): string =>
-  leftAlone ? 'the other files are as they were' : 'the files are as they were';
+  leftAlone ? 'the other files are restored' : 'the original files are in place';
 
-const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${savedMeanwhile(leftAlone)}` : '');
+const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${editedSince(leftAlone)}` : '');
 
-/** A run that ends early does not know yet what runs, and `bump` never does. */
+/** A run that ends early has not found the running version yet, and `bump` never does. */
 function nothingChanged(facts: EndingFacts): string {
   const { version, halfDone, isStopped } = facts;
-  if (halfDone) return `nothing was changed by this run, and ${halfDone}`;
-  const stands = isStopped ? stopped : 'runs on';
-  const what = version === null ? 'nothing was changed' : `nothing was changed, ${version} ${stands}`;
+  if (halfDone) return `nothing was changed by this run; ${halfDone}`;
+  const stands = isStopped ? stillStopped : 'still running';
+  const what = version === null ? 'nothing was changed' : `nothing was changed; ${version} is ${stands}`;
   return `${what}${saved(facts)}`;
 }
 
@@ -181,10 +182,12 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): st
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
-  const mend = `See ${compose} ps and ${compose} logs ${names}; mend the cause, then run the update again`;
-  // With files that somebody has saved, compose may start an older version than the one that has migrated.
-  if (facts.leftAlone) return `${mend}.`;
+  const fix = `Check ${compose} ps and ${compose} logs ${names}. Fix the cause, then run the update again`;
+  // With edited files, compose may start an older version than the one whose migrations have run.
+  if (facts.leftAlone) return `${fix}.`;
   const rollback =
-    code === 'broken' && facts.canRollBack ? ' To restore version and data from before: rollback --yes.' : '';
-  return `${mend}, or: ${composeCommand(facts.project)} up -d --no-deps ${names}, from the compose directory.${rollback}`;
+    code === 'broken' && facts.canRollBack
+      ? ' To restore the previous version and its data, run rollback --yes.'
+      : '';
+  return `${fix}, or run ${composeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;
 }

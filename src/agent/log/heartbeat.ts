@@ -1,15 +1,15 @@
 import type { Log } from './log.ts';
 import { seconds } from './wording.ts';
 
-/** A line at least every 10 s is promised while something is waited for; a timer comes late on a busy machine. */
+/** The log promises a line at least every 10 s while waiting; timers are late on a busy machine. */
 const heartbeatMs = 9_000;
 
-/** Says what is waited for, where the log has been quiet for long. */
+/** Logs what the run is waiting for, if the log has been quiet for long. */
 export function breakSilence(log: Log, sentence: string): void {
   if (log.quietMs() >= heartbeatMs) log.info(sentence);
 }
 
-/** Says what is waited for, and for how long already, whenever the log has been quiet for so long. */
+/** Logs what the run is waiting for and for how long, whenever the log has been quiet for long. */
 export async function withHeartbeat<T>(log: Log, sentence: string, work: Promise<T>): Promise<T> {
   const beganAt = performance.now();
   let timer: NodeJS.Timeout | undefined;

@@ -85,7 +85,7 @@ export class Log {
     this.#sinks.push((event) =>
       keep(() => {
         if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
-        // Somebody has removed the copy: it is written anew once its directory is there again.
+        // If the copy was removed, it is written again as soon as its directory exists.
         else if (existsSync(dirname(path))) whole('w');
       }),
     );

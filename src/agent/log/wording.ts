@@ -8,7 +8,7 @@ export const seconds = (ms: number, digits = 0): string => `${(ms / 1000).toFixe
 export const size = (bytes: number): string =>
   bytes < 999_500_000 ? `${Math.ceil(bytes / 1_000_000)} MB` : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 
-/** Each line once, where it stands first, with how often it is there: what crashes at each start says the same each time. */
+/** Each line once, at its first position, with its count: a container that crashes at each start repeats its lines. */
 export function eachOnce(lines: readonly string[]): string[] {
   const times = new Map<string, number>();
   for (const line of lines) times.set(line, (times.get(line) ?? 0) + 1);

@@ -73,7 +73,7 @@ export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonl
   if (unexpected.length > 0) {
     throw new UpdateError(
       'proof-failed',
-      'the edit would change more than the version: nothing was written',
+      'the edit would change more than the version, so no file was written',
       { detail: [...unexpected, ...otherMeanings] },
     );
   }
@@ -83,8 +83,8 @@ export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonl
   );
   throw new UpdateError(
     'pin-unsupported',
-    `${places.join(', ')} decides more than the version: ${otherMeanings.join('; ')}`,
-    { advice: 'Give the version a variable of its own there, then run it again.' },
+    `${places.join(', ')} determines more than the version: ${otherMeanings.join('; ')}`,
+    { advice: 'Use a separate variable for the version there, then run the command again.' },
   );
 }
 

@@ -21,8 +21,8 @@ export async function askPublished(
   reference: string,
 ): Promise<PublishedImage> {
   if (engine.isPodman) {
-    const message = `podman does not say what a registry has under ${reference}`;
-    throw new UpdateError('engine-version', message, { advice: 'Update without fetching ahead.' });
+    const message = `podman cannot report which image the registry has for ${reference}`;
+    throw new UpdateError('engine-version', message, { advice: 'Run the update without prefetching.' });
   }
   const login = await ownLogin(engine, repository);
   for (let attempt = 0; ; attempt++) {

@@ -42,7 +42,7 @@ export async function pullMoves(
   const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
   const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));
   for (const { service, to, pull } of moves) {
-    if (!pull && !isLoaded) log.info(`${service} has pull_policy never: the local ${to} counts`);
+    if (!pull && !isLoaded) log.info(`${service} has pull_policy: never, so the local image ${to} is used`);
   }
   const named = new Map(moves.map(({ service, to }) => [service, to] as const));
   if (expected !== null) requireNamed(named, expected.images);
@@ -91,7 +91,11 @@ async function loadAll(
   { expected, ...how }: { expected: Expectations | null; platform: string; deadline: number },
 ): Promise<void> {
   const archive = context.options.archive ?? '';
-  if (expected === null) throw new UpdateError('not-proven', `${archive}: nothing says what is to be in it`);
+  if (expected === null)
+    throw new UpdateError(
+      'not-proven',
+      `${archive} cannot be verified, because nothing specifies its contents`,
+    );
   const loaded = await loadImages(context, wanted, { from: archive, expected, ...how });
   const others = [...wanted].filter(([, reference]) => !loaded.has(reference));
   const local = await localImages(
@@ -102,8 +106,8 @@ async function loadAll(
     if (local.has(reference)) continue;
     throw new UpdateError(
       'pull-unknown',
-      `${reference} of ${service} is neither in ${archive} nor on this machine`,
-      { advice: 'Load it there with docker load, or have it pulled once, then run the update again.' },
+      `the image ${reference} of ${service} is neither in ${archive} nor on this machine`,
+      { advice: 'Load the image with docker load or pull it once, then run the update again.' },
     );
   }
 }
@@ -202,14 +206,14 @@ export async function pullWhatIsGone(
   { reference, ...wanted }: { reference: string } & LocalImage,
 ): Promise<boolean> {
   if ((await localImages(engine, [reference])).has(reference)) return false;
-  log.warn(`${reference} was removed from this machine meanwhile: it is pulled again`);
+  log.warn(`${reference} was removed from this machine in the meantime; pulling it again`);
   const deadline = performance.now() + pullTimeoutMs;
   await pullImages({ engine, log }, compose, new Map([[service, reference]]), { deadline, percent: false });
   const images = await requireLocal(engine, [reference]);
   if (!isSameImage(wanted, images.get(reference))) {
     throw new UpdateError(
       'recreate-failed',
-      `${reference} leads to another image than the one that was looked at`,
+      `${reference} now points to a different image than the one that was checked`,
     );
   }
   return true;

@@ -101,7 +101,7 @@ async function pullTogether(
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
         const advice =
           failure.code === 'pull-unknown' && platform !== undefined
-            ? `See that ${failed} is published for ${platform}, then run the update again.`
+            ? `Check that ${failed} is published for ${platform}, then run the update again.`
             : failure.advice;
         throw new UpdateError(failure.code, `${failed}: ${failure.sentence}${again}`, {
           detail: messages,
@@ -115,8 +115,8 @@ async function pullTogether(
         throw new Cancelled();
       });
     }
-    if (percent) log.progress(100, `${names} is here`);
-    else log.info(`${names} is here`);
+    if (percent) log.progress(100, `pulled ${names}`);
+    else log.info(`pulled ${names}`);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -135,7 +135,7 @@ function overrideWith(references: ReadonlyMap<string, string>): string {
 }
 
 export const tooSlow = (names: string) =>
-  new UpdateError('pull-timeout', `${names}: not pulled within the time allowed`);
+  new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
 
 /** At most a line a second, and only when there is news. */
 function reporter(meter: PullMeter, names: string, log: PullLog, percent: boolean): (line: string) => void {

@@ -21,7 +21,7 @@ export function requireProven(
       const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
       throw new UpdateError(
         'not-proven',
-        `${to} of ${service} is ${is ?? 'not here'}, and not what was proven: ${[...proven].join(' or ')}`,
+        `the image ${to} of ${service} is ${is ?? 'missing'} instead of the verified ${[...proven].join(' or ')}`,
       );
     }
   }
@@ -31,7 +31,7 @@ export function requireProven(
 export function requireNamed(named: ReadonlyMap<string, string>, expected: Expectations['images']): void {
   for (const [service, to] of named) {
     if (provenOf(service, to, expected).size === 0)
-      throw new UpdateError('not-proven', `${to} of ${service} is in no release that was proven`);
+      throw new UpdateError('not-proven', `the image ${to} of ${service} is not part of a verified release`);
   }
 }
 

@@ -35,8 +35,8 @@ export async function moveTags(
 }
 
 /**
- * Puts tags back on the images they named before the pull, so that nothing new waits for the next `up`. A tag whose
- * new image somebody has started meanwhile stays, as there is no way back from that image.
+ * Restores tags to the images that they pointed to before the pull, so that the next `up` starts nothing new. A tag is kept
+ * if a container of its new image was started, because that image cannot be rolled back.
  */
 export async function restoreTags(
   engine: Engine,
@@ -52,10 +52,10 @@ export async function restoreTags(
     const id = now.get(reference)?.id;
     if (id === imageId) continue;
     if (containers.some((container) => container.imageId === id && hasStarted(container))) {
-      log.warn(`${reference} stays at the new image: somebody has started it`);
+      log.warn(`${reference} still points to the new image, because a container of that image was started`);
       continue;
     }
     await engine.callOrThrow(['tag', imageId, reference]);
-    log.info(`${reference} names the image from before again`);
+    log.info(`${reference} points to the previous image again`);
   }
 }

@@ -93,8 +93,10 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
   const health = container.lastHealthOutput.trim();
   const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
   return [
-    lines.length === 0 ? `${container.name} has printed nothing` : `the last ${count} of ${container.name}:`,
+    lines.length === 0
+      ? `${container.name} has not printed anything`
+      : `last ${count} printed by ${container.name}:`,
     ...eachOnce(lines).map((line) => `  ${line}`),
-    ...(health && container.health !== 'healthy' ? [`its health check said: ${health}`] : []),
+    ...(health && container.health !== 'healthy' ? [`output of its health check: ${health}`] : []),
   ];
 }

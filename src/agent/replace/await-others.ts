@@ -55,12 +55,12 @@ export async function awaitOthers(
       const left = verdict.containers.filter(hasTemporaryName);
       throw new UpdateError(
         'compose-busy',
-        `${verdict.sentence}, for ${seconds(patienceMs)} already`,
+        `${verdict.sentence} and has not finished after ${seconds(patienceMs)}`,
         left.length > 0 ? { advice: adviceOn(left) } : {},
       );
     }
-    const limit = `${seconds(now - beganAt)} of ${seconds(patienceMs)} at most`;
-    const sentence = `${verdict.sentence}: waiting for it to end (${limit})`;
+    const limit = `${seconds(now - beganAt)} of at most ${seconds(patienceMs)}`;
+    const sentence = `${verdict.sentence}; waiting for it to finish (${limit})`;
     if (isTold) breakSilence(log, sentence);
     else log.info(sentence);
     isTold = true;
@@ -69,6 +69,6 @@ export async function awaitOthers(
 }
 
 const adviceOn = (containers: readonly Container[]): string =>
-  `Let it end, then run the update again. Where no compose call is under way, it was killed: docker rm ${containers
+  `Wait until that command finishes, then run the update again. If no docker compose command is running, remove the containers of the interrupted one: docker rm ${containers
     .map(({ name }) => name)
-    .join(' ')} removes what it left.`;
+    .join(' ')}.`;

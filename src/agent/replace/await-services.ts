@@ -62,7 +62,7 @@ export async function awaitServices(
     );
     if (isSettled) return { reports: well.reports, found };
   }
-  throw new UpdateError('broken', 'somebody else replaces the same containers again and again');
+  throw new UpdateError('broken', 'another process keeps replacing the same containers');
 }
 
 /** Another compose call has come to the services that are waited for. */
@@ -89,7 +89,7 @@ async function endOthers(
   const project = work.compose.project.name;
   const quiet = await awaitOthers(work, project, othersRules(changeover), first).catch((error) => {
     if (!(error instanceof UpdateError) || error.code !== 'compose-busy') throw error;
-    work.log.warn(`${error.message}: it is not waited for any longer`);
+    work.log.warn(`${error.message}; continuing without waiting any longer`);
     return null;
   });
   const debris = (quiet?.debris ?? []).filter((container) => !staysDown(changeover, container));

@@ -35,7 +35,7 @@ export async function removeLeftovers(
   if (leftovers.length === 0) return;
   // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
   await engine.callOrThrow(['rm', '--force', ...leftovers.map(({ id }) => id)]);
-  log.info(`removed what an earlier compose call left behind: ${namesOf(leftovers)}`);
+  log.info(`removed containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
 }
 
 /** Gives containers the final names that a compose call did not come to give them. */
@@ -44,7 +44,9 @@ export async function giveNames({ engine, log }: Doors, containers: readonly Con
     const name = finalName(container);
     const { exitCode } = await engine.call(['rename', container.id, name]);
     if (exitCode === 0) {
-      log.info(`${container.name} is ${name} now: a compose call ended before it named it`);
+      log.info(
+        `renamed ${container.name} to ${name}, because a docker compose command was interrupted before it could do so`,
+      );
     }
   }
 }
@@ -57,7 +59,7 @@ export async function startBrokenOff(
   if (containers.length === 0) return;
   for (const { id } of containers) await engine.call(['start', id]);
   log.warn(
-    `another compose call broke off before it had started ${namesOf(containers)}: started by the updater`,
+    `started ${namesOf(containers)}, because another docker compose command was interrupted before it could do so`,
   );
 }
 

@@ -20,7 +20,7 @@ import { type Changeover, type ContainerRecord, recordsOf } from '../state/chang
 import type { Journal, JournalData } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { type Doors, namesOf, workersFirst } from './containers.ts';
-import { checkRights } from './way-back/check-rights.ts';
+import { checkRights } from './rollback/check-rights.ts';
 
 export type JournalPoint = NonNullable<JournalData['point']>;
 
@@ -38,7 +38,7 @@ export async function dataDoors(
   { data: { containerId, project } }: Pick<Journal, 'data'>,
 ): Promise<DataDoors> {
   const [own] = await inspectContainers(engine, [containerId]);
-  if (!own) throw new UpdateError('own-container', 'the engine no longer knows the container of the updater');
+  if (!own) throw new UpdateError('own-container', 'the engine cannot find the container of the updater');
   return { engine, log, project: project.name, toolsImage: own.imageId };
 }
 
@@ -159,7 +159,8 @@ export async function startDataServices({ journal, changeover, ...context }: Sta
   for (const service of point.services) await startService({ ...context, journal, changeover }, service);
   for (const { id, name } of point.riders) {
     const [rider] = await inspectContainers(engine, [id]);
-    if (rider === undefined) log.warn(`${name} was stopped with the data services, and is gone now`);
+    if (rider === undefined)
+      log.warn(`${name} was stopped together with the data services and has since been removed`);
     else if (!isUp(rider)) await startOne(engine, id, name);
   }
 }
@@ -187,7 +188,7 @@ async function startService(work: StartWork, service: string): Promise<void> {
     } catch (error) {
       const isReplaced = (await inspectContainers(engine, ids)).length < ids.length;
       if (!(error instanceof UpdateError) || !isReplaced || attempt >= startTries) throw error;
-      log.warn(`${service} was replaced while it was starting: waiting for its new container`);
+      log.warn(`${service} was replaced while it was starting; waiting for its new container`);
     }
   }
 }
@@ -225,7 +226,7 @@ async function awaitReady(
   );
   const down = well.find(({ id }) => !found.some((each) => each.id === id && isUp(each)));
   if (down)
-    throw new UpdateError('containers-not-restored', `${down.record.name} exited right after its start`);
+    throw new UpdateError('containers-not-restored', `${down.record.name} exited right after it was started`);
   const checked = found.filter(({ health }) => health !== null).map(({ id }) => ({ service, id }));
   if (checked.length === 0) return;
   await awaitHealthy(context, checked).catch((error: unknown) => {
@@ -249,9 +250,9 @@ async function awaitPorts(
     if (ports.every((port) => open.includes(port))) return;
     const [now] = await inspectContainers(engine, [id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
-      throw failed('exited right after its start');
+      throw failed('exited right after it was started');
     if (performance.now() >= end)
-      throw failed(`does not listen on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`);
+      throw failed(`is not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`);
     breakSilence(log, `waiting for ${name} to listen on port ${ports.join(', ')}`);
   }
 }
@@ -263,9 +264,9 @@ async function rebuildMissing(work: StartWork, record: ContainerRecord): Promise
   if (!blueprint)
     throw new UpdateError(
       'containers-not-restored',
-      `${record.name} is gone, and nothing says how it was created`,
+      `${record.name} was removed, and its configuration is not in the journal`,
     );
-  log.warn(`${record.name} was removed in the meantime: it is created again`);
+  log.warn(`${record.name} was removed in the meantime; recreating it`);
   await ensureNetworks(work, record.service, blueprint);
   // What an earlier process has noted gives no more power over the host than the files do.
   if (journal.isInherited) {

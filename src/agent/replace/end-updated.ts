@@ -6,16 +6,16 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { discardPoints } from '../data/discard-point.ts';
 import type { PointRecord } from '../data/point-record.ts';
 import { type Ending, endWell } from '../log/ending.ts';
-import { savedMeanwhile } from '../log/ending-facts.ts';
+import { editedSince } from '../log/ending-facts.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
 import { and, seconds } from '../log/wording.ts';
 import { type Changeover, recordsOf } from '../state/changeover.ts';
 import { dataDoors } from './data-services.ts';
 import { findSaved } from './find-saved.ts';
 import type { Replacement } from './replacement.ts';
-import { completePoint } from './way-back/restore-data.ts';
+import { completePoint } from './rollback/restore-data.ts';
 
-/** The phase `done`: what is left to a person, and the last line. */
+/** The phase `done`: remaining manual steps, and the last line. */
 export async function endUpdated(
   { engine, log, beganAt, journal, changeover: { words, moved } }: Replacement,
   freeing: Promise<Freeable | null>,
@@ -30,36 +30,38 @@ export async function endUpdated(
   await dropOlderPoints({ engine, log, journal });
   log.enter('done');
   for (const name of words.alsoMoved) {
-    log.info(`${name} is pinned by the same text: ${upCommand(project, [name])} moves it, too`);
+    log.info(
+      `${name} uses the same pin and was not updated; to update it, run ${upCommand(project, [name])}`,
+    );
   }
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
   if (runByHand.length > 0) {
     log.warn(
-      `left behind and not run, although depends_on says service_completed_successfully: ${and(runByHand)}; ${upCommand(project, runByHand)} does it`,
+      `not run, although depends_on requires service_completed_successfully: ${and(runByHand)} (to run: ${upCommand(project, runByHand)})`,
     );
   }
   if (restartedByHand.length > 0) {
     log.warn(
-      `left alone, although depends_on says restart: true: ${and(restartedByHand)}; ${composeCommand(project)} restart ${restartedByHand.join(' ')} does it`,
+      `not restarted, although depends_on sets restart: true: ${and(restartedByHand)} (to restart: ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
     );
   }
   if (changedServices.length > 0) {
     log.info(
-      `changed in this release and not recreated: ${and(changedServices)}; ${upCommand(project, changedServices)} does it`,
+      `changed in this release but not recreated: ${and(changedServices)} (to recreate: ${upCommand(project, changedServices)})`,
     );
   }
   if (newServices.length > 0) {
     log.info(
-      `new in this release and not started: ${and(newServices)}; ${upCommand(project, newServices)} starts ${newServices.length > 1 ? 'them' : 'it'}`,
+      `new in this release but not started: ${and(newServices)} (to start: ${upCommand(project, newServices)})`,
     );
   }
   const next = saved
-    ? savedMeanwhile(saved)
+    ? editedSince(saved)
     : freed
       ? howToFree(freed)
       : journal.data.point
-        ? 'rollback restores the version and the data from before'
-        : `docker compose -p ${project.name} ps shows it`;
+        ? `to restore ${words.from} and its data, run rollback`
+        : `to check it, run docker compose -p ${project.name} ps`;
   const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
   const took = seconds(performance.now() - beganAt);
   return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {
@@ -81,7 +83,7 @@ async function completeHashes(
     await withHeartbeat(log, 'computing the hashes of the restore point', hashed);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
-    log.warn(`the restore point is not complete: ${error.message}`);
+    log.warn(`the restore point is incomplete: ${error.message}`);
   }
 }
 
@@ -126,6 +128,6 @@ export async function freeable(engine: Engine, changeover: Changeover): Promise<
   };
 }
 
-/** `to free up to 12 MB: docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */
+/** `to free up to 12 MB, run docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */
 export const howToFree = ({ references, size }: Freeable): string =>
-  `to free up to ${Math.round(size / 1_000_000)} MB: docker image rm ${references.join(' ')}`;
+  `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

@@ -1,5 +1,5 @@
 import { type Container, hasEndedWell } from '../../engine/container.ts';
-import { seconds } from '../log/wording.ts';
+import { counted, seconds } from '../log/wording.ts';
 
 /** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */
 const steadyMs = 5_000;
@@ -77,7 +77,7 @@ export class HealthWatch {
     const pending = states.filter(({ why }) => why !== null);
     const missing = services
       .filter(({ has, needs }) => has < needs)
-      .map(({ name, has, needs }) => `${name} has ${has} of its ${needs} containers`);
+      .map(({ name, has, needs }) => `${name} has ${has} of ${needs} containers`);
     if (missing.length === 0) this.#completeAt = now;
     if (pending.length === 0 && missing.length === 0) {
       return { kind: 'well', reports: this.#reports(services) };
@@ -101,13 +101,13 @@ export class HealthWatch {
       };
     }
     const waited = seconds(now - this.#beganAt);
-    const names = [...pending.map(({ container, why }) => `${container.name}: ${why}`), ...missing];
+    const names = [...pending.map(({ container, why }) => `${container.name} ${why}`), ...missing];
     const due = [
       this.#beganAt + this.#rules.timeoutMs + 1,
       ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingMs] : []),
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
-    const sentence = `waiting for ${names.join(', ')} (${waited})`;
+    const sentence = `waiting because ${names.join(', ')} (${waited})`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
   }
 
@@ -149,7 +149,7 @@ export class HealthWatch {
   #restarts(container: Container): string {
     if (container.restartCount === 0) return '';
     const code = isDown(container) ? undefined : this.#lastCode.get(container.id);
-    return `, restarted ${container.restartCount} times${code === undefined ? '' : ` (last exit code ${code})`}`;
+    return `, restarted ${counted(container.restartCount, 'time')}${code === undefined ? '' : ` (last exit code ${code})`}`;
   }
 
   #reports(services: readonly WatchedService[]): HealthReport[] {

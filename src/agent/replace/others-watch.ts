@@ -4,9 +4,9 @@ import { and } from '../log/wording.ts';
 
 /** Between two steps of a compose call, none of which is a stop, no more than this passes. */
 export const stillMs = 30_000;
-/** So long at most is another's call waited for. */
+/** The longest wait for another docker compose command. */
 export const patienceMs = 120_000;
-/** How often the engine is asked meanwhile. */
+/** How often the engine is asked while waiting. */
 export const lookEveryMs = 500;
 
 /** Whether another compose call seems to be replacing containers. */
@@ -48,7 +48,7 @@ export class OthersWatch {
     if (underWay.length === 0) return { kind: 'quiet', debris: made };
     const services = and([...new Set(underWay.map(serviceOf))].sort());
     const names = underWay.map(({ name }) => name).join(', ');
-    const sentence = `another compose call is replacing ${services} (${names})`;
+    const sentence = `another docker compose command is replacing ${services} (${names})`;
     return now - this.#beganAt < patienceMs
       ? { kind: 'waiting', sentence }
       : { kind: 'busy', sentence, containers: underWay };

@@ -4,7 +4,7 @@ import { composeMessages } from '../../engine/cli/compose-output.ts';
 import { isConnectionLost } from '../../engine/cli/engine.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { wereSaved } from '../log/ending-facts.ts';
+import { wereEdited } from '../log/ending-facts.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
 import { and } from '../log/wording.ts';
 import { pullWhatIsGone } from '../pull/obtain-images.ts';
@@ -96,7 +96,7 @@ export function announce({ log, journal, changeover: { moved } }: Replacement): 
   const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
   log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
   if (followers.length > 0) {
-    log.info(`${and(followers)} live in a namespace of ${names.join(' or ')} and are replaced with it`);
+    log.info(`also replacing ${and(followers)}, because of a namespace shared with ${names.join(' or ')}`);
   }
 }
 
@@ -106,7 +106,7 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
   if (saved === null) return;
   throw new UpdateError(
     'recreate-failed',
-    `${wereSaved(saved.paths)}: ${service} is not replaced by what is said there now`,
+    `${wereEdited(saved.paths)}, so ${service} is not replaced with the image that is specified there now`,
   );
 }
 
@@ -134,7 +134,9 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     const deadlineMs = deadlineOfUp(step.service, context.seen.containers);
     if (step.hook) {
       await awaitHooks(engine, { project: compose.project.name, name: step.service }, log);
-      log.info(`running the pre_start hook of ${step.service}, which is down meanwhile`);
+      log.info(
+        `running the pre_start hook of ${step.service}; the service is unavailable until the hook finishes`,
+      );
     }
     const up = compose.up(step.service, {
       scale: step.scale,
@@ -142,7 +144,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
       forceRecreate: force,
       deadlineMs,
     });
-    const result = await withHeartbeat(log, `waiting for compose to replace ${step.service}`, up);
+    const result = await withHeartbeat(log, `waiting for docker compose to replace ${step.service}`, up);
     const services = new Set(changeover.moved.map(({ name }) => name));
     const { containers } = context.seen;
     context.seen = await listProject(engine, compose.project.name, { containers, services });
@@ -166,8 +168,8 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     if (attempt < tries && (isBusy || journal.data.started)) {
       log.warn(
         lost
-          ? `the engine went away while ${step.service} was replaced; once more`
-          : `${messages.at(-1) ?? 'the engine was busy'}; once more`,
+          ? `the connection to the engine was lost while ${step.service} was being replaced; trying again`
+          : `${messages.at(-1) ?? 'the engine was busy'}; trying again`,
       );
       await sleep(pauseMs * attempt);
       const { leftovers } = await listProject(engine, compose.project.name);
@@ -178,8 +180,8 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
     throw new UpdateError(
       'recreate-failed',
       result.timedOut
-        ? `compose did not replace ${step.service} within ${deadlineMs / 60_000} minutes`
-        : `compose could not replace ${step.service}: ${cause ?? 'no reason given'}`,
+        ? `docker compose did not replace ${step.service} within ${deadlineMs / 60_000} minutes`
+        : `docker compose could not replace ${step.service}: ${cause ?? 'no reason given'}`,
       { detail: messages.filter((message) => message !== cause) },
     );
   }

@@ -34,25 +34,25 @@ export async function runOnce(
     const isOn = own(now).some(isUp);
     const command = composeCommand(project);
     throw new UpdateError('migration-failed', error.message, {
-      state: `${name} ${isOn ? 'has not ended, and is left to run' : 'has failed'}: ${standing(changeover, now)}; the files are the new ones, and nothing was put back, as data may have been migrated`,
+      state: `${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${standing(changeover, now)}; the files are already updated, and nothing was rolled back, because data may have been migrated`,
       advice: isOn
-        ? `Follow it with ${command} logs -f ${name}; once it has ended, run the update again, with a longer --wait-timeout where it takes its time.`
-        : `See ${command} logs ${name}; mend the cause, then run the update again: it runs ${name} again.`,
+        ? `Follow its log with ${command} logs -f ${name}. When it has finished, run the update again, with a longer --wait-timeout if it needs more time.`
+        : `Check ${command} logs ${name}. Fix the cause, then run the update again, which also runs ${name} again.`,
       detail: error.detail,
       cause: error,
     });
   };
   if (own(await list()).some(isUp)) {
-    log.info(`waiting for ${name}, which was begun earlier`);
+    log.info(`waiting for ${name}, which is already running`);
     await toEnd();
     const moved = changeover.moved.find((each) => each.name === name);
     if (moved !== undefined && isDone(changeover, moved, await list())) return;
   }
-  log.info(`running ${name}, to its end`);
+  log.info(`running ${name} and waiting for it to finish`);
   const beganAt = performance.now();
   await bringUp();
   await toEnd();
-  log.info(`${name} has ended well after ${seconds(performance.now() - beganAt, 1)}`);
+  log.info(`${name} finished successfully after ${seconds(performance.now() - beganAt, 1)}`);
 }
 
 /** What of the others runs now: `app still runs the old version, worker is stopped`. */

@@ -60,7 +60,7 @@ export async function sameContainers(
     const isGone = ids(containers) === '';
     throw new UpdateError(
       'containers-changed',
-      `${name} was ${isGone ? 'removed' : 'replaced'} by somebody else during the update`,
+      `${name} was ${isGone ? 'removed' : 'replaced'} by another process during the update`,
     );
   }
   const interrupted = wasInterrupted(earlier, leftovers);

@@ -27,7 +27,7 @@ import {
   stopInOrder,
   writePointState,
 } from './data-services.ts';
-import { blueprintsOf } from './way-back/keep-way-back.ts';
+import { blueprintsOf } from './rollback/prepare-rollback.ts';
 
 /** How often a container may be started while data is copied. */
 const repeats = 2;
@@ -75,11 +75,11 @@ export async function saveWarm(context: RunContext, journal: Journal, planned: P
     phase: 'save',
     point: { ...emptyPoint, directory: place.directory, inMemory: planned.declared.inMemory },
   });
-  log.info(`copying the data, ${size(planned.bytes)}; ${options.product.name} is still available`);
+  log.info(`copying the data (${size(planned.bytes)}) while ${options.product.name} is still available`);
   const beganAt = performance.now();
   await withHeartbeat(log, 'copying the data', warmCopy(doors, place, planned.mounts));
   log.info(
-    `copied in ${seconds(performance.now() - beganAt, 1)}; only what changes from now on is left to copy`,
+    `copied the data in ${seconds(performance.now() - beganAt, 1)}; only later changes remain to be copied`,
   );
 }
 
@@ -125,7 +125,7 @@ export async function saveCold(
       const { containers } = await listProject(engine, project.name);
       if (started.length === 0 || newHasStarted(changeover, containers)) return;
       log.warn(
-        `${and(started.map(({ name }) => name))} was started after the data was saved: saving it again`,
+        `${and(started.map(({ name }) => name))} was started after the data was saved; saving the data again`,
       );
       await record.update({ at: null });
       await stopAndCopy(work, watch);
@@ -156,7 +156,7 @@ export async function saveCurrent(
       );
     await syncCopies(work);
     await work.record.update({ at: new Date().toISOString() });
-    context.log.info(`saved the current data in ${work.place.directory}, for manual recovery`);
+    context.log.info(`saved the current data in ${work.place.directory} for manual recovery`);
   } finally {
     watch.close();
   }
@@ -173,7 +173,7 @@ async function prepare(
   const { engine, cancellation } = context;
   const doors = await dataDoors(context, journal);
   const { point, project, run } = journal.data;
-  if (!point) throw new UpdateError('save-failed', 'the journal has lost the restore point');
+  if (!point) throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
   const place = placeOf(point.directory, project);
   await noteCovered(context, journal, { changeover, planned, doors, installation });
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
@@ -233,7 +233,7 @@ async function noteCovered(
   }
   if (riders.length > 0)
     log.info(
-      `${and(riders.map(({ name }) => name))} live in a namespace of a stopped container, and stop with it`,
+      `also stopping ${and(riders.map(({ name }) => name))}, because of a namespace shared with a stopped container`,
     );
   await journal.write({ changeover, blueprints });
   await writePointState(journal, {
@@ -251,7 +251,7 @@ const startWatch = ({ doors, journal, changeover, planned }: SaveWork): Promise<
   });
 
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
-  withHeartbeat(log, 'writing to the disk', sync([place.directory]));
+  withHeartbeat(log, 'writing the restore point to disk', sync([place.directory]));
 
 /** False if another version was started. */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
@@ -267,9 +267,9 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
   await writePointState(journal, { state: 'saved' });
   await putReserve(work.place);
-  const what = and(planned.mounts.map(({ where }) => where)) || 'nothing';
+  const what = and(planned.mounts.map(({ where }) => where)) || 'no data';
   log.info(
-    `saved ${what} as of ${at}: ${size(planned.bytes)}; everything was stopped for ${seconds(took, 1)}; restore point in ${work.place.directory}`,
+    `saved ${what} as of ${at} (${size(planned.bytes)}); services were stopped for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
     { restorePoint: toldOf(record.point) },
   );
   return true;
@@ -280,10 +280,12 @@ async function stopCovered({ log, engine, journal, changeover }: SaveWork): Prom
   await writePointState(journal, { state: 'saving' });
   const groups = await runningCovered({ engine }, journal.data, changeover);
   const names = groups.flat().map(({ name }) => name);
-  if (names.length > 0) log.info(`stopping ${and(names)}, then copying what has changed`);
+  if (names.length > 0) log.info(`stopping ${and(names)}, then copying the changes`);
   const killed = await stopInOrder({ engine, log }, groups);
   if (killed.length > 0)
-    log.warn(`${and(killed)} did not stop in time and had to be killed: the saved data is as after a crash`);
+    log.warn(
+      `${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
+    );
 }
 
 /**
@@ -306,7 +308,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<bool
       await copying;
       throw error;
     });
-    const failure = await withHeartbeat(log, 'copying what has changed', copying);
+    const failure = await withHeartbeat(log, 'copying the changes', copying);
     if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
     const [started, { containers }] = await Promise.all([
       watch.started(),
@@ -322,14 +324,14 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<bool
     if (restless !== '') {
       throw new UpdateError(
         'save-failed',
-        `${restless} was started again and again while the data was being copied`,
+        `${restless} was started repeatedly while the data was being copied`,
         {
-          advice: `Find out what starts ${restless} (a unit of systemd, docker compose up in another terminal), stop it, then run the update again.`,
+          advice: `Find out what starts ${restless} (for example a systemd unit, or docker compose up in another terminal), stop it, then run the update again.`,
         },
       );
     }
     log.warn(
-      `${and(started.map(({ name }) => name))} was started while the data was being copied: stopping it and copying again`,
+      `${and(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
     );
     starts.note(started);
     stop = async () => {
@@ -346,7 +348,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<bool
 async function forgo(work: SaveWork): Promise<void> {
   const { log, journal, changeover } = work;
   log.warn(
-    `another version of ${and(changeover.moved.map(({ name }) => name))} was started while the data was being saved: the update continues without a restore point`,
+    `another version of ${and(changeover.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
   );
   await journal.write({ started: true });
   await startDataServices(work);

@@ -29,13 +29,16 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
  */
 export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
   if (!(await isHookRunning(engine, service))) return;
-  const sentence = `waiting for the pre_start hook of ${service.name} that was begun earlier`;
+  const sentence = `waiting for the pre_start hook of ${service.name}, which is already running`;
   log.info(sentence);
   const beganAt = performance.now();
   const ended = async () => {
     while (await isHookRunning(engine, service)) {
       if (performance.now() - beganAt > mostMs) {
-        throw new UpdateError('recreate-failed', `a pre_start hook of ${service.name} does not end`);
+        throw new UpdateError(
+          'recreate-failed',
+          `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`,
+        );
       }
       await sleep(lookEveryMs);
     }
@@ -53,7 +56,7 @@ export function hookFailure(service: string, messages: readonly string[]): Updat
   const [, index, code, kept] = said;
   return new UpdateError(
     'recreate-failed',
-    `pre_start[${index}] of ${service}, which runs before it starts, ended with exit code ${code}`,
-    { detail: kept === undefined ? [] : [`its container is kept: docker logs ${kept}`] },
+    `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,
+    { detail: kept === undefined ? [] : [`its container was kept; check docker logs ${kept}`] },
   );
 }

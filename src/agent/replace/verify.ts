@@ -7,8 +7,8 @@ import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
 import { awaitHealthy } from './await-healthy.ts';
 import { awaitServices, watchedServices } from './await-services.ts';
-import { mendOthers } from './mend-others.ts';
 import type { Replacement } from './replacement.ts';
+import { startAbandoned } from './start-abandoned.ts';
 
 /**
  * The phase `verify`: what runs is what was pulled, is well, and nothing else changed.
@@ -19,21 +19,22 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   log.enter('verify');
   await journal.note({ phase: 'verify' });
   let { reports, found } = await awaitServices(work, options.app, seen);
-  if (await mendOthers(work, found)) ({ reports, found } = await awaitServices(work, options.app));
+  if (await startAbandoned(work, found)) ({ reports, found } = await awaitServices(work, options.app));
   const { containers } = found;
   const others = changedOthers(changeover, containers);
   if (others.length > 0) {
-    log.warn(`meanwhile somebody else has replaced, added or removed ${others.join(', ')}: not this update`);
+    log.warn(`another process replaced, added or removed ${others.join(', ')} during the update`);
   }
   const wrong = containers.filter((container) => runsAnother(changeover, container));
   if (wrong.length > 0) {
     throw new UpdateError(
       'broken',
-      `${wrong.map(({ name }) => name).join(', ')} does not run the image that was pulled`,
+      `not running the image that was pulled: ${wrong.map(({ name }) => name).join(', ')}`,
     );
   }
   for (const { name, has, needs } of watchedServices(changeover, containers)) {
-    if (has > needs) log.warn(`${name} has ${has} containers and not ${needs}: somebody else has added some`);
+    if (has > needs)
+      log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
   }
   const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);

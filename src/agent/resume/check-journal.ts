@@ -23,7 +23,7 @@ export function checkProject(
 ): void {
   const here = paths.fromHost(directory);
   if (directory !== place.directory && here !== null && here !== place.mountedAt) {
-    throw foreign(`is of another directory, ${directory}`, place.mountedAt);
+    throw foreign(`the journal was written for another directory, ${directory}`, place.mountedAt);
   }
   const labelled = composed
     .filter(({ labels }) => labels[composeLabels.project] === name)
@@ -34,7 +34,7 @@ export function checkProject(
   );
   if (odd !== undefined) {
     throw foreign(
-      `would call compose with ${odd}, which no container of ${name} was made with`,
+      `the journal would run docker compose with ${odd}, but no container of ${name} was created with that file`,
       place.mountedAt,
     );
   }
@@ -47,7 +47,8 @@ export function checkFiles(
   mountedAt: string,
 ): void {
   const odd = files.find(({ path }) => !known.includes(path));
-  if (odd) throw foreign(`would put back ${odd.path}, which is no file of the project`, mountedAt);
+  if (odd)
+    throw foreign(`the journal would restore ${odd.path}, which is not a file of the project`, mountedAt);
 }
 
 /**
@@ -64,15 +65,15 @@ export function checkPoints(
   const odd = point && join(point.directory);
   if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
     throw foreign(
-      `would put back ${odd}, which is no place of restore points: name its directory with --restore-dir if it is yours`,
+      `the journal would restore data from ${odd}, which is not in a directory for restore points; if it is yours, pass its directory with --restore-dir`,
       mountedAt,
     );
   }
 }
 
-const foreign = (what: string, mountedAt: string): UpdateError => {
+const foreign = (message: string, mountedAt: string): UpdateError => {
   const path = join(stateDirectory(mountedAt), journalName);
-  return new UpdateError('unexpected-file', `the journal ${what}`, {
-    advice: `See who has written ${path}, move it away, then run the update again.`,
+  return new UpdateError('unexpected-file', message, {
+    advice: `Find out who wrote ${path}, move it elsewhere, then run the update again.`,
   });
 };

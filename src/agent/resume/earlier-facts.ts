@@ -16,7 +16,7 @@ import type { JournalData } from '../state/journal.ts';
 import { runForm } from '../state/kept-runs.ts';
 import { backupsOf } from '../state/state-directory.ts';
 import { checkFiles, checkPoints, checkProject } from './check-journal.ts';
-import { findOthersWork } from './others-work.ts';
+import { findLaterChange } from './later-change.ts';
 import type { EarlierFacts } from './plan-earlier.ts';
 
 /**
@@ -60,9 +60,9 @@ export async function gatherEarlierFacts(
   const states = files.map(async (record) => ({ path: record.path, state: await stateOf(record) }));
   const wanted = (changeover?.moved ?? []).flatMap(({ image }) => (image ? [image.reference] : []));
   const images = await localImages(engine, wanted);
-  const othersWork = findOthersWork(data, { files: await Promise.all(states), containers, images });
+  const laterChange = findLaterChange(data, { files: await Promise.all(states), containers, images });
   const isOwn = data.containerId === own.id;
-  if (othersWork === null && files.length > 0) {
+  if (laterChange === null && files.length > 0) {
     checkFiles(data, await pathsOfProject(project, paths), place.mountedAt);
   }
   return {
@@ -73,7 +73,7 @@ export async function gatherEarlierFacts(
       attempt: isOwn ? data.attempt + 1 : 1,
       sameRequest: isSameRequest(data, options, place.name),
       newHasStarted: changeover !== null && newHasStarted(changeover, containers),
-      othersWork,
+      laterChange,
     },
   };
 }

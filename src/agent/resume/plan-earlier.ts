@@ -15,34 +15,34 @@ export interface EarlierFacts {
   sameRequest: boolean;
   /** A container of the new version has started, by the engine's word; the journal may not have had the time to say so. */
   newHasStarted: boolean;
-  /** What somebody else must have done since that run, as a sentence's beginning; null for nothing. */
-  othersWork: string | null;
+  /** A change that another process made after that run, as the beginning of a sentence; null if there is none. */
+  laterChange: string | null;
 }
 
 /** What to do about a run that ended early. */
 export type EarlierStep =
-  | { kind: 'begin-anew' }
-  /** Somebody has worked there since. */
-  | { kind: 'leave-alone'; because: string }
-  | { kind: 'go-on'; changeover: Changeover }
-  | { kind: 'put-back'; afterwards: AfterPutBack }
-  /** The new version has started, and there is no way back: all services are brought to it before anything else. */
-  | { kind: 'bring-forward'; changeover: Changeover }
+  | { kind: 'start-over' }
+  /** Files or containers were changed after the run. */
+  | { kind: 'leave'; because: string }
+  | { kind: 'resume'; changeover: Changeover }
+  | { kind: 'undo'; afterwards: AfterUndo }
+  /** The new version has started and cannot be rolled back: its update is completed first. */
+  | { kind: 'complete'; changeover: Changeover }
   /** The new version has started, and this container was interrupted too often to try once more. */
   | { kind: 'give-up' };
 
-type AfterPutBack =
-  | { kind: 'begin-anew' }
-  /** The run had an end already when it was interrupted putting things back. */
+type AfterUndo =
+  | { kind: 'start-over' }
+  /** The run already had its ending when its rollback was interrupted. */
   | { kind: 'repeat'; ending: Ending }
-  /** Interrupted too often: the old version runs, and is left in peace. */
+  /** Interrupted too often: the old version keeps running. */
   | { kind: 'give-up' };
 
 /** Decides what to do about a run that ended with something left to do (docs/contract.md 5.4); touches nothing. */
 export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
-  if (now.othersWork !== null) return { kind: 'leave-alone', because: now.othersWork };
-  // The run ended 'broken' and told a person to look: nothing of it goes on by itself.
-  if (!isHalfDone(data)) return { kind: 'begin-anew' };
+  if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
+  // A run that ended as broken needs a person, so it is not resumed automatically.
+  if (!isHalfDone(data)) return { kind: 'start-over' };
   const { changeover, goingBack, started, phase } = data;
   const exhausted = now.attempt > maxAttempts;
   // Before `recreate`, what was stopped to save data is started again, and the update begins again.
@@ -51,17 +51,17 @@ export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
   // Until then the old version may have been started, and have written what is not in the restore point.
   const isStale = data.point != null && !isNewThere;
   if (changeover !== null && goingBack === null && isReplacing) {
-    if (now.sameRequest && !exhausted && !isStale) return { kind: 'go-on', changeover };
+    if (now.sameRequest && !exhausted && !isStale) return { kind: 'resume', changeover };
     if (isNewThere) {
-      return exhausted ? { kind: 'give-up' } : { kind: 'bring-forward', changeover };
+      return exhausted ? { kind: 'give-up' } : { kind: 'complete', changeover };
     }
   }
-  return { kind: 'put-back', afterwards: afterPutBack(data, now.isOwn, exhausted) };
+  return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted) };
 }
 
-function afterPutBack({ goingBack, phase }: JournalData, isOwn: boolean, exhausted: boolean): AfterPutBack {
+function afterUndo({ goingBack, phase }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {
   // A release that was rolled back is not tried again, whoever finishes the rollback.
   if ((isOwn || phase === 'restore') && goingBack?.ending)
     return { kind: 'repeat', ending: goingBack.ending };
-  return exhausted ? { kind: 'give-up' } : { kind: 'begin-anew' };
+  return exhausted ? { kind: 'give-up' } : { kind: 'start-over' };
 }

@@ -8,9 +8,9 @@ import { and } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { recreate } from '../replace/recreate.ts';
 import { replacementOf } from '../replace/replacement.ts';
+import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
+import { markRollback, restoreInstance, startAgain } from '../replace/rollback/roll-back.ts';
 import { dropPoint } from '../replace/save.ts';
-import { markGoingBack, restoreInstance, startAgain } from '../replace/way-back/go-back.ts';
-import { beginRollback, checkPoint, completePoint } from '../replace/way-back/restore-data.ts';
 import type { Changeover } from '../state/changeover.ts';
 import {
   endingFactsOf,
@@ -31,9 +31,9 @@ type Inheritance =
   /** Nothing, or nothing any more: this run begins at its beginning. `data` is what its journal said. */
   | { kind: 'fresh'; data: JournalData | null }
   /** Its containers are half replaced, or not verified yet. */
-  | { kind: 'go-on'; journal: Journal; changeover: Changeover }
+  | { kind: 'resume'; journal: Journal; changeover: Changeover }
   /** This very container had to put everything back; that is done, and its run is over. */
-  | { kind: 'over'; ending: Ending };
+  | { kind: 'finished'; ending: Ending };
 
 /**
  * Settles what an earlier run left undone, by what its journal says, or gives it to this run to go on with. The log is
@@ -55,17 +55,17 @@ export async function settleEarlier(
   log.warn(pendingSentence(data));
   const { files, facts, rejection } = await gatherEarlierFacts(context, instance, data);
   const step = planEarlier(data, facts);
-  if (rejection !== null && (step.kind === 'go-on' || step.kind === 'bring-forward')) throw rejection;
+  if (rejection !== null && (step.kind === 'resume' || step.kind === 'complete')) throw rejection;
   const journal = new Journal(lock, data);
-  if (step.kind !== 'begin-anew' && step.kind !== 'leave-alone') {
+  if (step.kind !== 'start-over' && step.kind !== 'leave') {
     // The journal is this container's from here on.
     await journal.note({ files, containerId: instance.own.id, attempt: facts.attempt, outcome: null });
   }
   const over = { data, stands: false };
   switch (step.kind) {
-    case 'begin-anew':
+    case 'start-over':
       return fresh;
-    case 'leave-alone': {
+    case 'leave': {
       // Services that this run has stopped to save their data are not left down.
       if (data.phase === 'save' || data.phase === 'write') {
         // Ports are asked about from a container of this updater's image; the one that wrote the journal may be gone.
@@ -75,40 +75,40 @@ export async function settleEarlier(
       }
       const place = await setAside(lock.state, data);
       log.warn(
-        `${step.because}: somebody has worked here since. Nothing is put back; its journal is kept as ${place}`,
+        `${step.because}: files or containers were changed after the update was interrupted, so nothing is undone; the journal was moved to ${place}`,
       );
       soFar.earlier = over;
       return fresh;
     }
-    case 'go-on':
+    case 'resume':
       soFar.journal = journal;
-      log.info('going on with it');
-      return { kind: 'go-on', journal, changeover: step.changeover };
-    case 'put-back': {
+      log.info('resuming the interrupted update');
+      return { kind: 'resume', journal, changeover: step.changeover };
+    case 'undo': {
       if (facts.newHasStarted) {
         soFar.journal = journal;
         await rollBackOvertaken(context, journal);
         soFar.journal = null;
       }
-      if (journal.data.goingBack === null) await markGoingBack(journal, log, null);
+      if (journal.data.goingBack === null) await markRollback(journal, log, null);
       const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
-      if (!isOvertaken) log.info(`what it had changed is put back: ${data.from} runs`);
+      if (!isOvertaken) log.info(`the interrupted update was undone; ${data.from} is restored`);
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
-        return { kind: 'over', ending: step.afterwards.ending };
+        return { kind: 'finished', ending: step.afterwards.ending };
       }
       if (step.afterwards.kind === 'give-up') {
         // Its end is this run's own: this container repeats it if it is started once more.
         soFar.journal = journal;
         throw new UpdateError('killed-repeatedly', killedOften(data));
       }
-      await journal.closeForLaterRun('cancelled', 'it was interrupted, and put back by the next run');
+      await journal.closeForLaterRun('cancelled', 'the update was interrupted, and the next run undid it');
       return fresh;
     }
-    case 'bring-forward':
-      await bringForward(context, journal, step.changeover);
-      await journal.closeForLaterRun('broken', 'another update came before it was verified');
+    case 'complete':
+      await completeUpdate(context, journal, step.changeover);
+      await journal.closeForLaterRun('broken', 'another update was started before this one was verified');
       soFar.earlier = over;
       return fresh;
     case 'give-up':
@@ -145,19 +145,19 @@ async function startStopped(context: RunContext, journal: Journal): Promise<void
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
-  log.warn(`the journal of an earlier run cannot be read: it is kept as ${await setAside(state, earlier)}`);
+  log.warn(`the journal of an earlier run cannot be read; it was moved to ${await setAside(state, earlier)}`);
   return null;
 }
 
 const killedOften = ({ phase }: JournalData): string =>
-  `this updater was interrupted ${maxAttempts} times in ${phase}: it does not try again by itself`;
+  `this updater was interrupted ${maxAttempts} times in the ${phase} phase and does not try again automatically`;
 
 /** All services of a version that has started are brought to it, well or not. */
-async function bringForward(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
+async function completeUpdate(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
   const { log } = context;
   const { goal } = changeover.words;
   const names = changeover.moved.map(({ name }) => name);
-  log.info(`${goal} has started: first of all, ${and(names)} are all brought to it`);
+  log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
   // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
   await recreate(replacementOf(context, journal, changeover)).catch((error) => {

@@ -84,13 +84,13 @@ const container = shape({
   imageManifest: optional(imageId),
   /** The reference it was made from. */
   reference,
-  /** Tells whether somebody has started it since. */
+  /** Shows whether the container was started since. */
   startedAt: text,
-  /** It runs again in the end: it ran, was paused or between two restarts, or an earlier run had stopped it. */
+  /** The container must run afterwards: it was running, paused or restarting, or an earlier run had stopped it. */
   runs: flag,
   /** It was stopped when this was noted. */
   down: flag,
-  /** It ran, was not unhealthy, and not between two crashes: so it must be when it is brought back. */
+  /** It was running, was not unhealthy and was not crashing; it must be the same after a rollback. */
   well: flag,
 });
 
@@ -181,9 +181,9 @@ export const isJournal = shape({
   changeover: orNull(changeover),
   /** What it takes to make the moved containers again; holds the values of their environment. */
   blueprints: list(blueprint),
-  /** A container of the new version has started: there is no way back. */
+  /** A container of the new version has started, so only the restore point allows a rollback. */
   started: flag,
-  /** Everything is being put back, and how the run ends then; null where an update begins anew after it. */
+  /** A rollback is in progress, with the ending of the run afterwards; null if an update starts over after it. */
   goingBack: orNull(shape({ ending: orNull(ending) })),
   /** The restore point that the run makes, or rolls back to. */
   point: optional(
@@ -208,12 +208,12 @@ export const isJournal = shape({
       }),
     ),
   ),
-  /** Files that were not put back, as somebody has saved them meanwhile. */
+  /** Files that were not restored, because they were edited during the update. */
   leftAlone: optional(shapeOf<LeftAlone>({ paths: list(text), next: orNull(list(text)) })),
   outcome: orNull(ending),
 });
 
-/** What the instance must be put back to, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
+/** The state to restore, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
 export type JournalData = TypeOf<typeof isJournal>;
 
 /** A container as it was before the run, in plain data. */
@@ -223,7 +223,7 @@ export type ContainerRecord = TypeOf<typeof container>;
 export type MovedService = TypeOf<typeof movedService>;
 
 /**
- * All that `recreate`, `verify` and the way back need to know, in plain data: a run that goes on after a kill has it
- * from the journal, and so takes the very same way.
+ * All data that `recreate`, `verify` and a rollback need. A run that resumes after a kill reads it from the journal and
+ * follows the same steps.
  */
 export type Changeover = TypeOf<typeof changeover>;

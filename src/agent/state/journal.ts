@@ -113,18 +113,18 @@ export const isHalfDone = (data: JournalData): boolean =>
 
 export function pendingSentence(data: JournalData): string {
   const { run, target, phase, goingBack, outcome, changeover, point } = data;
-  const what = `the update ${target === null ? '' : `to ${target} `}of ${spelledOut(run)}`;
-  if (goingBack !== null) return `${what} was putting everything back when it was interrupted`;
-  if (outcome !== null) return `${what} ended ${outcome.outcome}`;
+  const what = `the update ${target === null ? '' : `to ${target} `}started at ${spelledOut(run)}`;
+  if (goingBack !== null) return `${what} was interrupted while it was being rolled back`;
+  if (outcome !== null) return `${what} did not succeed (${outcome.outcome})`;
   if (phase === 'save' || phase === 'write') {
     const services = [...(changeover?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
-    return `${what} was interrupted in ${phase}${services.length > 0 ? `: ${and(services)} may be stopped` : ''}`;
+    return `${what} was interrupted in the ${phase} phase${services.length > 0 ? `; ${and(services)} may be stopped` : ''}`;
   }
   if (changeover !== null) {
     const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
-    return `${what} was interrupted in ${phase}: ${and(names)} may be half replaced`;
+    return `${what} was interrupted in the ${phase} phase; ${and(names)} may be only partly replaced`;
   }
-  return `${what} was interrupted in ${phase}`;
+  return `${what} was interrupted in the ${phase} phase`;
 }
 
 /** `20261121T104207Z` as people write it. */

@@ -26,7 +26,7 @@ export interface Lock {
   state: string;
   /** The run before this one was killed. */
   takenOver: boolean;
-  /** Makes the state directory anew, and takes the lock once more, where somebody has removed them. */
+  /** Recreates the state directory and the lock if they were removed. */
   restore: () => Promise<void>;
   /** Never removes another's. */
   release: () => Promise<void>;
@@ -76,7 +76,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
         };
         if (await isOnSmb(state))
           log.warn(
-            `${directory} is on SMB, which keeps no owners and no modes: whoever may read it may read what is kept in ${stateName}, too`,
+            `${directory} is on SMB, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateName}`,
           );
         return { state, takenOver, restore, release };
       }
@@ -85,7 +85,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
   } finally {
     await rm(mine, { force: true });
   }
-  throw new UpdateError('update-running', 'another update is just starting here');
+  throw new UpdateError('update-running', 'another update is starting in this directory');
 }
 
 /** Some SMB shares have no hard links. */
@@ -147,14 +147,14 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
     if (container && isUp(container)) {
       throw new UpdateError(
         'update-running',
-        `another update is running: container ${container.name}, since ${holder.since}`,
+        `another update is running in container ${container.name} since ${holder.since}`,
         {
-          advice: `Wait until it ends: docker logs -f ${container.name}.`,
+          advice: `Wait until it finishes: docker logs -f ${container.name}.`,
         },
       );
     }
     log.warn(
-      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)}, which no longer runs (since ${holder.since})`,
+      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)} (from ${holder.since}), because that container is no longer running`,
     );
   }
   // Two updaters may find the same stale lock. The slower one could remove the new lock of the faster one, so each looks
@@ -177,7 +177,7 @@ export async function dropLock(directory: string, own: Container): Promise<void>
   if (holder?.containerId === own.id) await rm(join(stateDirectory(directory), 'lock'), { force: true });
 }
 
-/** Who holds the lock now; null where nobody does. */
+/** The holder of the lock; null if it is free. */
 export async function lockHolder(directory: string): Promise<Holder | null> {
   const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
   return text === null ? null : readHolder(text);

@@ -71,7 +71,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
     if (error instanceof UpdateError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') {
-      throw new UpdateError('read-only', `${directory} cannot be written here (${code})`, {
+      throw new UpdateError('read-only', `cannot write to ${directory} (${code})`, {
         ...(code === 'EROFS' ? {} : { advice: needsRoot }),
         cause: error,
       });
@@ -79,9 +79,9 @@ export async function openStateDirectory(directory: string): Promise<string> {
     if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR') {
       throw new UpdateError(
         'not-a-file',
-        `${state} is not the directory that the updater keeps its files in`,
+        `${state} is not a directory, but the updater needs that path for its own files`,
         {
-          advice: `Move ${state} away, then run the update again.`,
+          advice: `Move ${state} elsewhere, then run the update again.`,
           cause: error,
         },
       );
@@ -102,7 +102,7 @@ export async function refuseWithoutModes(directory: string): Promise<void> {
   if (!(await keepsNoModes(directory))) return;
   throw new UpdateError(
     'rights-lost',
-    `${directory} is on a file system such as FAT or exFAT, which keeps no owners and no modes`,
+    `${directory} is on a file system that does not store owners and modes, such as FAT or exFAT`,
     {
       advice:
         'Move the instance to a directory on another file system, such as ext4, then run the update again.',
@@ -127,9 +127,9 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
   if (found.uid === 0 || found.uid === uid || found.uid === (await madeIn(directory)).uid) return;
   throw new UpdateError(
     'unexpected-file',
-    `${path} belongs to user ${found.uid}, neither to root nor to the owner of ${directory} (user ${uid})`,
+    `${path} is owned by user ${found.uid} instead of root or the owner of ${directory} (user ${uid})`,
     {
-      advice: `If it is the updater's, give it to root (chown -R 0:0 ${shellWord(path)}); else see who has put it there, and move it away. Then run the update again.`,
+      advice: `If the updater created it, give it to root (chown -R 0:0 ${shellWord(path)}). Otherwise, find out who created it and move it elsewhere. Then run the update again.`,
     },
   );
 }
@@ -165,16 +165,16 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
   const made = await madeIn(dirname(path)).catch(() => null);
   if (made !== null && isLike(made)) return is.uid;
   const whose =
-    is.uid === 0 ? 'may be written by others than root' : `belongs to user ${is.uid}, not to root`;
-  throw new UpdateError('unexpected-file', `${path} ${whose}, and so is no restore point of the updater's`, {
-    advice: `See who has put it there, and move it away; if it is the updater's, give it back to root (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Then run it again.`,
+    is.uid === 0 ? 'can be written by users other than root' : `is owned by user ${is.uid} instead of root`;
+  throw new UpdateError('unexpected-file', `${path} ${whose}, so it is not accepted as a restore point`, {
+    advice: `Find out who created it and move it elsewhere. If the updater created it, give it back to root (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Then run the command again.`,
   });
 }
 
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
   if (!found.isSymbolicLink()) return;
   throw new UpdateError('unexpected-file', `${path} is a symbolic link, which the updater does not follow`, {
-    advice: `See who has put it there, remove it (rm ${shellWord(path)}), then run the update again.`,
+    advice: `Find out who created it, remove it (rm ${shellWord(path)}), then run the update again.`,
   });
 }
 

@@ -31,23 +31,23 @@ it('says what a refusal left and what to do next', () => {
   expect(ending(new UpdateError('no-target', 'app is pinned'))).toEqual({
     outcome: 'refused',
     lines: ['app is pinned', expect.any(String)],
-    last: 'refused (no-target): nothing was changed, v1.4.2 runs on. Next: Choose a release with --target vX.Y.Z, or use --target canary.',
+    last: 'refused (no-target): nothing was changed; v1.4.2 is still running. Next: Choose a release with --target vX.Y.Z, or use --target canary.',
   });
 });
 
 it('does not say what runs where somebody else has replaced it', () => {
   expect(ending(new UpdateError('containers-changed', 'app was removed')).last).toMatch(
-    /^failed \(containers-changed\): nothing was changed by this run, and what was done meanwhile stands\. /,
+    /^failed \(containers-changed\): nothing was changed by this run; the changes that were made during the update remain\. /,
   );
 });
 
 it('does not say that it runs where the app was stopped', () => {
   const stopped = { ...known, isStopped: true };
   expect(ending(new UpdateError('pull-unknown', 'x'), stopped).last).toMatch(
-    /^failed \(pull-unknown\): nothing was changed, v1\.4\.2 is stopped as before\. Next: /,
+    /^failed \(pull-unknown\): nothing was changed; v1\.4\.2 is stopped, as it was before the update\. Next: /,
   );
   expect(ending(new UpdateError('recreate-failed', 'x'), { ...stopped, touched: true }).last).toMatch(
-    /^failed \(recreate-failed\): the files are as they were and v1\.4\.2 is stopped as before\. Next: /,
+    /^failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is stopped, as it was before the update\. Next: /,
   );
 });
 
@@ -55,22 +55,22 @@ it.each([
   [
     'recreate-failed',
     touched,
-    'failed (recreate-failed): the other files are as they were and v1.4.2 runs again; ',
+    'failed (recreate-failed): the other files are restored, and v1.4.2 is running again; ',
   ],
-  ['write-failed', known, 'failed (write-failed): nothing was changed, v1.4.2 runs on; '],
+  ['write-failed', known, 'failed (write-failed): nothing was changed; v1.4.2 is still running; '],
   [
     'containers-not-restored',
     touched,
-    'broken (containers-not-restored): the other files are as they were, but v1.4.2 could not be brought back; nothing of the new version has started; ',
+    'broken (containers-not-restored): the other files are restored, but v1.4.2 could not be restored; no container of the new version has started; ',
   ],
 ] as const)('names a file that was not put back: %s', (code, facts, begins) => {
   const saved = (paths: string[], next: string[] | null) =>
     ending(new UpdateError(code, 'x'), { ...facts, leftAlone: { paths, next } }).last;
   expect(saved(['/opt/svc/.env'], ['acme/svc:v1.5.0'])).toContain(
-    `${begins}/opt/svc/.env was saved by somebody meanwhile and left alone: the next docker compose up starts acme/svc:v1.5.0. `,
+    `${begins}/opt/svc/.env was edited during the update and not overwritten; the next docker compose up starts acme/svc:v1.5.0. `,
   );
   expect(saved(['/opt/svc/.env', '/opt/svc/compose.yaml'], null)).toContain(
-    `${begins}/opt/svc/.env and /opt/svc/compose.yaml were saved by somebody meanwhile and left alone: docker compose rejects the files now. `,
+    `${begins}/opt/svc/.env and /opt/svc/compose.yaml were edited during the update and not overwritten; docker compose rejects the edited files. `,
   );
 });
 
@@ -78,11 +78,11 @@ it('advises no up where somebody has saved a file and the new version has starte
   const broken = (leftAlone: EndingFacts['leftAlone']) =>
     ending(new UpdateError('broken', 'x'), { ...touched, ...(leftAlone && { leftAlone }) }).last;
   expect(broken(undefined)).toContain(
-    '; mend the cause, then run the update again, or: docker compose -p svc up -d',
+    'Fix the cause, then run the update again, or run docker compose -p svc up -d',
   );
   const last = broken({ paths: ['/opt/svc/.env'], next: ['acme/svc:v1.4.2'] });
-  expect(last).toContain('may have run; /opt/svc/.env was saved by somebody meanwhile and left alone: ');
-  expect(last).toMatch(/mend the cause, then run the update again\.$/);
+  expect(last).toContain('may have run; /opt/svc/.env was edited during the update and not overwritten; ');
+  expect(last).toMatch(/Fix the cause, then run the update again\.$/);
 });
 
 it('tells programs the same once more, from a journal as well', () => {
@@ -110,7 +110,7 @@ it('gives the release that has to come first as a field and in the line, also wh
   const ended = reportEnding(error, log, known);
   repeatEnding(ended, log);
   const line =
-    'refused (upgrade-step): nothing was changed, v1.4.2 runs on; v1.5.0 must be installed first. Next: Go there.';
+    'refused (upgrade-step): nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first. Next: Go there.';
   const fields = { outcome: 'refused', code: 'upgrade-step', advice: 'Go there.', requiredRelease: 'v1.5.0' };
   expect(events).toEqual([
     [line, fields],
@@ -125,7 +125,7 @@ it('names the commands of a broken instance', () => {
   );
   expect(lines).toContain('the last line');
   expect(last).toMatch(
-    /^broken \(broken\): the new version has started and is not well; nothing was put back, as its migrations may have run\. Next: See /,
+    /^broken \(broken\): the new version has started, but it is unhealthy; it was not rolled back, because its migrations may have run\. Next: Check /,
   );
   expect(last).toContain('docker compose -p svc logs app worker');
 });
@@ -134,26 +134,28 @@ it('says after a crash what state it left', () => {
   const { last, lines, outcome } = ending(new TypeError('x is not a function'), touched);
   expect(outcome).toBe('crashed');
   expect(lines[0]).toBe('TypeError: x is not a function');
-  expect(last).toMatch(/^crashed: a bug in the updater; containers may be half replaced/);
+  expect(last).toMatch(/^crashed: this is a bug in the updater; containers may be only partly replaced/);
 });
 
 it('says of what runs already and is not well that nothing was changed', () => {
   const { last } = ending(new UpdateError('unhealthy', 'svc-app-1 is unhealthy'));
   expect(last).toMatch(
-    /^broken \(unhealthy\): nothing was changed: v1\.4\.2 runs already and is not well\. Next: See docker compose -p svc ps .* up -d --no-deps app worker/,
+    /^broken \(unhealthy\): nothing was changed; v1\.4\.2 is already running, but it is unhealthy\. Next: Check docker compose -p svc ps .* up -d --no-deps app worker/,
   );
 });
 
 it('does not say that all is well where an earlier run was interrupted and could not be settled', () => {
   const about = { ...known, halfDone: 'the update to v1.5.0 was interrupted in recreate' };
   expect(ending(new UpdateError('compose-invalid', 'compose rejects the project'), about).last).toBe(
-    'refused (compose-invalid): nothing was changed by this run, and the update to v1.5.0 was interrupted in recreate. Next: Fix the file until docker compose config accepts it, then run the update again.',
+    'refused (compose-invalid): nothing was changed by this run; the update to v1.5.0 was interrupted in recreate. Next: Fix the file until docker compose config accepts it, then run the update again.',
   );
 });
 
 it('names the rollback where that is to be repeated, and not the update with the bad release', () => {
   const rollback = { ...touched, isRollback: true };
-  expect(ending(new Cancelled(), rollback).last).toMatch(/Next: Run rollback --yes again when it suits\.$/);
+  expect(ending(new Cancelled(), rollback).last).toMatch(
+    /Next: Run rollback --yes again when you are ready\.$/,
+  );
   expect(ending(new UpdateError('containers-not-restored', 'no'), rollback).last).toContain(
     'then run rollback --yes again, or',
   );
@@ -162,7 +164,7 @@ it('names the rollback where that is to be repeated, and not the update with the
 it('says that a rollback is possible where nothing was rolled back', () => {
   const error = new UpdateError('broken', 'app is unhealthy');
   expect(ending(error, { ...touched, canRollBack: true }).last).toMatch(
-    /restore version and data from before: rollback --yes\.$/,
+    /restore the previous version and its data, run rollback --yes\.$/,
   );
   expect(ending(error, touched).last).not.toContain('rollback');
 });

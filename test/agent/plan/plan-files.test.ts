@@ -127,7 +127,7 @@ describe('planFiles', () => {
 describe('planFiles refuses', () => {
   const expected = (code: string, message: string, detail: readonly string[] = []) =>
     expect.objectContaining({ code, message, detail });
-  const unproven = 'the edit would change more than the version: nothing was written';
+  const unproven = 'the edit would change more than the version, so no file was written';
 
   it('an edit that gives compose another image', () => {
     const from = installed({ 'compose.yaml': shared, ...env });
@@ -150,7 +150,7 @@ describe('planFiles refuses', () => {
       services: { ...model.services, app: { ...model.services.app, ...mounts('v1.1.0').app } },
     });
     const message =
-      'V in .env line 1 decides more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
+      'V in .env line 1 determines more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
     expect(() => planned(from, { after })).toThrow(expected('pin-unsupported', message));
   });
 

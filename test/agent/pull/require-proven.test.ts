@@ -43,22 +43,27 @@ describe('an image', () => {
   });
 
   it.each<[string, Image | null, Record<string, string[]>, string]>([
-    ['is another', image({}), proven, `${to} of app is ${other}, and not what was proven`],
+    ['is another', image({}), proven, `the image ${to} of app is ${other} instead of the verified`],
     [
       'is another, by its digest',
       image({ digests: [`${repository}@${other}`] }),
       proven,
-      `is ${other}, and not`,
+      `is ${other} instead of`,
     ],
     [
       'has another manifest beside it',
       image({ manifests: [manifest, other] }),
       proven,
-      'and not what was proven',
+      'instead of the verified',
     ],
-    ['is not here', null, proven, 'is not here, and not what was proven'],
-    ['is in no release', image({ id: index }), { worker: [index] }, 'is in no release that was proven'],
-    ['is of a repository that ends alike', image({ id: index }), { 'acme/svc': [index] }, 'is in no release'],
+    ['is not here', null, proven, 'is missing instead of the verified'],
+    ['is in no release', image({ id: index }), { worker: [index] }, 'is not part of a verified release'],
+    [
+      'is of a repository that ends alike',
+      image({ id: index }),
+      { 'acme/svc': [index] },
+      'is not part of a verified release',
+    ],
   ])('is refused that %s', (_, found, expected, why) => {
     expect(held(found, expected)).toThrow(UpdateError);
     expect(held(found, expected)).toThrow(why);

@@ -93,7 +93,7 @@ describe('tags that docker moves', () => {
     ]);
   });
 
-  const back = 'info: svc:latest names the image from before again';
+  const back = 'info: svc:latest points to the previous image again';
   const started = '2026-11-21T10:00:00Z';
 
   it.each<[string, Record<string, string>, Record<string, string>, string[], string[]]>([
@@ -116,7 +116,7 @@ describe('tags that docker moves', () => {
       { 'svc:latest': 'sha256:new' },
       { 'sha256:old': started, 'sha256:new': started },
       [],
-      ['warn: svc:latest stays at the new image: somebody has started it'],
+      ['warn: svc:latest still points to the new image, because a container of that image was started'],
     ],
   ])('restoreTags %s', async (_, now, containers, calls, lines) => {
     expect(await restore({ 'worker:latest': 'sha256:w', ...now }, containers)).toEqual({ calls, lines });

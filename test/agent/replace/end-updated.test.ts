@@ -37,7 +37,7 @@ const images = {
 it('names every image that the moved services had, once', async () => {
   const found = await freeable(await engineWithImages(images), changeover({ moved, containers }));
   expect(found && howToFree(found)).toBe(
-    'to free up to 5 MB: docker image rm acme/svc:v1.0.0 acme/learning:v1.0.0',
+    'to free up to 5 MB, run docker image rm acme/svc:v1.0.0 acme/learning:v1.0.0',
   );
 });
 
@@ -47,5 +47,5 @@ it('names none that a container is left of, and one whose tag has moved by its i
     await engineWithImages(after, ['sha256:one']),
     changeover({ moved, containers }),
   );
-  expect(found && howToFree(found)).toBe('to free up to 3 MB: docker image rm sha256:three');
+  expect(found && howToFree(found)).toBe('to free up to 3 MB, run docker image rm sha256:three');
 });

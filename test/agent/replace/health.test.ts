@@ -15,7 +15,7 @@ interface Look {
 }
 const at = (second: number, ...containers: Container[]): Look => ({ second, containers });
 
-/** What the last look comes to: `well: …`, `waiting for …` or `unwell: … [whose logs tell why]`. */
+/** What the last look comes to: `well: …`, `waiting because …` or `unwell: … [whose logs tell why]`. */
 function verdictOf(ids: ReadonlyMap<string, readonly string[]>, looks: readonly Look[]): string {
   const starts = new StartTimes();
   for (const { containers } of looks) {
@@ -60,7 +60,7 @@ const restarting = (exitCode: number): Changes => ({ status: 'restarting', exitC
 
 const starting = is('starting');
 const well = is('healthy');
-const waits = (words: string) => `waiting for svc-app-1: ${words}`;
+const waits = (words: string) => `waiting because svc-app-1 ${words}`;
 const late = (words: string) => `unwell: svc-app-1 ${words} after 60 s [app-1]`;
 const up = (seconds: number) => `well: app up for ${seconds} s without a restart`;
 
@@ -125,7 +125,7 @@ describe('HealthWatch', () => {
       'unwell: svc-app-1 is starting, svc-worker-1 is paused after 60 s [app-1 worker-1]',
     ],
     ['one of two has ended', [at(2, starting, worker(dead))], deadWorker],
-    ['one is gone', [at(0, well, worker()), at(1, well)], 'unwell: worker has 0 of its 1 containers []'],
+    ['one is gone', [at(0, well, worker()), at(1, well)], 'unwell: worker has 0 of 1 containers []'],
   ])('says what is wrong where %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });
@@ -144,8 +144,8 @@ describe('HealthWatch', () => {
 
   it.each<[string, Changes, string]>([
     ['has ended well', { status: 'exited' }, 'well'],
-    ['runs', {}, 'waiting: svc-migrate-1: is still running (1 s)'],
-    ['is restarted', { ...restarting(1) }, 'waiting: svc-migrate-1: is restarting (exit code 1) (1 s)'],
+    ['runs', {}, 'waiting because svc-migrate-1 is still running (1 s)'],
+    ['is restarted', { ...restarting(1) }, 'waiting because svc-migrate-1 is restarting (exit code 1) (1 s)'],
     ['has failed', { ...ended(3), restartPolicy: 'no' }, 'svc-migrate-1 is exited (exit code 3)'],
     [
       'fails time and again',
@@ -156,12 +156,12 @@ describe('HealthWatch', () => {
     const watch = new HealthWatch({ app: '', timeoutMs, missingMs: 0 }, 0);
     const containers = [container('migrate-1', changes)];
     const look = watch.look([{ name: 'migrate', containers, has: 1, needs: 1, isToEnd: true }], 1000);
-    expect(look.kind === 'well' ? 'well' : look.sentence.replace('waiting for', 'waiting:')).toBe(expected);
+    expect(look.kind === 'well' ? 'well' : look.sentence).toBe(expected);
   });
 
   it('tells the code of the one that crashed, not that of another', () => {
     const again = worker({ health: 'starting', restartCount: 1 });
-    const sentence = 'unwell: svc-worker-1 is starting, restarted 1 times after 60 s [worker-1]';
+    const sentence = 'unwell: svc-worker-1 is starting, restarted 1 time after 60 s [worker-1]';
     expect(verdict(at(59, app(restarting(7)), worker()), at(61, well, again))).toBe(sentence);
   });
 
@@ -217,7 +217,7 @@ describe('HealthWatch, which knows the app and waits 10 s for what is missing', 
   const unseen = of(worker({ health: 'starting' }));
   const oneOfTwo = of(worker(), 2);
   const isDown = 'svc-app-1 is restarting (exit code 1), restarted 5 times';
-  const isMissing = 'worker has 1 of its 2 containers';
+  const isMissing = 'worker has 1 of 2 containers';
 
   it.each<[situation: string, verdict: string, ...looks: [second: number, WatchedService][]]>([
     ['waits 15 s for an app', `waiting: ${waits('has just started (15 s)')}`, [0, fresh], [14.9, fresh]],
@@ -238,7 +238,7 @@ describe('HealthWatch, which knows the app and waits 10 s for what is missing', 
       `waiting: ${waits('is starting (0 s)')}`,
       [0, of(is('starting', { restartCount: 9 }))],
     ],
-    ['waits for what is missing', `waiting: waiting for ${isMissing} (0 s)`, [0, oneOfTwo]],
+    ['waits for what is missing', `waiting: waiting because ${isMissing} (0 s)`, [0, oneOfTwo]],
     ['gives up what is missing for 10 s', `unwell: ${isMissing}`, [0, oneOfTwo], [10, oneOfTwo]],
   ])('%s', (_, expected, ...looks) => expect(watched(looks)).toBe(expected));
 

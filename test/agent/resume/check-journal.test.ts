@@ -25,7 +25,7 @@ const listed = (files: string, envFiles = '', name = project.name): ListedContai
     },
   }) as unknown as ListedContainer;
 const at = '/opt/svc/.svc-updater/journal.json';
-const advice = `See who has written ${at}, move it away, then run the update again.`;
+const advice = `Find out who wrote ${at}, move it elsewhere, then run the update again.`;
 
 describe('checkProject', () => {
   const composed = [
@@ -62,26 +62,30 @@ describe('checkProject', () => {
   });
 
   it.each<[string, Partial<typeof project>, string]>([
-    ['another directory', { directory: '/srv/other', files: [] }, 'is of another directory, /srv/other'],
+    [
+      'another directory',
+      { directory: '/srv/other', files: [] },
+      'was written for another directory, /srv/other',
+    ],
     [
       'a file where an app may write',
       { files: ['/opt/svc/data/evil.yaml'] },
-      'would call compose with /opt/svc/data/evil.yaml, which no container of svc was made with',
+      'would run docker compose with /opt/svc/data/evil.yaml, but no container of svc was created with that file',
     ],
     [
       'the same by a detour',
       { files: ['/opt/svc/data/../data/evil.yaml'] },
-      'would call compose with /opt/svc/data/../data/evil.yaml, which no container of svc was made with',
+      'would run docker compose with /opt/svc/data/../data/evil.yaml, but no container of svc was created with that file',
     ],
     [
       "another project's file",
       { files: ['/srv/other/compose.yaml'] },
-      'would call compose with /srv/other/compose.yaml, which no container of svc was made with',
+      'would run docker compose with /srv/other/compose.yaml, but no container of svc was created with that file',
     ],
     [
       'an env file of nobody',
       { envFiles: ['/tmp/x.env'] },
-      'would call compose with /tmp/x.env, which no container of svc was made with',
+      'would run docker compose with /tmp/x.env, but no container of svc was created with that file',
     ],
   ])('refuses %s', (_, changes, what) => {
     expect(() => check(changes)).toThrow(
@@ -112,7 +116,7 @@ describe('checkFiles', () => {
     expect(() => checkFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
       expect.objectContaining({
         code: 'unexpected-file',
-        message: 'the journal would put back /etc/cron.d/x, which is no file of the project',
+        message: 'the journal would restore /etc/cron.d/x, which is not a file of the project',
         advice,
       }),
     );
@@ -149,7 +153,7 @@ describe('checkPoints', () => {
       expect.objectContaining({
         code: 'unexpected-file',
         message: expect.stringMatching(
-          /^the journal would put back \/opt\/svc\/.*, which is no place of restore points/,
+          /^the journal would restore data from \/opt\/svc\/.*, which is not in a directory for restore points/,
         ),
         advice,
       }),

@@ -10,7 +10,7 @@ import { changeover, ending, journalData } from '../../build.ts';
 
 /** Every value of all that the plan looks at. A few combinations occur in no run: they are planned for all the same. */
 const domains = {
-  othersWork: [null, '.env is neither as it was before nor as it was written'],
+  laterChange: [null, '.env is neither the original file nor the one that the update wrote'],
   ended: ['killed', 'crashed', 'broken'],
   /** In `save` and later the journal has what is to be replaced. */
   phase: ['pull', 'save', 'write', 'recreate', 'verify', 'restore'],
@@ -58,11 +58,11 @@ function step(situation: Situation): EarlierStep {
   return planEarlier(data, facts);
 }
 
-/** `put-back, then repeat` */
+/** `undo, then repeat` */
 const words = (planned: EarlierStep): string =>
-  planned.kind === 'put-back' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
+  planned.kind === 'undo' ? `${planned.kind}, then ${planned.afterwards.kind}` : planned.kind;
 
-const ours: Given = { othersWork: [null] };
+const ours: Given = { laterChange: [null] };
 const unfinished: Given = { ...ours, ended: ['killed', 'crashed'], goingBack: ['no'] };
 /** Nothing of the new version was meant to run yet, or the data was being restored. */
 const notReplacing = ['pull', 'save', 'write', 'restore'] as const;
@@ -79,60 +79,48 @@ const tooOften: Given = { attempt: [maxAttempts + 1] };
 const noneStarted: Given = { started: [false], newHasStarted: [false] };
 const journalSaysStarted: Given = { started: [true] };
 const engineSaysStarted: Given = { started: [false], newHasStarted: [true] };
-const bySomebodyElse = domains.othersWork[1];
+const bySomebodyElse = domains.laterChange[1];
 
 const rows: [situation: string, given: Given, step: string][] = [
-  ['somebody has worked there since', { othersWork: [bySomebodyElse] }, 'leave-alone'],
-  ['it ended broken, and a person knows', { ...ours, ended: ['broken'], goingBack: ['no'] }, 'begin-anew'],
+  ['somebody has worked there since', { laterChange: [bySomebodyElse] }, 'leave'],
+  ['it ended broken, and a person knows', { ...ours, ended: ['broken'], goingBack: ['no'] }, 'start-over'],
 
   [
     'it saved data or wrote files, and whoever started what meanwhile',
     { ...notReplaced, ...inTime },
-    'put-back, then begin-anew',
+    'undo, then start-over',
   ],
-  ['it never gets as far as replacing', { ...notReplaced, ...tooOften }, 'put-back, then give-up'],
+  ['it never gets as far as replacing', { ...notReplaced, ...tooOften }, 'undo, then give-up'],
 
-  ['the same is asked for', { ...theSame, ...inTime, hasPoint: [false] }, 'go-on'],
+  ['the same is asked for', { ...theSame, ...inTime, hasPoint: [false] }, 'resume'],
   [
     'the same, once the new has started',
     { ...theSame, ...inTime, ...journalSaysStarted, hasPoint: [true] },
-    'go-on',
+    'resume',
   ],
   [
     'the same, the engine knows better',
     { ...theSame, ...inTime, ...engineSaysStarted, hasPoint: [true] },
-    'go-on',
+    'resume',
   ],
   [
     'the same, and the old version may have written since the data was saved',
     { ...theSame, ...inTime, ...noneStarted, hasPoint: [true] },
-    'put-back, then begin-anew',
+    'undo, then start-over',
   ],
-  ['something else is asked for', { ...another, ...inTime, ...noneStarted }, 'put-back, then begin-anew'],
-  [
-    'something else, once the new has started',
-    { ...another, ...inTime, ...journalSaysStarted },
-    'bring-forward',
-  ],
-  [
-    'something else, the engine knows better',
-    { ...another, ...inTime, ...engineSaysStarted },
-    'bring-forward',
-  ],
-  [
-    'the new version never gets to start',
-    { ...replaced, ...tooOften, ...noneStarted },
-    'put-back, then give-up',
-  ],
+  ['something else is asked for', { ...another, ...inTime, ...noneStarted }, 'undo, then start-over'],
+  ['something else, once the new has started', { ...another, ...inTime, ...journalSaysStarted }, 'complete'],
+  ['something else, the engine knows better', { ...another, ...inTime, ...engineSaysStarted }, 'complete'],
+  ['the new version never gets to start', { ...replaced, ...tooOften, ...noneStarted }, 'undo, then give-up'],
   ['it is always killed after the start', { ...replaced, ...tooOften, ...journalSaysStarted }, 'give-up'],
   ['it is always killed at the start', { ...replaced, ...tooOften, ...engineSaysStarted }, 'give-up'],
 
-  ['its own way back, with an end', { ...toAnEnd, isOwn: [true] }, 'put-back, then repeat'],
-  ["another's way back", { ...toAnEnd, ...inTime, isOwn: [false] }, 'put-back, then begin-anew'],
-  ["another's way back, too often", { ...toAnEnd, ...tooOften, isOwn: [false] }, 'put-back, then give-up'],
-  ['a restore of data, whoever finishes it, and however often', restoring, 'put-back, then repeat'],
-  ['a way back to begin anew', { ...toBeginAnew, ...inTime }, 'put-back, then begin-anew'],
-  ['a way back, killed each time', { ...toBeginAnew, ...tooOften }, 'put-back, then give-up'],
+  ['its own rollback, with an end', { ...toAnEnd, isOwn: [true] }, 'undo, then repeat'],
+  ['other rollback', { ...toAnEnd, ...inTime, isOwn: [false] }, 'undo, then start-over'],
+  ['other rollback, too often', { ...toAnEnd, ...tooOften, isOwn: [false] }, 'undo, then give-up'],
+  ['a restore of data, whoever finishes it, and however often', restoring, 'undo, then repeat'],
+  ['a rollback before starting over', { ...toBeginAnew, ...inTime }, 'undo, then start-over'],
+  ['a rollback, killed each time', { ...toBeginAnew, ...tooOften }, 'undo, then give-up'],
 ];
 
 describe('planEarlier', () => {
@@ -158,10 +146,10 @@ describe('planEarlier', () => {
       attempt: 4,
       sameRequest: true,
       newHasStarted: false,
-      othersWork: null,
+      laterChange: null,
     };
     const data = journalData({ phase: 'recreate', changeover: theChangeover });
-    expect(planEarlier(data, now).kind).toBe('go-on');
-    expect(planEarlier(data, { ...now, attempt: 5 }).kind).toBe('put-back');
+    expect(planEarlier(data, now).kind).toBe('resume');
+    expect(planEarlier(data, { ...now, attempt: 5 }).kind).toBe('undo');
   });
 });

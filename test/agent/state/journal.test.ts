@@ -324,35 +324,37 @@ describe('setAside', () => {
 describe('what is left to do', () => {
   const back = { ending: ended('failed') };
   it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
-    ['killed in the pull', {}, true, true, 'was interrupted in pull'],
+    ['killed in the pull', {}, true, true, 'was interrupted in the pull phase'],
     [
       'killed while containers were replaced',
       { phase: 'recreate', changeover: changeover() },
       true,
       true,
-      'was interrupted in recreate: app and worker may be half replaced',
+      'was interrupted in the recreate phase; app and worker may be only partly replaced',
     ],
     [
       'killed on the way back',
       { goingBack: back },
       true,
       true,
-      'was putting everything back when it was interrupted',
+      'was interrupted while it was being rolled back',
     ],
     [
       'could not be brought back',
       { goingBack: back, outcome: ended('broken') },
       true,
       true,
-      'was putting everything',
+      'was interrupted while it was being rolled back',
     ],
-    ['a bug', { outcome: ended('crashed') }, true, true, 'ended crashed'],
-    ['broken: a person has been told', { outcome: ended('broken') }, true, false, 'ended broken'],
-    ['failed', { outcome: ended('failed') }, false, false, 'ended failed'],
-    ['updated', { outcome: ended('updated') }, false, false, 'ended updated'],
+    ['a bug', { outcome: ended('crashed') }, true, true, 'did not succeed (crashed)'],
+    ['broken: a person has been told', { outcome: ended('broken') }, true, false, 'did not succeed (broken)'],
+    ['failed', { outcome: ended('failed') }, false, false, 'did not succeed (failed)'],
+    ['updated', { outcome: ended('updated') }, false, false, 'did not succeed (updated)'],
   ])('%s', (_, changes, pending, halfDone, says) => {
     const journal = { ...data, ...changes };
     expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
-    expect(pendingSentence(journal)).toContain(`the update to v1.5.0 of 2026-11-21 10:42:07 UTC ${says}`);
+    expect(pendingSentence(journal)).toContain(
+      `the update to v1.5.0 started at 2026-11-21 10:42:07 UTC ${says}`,
+    );
   });
 });

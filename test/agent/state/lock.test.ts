@@ -84,8 +84,8 @@ describe('takeLock', () => {
     };
     await expect(take(answers)).rejects.toMatchObject({
       code: 'update-running',
-      message: `another update is running: container svc-updater-2, since ${since}`,
-      advice: 'Wait until it ends: docker logs -f svc-updater-2.',
+      message: `another update is running in container svc-updater-2 since ${since}`,
+      advice: 'Wait until it finishes: docker logs -f svc-updater-2.',
     });
     expect(asked).toEqual([other.id]);
     expect(await files()).toEqual(['lock']);
@@ -99,7 +99,9 @@ describe('takeLock', () => {
   ])('takes it over from a holder that %s', async (_, answer) => {
     await put('lock', text);
     expect((await take(() => answer)).takenOver).toBe(true);
-    expect(lines).toEqual([`took over the lock of svc-updater-2, which no longer runs (since ${since})`]);
+    expect(lines).toEqual([
+      `took over the lock of svc-updater-2 (from ${since}), because that container is no longer running`,
+    ]);
     expect(await lockHolder(directory)).toMatchObject({ containerId: own.id });
     expect(await files()).toEqual(['lock']);
   });

@@ -65,8 +65,8 @@ describe('openStateDirectory', () => {
     await mkdir(at('.gitignore'), { recursive: true });
     await expect(openStateDirectory(directory)).rejects.toMatchObject({
       code: 'not-a-file',
-      message: `${at()} is not the directory that the updater keeps its files in`,
-      advice: `Move ${at()} away, then run the update again.`,
+      message: `${at()} is not a directory, but the updater needs that path for its own files`,
+      advice: `Move ${at()} elsewhere, then run the update again.`,
     });
   });
 
@@ -74,7 +74,7 @@ describe('openStateDirectory', () => {
     await chmod(directory, 0o555);
     await expect(asAnother(() => openStateDirectory(directory))).rejects.toMatchObject({
       code: 'read-only',
-      message: `${directory} cannot be written here (EACCES)`,
+      message: `cannot write to ${directory} (EACCES)`,
       advice: needsRoot,
     });
   });
@@ -112,7 +112,7 @@ describe('openStateDirectory', () => {
         await expect(openStateDirectory(directory), kind).rejects.toMatchObject({
           code: 'unexpected-file',
           message: `${at(...entry)} is a symbolic link, which the updater does not follow`,
-          advice: `See who has put it there, remove it (rm ${at(...entry)}), then run the update again.`,
+          advice: `Find out who created it, remove it (rm ${at(...entry)}), then run the update again.`,
         });
         if (kind === 'directory') expect(await modeOf(elsewhere)).toBe(0o755);
         if (kind === 'file') expect(await readFile(elsewhere, 'utf8')).toBe('mine');
@@ -133,8 +133,8 @@ describe('openStateDirectory', () => {
     const stranger = 1234;
     const foreign = (path: string, owner: number) => ({
       code: 'unexpected-file',
-      message: `${path} belongs to user ${stranger}, neither to root nor to the owner of ${directory} (user ${owner})`,
-      advice: `If it is the updater's, give it to root (chown -R 0:0 ${path}); else see who has put it there, and move it away. Then run the update again.`,
+      message: `${path} is owned by user ${stranger} instead of root or the owner of ${directory} (user ${owner})`,
+      advice: `If the updater created it, give it to root (chown -R 0:0 ${path}). Otherwise, find out who created it and move it elsewhere. Then run the update again.`,
     });
 
     it.each([
@@ -182,13 +182,13 @@ describe('openStateDirectory', () => {
       await chown(path, 1000, 1000);
       await expect(openStateDirectory(directory)).rejects.toMatchObject({
         code: 'unexpected-file',
-        message: `${path} belongs to user 1000, not to root, and so is no restore point of the updater's`,
+        message: `${path} is owned by user 1000 instead of root, so it is not accepted as a restore point`,
         advice: expect.stringContaining(`chown -R 0:0 ${path}; chmod -R go-w ${path}`),
       });
       await chown(path, 0, 0);
       await chmod(path, 0o720);
       await expect(openStateDirectory(directory)).rejects.toMatchObject({
-        message: `${path} may be written by others than root, and so is no restore point of the updater's`,
+        message: `${path} can be written by users other than root, so it is not accepted as a restore point`,
       });
       await chmod(path, 0o700);
       expect(await openStateDirectory(directory)).toBe(at());

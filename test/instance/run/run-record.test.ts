@@ -19,7 +19,7 @@ describe('the state of a run', () => {
   it('keeps the required intermediate release', () => {
     const run = record();
     expect(refusedStepOf(run.run)).toBeNull();
-    const state = 'nothing was changed, v1.4.2 runs on; v1.4.9 must be installed first';
+    const state = 'nothing was changed; v1.4.2 is still running; v1.4.9 must be installed first';
     run.add(line('done', `refused (upgrade-step): ${state}. Next: Go there first.`));
     expect(run.run).toMatchObject({
       state: 'refused',

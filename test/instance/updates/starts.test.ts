@@ -196,7 +196,7 @@ describe('cancel', () => {
     expect(await ended(one)).toMatchObject({
       outcome: 'cancelled',
       cancelRequestedBy: 'ben',
-      message: 'nothing was changed, v1.4.2 runs on',
+      message: 'nothing was changed; v1.4.2 is still running',
     });
   });
 });

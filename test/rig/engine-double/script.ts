@@ -54,7 +54,7 @@ export const workOf = (from: string, to: string): Script => [
     `${from} → ${to}: change SVC_VERSION in .env line 7 to ${to}, recreate app and worker; db is not updated`,
   ),
   said('pull', `42.1 MB of 98.7 MB of acme/svc:${to}`, 42),
-  said('pull', `acme/svc:${to} is here`, 100),
+  said('pull', `pulled acme/svc:${to}`, 100),
   said('write', `.env line 7: ${from} → ${to} (backup in .svc-updater/backup/20261121T103451Z/.env)`),
   said('recreate', 'stopping worker, then replacing app and worker'),
   said('verify', `app healthy after 0.9 s, worker healthy after 0.5 s; app and worker run ${to}`),
@@ -70,7 +70,9 @@ export const goodRun = (from: string, to: string): Script => [
 /** An update that ends otherwise, after what it has done until then. */
 export const badRun = (before: Script, outcome: 'refused' | 'failed' | 'broken', code: string): Script => {
   const state =
-    outcome === 'broken' ? 'the new version does not become healthy' : 'nothing was changed, v1.4.2 runs on';
+    outcome === 'broken'
+      ? 'the new version does not become healthy'
+      : 'nothing was changed; v1.4.2 is still running';
   const message = formatEnd({ outcome, code, state, advice: 'See the lines above.' });
   const exit = { refused: 3, failed: 4, broken: 5 }[outcome];
   return [...before, { say: { phase: 'done', level: 'error', message } }, { exit }];
@@ -87,8 +89,8 @@ export function onSignal(container: ContainerDouble, signal: string): void {
     return;
   }
   const from = container.spec.Labels?.['svc-updater.from'];
-  const state = from ? `nothing was changed, ${from} runs on` : 'nothing was changed';
-  const advice = 'Run the update again when it suits.';
+  const state = from ? `nothing was changed; ${from} is still running` : 'nothing was changed';
+  const advice = 'Run the update again when you are ready.';
   const message = formatEnd({ outcome: 'cancelled', code: null, state, advice });
   container.say(lineOf({ phase: 'done', level: 'warn', message }));
   container.exit(signal === 'SIGTERM' ? 143 : 130);

@@ -37,14 +37,14 @@ export async function archivedImage(
     const mediaType = String(root?.mediaType ?? '');
     if (root?.manifests === undefined && root?.layers === undefined) continue;
     const manifest = root.layers === undefined ? manifestFor(list<Json>(root.manifests), platform) : digest;
-    if (manifest === null) throw new Error(`it has no image for ${platform}`);
+    if (manifest === null) throw new Error(`the archive contains no image for ${platform}`);
     const { config, layers } = object(
       parseObject((await archive.read(blobOf(manifest), mostBytes)).toString()),
     );
     const own = [digestOf(config), ...list<Json>(layers).map(digestOf)];
     for (const part of own)
       if (!archive.entries.has(blobOf(part)))
-        throw new Error(`it has no ${part}, which is of an image in it`);
+        throw new Error(`the archive does not contain ${part}, which belongs to one of its images`);
     const [ofConfig = '', ...ofLayers] = own;
     return {
       root: { mediaType, digest, size: text.length },
@@ -87,6 +87,6 @@ export async function requireUnchanged(
       read += piece.length;
       onRead(read);
     }
-    if (`sha256:${hash.digest('hex')}` !== digest) throw new Error(`${name} in it was changed`);
+    if (`sha256:${hash.digest('hex')}` !== digest) throw new Error(`${name} in the archive was modified`);
   }
 }

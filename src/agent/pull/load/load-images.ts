@@ -77,23 +77,27 @@ async function send(
     repeatable: false,
   });
   // When it has all of them, it still unpacks them.
-  const { exitCode, timedOut, stderr } = await withHeartbeat(log, `the engine takes ${names}`, loading);
+  const { exitCode, timedOut, stderr } = await withHeartbeat(
+    log,
+    `loading ${names} into the engine`,
+    loading,
+  );
   if (!input.destroyed) {
     input.destroy();
     await once(input, 'close');
   }
-  if (timedOut) throw new UpdateError('pull-timeout', `${names}: not loaded within the time allowed`);
+  if (timedOut) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
   if (exitCode !== 0) {
     const detail = stderr.trim().split('\n');
     const { code, sentence } = classifyPullFailure(stderr, images.keys());
     const isKnown = code === 'pull-space' || code === 'pull-platform';
     throw new UpdateError(
       isKnown ? code : 'pull-failed',
-      `${names}: ${isKnown ? sentence : `the engine does not take it (${detail.at(-1)})`}`,
+      `${names}: ${isKnown ? sentence : `the engine rejected the image (${detail.at(-1)})`}`,
       { detail },
     );
   }
-  log.progress(100, `${names} is here, out of ${basename(from)}`);
+  log.progress(100, `loaded ${names} from ${basename(from)}`);
 }
 
 /**

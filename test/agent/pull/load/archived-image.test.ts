@@ -69,10 +69,20 @@ it('finds none where no digest is that of an image', async () => {
 });
 
 it.each([
-  ['of another platform', whole, 'linux/s390x', 'it has no image for linux/s390x'],
-  ['whose manifest is not in it', whole, 'linux/arm64', `blobs/sha256/${'5'.repeat(64)} is missing`],
-  ['without a layer', [config, manifest, index], 'linux/amd64', `it has no ${digestOf(layer)}, which is of`],
-  ['without its configuration', [layer, manifest, index], 'linux/amd64', `it has no ${digestOf(config)}`],
+  ['of another platform', whole, 'linux/s390x', 'the archive contains no image for linux/s390x'],
+  ['whose manifest is not in it', whole, 'linux/arm64', `it has no blobs/sha256/${'5'.repeat(64)}`],
+  [
+    'without a layer',
+    [config, manifest, index],
+    'linux/amd64',
+    `the archive does not contain ${digestOf(layer)}, which belongs to`,
+  ],
+  [
+    'without its configuration',
+    [layer, manifest, index],
+    'linux/amd64',
+    `the archive does not contain ${digestOf(config)}`,
+  ],
 ])('refuses an image %s', async (_, blobs, platform, why) => {
   const { archive } = await opened(blobs);
   await expect(archivedImage(archive, [digestOf(index)], platform)).rejects.toThrow(why);
@@ -81,7 +91,9 @@ it.each([
 it('refuses a path in place of a digest', async () => {
   const odd = json({ config: { digest: '../../release.json' }, layers: [] });
   const { archive } = await opened([odd]);
-  await expect(archivedImage(archive, [digestOf(odd)], 'linux/amd64')).rejects.toThrow('it has no ../../');
+  await expect(archivedImage(archive, [digestOf(odd)], 'linux/amd64')).rejects.toThrow(
+    'the archive does not contain ../../',
+  );
 });
 
 it('holds every byte against its name', async () => {
@@ -95,7 +107,7 @@ it('holds every byte against its name', async () => {
   // A file of that name is not the end of another entry's.
   await requireUnchanged(archive, new Map([['e.json.sigstore.json', other]]), () => {});
   await expect(requireUnchanged(archive, new Map([['compose.yaml', other]]), () => {})).rejects.toThrow(
-    'files/compose.yaml in it was changed',
+    'files/compose.yaml in the archive was modified',
   );
 });
 
@@ -106,6 +118,6 @@ it('finds a byte that was changed', async () => {
   await handle.write(Buffer.from('A'), 0, 1, offset);
   await handle.close();
   await expect(requireUnchanged(archive, new Map(), () => {})).rejects.toThrow(
-    `blobs/sha256/${sha256(layer)} in it was changed`,
+    `blobs/sha256/${sha256(layer)} in the archive was modified`,
   );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { begunByOthers } from '../../../src/agent/replace/mend-others.ts';
+import { begunByOthers } from '../../../src/agent/replace/start-abandoned.ts';
 import { sortOut } from '../../../src/engine/api/project-containers.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { changeover, container, record } from '../../build.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findOthersWork, type Remains } from '../../../src/agent/resume/others-work.ts';
+import { findLaterChange, type Remains } from '../../../src/agent/resume/later-change.ts';
 import type { Changeover } from '../../../src/agent/state/changeover.ts';
 import type { JournalData } from '../../../src/agent/state/journal.ts';
 import type { Container } from '../../../src/engine/container.ts';
@@ -33,7 +33,7 @@ interface Found {
   image?: string | null;
 }
 
-function othersWork(
+function laterChange(
   changes: Partial<JournalData>,
   { files = ['after'], now = before, image = 'sha256:new' }: Found,
 ) {
@@ -43,25 +43,25 @@ function othersWork(
     containers: now,
     images: new Map(image === null ? [] : [['acme/svc:v1.1.0', { id: image }]]),
   };
-  return findOthersWork(data, remains);
+  return findLaterChange(data, remains);
 }
 
-type Row = [situation: string, Found, othersWork: string | null];
-const appMade = 'svc-app-1 was made by somebody else';
-const workerMade = 'svc-worker-1 was made by somebody else';
-const sidecarMade = 'svc-sidecar-1 was made by somebody else';
-const envChanged = '/opt/svc/.env is neither as it was before nor as it was written';
-const envBefore = '/opt/svc/.env is as it was before';
-const fileChanged = '/opt/svc/compose.yaml is neither as it was before nor as it was written';
+type Row = [situation: string, Found, laterChange: string | null];
+const appMade = 'svc-app-1 was created by another process';
+const workerMade = 'svc-worker-1 was created by another process';
+const sidecarMade = 'svc-sidecar-1 was created by another process';
+const envChanged = '/opt/svc/.env is neither the original file nor the one that the update wrote';
+const envBefore = '/opt/svc/.env contains the original text again';
+const fileChanged = '/opt/svc/compose.yaml is neither the original file nor the one that the update wrote';
 
-describe('findOthersWork, after a run that was killed', () => {
+describe('findLaterChange, after a run that was killed', () => {
   it.each<Row>([
     ['left everything alone', { files: [] }, null],
     ['whose containers are gone: it was about none yet', { files: [], now: [] }, null],
     ['beside which somebody made a container', { now: [...before, made('app-2', 'any')] }, null],
     ['in whose files somebody has been', { files: ['other'] }, envChanged],
   ])('in the pull, and %s', (_, found, expected) => {
-    expect(othersWork({ phase: 'pull' }, found)).toBe(expected);
+    expect(laterChange({ phase: 'pull' }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -70,7 +70,7 @@ describe('findOthersWork, after a run that was killed', () => {
     ['whose second file was changed since', { files: ['after', 'other'] }, fileChanged],
     ['beside which a worker was made', { now: [...before, made('worker-1')] }, workerMade],
   ])('before it saved or wrote anything, and %s', (_, found, expected) => {
-    for (const phase of ['save', 'write'] as const) expect(othersWork({ phase }, found)).toBe(expected);
+    for (const phase of ['save', 'write'] as const) expect(laterChange({ phase }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -83,13 +83,13 @@ describe('findOthersWork, after a run that was killed', () => {
     ['whose follower got another image', { now: [app, made('sidecar-1')] }, sidecarMade],
   ])('while data was saved or files written, and %s', (_, found, expected) => {
     for (const phase of ['save', 'write'] as const)
-      expect(othersWork({ phase, changeover: replacing }, found)).toBe(expected);
+      expect(laterChange({ phase, changeover: replacing }, found)).toBe(expected);
   });
 
   it.each<Row>([['whose files were changed', { files: ['other'] }, null]])(
     'while data was restored, and %s: the restore is always finished',
     (_, found, expected) => {
-      expect(othersWork({ phase: 'restore', changeover: replacing, goingBack }, found)).toBe(expected);
+      expect(laterChange({ phase: 'restore', changeover: replacing, goingBack }, found)).toBe(expected);
     },
   );
 
@@ -104,11 +104,15 @@ describe('findOthersWork, after a run that was killed', () => {
     ['beside which the database was replaced', { now: [app, made('database-1', 'any')] }, null],
     ['whose file was changed', { files: ['after', 'other'] }, fileChanged],
     ['whose file somebody has put back', { files: ['before', 'after'] }, envBefore],
-    ['whose tag has moved since', { image: 'sha256:newer' }, 'acme/svc:v1.1.0 is another image by now'],
-    ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 is another image by now'],
+    [
+      'whose tag has moved since',
+      { image: 'sha256:newer' },
+      'acme/svc:v1.1.0 now points to a different image',
+    ],
+    ['whose image is gone', { image: null }, 'acme/svc:v1.1.0 now points to a different image'],
   ])('in replacing, and %s', (_, found, expected) => {
     for (const phase of ['recreate', 'verify'] as const)
-      expect(othersWork({ phase, changeover: replacing }, found)).toBe(expected);
+      expect(laterChange({ phase, changeover: replacing }, found)).toBe(expected);
   });
 
   it.each<Row>([
@@ -119,7 +123,7 @@ describe('findOthersWork, after a run that was killed', () => {
     ['whose app runs an image of neither', { now: [made('app-1', 'other')] }, appMade],
     ['whose new image is gone', { image: null }, null],
   ])('in going back, and %s', (_, found, expected) => {
-    expect(othersWork({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);
+    expect(laterChange({ phase: 'recreate', changeover: replacing, goingBack }, found)).toBe(expected);
   });
 
   it('takes a tag that was published again with the same content for the same image', () => {
@@ -129,10 +133,10 @@ describe('findOthersWork, after a run that was killed', () => {
     const found = (id: string, digest: string) => {
       const app = container('app-1-made', { imageId: id, imageManifest: digest });
       const images = new Map([[image.reference, { id, manifests: [digest] }]]);
-      return findOthersWork(data, { files: [], containers: [app], images });
+      return findLaterChange(data, { files: [], containers: [app], images });
     };
     expect(found('sha256:index-2', 'sha256:amd64')).toBeNull();
-    expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was made by somebody else');
+    expect(found('sha256:index-2', 'sha256:other')).toBe('svc-app-1 was created by another process');
   });
 
   it('looks at the image of every service, and not at one that a follower keeps', () => {
@@ -148,9 +152,9 @@ describe('findOthersWork, after a run that was killed', () => {
         ['acme/worker:v1.1.0', { id: worker }],
       ]);
     const remains = { files: [], containers: before };
-    expect(findOthersWork(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
-    expect(findOthersWork(data, { ...remains, images: images('sha256:newer') })).toBe(
-      'acme/worker:v1.1.0 is another image by now',
+    expect(findLaterChange(data, { ...remains, images: images('sha256:new-worker') })).toBeNull();
+    expect(findLaterChange(data, { ...remains, images: images('sha256:newer') })).toBe(
+      'acme/worker:v1.1.0 now points to a different image',
     );
   });
 });

@@ -14,17 +14,17 @@ export function findLosses(
   blueprint: Blueprint | undefined,
   now: Container | undefined,
 ): string[] {
-  if (now === undefined) return ['is gone'];
+  if (now === undefined) return ['no longer exists'];
   const losses: string[] = [];
-  if (!runSameImage(now, record)) losses.push('runs another image');
+  if (!runSameImage(now, record)) losses.push('is running a different image');
   for (const network of Object.keys(blueprint?.networks ?? {})) {
-    if (!now.networks.includes(network)) losses.push(`is not in network ${network}`);
+    if (!now.networks.includes(network)) losses.push(`is not connected to network ${network}`);
   }
   for (const { source, target } of mountsAsked(blueprint?.hostConfig ?? {})) {
-    if (!hasMount(now, source, target)) losses.push(`has no mount of ${source} at ${target}`);
+    if (!hasMount(now, source, target)) losses.push(`does not have ${source} mounted at ${target}`);
   }
   if (record.runs && !isUp(now)) losses.push(`is ${now.status}`);
-  if (!record.runs && isUp(now)) losses.push('runs, and was stopped before');
+  if (!record.runs && isUp(now)) losses.push('is running, but was stopped before the update');
   if (record.well && now.health === 'unhealthy') losses.push('is unhealthy');
   if (now.status === 'running') {
     for (const port of blueprint?.published ?? []) {

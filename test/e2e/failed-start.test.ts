@@ -11,7 +11,7 @@ import { alone, createInstance, type Instance } from './support/instance.ts';
 
 const impossible = ['--target', 'v1.1.3', '--wait-timeout', '20'];
 const notBack =
-  'broken (containers-not-restored): the files are as they were, but v1.0.0 could not be brought back; nothing of the new version has started. Next: ';
+  'broken (containers-not-restored): the original files are in place, but v1.0.0 could not be restored; no container of the new version has started. Next: ';
 
 /**
  * The worker is not well from the beginning, and nobody waits for it; the app is, as long as that file is there. Neither

@@ -7,7 +7,7 @@ import type { Changeover } from '../../state/changeover.ts';
 import type { Journal } from '../../state/journal.ts';
 
 /** Notes what it takes to roll back before anything is replaced. A run that has saved data has noted it then. */
-export async function keepWayBack(
+export async function prepareRollback(
   context: RunContext,
   journal: Journal,
   changeover: Changeover,
@@ -35,7 +35,9 @@ export async function blueprintsOf(
     new Map(records.map((record) => [record.id, copiedPaths(model.services[record.service])])),
   );
   for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
-    log.warn(`${lost.join(', ')} in ${name} cannot be kept for a way back: compose put it there`);
+    log.warn(
+      `cannot save ${lost.join(', ')} in ${name} for a rollback, because docker compose copied it into the container`,
+    );
   }
   for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);
   return blueprints;

@@ -12,7 +12,7 @@ import { stateDirectory } from '../state/state-directory.ts';
 import { endingFacts, nothingYet, type RunSoFar } from './run-so-far.ts';
 
 /** Does the work of a run, says how it ended whatever happens, and gives back what it held. Gives the exit code. */
-export async function toItsEnd(
+export async function finishRun(
   context: RunContext,
   work: (soFar: RunSoFar) => Promise<Ending>,
   kind: { isRollback?: boolean } = {},
@@ -30,9 +30,7 @@ export async function toItsEnd(
     return ending.exitCode;
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    log.warn(
-      'the engine is shutting down: the journal stands, and the update goes on when the updater is started again',
-    );
+    log.warn('the engine is shutting down; the update resumes when the updater is started again');
     return 128 + cancellation.signalNumber;
   } finally {
     await soFar.lock?.release();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findLosses } from '../../../../src/agent/replace/way-back/find-losses.ts';
+import { findLosses } from '../../../../src/agent/replace/rollback/find-losses.ts';
 import type { Mount } from '../../../../src/engine/container.ts';
 import { blueprint, container, record } from '../../../build.ts';
 
@@ -40,12 +40,12 @@ describe('findLosses', () => {
   });
 
   it.each<[change: Parameters<typeof container>[1] | null, loss: string]>([
-    [null, 'is gone'],
-    [{ imageId: 'sha256:new' }, 'runs another image'],
-    [{ networks: ['svc_proxy'] }, 'is not in network svc_internal'],
+    [null, 'no longer exists'],
+    [{ imageId: 'sha256:new' }, 'is running a different image'],
+    [{ networks: ['svc_proxy'] }, 'is not connected to network svc_internal'],
     [{ published: [] }, 'does not publish port 8080/tcp'],
-    [{ requestedMounts: [] }, 'has no mount of /opt/svc/data at /data'],
-    [{ mounts: whole.mounts.slice(0, 2) }, `has no mount of ${volume} at /cache/`],
+    [{ requestedMounts: [] }, 'does not have /opt/svc/data mounted at /data'],
+    [{ mounts: whole.mounts.slice(0, 2) }, `does not have ${volume} mounted at /cache/`],
     [{ status: 'exited' }, 'is exited'],
     [{ health: 'unhealthy' }, 'is unhealthy'],
   ])('%j', (change, loss) => {
@@ -59,7 +59,7 @@ describe('findLosses', () => {
     const again = { ...content, imageId: 'sha256:index-2' };
     expect(findLosses(record(content), before, again)).toEqual([]);
     const another = { ...again, imageManifest: 'sha256:other' };
-    expect(findLosses(record(content), before, another)).toEqual(['runs another image']);
+    expect(findLosses(record(content), before, another)).toEqual(['is running a different image']);
   });
 
   it('does not ask for more than there was', () => {
@@ -68,7 +68,7 @@ describe('findLosses', () => {
     const loops = { ...whole, status: 'restarting', published: [] };
     expect(findLosses(record(whole, { well: false }), before, loops)).toEqual([]);
     expect(findLosses(record(whole, { runs: false, well: false }), before, whole)).toEqual([
-      'runs, and was stopped before',
+      'is running, but was stopped before the update',
     ]);
   });
 });

@@ -3,19 +3,19 @@ import type { ProjectContainers } from '../../../engine/api/project-containers.t
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { type Changeover, type ContainerRecord, isBefore, recordsOf } from '../../state/changeover.ts';
 
-/** What it takes to bring the containers from before back, in order. */
+/** Steps that restore the old containers, in order. */
 export type RestoreStep =
   /** Nothing of the new version has started: what is not from before may go, and with it the name that it holds. */
   | { kind: 'remove-new'; containers: readonly Container[] }
   /** The container lives in a namespace of one that is gone, and needs that of the successor. */
   | { kind: 'remove-orphan'; service: string; record: ContainerRecord }
   | { kind: 'rebuild'; service: string; record: ContainerRecord }
-  /** The container is gone, and the journal does not tell what it was made of. */
+  /** The container no longer exists, and its configuration is not in the journal. */
   | { kind: 'give-up'; service: string; record: ContainerRecord }
   /** The container is there, and no longer in these networks. */
   | { kind: 'connect'; service: string; record: ContainerRecord; networks: readonly string[] }
   | { kind: 'start'; service: string; record: ContainerRecord }
-  /** The container was down before, and somebody's `up` has started it. */
+  /** The container was stopped before, and another `up` has started it. */
   | { kind: 'stop'; service: string; record: ContainerRecord }
   /** The containers that ran and were well. */
   | { kind: 'await-healthy'; records: readonly ContainerRecord[] }
@@ -23,7 +23,7 @@ export type RestoreStep =
   | { kind: 'compare'; records: readonly ContainerRecord[] };
 
 /**
- * Decides how the containers from before come back: as they are, mended, started, or made again; touches nothing.
+ * Decides how the old containers are restored: unchanged, reconnected, started, or recreated. Changes nothing.
  * @param now the containers of the project, compose's leftovers among them, and what the journal can make again
  */
 export function planRestore(

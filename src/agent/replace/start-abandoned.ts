@@ -13,13 +13,12 @@ import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
 import type { Replacement } from './replacement.ts';
 
 /**
- * Starts what another compose call has begun to replace, among the services that do not move, and has left down: such a
- * call breaks off as a whole where it meets this run at one service, and what it was stopping goes down after that. What
- * somebody has stopped stays stopped. Gives whether anything was begun: the same call may have come to the moved services
- * meanwhile.
+ * Starts containers of other services that another docker compose command was replacing and left stopped. Such a command
+ * fails as a whole if it conflicts with this run at one service. Containers that were stopped on purpose stay stopped.
+ * Returns whether such a command was found, because it may also have changed the services of this run.
  * @param first what was just found of the project
  */
-export async function mendOthers(work: Replacement, first: ProjectContainers): Promise<boolean> {
+export async function startAbandoned(work: Replacement, first: ProjectContainers): Promise<boolean> {
   const beganAt = performance.now();
   let seen = { state: '', since: beganAt };
   let begun: Container[];
@@ -33,11 +32,14 @@ export async function mendOthers(work: Replacement, first: ProjectContainers): P
     if (state !== seen.state) seen = { state, since: now };
     const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
     if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
-    breakSilence(work.log, `another compose call is replacing ${namesOf(begun)}: waiting for it to end`);
+    breakSilence(
+      work.log,
+      `another docker compose command is replacing ${namesOf(begun)}; waiting for it to finish`,
+    );
     await sleep(lookEveryMs);
     found = await listProject(work.engine, work.compose.project.name);
   }
-  // What runs still beside such a leftover does so since before a call was killed.
+  // A container that is still running was not yet stopped when the command was interrupted.
   const down = begun.filter((container) => !isUp(container));
   await giveNames(work, down.filter(hasTemporaryName));
   await startBrokenOff(work, down);

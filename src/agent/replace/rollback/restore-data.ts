@@ -50,7 +50,7 @@ export async function completePoint(
 export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
   await persistently(doors, async () => {
     const checking = checkCopies(doors, place, point);
-    await withHeartbeat(doors.log, 'comparing the restore point with its hashes', checking);
+    await withHeartbeat(doors.log, 'verifying the hashes of the restore point', checking);
     await checkRoom(doors, point);
   });
 }
@@ -118,11 +118,11 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   if (found === null)
     throw new UpdateError(
       'data-not-restored',
-      `the restore point is not in ${point.directory}: mount its directory as in the update, with --restore-dir`,
+      `there is no restore point in ${point.directory}; mount the same directory as for the update, with --restore-dir`,
     );
   const { mounts, version } = found.point;
   const doors = await dataDoors(context, journal);
-  log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'nothing'}`);
+  log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'no data'}`);
   const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
   const watch = await StartWatch.open(doors, { project, covered, mounts });
   const beganAt = performance.now();
@@ -141,11 +141,11 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
           await standStill(context, journal);
           throw new UpdateError(
             'data-not-restored',
-            `${restless} was started again and again while the data was being restored`,
+            `${restless} was started repeatedly while the data was being restored`,
           );
         }
         log.warn(
-          `${and(started.map(({ name }) => name))} was started while the data was being restored: stopping it and restoring again`,
+          `${and(started.map(({ name }) => name))} was started while the data was being restored; stopping it and restoring again`,
         );
         const running = await inspectContainers(
           doors.engine,
@@ -172,7 +172,7 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   }
   await writePointState(journal, { state: 'restored' });
   log.info(
-    `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; it equals the restore point`,
+    `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; it is identical to the restore point`,
   );
 }
 

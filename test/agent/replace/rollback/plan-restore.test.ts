@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { planRestore } from '../../../../src/agent/replace/way-back/plan-restore.ts';
+import { planRestore } from '../../../../src/agent/replace/rollback/plan-restore.ts';
 import type { ContainerRecord, MovedService } from '../../../../src/agent/state/changeover.ts';
 import type { Container } from '../../../../src/engine/container.ts';
 import { blueprint, changeover, container, movedService, record } from '../../../build.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mayBeStopping } from '../../../../src/agent/replace/way-back/plan-restore.ts';
+import { mayBeStopping } from '../../../../src/agent/replace/rollback/plan-restore.ts';
 import { sortOut } from '../../../../src/engine/api/project-containers.ts';
 import type { Container } from '../../../../src/engine/container.ts';
 import { changeover, container, movedService, record } from '../../../build.ts';

@@ -33,25 +33,27 @@ export async function restoreContainers(
   const now = await listProject(context.engine, journal.data.project.name);
   // What is being stopped would end after it was found running: a second stop ends with the first one.
   const ending = mayBeStopping(changeover, now, stops);
-  await stopAll(context, ending, ', as it was told to');
+  await stopAll(context, ending, ' (already requested)');
   const work: RestoreWork = { ...context, journal, changeover, successors: new Map(), agreed: new Set() };
   for (let attempt = 1; ; attempt++) {
     const before = await containersNow(work);
     // Not removed unnoticed: the data has to be restored once more.
     if (journal.data.phase === 'restore' && newHasStarted(changeover, before)) return;
-    const failure = await bringBack(before, work);
+    const failure = await restoreAll(before, work);
     if (failure === null) return;
     if (failure instanceof Interrupted || attempt === tries) throw failure;
     // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
     const removed = await findRemoved(before, work);
     if (removed.length === 0) throw failure;
-    context.log.warn(`${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed meanwhile; once more`);
+    context.log.warn(
+      `${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed during the rollback; trying again`,
+    );
     await sleep(pauseMs * attempt);
   }
 }
 
 /** Takes the way back once. Gives what failed, null where all are back. */
-async function bringBack(containers: readonly Container[], work: RestoreWork): Promise<unknown> {
+async function restoreAll(containers: readonly Container[], work: RestoreWork): Promise<unknown> {
   const { changeover, journal } = work;
   // A service that cannot come back must not keep the others down.
   const failures = new Map<string | null, unknown>();
@@ -115,7 +117,7 @@ const executors: Executors = {
       const endpoint = endpoints[network] ?? {};
       const { status } = await connectNetwork(work.engine, network, idNow(record, work), endpoint);
       if (status !== 200) return remake(record, work);
-      work.log.info(`${record.name} is in network ${network} again`);
+      work.log.info(`reconnected ${record.name} to network ${network}`);
     }
   },
   start: async ({ record }, work) => {
@@ -144,7 +146,10 @@ const executors: Executors = {
       return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
     });
     if (losses.length > 0) {
-      throw new UpdateError('containers-not-restored', `not what it was before: ${losses.join(', ')}`);
+      throw new UpdateError(
+        'containers-not-restored',
+        `different from before the update: ${losses.join(', ')}`,
+      );
     }
   },
 };
@@ -165,7 +170,7 @@ async function rebuild(record: ContainerRecord, work: RestoreWork): Promise<void
   await agree(record, work);
   await ensureNetworks(work, record.service, blueprintOf(record, work));
   successors.set(record.id, await rebuildContainer(engine, blueprintOf(record, work), successors));
-  log.info(`${record.name} is created again from the old image`);
+  log.info(`recreated ${record.name} from the old image`);
 }
 
 /** Checks the rights of a container before it is removed to be made again: only then the engine still tells them. */
@@ -194,4 +199,7 @@ async function remake(record: ContainerRecord, work: RestoreWork): Promise<void>
 }
 
 const unknown = ({ name }: ContainerRecord): UpdateError =>
-  new UpdateError('containers-not-restored', `nobody knows what ${name} was made of`);
+  new UpdateError(
+    'containers-not-restored',
+    `${name} cannot be recreated, because its configuration is not in the journal`,
+  );

@@ -33,7 +33,7 @@ import {
 /** Old texts of files that a run writes, by path. */
 export type OldTexts = ReadonlyMap<string, string>;
 
-/** What this process knows of the run beside its journal. */
+/** Facts that this process has in addition to the journal. */
 interface BesideJournal extends StopsUnderWay {
   texts?: OldTexts | undefined;
   /** Of the restore point that this process has made. */
@@ -41,7 +41,7 @@ interface BesideJournal extends StopsUnderWay {
 }
 
 /**
- * A run that ends before `recreate` has files and tags to put back. `texts` are the old ones of the written files. Always
+ * A run that ends before `recreate` restores files and tags. `texts` are the original texts of the written files. Always
  * throws: why it ended, or `Interrupted`.
  */
 export async function undoBeforeRecreate(
@@ -60,10 +60,10 @@ export async function undoBeforeRecreate(
     return rollBack(lasting, { journal, hashing: null }, failure);
   // An engine that has sent a signal and no longer answers is shutting down; it starts this container again afterwards.
   if (error instanceof Cancelled && !isThere) throw new Interrupted();
-  // Where the engine does not answer, the journal is left without an end: a restarted container begins the update anew.
+  // If the engine does not answer, the journal gets no ending, so a restarted container starts the update over.
   if (isThere) {
     const ending = endingOf(error, { ...facts, product: options.product }, cancellation.signalNumber);
-    await markGoingBack(journal, log, ending);
+    await markRollback(journal, log, ending);
   }
   const { isOvertaken } = await restoreInstance(context, journal, { texts });
   if (!isOvertaken) throw error;
@@ -90,7 +90,7 @@ async function isOverSaved({ engine }: RunContext, { data }: Journal): Promise<b
   return newHasStarted(data.changeover, containers);
 }
 
-/** What is to be replaced; of a run that goes on after a kill the journal alone knows it. */
+/** The planned replacement; a run that resumes after a kill reads it from the journal. */
 export interface PlannedReplacement {
   journal: Journal;
   changeover: Changeover;
@@ -102,8 +102,8 @@ export interface PlannedReplacement {
 }
 
 /**
- * Does what replaces containers, and goes back where that fails and nothing of the new version has started. From here on a
- * signal no longer ends the run.
+ * Replaces the containers, and rolls back if that fails before the new version has started. From here on, a signal no
+ * longer ends the run.
  */
 export async function replacing<T>(
   context: RunContext,
@@ -119,14 +119,14 @@ export async function replacing<T>(
   try {
     return await replace(work);
   } catch (error) {
-    return await backOrBroken(work, error, { stopping: stops.underWay(), texts, record: record ?? null });
+    return await rollBackOrFail(work, error, { stopping: stops.underWay(), texts, record: record ?? null });
   } finally {
     stops.close();
   }
 }
 
-/** Goes back where nothing of the new version has started, or with the data of before where they were kept. Always throws. */
-async function backOrBroken(work: Replacement, error: unknown, beside: BesideJournal): Promise<never> {
+/** Rolls back if the new version has not started, or if its data was saved. Always throws. */
+async function rollBackOrFail(work: Replacement, error: unknown, beside: BesideJournal): Promise<never> {
   if (error instanceof Interrupted) throw error;
   const { engine, log, options, journal, changeover } = work;
   const now = await listProject(engine, journal.data.project.name).catch((cause) => {
@@ -149,8 +149,8 @@ async function backOrBroken(work: Replacement, error: unknown, beside: BesideJou
     : error;
   const ending = endingOf(failure, { ...endingFactsOf(journal.data), product: options.product });
   for (const line of ending.lines) log.error(line);
-  log.warn('nothing of the new version has started: the old one is brought back');
-  await markGoingBack(journal, log, ending);
+  log.warn('no container of the new version has started; restoring the old version');
+  await markRollback(journal, log, ending);
   await restoreInstance(work, journal, beside);
   if (!(failure instanceof UpdateError)) throw failure;
   throw new UpdateError(failure.code, failure.message, {
@@ -176,14 +176,14 @@ async function rollBack(
   for (const line of endingOf(error, facts).lines) log.error(line);
   const giveUp = (cause: unknown): never => {
     if (cause instanceof Interrupted) throw cause;
-    log.error(`no rollback is possible: ${(cause as Error).message}`);
+    log.error(`cannot roll back: ${(cause as Error).message}`);
     throw new UpdateError('broken', error.message, { detail: error.detail, isLogged: true, cause });
   };
   await hashing?.hashed(await dataDoors(context, journal)).catch(() => {});
   const found = await completePoint(context, journal).catch(giveUp);
-  if (found === null) return giveUp(new Error('the record of the restore point is gone'));
+  if (found === null) return giveUp(new Error('the record of the restore point is missing'));
   const { point, place } = found.record;
-  log.warn(`${point.next} failed: rolling back to ${from} with the data saved at ${savedAt(point)}`);
+  log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
   await checkPoint(found.doors, found.record).catch(giveUp);
   const rolledBack = new UpdateError('rolled-back', error.message, {
     state: `${from} is running again with the data saved at ${savedAt(point)}`,
@@ -197,8 +197,8 @@ async function rollBack(
   throw rolledBack;
 }
 
-/** Notes that everything is being put back, and how the run ends then; null where an update begins anew after it. */
-export async function markGoingBack(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
+/** Records the rollback and the ending of the run afterwards; null if an update starts over after it. */
+export async function markRollback(journal: Journal, log: Log, ending: Ending | null): Promise<void> {
   const failure = await journal.note({ goingBack: { ending: ending && keptEnding(log, ending) } });
   if (failure !== null) log.warn(failure);
 }
@@ -226,7 +226,7 @@ export async function restoreInstance(
   return { isOvertaken: !wasStarted };
 }
 
-/** How often a new version that is started meanwhile is removed again. */
+/** How often a new version that was started during the restore is removed. */
 const rounds = 3;
 
 /** Whether the new version was started on the data that a rollback has restored. @throws UpdateError data-not-restored */
@@ -235,14 +235,16 @@ async function isOvertaken(context: RunContext, journal: Journal, round: number)
   if (phase !== 'restore' || changeover === null || !journal.data.point) return false;
   const { containers } = await listProject(context.engine, project.name);
   if (!newHasStarted(changeover, containers)) return false;
-  const message = 'the new version was started while the old one was being restored';
   if (round >= rounds) {
     // The next run restores the data again.
     await writePointState(journal, { state: 'saved' });
     await standStill(context, journal);
-    throw new UpdateError('data-not-restored', `${message}, again and again`);
+    throw new UpdateError(
+      'data-not-restored',
+      'the new version was started repeatedly while the old version was being restored',
+    );
   }
-  context.log.warn(`${message}: restoring once more`);
+  context.log.warn('the new version was started while the old version was being restored; restoring again');
   return true;
 }
 
@@ -253,11 +255,11 @@ async function restoreFilesAndTags(
 ): Promise<void> {
   const { files, tags, project } = journal.data;
   const leftAlone = await restoreFiles(files, { texts });
-  for (const path of leftAlone) log.warn(`${path} was changed meanwhile: it is left as it is`);
+  for (const path of leftAlone) log.warn(`${path} was edited during the update and is left as is`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
     if (error instanceof Interrupted) throw error;
     log.warn(
-      `the tags could not be put back, the next docker compose up may start the new image: ${error.message}`,
+      `the image tags could not be restored, so the next docker compose up may start the new image: ${error.message}`,
     );
   });
   if (leftAlone.length > 0) {
@@ -282,7 +284,7 @@ export async function startAgain(
     const { containers } = await listProject(context.engine, project.name);
     const isBeforeRecreate = phase === 'save' || phase === 'write';
     if (isBeforeRecreate && (started || newHasStarted(changeover, containers))) {
-      context.log.warn(`another version was started in the meantime: ${from} is not started again`);
+      context.log.warn(`another version was started in the meantime, so ${from} is not started again`);
       return false;
     }
     await restoreContainers(context, journal, changeover, stops);
@@ -290,7 +292,7 @@ export async function startAgain(
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     const state = phase === 'restore' && {
-      state: `data and files are those of ${from}, which could not be started`,
+      state: `the data and files of ${from} are restored, but ${from} could not be started`,
     };
     throw new UpdateError('containers-not-restored', error.message, {
       ...state,
@@ -312,6 +314,6 @@ async function endPoint(context: RunContext, journal: Journal, wasStarted: boole
   const why = gone[0]
     ? `the volume of ${gone[0].where} has been removed`
     : 'another version has changed the data';
-  context.log.warn(`${why}: the data as it was before stays in ${point.directory}`);
+  context.log.warn(`${why}; the data from before the update is kept in ${point.directory}`);
   await journal.note({ point: null });
 }

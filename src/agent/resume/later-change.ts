@@ -13,13 +13,13 @@ export interface Remains {
   images: ReadonlyMap<string, LocalImage>;
 }
 
-/** What somebody else must have done since the run, as a sentence's beginning; null where all may be the run's own work. */
-export function findOthersWork(data: JournalData, now: Remains): string | null {
+/** A change that another process must have made after the run, as the beginning of a sentence; null if there is none. */
+export function findLaterChange(data: JournalData, now: Remains): string | null {
   const { changeover, goingBack, phase } = data;
-  // Data that are half back are nobody's to leave alone, and what somebody has started meanwhile was not let in.
+  // A data restore is always completed, and containers started in the meantime are stopped.
   if (phase === 'restore') return null;
   const other = now.files.find(({ state }) => state === 'other');
-  if (other) return `${other.path} is neither as it was before nor as it was written`;
+  if (other) return `${other.path} is neither the original file nor the one that the update wrote`;
   if (phase === 'pull') return null;
 
   if (changeover === null) {
@@ -28,18 +28,18 @@ export function findOthersWork(data: JournalData, now: Remains): string | null {
         data.services.includes(serviceOf(container)) &&
         !data.containers.some(({ id }) => id === container.id),
     );
-    return strange ? `${strange.name} was made by somebody else` : null;
+    return strange ? `${strange.name} was created by another process` : null;
   }
   const strange = now.containers.find((each) => !couldBeLeft(changeover, each, goingBack !== null));
-  if (strange) return `${strange.name} was made by somebody else`;
+  if (strange) return `${strange.name} was created by another process`;
   // In `save` and `write` files may be either, and tags are not moved yet.
   if (goingBack !== null || phase === 'save' || phase === 'write') return null;
   const old = now.files.find(({ state }) => state === 'before');
-  if (old) return `${old.path} is as it was before`;
+  if (old) return `${old.path} contains the original text again`;
   const moved = changeover.moved.find(
     ({ image }) => image !== null && !isSameImage(image, now.images.get(image.reference)),
   );
-  return moved?.image ? `${moved.image.reference} is another image by now` : null;
+  return moved?.image ? `${moved.image.reference} now points to a different image` : null;
 }
 
 function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {

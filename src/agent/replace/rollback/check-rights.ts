@@ -55,8 +55,8 @@ export async function checkRights(
   throw new UpdateError(
     'containers-not-restored',
     rights === undefined
-      ? `${name} is not made again: compose cannot tell from the files what it may do`
-      : `${name} is not made again: the journal would give it ${and(rights.map(nameOf))}, which neither the files nor the engine do`,
+      ? `${name} was not recreated: docker compose cannot determine its privileges from the compose files`
+      : `${name} was not recreated: the journal would grant it ${and(rights.map(nameOf))}, which neither the compose files nor the engine grant`,
   );
 }
 
