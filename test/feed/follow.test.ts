@@ -87,7 +87,7 @@ it('a feed with https cannot refer to http', async () => {
   vi.unstubAllGlobals();
   const asset = { name: 'file', url: 'http://93.184.215.14/file' };
   await expect(download({ asset, feed, limits: proofLimits, signal })).rejects.toThrow(
-    'the feed is at https:, and the file at http://93.184.215.14',
+    'the feed uses https, but the file is at http://93.184.215.14',
   );
 });
 

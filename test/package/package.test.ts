@@ -83,7 +83,7 @@ describe('the package', () => {
     await copyFile(join(unpacked, 'dist/svc.mjs'), client);
     const env = { SVC_FEED: '', SVC_UPDATER_BUILD_FEED: 'http://127.0.0.1:2/releases' };
     const { stderr, exitCode } = await execa(client, ['update'], { env, reject: false });
-    expect(stderr).toContain('the releases at 127.0.0.1:1 cannot be read');
+    expect(stderr).toContain('cannot read the releases at 127.0.0.1:1');
     expect(exitCode).toBe(4);
   });
 

@@ -70,7 +70,7 @@ it('finds none where no digest is that of an image', async () => {
 
 it.each([
   ['of another platform', whole, 'linux/s390x', 'the archive contains no image for linux/s390x'],
-  ['whose manifest is not in it', whole, 'linux/arm64', `it has no blobs/sha256/${'5'.repeat(64)}`],
+  ['whose manifest is not in it', whole, 'linux/arm64', `blobs/sha256/${'5'.repeat(64)} is missing`],
   [
     'without a layer',
     [config, manifest, index],
