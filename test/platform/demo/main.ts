@@ -129,7 +129,7 @@ async function story(): Promise<boolean> {
     `timed out waiting for ${bad} to be offered`,
   );
   const told = status.feedError?.message ?? 'the server does not report it';
-  const isRefused = told.startsWith(`${unsigned} is not proven`);
+  const isRefused = told.startsWith(`${unsigned} is not verified`);
   const sentence = `${unsigned} was published on the forge without a signature, so it is not offered: ${told}`;
   say(isRefused ? `  ${sentence}` : bold(`NOT TRUE: ${sentence}`), '');
   isSuccessful = isRefused && isSuccessful;
