@@ -49,7 +49,7 @@ test('an archive is updated to, and one that is not the whole, unchanged release
   await expectAttempt(
     instance,
     fromFile,
-    { exitCode: 3, says: ['it was cut off'], ends: [refused] },
+    { exitCode: 3, says: ['it is truncated'], ends: [refused] },
     await carried(instance, bytes.subarray(0, 5000)),
   );
   expect(await names(instance)).toEqual([`${instance.image}:v1.0.0`]);
