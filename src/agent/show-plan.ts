@@ -80,7 +80,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   if (changes.length === 0) log.info('no files will be changed');
   for (const warning of warnings) log.warn(warning);
   for (const name of alsoMoved)
-    log.info(`${name} shares the pin, so it will be updated when it is next recreated`);
+    log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
     log.info(`changed in this release: ${changedServices.join(', ')}; not recreated by the update`);
   if (newServices.length > 0)

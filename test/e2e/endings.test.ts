@@ -402,12 +402,12 @@ test('130 and 143: a signal in the pull cancels, and one while containers are re
   const late = instance.startUpdate(['--target', 'canary']);
   await late.waitFor('recreate stopping worker');
   const sent = late.stop();
-  await late.waitFor('received too late');
+  await late.waitFor('was received too late');
   await instance.write('data/go', '');
   await sent;
   expectWords(await late.done, {
     exitCode: 0,
-    says: ['SIGTERM received too late: containers are being replaced, so the update continues'],
+    says: ['SIGTERM was received too late: containers are being replaced, so the update continues'],
     ends: ['updated v1.1.0-canary.1 → canary (v1.1.0-canary.2)'],
   });
 });

@@ -61,7 +61,7 @@ test('are listed, held together, and updated', async () => {
     [...toNext, ...three.split(' '), '--service', 'db'],
     'unrelated-service',
     [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server (${image}:v1.0.0)`],
-    `Run the update with ${three}, so that db is not updated.`,
+    `Run the update with ${three} so that db is not updated.`,
   );
   await refused(
     [...toNext, '--service', 'server'],

@@ -55,7 +55,7 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
       'stopped while the data is saved, then started again: db and store',
       /svc, db, store will be unavailable for (?:about )?\d+/,
       /the restore point needs \d+ \wB of .* free in \S+\/\.svc-updater\/restore/,
-      /running containers that are not updated will lose their connection: \S+-proxy-1 \(db\)/,
+      /these running containers are not updated and will lose their connection to the data services: \S+-proxy-1 \(db\)/,
     ],
   ],
 ])('plan with %s', async (_, settings, refusal, says) => {

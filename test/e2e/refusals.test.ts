@@ -256,9 +256,11 @@ test('reports the container and the start time of another update', async () => {
   expectWords(await instance.update(toNext), {
     exitCode: 3,
     says: [
-      new RegExp(`another update is running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`),
+      new RegExp(
+        `another update has been running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`,
+      ),
     ],
-    ends: [unseen, `Wait until it finishes: docker logs -f ${first.name}.`],
+    ends: [unseen, `Wait until that update finishes: docker logs -f ${first.name}.`],
   });
   const plan = await instance.update(['plan', ...toNext]);
   expectWords(plan, {

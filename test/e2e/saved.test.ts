@@ -26,7 +26,7 @@ test('before the worker is replaced: it is not given an older version, and the l
   expectWords(result, {
     exitCode: 5,
     says: [
-      /ERROR recreate \S+\/\.env was edited during the update, so worker is not replaced with the image that is specified there now/,
+      /ERROR recreate \S+\/\.env was edited during the update, so worker is not replaced with the image that is now specified in this file/,
     ],
     ends: [
       'broken (broken): the new version has started',

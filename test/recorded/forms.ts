@@ -355,13 +355,13 @@ export const withoutSecrets: Record<string, Layout> = {
 const byHand = 'Change the version there manually, then run docker compose pull && docker compose up -d.';
 const mend = 'Fix the file until docker compose config accepts it, then run the update again.';
 const putThere = 'Create the file, or remove the line.';
-const ownVariable = 'Use a separate variable for the version there, then run the command again.';
+const ownVariable = 'Use a separate variable for the image version, then run the command again.';
 
 /** With the sentence and the way out. */
 export const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
   'a variable that is part of a path': [
     image('svc:$V\n    volumes: ["./data-$V:/data"]', 'V=v1.4.2'),
-    'V in .env line 1 determines more than the version: services.app.volumes.0.source: "@root@/p/data-v1.4.2" → "@root@/p/data-v1.5.0"',
+    'V in .env line 1 affects more than the version: services.app.volumes.0.source: "@root@/p/data-v1.4.2" → "@root@/p/data-v1.5.0"',
     ownVariable,
   ],
   'an include in a circle': [

@@ -50,7 +50,7 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
     shares: (service) => sharesPin(files, service, pins),
   });
   refuseUnproven(proof, files, edits);
-  for (const name of proof.alsoMoved) log.info(`${name} shares the pin, so its version also changes`);
+  for (const name of proof.alsoMoved) log.info(`${name} uses the same pin, so its version also changes`);
   return { draft, edits };
 }
 
@@ -174,7 +174,7 @@ function bumpedTag(pin: Pin, target: Target): string | null {
   if (moved.kind === 'variant' && target.kind === 'release') throw otherVariant(pin, target);
   const message = `${target.tag} does not identify a single release for ${service}, which is pinned to ${tag.text} (${place.description})`;
   const advice =
-    'Specify the full version with --to. If the release is published only under that short tag, set the tag manually.';
+    'Specify the full version with --to. If the release is published only under a short tag, set that tag manually.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }
 
@@ -186,8 +186,8 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
     throw otherVariant(pin, target);
   if (countOf(version) === count) return styled(tag, version);
   if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
-  const part = countOf(version) > count ? ` ${tag.prefix}${cut(version, count)}` : ' with a tag of that form';
+  const part = countOf(version) > count ? `${tag.prefix}${cut(version, count)}` : 'a tag of that form';
   const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}), which can only be changed to a tag of the same form`;
-  const advice = `Use --to${part} when that tag points to the release, or run update, which asks the registry.`;
+  const advice = `Specify ${part} with --to when it points to the release, or run update, which checks the registry.`;
   throw new UpdateError('pin-unsupported', message, { advice });
 }

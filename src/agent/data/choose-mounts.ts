@@ -209,15 +209,15 @@ export function writersOf(
       const { path } = placed(mount, around);
       const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
       if (!shared || noDataReason(mount.type, path, []) !== null) continue;
-      const sentence = `the running container ${container.name} can write to ${shared.where}: it has ${JSON.stringify(path)} mounted read-write`;
+      const sentence = `the running container ${container.name} can write to ${shared.where}, because ${JSON.stringify(path)} is mounted read-write`;
       const save = `set "${serviceOf(container)}: save" under data in ${settingsName}`;
       if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
-        warnings.add(`${sentence}; it must not write there while data is copied or restored`);
+        warnings.add(`${sentence}; it must not do so while data is copied or restored`);
       else
         refusals.add(
           isOfService(container, around.project)
-            ? `${sentence}, and the update does not stop it: stop it yourself, mount the path read-only, or ${save}`
-            : `${sentence}, and the update does not stop it: stop it yourself or mount the path read-only`,
+            ? `${sentence}, and the update does not stop this container: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update does not stop this container: stop it yourself or mount the path read-only`,
         );
     }
   }

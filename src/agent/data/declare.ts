@@ -48,13 +48,13 @@ export function declareData(facts: DataFacts): Declared {
   if (mistakes.length > 0)
     throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
       detail: mistakes.slice(0, -1),
-      advice: `Correct the data section of ${settingsName} or the label, then run the update again.`,
+      advice: `Correct the data section of ${settingsName} or the label of the service, then run the update again.`,
     });
   if (undecided.length === 0) return declared;
   const sentences = undecided.map(({ sentence }) => sentence);
   throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
     detail: sentences.slice(0, -1),
-    advice: `In ${settingsName}, set ${line} (save includes the data in restore points, none excludes it). Then run the update again.`,
+    advice: `In ${settingsName}, set ${line} (save includes the data in restore points, and none excludes it). Then run the update again.`,
   });
 }
 
@@ -91,16 +91,16 @@ export function judgeData(facts: DataFacts): Judged {
     );
     for (const path of without) excluded.push({ service, path });
     if (word !== null && !isDataWord(word))
-      mistakes.push(`${where} is ${JSON.stringify(word)}, but must be save or none`);
+      mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be save or none`);
     else if (word === 'none') excluded.push({ service, path: null });
     else if (isAbsent) {
       if (word === 'save' && keys.includes(service))
         mistakes.push(
-          `${where} is save, but ${service} has no container: start the service or remove the line`,
+          `${where} is set to save, but ${service} has no container: start the service or remove the line`,
         );
     } else if (hasSaved && (word === 'save' || reached.includes(service))) covered.add(service);
     else if (word === 'save' && !isUpdated)
-      mistakes.push(`${where} is save, but ${service} has no writable volume or bind mount to save`);
+      mistakes.push(`${where} is set to save, but ${service} has no writable volume or bind mount to save`);
     else if (hasSaved && looks !== null)
       undecided.push({
         ...{ key: service, proposal: 'save' },
@@ -166,7 +166,7 @@ function mistakeIn(
       return `${where} is set, but ${service} has no mount at ${path}`;
     return word === 'none'
       ? null
-      : `${where} is save: set save only for a whole service; a single mount can only be set to none`;
+      : `${where} is set to save, but save applies only to a whole service; a single mount can only be set to none`;
   }
   return word === 'save' || at > 0
     ? `${where} is set, but the project has no service ${at > 0 ? service : key}`

@@ -184,7 +184,7 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
     ],
     [
       of('set').some((remedy) => remedy.hasDefault),
-      'If the variable was never set in a shell and its default has been edited, run docker compose up -d first.',
+      'If the variable was never set in a shell, but its default was edited, run docker compose up -d first.',
     ],
     [
       of('home').length > 0,
@@ -196,7 +196,7 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
     ],
     [
       networks.length > 0,
-      `If you connected containers manually to ${networks.join(', ')}, add it to the compose file (external: true).`,
+      `If you manually connected containers to ${networks.join(', ')}, add ${networks.length > 1 ? 'these networks' : 'this network'} to the compose file (external: true).`,
     ],
     [of('apply').length + networks.length > 0, 'Apply your own edits with docker compose up -d first.'],
     [

@@ -74,7 +74,7 @@ export function describePoint(
     `the restore point needs ${size(needed)} of ${size(free)} free in ${directory}`,
     ...(users.length > 0
       ? [
-          `running containers that are not updated will lose their connection: ${and(users)}; a rollback discards everything they write there after the data is saved`,
+          `these running containers are not updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,
         ]
       : []),
   ];

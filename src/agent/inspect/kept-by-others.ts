@@ -54,6 +54,6 @@ function keptBySystemd(name: string, unit: string): UpdateError {
       `systemctl daemon-reload && systemctl restart ${shellWord(unit)}`,
     ],
     advice:
-      'The commands above update a Quadlet. If Podman runs rootless, use the file in ~/.config/containers/systemd and systemctl --user.',
+      'The commands above update a Quadlet. For rootless Podman, use the file in ~/.config/containers/systemd and systemctl --user.',
   });
 }

@@ -168,7 +168,7 @@ function notThat(
     return new UpdateError('not-mounted', message, { advice: addMounts(directory) });
   const gone = `${message}; ${directory} no longer contains a compose file`;
   return new UpdateError('not-mounted', gone, {
-    advice: `Move the directory of project ${name} to ${directory} again, or create a link there, and mount ${directory}.`,
+    advice: `Move the directory of project ${name} back to ${directory} or create a symbolic link at that path, then mount ${directory}.`,
   });
 }
 

@@ -63,7 +63,7 @@ export async function givePaths(project: ComposeProject, paths: HostPaths, log: 
     throw new UpdateError('outside-mounts', message, { advice });
   }
   const tell = (path: string, to: string) =>
-    log.info(`${path} is mounted at ${to}; compose uses its original path`);
+    log.info(`${path} is mounted at ${to}; compose still refers to it by its path on the host`);
   for (const path of [project.directory, ...named.map((file) => dirname(file))]) {
     const given = await paths.give(path);
     if (given) tell(path, given.to);

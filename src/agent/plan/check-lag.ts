@@ -97,6 +97,6 @@ function judge(
     return isIt ? null : { lags: `${to} and ${repository}:${name} point to different images` };
   }
   return {
-    lags: `${repository} has no tag for ${targetName}, and the image behind ${tag} does not specify its version`,
+    lags: `${repository} has no tag for ${targetName}, and the image that ${tag} points to does not specify its version`,
   };
 }

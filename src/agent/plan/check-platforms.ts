@@ -51,7 +51,7 @@ function judge(
   }
   throw new UpdateError(
     'pull-platform',
-    `${service} runs on ${runs}, which no compose file specifies; with ${to} it would run on ${gets}`,
+    `${service} runs on ${runs}, which no compose file specifies; with ${to}, it would run on ${gets}`,
     {
       advice: `Set ${write(runs)} to keep the platform, or ${write(gets)} to change it, then run the update again.`,
     },

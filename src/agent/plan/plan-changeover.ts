@@ -82,9 +82,9 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
   const names = and(running.map(({ name }) => name));
   throw new UpdateError(
     'compose-busy',
-    `${names} ${running.length > 1 ? 'are' : 'is'} still running, and other services wait for it to finish`,
+    `${names} ${running.length > 1 ? 'are' : 'is'} still running, and other services wait for ${running.length > 1 ? 'them' : 'it'} to finish`,
     {
-      advice: `Wait for it to finish (docker logs -f ${running[0]?.name}), then run the update again.`,
+      advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run the update again.`,
     },
   );
 }

@@ -124,7 +124,9 @@ function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedT
   const isHeld = target?.kind === 'release' && to === app.to;
   const isTold = (kind === 'other' && !isHeld) || kind === 'unversioned' || target?.kind === 'canary';
   if (tag !== text || !isTold || kind === 'canary') return [];
-  return [`${service} is pinned to ${tag}, which is not a release tag; the tag is kept and pulled again`];
+  return [
+    `${service} is pinned to ${tag}, which is not a release tag; the tag is kept, and its image is pulled again`,
+  ];
 }
 
 export const majorAdvice = (prefix: string, from: string, to: string): string =>

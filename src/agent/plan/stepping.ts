@@ -50,7 +50,7 @@ export function checkStepping(
   const pulled = versionOfLabel(image?.labels[versionLabel]);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
     throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
-      advice: 'The label of the release is wrong. Report this to its publisher.',
+      advice: 'The release has a wrong label. Report this to the publisher.',
     });
   }
   throw new UpdateError('upgrade-step', message, {
@@ -62,7 +62,7 @@ export function checkStepping(
 /** The commands for the required release and then for the target. */
 function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
   const { pin } = installation.app;
-  const again = plan.target === null ? 'without a target' : `with --target ${plan.targetName}`;
+  const again = plan.target === null ? 'without --target' : `with --target ${plan.targetName}`;
   const next = newTag(installation, pin, step);
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step.tag} first, then run it again ${again}.`;

@@ -18,7 +18,7 @@ export class Cancellation {
         this.#received ??= name;
         if (this.#stage === 'open') this.#controller.abort();
         if (this.#stage === 'too-late') {
-          log.warn(`${name} received too late: containers are being replaced, so the update continues`);
+          log.warn(`${name} was received too late: containers are being replaced, so the update continues`);
         }
       });
     }

@@ -83,8 +83,8 @@ export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonl
   );
   throw new UpdateError(
     'pin-unsupported',
-    `${places.join(', ')} determines more than the version: ${otherMeanings.join('; ')}`,
-    { advice: 'Use a separate variable for the version there, then run the command again.' },
+    `${places.join(', ')} ${places.length > 1 ? 'affect' : 'affects'} more than the version: ${otherMeanings.join('; ')}`,
+    { advice: 'Use a separate variable for the image version, then run the command again.' },
   );
 }
 

@@ -52,7 +52,7 @@ export async function restoreTags(
     const id = now.get(reference)?.id;
     if (id === imageId) continue;
     if (containers.some((container) => container.imageId === id && hasStarted(container))) {
-      log.warn(`${reference} still points to the new image, because a container of that image was started`);
+      log.warn(`${reference} still points to the new image, because a container was started from that image`);
       continue;
     }
     await engine.callOrThrow(['tag', imageId, reference]);

@@ -94,7 +94,7 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
   const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
   return [
     lines.length === 0
-      ? `${container.name} has not printed anything`
+      ? `${container.name} has not written anything to its log`
       : `last ${count} printed by ${container.name}:`,
     ...eachOnce(lines).map((line) => `  ${line}`),
     ...(health && container.health !== 'healthy' ? [`output of its health check: ${health}`] : []),

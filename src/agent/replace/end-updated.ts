@@ -31,7 +31,7 @@ export async function endUpdated(
   log.enter('done');
   for (const name of words.alsoMoved) {
     log.info(
-      `${name} uses the same pin and was not updated; to update it, run ${upCommand(project, [name])}`,
+      `${name} uses the same pin but was not updated; to update it, run ${upCommand(project, [name])}`,
     );
   }
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;

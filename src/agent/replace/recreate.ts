@@ -106,7 +106,7 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
   if (saved === null) return;
   throw new UpdateError(
     'recreate-failed',
-    `${wereEdited(saved.paths)}, so ${service} is not replaced with the image that is specified there now`,
+    `${wereEdited(saved.paths)}, so ${service} is not replaced with the image that is now specified in ${saved.paths.length > 1 ? 'these files' : 'this file'}`,
   );
 }
 

@@ -36,7 +36,7 @@ export async function runOnce(
     throw new UpdateError('migration-failed', error.message, {
       state: `${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${standing(changeover, now)}; the files are already updated, and nothing was rolled back, because data may have been migrated`,
       advice: isOn
-        ? `Follow its log with ${command} logs -f ${name}. When it has finished, run the update again, with a longer --wait-timeout if it needs more time.`
+        ? `Follow the log with ${command} logs -f ${name}. When ${name} has finished, run the update again, with a longer --wait-timeout if necessary.`
         : `Check ${command} logs ${name}. Fix the cause, then run the update again, which also runs ${name} again.`,
       detail: error.detail,
       cause: error,

@@ -35,7 +35,7 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
   // In `save` and `write` files may be either, and tags are not moved yet.
   if (goingBack !== null || phase === 'save' || phase === 'write') return null;
   const old = now.files.find(({ state }) => state === 'before');
-  if (old) return `${old.path} contains the original text again`;
+  if (old) return `${old.path} has its original contents again`;
   const moved = changeover.moved.find(
     ({ image }) => image !== null && !isSameImage(image, now.images.get(image.reference)),
   );

@@ -37,7 +37,7 @@ export function checkImage(
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release' || running === null)
-    return [`${app?.to} requires ${label} to be installed first; whether it was installed is unknown`];
+    return [`${app?.to} requires ${label} first, but it is unknown whether ${label} was installed`];
   if (compareVersions(running, step.version) >= 0) return [];
   throw new UpdateError(
     'upgrade-step',

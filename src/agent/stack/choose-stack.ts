@@ -61,7 +61,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
-          ? `Its services are ${and(names)}: choose the app service with --service.`
+          ? `The services of the stack are ${and(names)}. Select the app service with --service.`
           : all.length > 0
             ? `Deploy the stack first, or choose another stack with --stack (found: ${and(all)}).`
             : 'Deploy the stack first, or choose another stack with --stack.',
@@ -104,7 +104,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   const names = behind.map((each) => shortName(name, each));
   throw new UpdateError(
     'unlisted-services',
-    `${and(names)} ${names.length > 1 ? 'use' : 'uses'} the image of ${shortName(name, app)} but would not be updated`,
+    `${and(names)} ${names.length > 1 ? 'use' : 'uses'} the image of ${shortName(name, app)} but ${names.length > 1 ? 'are' : 'is'} not selected for the update`,
   );
 }
 
@@ -128,7 +128,7 @@ export function checkServices(
     const nodeOf = (id: string) => nodes.find((node) => node.id === id);
     if (isJob(service.spec)) {
       throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
-        advice: `Exclude ${shortName(name, service)}: list only services that run permanently with --service.`,
+        advice: `Exclude ${shortName(name, service)}: with --service, list only services that run permanently.`,
       });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
@@ -136,7 +136,7 @@ export function checkServices(
         'stack-busy',
         `another update of ${service.name} is in progress (${service.updateState})`,
         {
-          advice: `Wait until it finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
+          advice: `Wait until that update finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
         },
       );
     }

@@ -78,7 +78,7 @@ function pinOf(service: SwarmService): PlannedPin {
       ? new UpdateError('pin-digest', `${service.name} is pinned to a digest without a tag (${text})`)
       : new UpdateError('pin-unsupported', `the image of ${service.name} has no tag (${text})`, {
           advice:
-            'Write a release tag such as v1.2.3 in the stack file and deploy it, then run the update again.',
+            'Write a release tag such as v1.2.3 in the stack file and deploy the stack, then run the update again.',
         });
   }
   const { repository, tag } = reference;
@@ -136,7 +136,7 @@ function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
 
 const unsupported = ({ service, tag }: PlannedPin, why: string): UpdateError =>
   new UpdateError('pin-unsupported', `${service.name} uses the tag ${tag.text}, ${why}`, {
-    advice: 'Set --target to a release tag in the same form, or edit the stack file and deploy it manually.',
+    advice: 'Set --target to a release tag in the same form, or edit and deploy the stack file manually.',
   });
 
 /** The prefix of the product's versions: as in its tags, `v` for its own images. */

@@ -400,7 +400,7 @@ export class Replacing {
     return this.hasStarted
       ? new UpdateError('broken', message, { advice: adviceOn([move]) })
       : new UpdateError('containers-changed', message, {
-          advice: `Check docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run it again.`,
+          advice: `Check docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run the update again.`,
         });
   }
 
@@ -457,7 +457,7 @@ const sentenceOf: Record<Write, (service: ServiceView) => string> = {
       ? `limiting ${move.name} to its ${held} old tasks`
       : `stopping ${move.name}, because Swarm would otherwise replace old tasks with new ones`,
   restore: ({ move }) => `restoring the previous definition of ${move.name}`,
-  settle: ({ move }) => `${move.name} is healthy; restored its original settings, with the new image`,
+  settle: ({ move }) => `${move.name} is healthy; its original settings are restored, with the new image`,
 };
 
 const adviceOn = (moves: readonly ServiceMove[]): string =>

@@ -104,7 +104,7 @@ async function endedOrDead(
     const [holder] = await inspectContainers(engine, [state.container]);
     if (!holder || !isUp(holder)) return found;
   }
-  log.info(`run ${state.run} holds the stack; waiting up to 45 s to see whether it is still active`);
+  log.info(`run ${state.run} has locked the stack; waiting up to 45 s to see whether it is active`);
   return awaitDeath(engine, found);
 }
 
@@ -119,7 +119,7 @@ async function settle(
   const { data, state } = earlier;
   const name = `run ${data.run} (${data.from} → ${data.to})`;
   const story = state.outcome
-    ? `${name} ended as ${state.outcome.outcome} in the ${state.phase} phase`
+    ? `${name} ended with the outcome ${state.outcome.outcome} in the ${state.phase} phase`
     : `${name} was interrupted in the ${state.phase} phase`;
   switch (step.kind) {
     case 'repeat':
@@ -309,7 +309,7 @@ async function afterFailure(
       state:
         'the connection to the Swarm was lost while services were being replaced; the progress is recorded',
       advice:
-        'Check docker node ls on a manager, then run the update again; it resumes where this run stopped.',
+        'Check docker node ls on a manager, then run the update again to resume where this run stopped.',
     });
   }
   const detail = [...error.detail, ...(await lastWords(context, replacing))];

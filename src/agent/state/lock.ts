@@ -147,9 +147,9 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
     if (container && isUp(container)) {
       throw new UpdateError(
         'update-running',
-        `another update is running in container ${container.name} since ${holder.since}`,
+        `another update has been running in container ${container.name} since ${holder.since}`,
         {
-          advice: `Wait until it finishes: docker logs -f ${container.name}.`,
+          advice: `Wait until that update finishes: docker logs -f ${container.name}.`,
         },
       );
     }

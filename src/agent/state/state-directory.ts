@@ -129,7 +129,7 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
     'unexpected-file',
     `${path} is owned by user ${found.uid} instead of root or the owner of ${directory} (user ${uid})`,
     {
-      advice: `If the updater created it, give it to root (chown -R 0:0 ${shellWord(path)}). Otherwise, find out who created it and move it elsewhere. Then run the update again.`,
+      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${shellWord(path)}). Otherwise, find out who created the path and move it elsewhere. Then run the update again.`,
     },
   );
 }
@@ -167,14 +167,14 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
   const whose =
     is.uid === 0 ? 'can be written by users other than root' : `is owned by user ${is.uid} instead of root`;
   throw new UpdateError('unexpected-file', `${path} ${whose}, so it is not accepted as a restore point`, {
-    advice: `Find out who created it and move it elsewhere. If the updater created it, give it back to root (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Then run the command again.`,
+    advice: `If the updater created this path, make root its owner and only writer (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Otherwise, find out who created it and move it elsewhere. Then run the command again.`,
   });
 }
 
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
   if (!found.isSymbolicLink()) return;
   throw new UpdateError('unexpected-file', `${path} is a symbolic link, which the updater does not follow`, {
-    advice: `Find out who created it, remove it (rm ${shellWord(path)}), then run the update again.`,
+    advice: `Find out who created the link, remove it (rm ${shellWord(path)}), then run the update again.`,
   });
 }
 

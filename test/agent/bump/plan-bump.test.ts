@@ -71,7 +71,7 @@ describe('planBump', () => {
       `x-i: &i acme/svc:v1.0.0\n${composeText({ app: '*i', cron: '*i' })}`,
       services('app'),
       `x-i: &i acme/svc:v1.1.0\n${composeText({ app: '*i', cron: '*i' })}`,
-      ['info: cron shares the pin, so its version also changes'],
+      ['info: cron uses the same pin, so its version also changes'],
     ],
     [
       "the project's own name, which compose tells",
@@ -152,7 +152,7 @@ describe('planBump refuses', () => {
     const expected = refusal(
       'pin-unsupported',
       'app is pinned to 2025.10 (image of app in compose.yaml line 3), which can only be changed to a tag of the same form',
-      'Use --to 2025.11 when that tag points to the release, or run update, which asks the registry.',
+      'Specify 2025.11 with --to when it points to the release, or run update, which checks the registry.',
     );
     await expect(planned(app('acme/home:2025.10'), services('app'), '2025.11.1')).rejects.toThrow(expected);
   });

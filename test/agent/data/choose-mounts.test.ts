@@ -203,7 +203,7 @@ describe('a running container that can write to a saved mount', () => {
     expect(refusals).toEqual(
       where === null
         ? []
-        : [expect.stringMatching(`^the running container svc-other-1 can write to ${where}: it has `)],
+        : [expect.stringMatching(`^the running container svc-other-1 can write to ${where}, because `)],
     );
   });
 

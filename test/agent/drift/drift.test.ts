@@ -299,7 +299,7 @@ describe('what helps', () => {
       "a line for .env, or one's own edit of the default",
       difference,
       { ...nothingUnset, unset: ['SITE'], texts: [`\${SITE:-main}`] },
-      'If the variable was never set in a shell and its default has been edited, run docker compose up -d first.',
+      'If the variable was never set in a shell, but its default was edited, run docker compose up -d first.',
     ],
     [
       'the home',

@@ -36,7 +36,7 @@ it('describes a restore point', () => {
     'data only in memory, restarted after a rollback: mq',
     'svc, db will be unavailable for 3 to 8 s',
     'the restore point needs 328 MB of 40.0 GB free in /opt/svc/.svc-updater/restore',
-    'running containers that are not updated will lose their connection: report-1 (db); a rollback discards everything they write there after the data is saved',
+    'these running containers are not updated and will lose their connection to the data services: report-1 (db); a rollback discards everything they write to the data after it is saved',
   ]);
 });
 

@@ -236,7 +236,7 @@ describe('inspectInstallation refuses', () => {
 
   it('a service that is named and does not exist', async () => {
     const told = inspect({ argv: ['--service', 'app', '--service', 'mailer'] });
-    const advice = 'Its services are app, db, worker. Select the ones to update with --service.';
+    const advice = 'The services of the project are app, db, worker. Select those to update with --service.';
     await expect(told).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message: 'project svc has no service mailer', advice }),
     );

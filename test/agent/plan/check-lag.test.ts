@@ -65,7 +65,7 @@ describe('a floating tag and a target', () => {
       'no version, and there is no such release',
       null,
       {},
-      'acme/svc has no tag for v1.5.0, and the image behind latest does not specify its version',
+      'acme/svc has no tag for v1.5.0, and the image that latest points to does not specify its version',
     ],
     [
       'no version, with another digest',

@@ -52,12 +52,12 @@ describe('the platform of the pulled images', () => {
     [
       "the engine's, where a shell has chosen",
       { runs: arm, here: [amd] },
-      `app runs on ${arm}, which no compose file specifies; with ${to} it would run on ${amd}`,
+      `app runs on ${arm}, which no compose file specifies; with ${to}, it would run on ${amd}`,
     ],
     [
       "the engine's, where nobody tells what there was besides",
       { old: { platforms: [arm] }, here: [amd] },
-      `app runs on ${arm}, which no compose file specifies; with ${to} it would run on ${amd}`,
+      `app runs on ${arm}, which no compose file specifies; with ${to}, it would run on ${amd}`,
     ],
   ])('is refused: %s', (_, given, message) => {
     expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));

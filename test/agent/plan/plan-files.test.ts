@@ -150,7 +150,7 @@ describe('planFiles refuses', () => {
       services: { ...model.services, app: { ...model.services.app, ...mounts('v1.1.0').app } },
     });
     const message =
-      'V in .env line 1 determines more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
+      'V in .env line 1 affects more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
     expect(() => planned(from, { after })).toThrow(expected('pin-unsupported', message));
   });
 

@@ -116,7 +116,7 @@ describe('tags that docker moves', () => {
       { 'svc:latest': 'sha256:new' },
       { 'sha256:old': started, 'sha256:new': started },
       [],
-      ['warn: svc:latest still points to the new image, because a container of that image was started'],
+      ['warn: svc:latest still points to the new image, because a container was started from that image'],
     ],
   ])('restoreTags %s', async (_, now, containers, calls, lines) => {
     expect(await restore({ 'worker:latest': 'sha256:w', ...now }, containers)).toEqual({ calls, lines });

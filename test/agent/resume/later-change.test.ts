@@ -51,7 +51,7 @@ const appMade = 'svc-app-1 was created by another process';
 const workerMade = 'svc-worker-1 was created by another process';
 const sidecarMade = 'svc-sidecar-1 was created by another process';
 const envChanged = '/opt/svc/.env is neither the original file nor the one that the update wrote';
-const envBefore = '/opt/svc/.env contains the original text again';
+const envBefore = '/opt/svc/.env has its original contents again';
 const fileChanged = '/opt/svc/compose.yaml is neither the original file nor the one that the update wrote';
 
 describe('findLaterChange, after a run that was killed', () => {

@@ -66,7 +66,7 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   if (isDatabase(app.reference)) {
     const message = `${app.name} runs ${shown(app.reference)}, which is a database; databases are never updated`;
     const advice =
-      'Specify the app first with --service. To update a database, back it up and follow its own documentation.';
+      'Specify the app in the first --service option. To update a database, back it up and follow its documentation.';
     throw new UpdateError('unrelated-service', message, { advice });
   }
   const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
@@ -76,7 +76,7 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   if (foreign.length === 0) return;
   const sentences = judged.flatMap(({ why }) => why ?? []);
   const stay = foreign.length > 1 ? 'are not updated' : 'is not updated';
-  const next = `Run the update with ${flags('service', [app.name, ...namesWhere(false)])}, so that ${and(foreign)} ${stay}.`;
+  const next = `Run the update with ${flags('service', [app.name, ...namesWhere(false)])} so that ${and(foreign)} ${stay}.`;
   throw refusal('unrelated-service', sentences, next);
 }
 

@@ -60,7 +60,7 @@ export function whyForeign(app: ServiceImage, other: ServiceImage): string | nul
   if (isOne && (sharesPin(app, other) || isOneVersion(app, other))) return null;
   const ofApp = `${app.name} (${shown(app.reference)})`;
   return isOne
-    ? `${runs}, whose image and version differ from those of ${ofApp}`
+    ? `${runs}, but the image and version differ from those of ${ofApp}`
     : `${runs}, whose publisher differs from that of ${ofApp}`;
 }
 

@@ -255,7 +255,7 @@ async function restoreFilesAndTags(
 ): Promise<void> {
   const { files, tags, project } = journal.data;
   const leftAlone = await restoreFiles(files, { texts });
-  for (const path of leftAlone) log.warn(`${path} was edited during the update and is left as is`);
+  for (const path of leftAlone) log.warn(`${path} was edited during the update and is left unchanged`);
   await restoreTags(engine, project.name, tags, log).catch((error: Error) => {
     if (error instanceof Interrupted) throw error;
     log.warn(

@@ -46,14 +46,14 @@ describe('a service that is not of the app', () => {
     [
       'acme/sandbox:0.2.12',
       'v1.2.0',
-      'whose image and version differ from those of server (ghcr.io/acme/ser',
+      'but the image and version differ from those of server (ghcr.io/acme/ser',
     ],
   ])('is refused by name: %s beside %s', (image, tag, why) => {
     const images = { server: `ghcr.io/acme/server:${tag}`, db: image };
     const [said, ...rest] = check({ images, args: both });
     expect(said).toContain(`unrelated-service: db runs ${image}, `);
     expect(said).toContain(why);
-    expect(rest).toEqual(['Next: Run the update with --service server, so that db is not updated.']);
+    expect(rest).toEqual(['Next: Run the update with --service server so that db is not updated.']);
   });
 
   it('is found among Docker’s own images, which are of many publishers', () => {
