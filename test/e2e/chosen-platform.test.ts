@@ -58,7 +58,7 @@ test('a shell has chosen, and nothing says so: asked for, and kept where the ans
     ],
     ends: [
       'failed (pull-platform): nothing was changed; v1.0.0 is still running. ',
-      `Write ${line} for app in the compose file`,
+      `Set ${line} for app in the compose file`,
     ],
   });
   await choose(instance);

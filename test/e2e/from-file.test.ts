@@ -38,7 +38,7 @@ test('an archive is updated to, and one that is not the whole, unchanged release
   // test/provenance/release-archive.test.ts has the other ways.
   const rows: [ArchiveOptions, string][] = [
     [{ signer: publisher() }, 'not signed with a trusted key'],
-    [{ platform: 'linux/s390x' }, 'has no image of'],
+    [{ platform: 'linux/s390x' }, 'lists no image of'],
     [{ change: (entries) => withFlipped(entries, /^blobs/) }, '/release/carried.tar: '],
   ];
   for (const [special, why] of rows) {

@@ -120,7 +120,7 @@ test('a network that compose has given a hash', async () => {
   expect([...judgeOutcome(updated, ['updated']), ...judgeUpdated(last, await look(instance), good)]).toEqual(
     [],
   );
-  expect(updated.log).toContain(`volume ${instance.project}_bare was made from another definition`);
+  expect(updated.log).toContain(`the definition of volume ${instance.project}_bare in the files has changed`);
   expect(updated.log).not.toContain(`volume ${instance.project}_db`);
   expect(await networks(instance)).toEqual(inside);
 });

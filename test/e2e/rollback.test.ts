@@ -26,7 +26,7 @@ test('a restore that fails leaves everything stopped, and the next update only f
     exitCode: 5,
     says: [],
     ends: [
-      /^broken \(data-not-restored\): .*(?:app|worker|db).* stopped, because the data of v1\.0\.0 is not restored yet/,
+      /^broken \(data-not-restored\): .*(?:app|worker|db).* stopped because the data of v1\.0\.0 has not been restored yet/,
     ],
   };
   const failed = await during(instance, { args: bad, verb: 'restore' }, async () => {

@@ -115,7 +115,7 @@ describe('user-written', () => {
           target: 'v2.0.0',
           version: 'v2.0.0',
           changed: { '.env': set('SVC_VERSION=canary', 'SVC_VERSION=v2.0.0') },
-          warns: [/v1\.2\.0-canary\.9 → v2\.0\.0 .*dump the database/],
+          warns: [/v1\.2\.0-canary\.9 → v2\.0\.0 .*Back up the database first/],
         },
         { idle: 'v2.0.0' },
       ],

@@ -25,7 +25,7 @@ describe('while the data is copied', () => {
     );
     expectWords(result, {
       exitCode: 0,
-      says: [/was started while the data was being copied: stopping it and copying again/],
+      says: [/was started while the data was being copied; stopping it and copying again/],
       ends: [/^updated v1\.0\.0 → v1\.1\.0 /],
     });
     await expectSavedAndUpdated(instance, result.log);

@@ -215,7 +215,7 @@ test('a click updates it, and its client follows', async () => {
   const followed = await larder('instance follow');
   expect(followed.said).toMatch(/✓ Updated to v1\.1\.0 in /);
   expect(followed.exitCode).toBe(0);
-  await ada.sees(/v1\.1\.0 runs/);
+  await ada.sees(/Updated to v1\.1\.0/);
   await ada.seesButton(/^larder v1\.1\.0/);
   expect(await version()).toBe('v1.1.0');
   expect(await readFile(join(directory, '.env'), 'utf8')).toMatch(/^LARDER_VERSION=v1\.1\.0$/m);
