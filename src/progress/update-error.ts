@@ -19,33 +19,32 @@ interface Explanation {
 const table = {
   usage: {
     outcome: 'usage',
-    meaning: 'The command line or the environment contains mistakes. All of them are listed at once.',
+    meaning: 'The command line or the environment contains mistakes. The updater lists all of them.',
     advice: 'See --help.',
   },
 
   'no-socket': {
     outcome: 'refused',
-    meaning: 'No engine answers on the socket. The socket is not mounted, or the engine is not running.',
+    meaning: 'No engine responds on the socket. The socket is not mounted, or the engine is not running.',
     advice:
       'Add -v /var/run/docker.sock:/var/run/docker.sock to the docker run command, and make sure that the engine is running.',
   },
   'socket-denied': {
     outcome: 'refused',
     meaning: 'The updater has no permission to use the socket of the engine.',
-    advice: 'Run the updater as root, the owner of the socket, without --user.',
+    advice: 'Run the updater without --user, so that it runs as root, the owner of the socket.',
   },
   'engine-version': {
     outcome: 'refused',
-    meaning:
-      'The engine is too old or too new for this updater, or it is Podman and does not support this command.',
+    meaning: 'The engine is too old or too new for this updater, or this command is not supported on Podman.',
     advice: 'Update the engine, or use a svc-updater image that supports its version.',
   },
   'own-container': {
     outcome: 'refused',
     meaning: 'The updater cannot find its own container on this engine.',
-    why: 'The mounts of its container show the updater which directories of the host it can use.',
+    why: 'The updater uses the mounts of its own container to find out which directories on the host it can use.',
     advice:
-      'Start the updater with docker run on the engine whose socket is mounted, without --hostname or --uts.',
+      'Start the updater with docker run, without --hostname or --uts, on the engine whose socket is mounted.',
   },
   'no-compose': {
     outcome: 'refused',
@@ -55,15 +54,15 @@ const table = {
   'not-compose': {
     outcome: 'refused',
     meaning:
-      'The mounted directory has no running project that was started by docker compose v2. Its containers may belong to another directory or to another program, such as systemd.',
-    why: 'The updater replaces containers with docker compose, which only replaces containers that it created.',
+      'No running project was started from the mounted directory by docker compose v2. The containers of the instance may have been started from another directory or by another program, such as systemd.',
+    why: 'The updater uses docker compose to replace containers, and docker compose only replaces containers that it created itself.',
     advice:
       'Update manually: run docker compose pull && docker compose up -d in the directory of the compose file.',
   },
   'not-mounted': {
     outcome: 'refused',
     meaning: 'The compose directory is not mounted into the container of the updater.',
-    advice: 'Mount the compose directory at its own path: -v /opt/svc:/opt/svc.',
+    advice: 'Mount the compose directory at the same path as on the host: -v /opt/svc:/opt/svc.',
   },
   'read-only': {
     outcome: 'refused',
@@ -72,16 +71,17 @@ const table = {
   },
   'several-projects': {
     outcome: 'refused',
-    meaning: 'Several compose projects or stacks match.',
+    meaning: 'Several compose projects or stacks could be the instance to update.',
     why: 'The updater does not guess which instance to update.',
     advice: 'Choose the project with --project and its directory with --dir.',
   },
   'not-manager': {
     outcome: 'refused',
-    meaning: 'The engine is not a manager of the Swarm, or a proxy blocks the requests about stacks.',
+    meaning:
+      'The engine is not a Swarm manager, or a proxy blocks the requests that the updater needs for stacks.',
     why: 'Only a manager can update the services of a stack.',
     advice:
-      'Run the updater on a Swarm manager and mount its socket. To list the managers, run docker node ls.',
+      'Run the updater on a Swarm manager and mount the socket of the engine there. To list the managers, run docker node ls.',
   },
   'stack-unsupported': {
     outcome: 'refused',
@@ -91,20 +91,21 @@ const table = {
   'stack-busy': {
     outcome: 'refused',
     meaning:
-      'The stack cannot be updated safely at the moment. For example, a service is being updated, or a node is down.',
+      'The stack cannot be updated safely at the moment, for example because a service is being updated or a node is down.',
     advice: 'Fix the problem that the log reports, then run the update again.',
   },
   'stack-file': {
     outcome: 'refused',
     meaning: 'The mounted files are not the files that the stack was deployed from.',
-    why: 'The next docker stack deploy uses these files, so the new version must be written to the right ones.',
+    why: 'The next docker stack deploy command uses the stack files, so the updater must write the new version to the correct files.',
     advice:
-      'Mount the directory of the stack. Pass the files of docker stack deploy -c with --file, in the same order.',
+      'Mount the directory that contains the stack files. With --file, pass the same files as with docker stack deploy -c, in the same order.',
   },
   'no-app': {
     outcome: 'refused',
-    meaning: 'The project has no container of the app service.',
-    advice: 'Start the instance once with docker compose up -d, or name the app service with --service.',
+    meaning: 'The project has no container for the app service.',
+    advice:
+      'Start the instance once with docker compose up -d, or pass the name of the app service with --service.',
   },
   'settings-invalid': {
     outcome: 'refused',
@@ -114,37 +115,37 @@ const table = {
   'unrelated-service': {
     outcome: 'refused',
     meaning:
-      'A service passed with --service is not released together with the app. For example, it is a database.',
+      'A service passed with --service is not released together with the app, for example because it is a database.',
     why: 'The target version is a version of the app. For another product, the same version is a different release or does not exist.',
     advice: 'Pass --service only for the app and for services that are released with it.',
   },
   'unrelated-container': {
     outcome: 'refused',
     meaning:
-      'Some containers carry the labels of this instance but were started from other files or from another image.',
+      'Some containers have the labels of this instance but were started from other files or from another image.',
     why: 'Anyone who can start a container can set its labels. The updater must not replace a container that belongs to another project.',
     advice: 'Remove the container that the log lists, then run the update again.',
   },
   'unlisted-services': {
     outcome: 'refused',
-    meaning: 'A service that belongs to the app is neither listed nor excluded.',
+    meaning: 'A service of the app is neither listed with --service nor excluded with --exclude.',
     why: 'Services that belong together may fail if they run different versions.',
     advice: 'List all services of the app with --service, or exclude some of them with --exclude.',
   },
   'update-running': {
     outcome: 'refused',
     meaning: 'Another update of this instance is in progress.',
-    advice: 'Wait until it finishes: docker logs -f svc-updater.',
+    advice: 'Wait until the other update finishes. To follow its log, run docker logs -f svc-updater.',
   },
   'compose-busy': {
     outcome: 'refused',
-    meaning: 'Another docker compose command or a migration is still working on the same containers.',
-    advice: 'Wait until the other docker compose command finishes, then run the update again.',
+    meaning: 'Another docker compose command or a migration is still using the same containers.',
+    advice: 'Wait until the command or the migration finishes, then run the update again.',
   },
   'journal-pending': {
     outcome: 'refused',
-    meaning: 'An earlier update was interrupted. It must be resumed or undone first.',
-    advice: 'Run the update first: it resumes or undoes the interrupted update.',
+    meaning: 'An earlier update was interrupted and must first be resumed or undone.',
+    advice: 'Run the update command first to resume or undo the interrupted update.',
   },
   downgrade: {
     outcome: 'refused',
@@ -155,52 +156,52 @@ const table = {
   'tag-lags': {
     outcome: 'refused',
     meaning: 'The floating tag in the compose file does not point to the target release yet.',
-    why: 'The updater keeps a floating tag and pulls it again. The pull would install a different release.',
+    why: 'For a floating tag, the updater only pulls the image again. This would not install the target release.',
     advice:
       'Run the update without --target to install the release that the tag points to, or pin the target release in the compose file.',
   },
   'upgrade-step': {
     outcome: 'refused',
     meaning:
-      'The target cannot be installed on the running version. Another release must be installed first.',
+      'The target cannot be installed directly over the running version. Another release must be installed first.',
     why: 'The target needs the migrations of the required intermediate release.',
     advice: 'Update to the required intermediate release first, then run the update again.',
   },
   'no-target': {
     outcome: 'refused',
-    meaning: 'The compose file pins a release, and no target was given.',
+    meaning: 'The compose file pins a release, but no target was given.',
     advice: 'Choose a release with --target vX.Y.Z, or use --target canary.',
   },
   'pin-digest': {
     outcome: 'refused',
-    meaning: 'The image is pinned by a digest, and the version or the new digest is not known.',
+    meaning: 'The image is pinned by digest, but the updater cannot find out the version or the new digest.',
     advice: 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.',
   },
   'pin-unsupported': {
     outcome: 'refused',
     meaning:
-      'The updater cannot set the target version in this pin. The log contains the file, the line and the reason.',
-    why: 'The updater only changes the text of a version, and only if the result is certain.',
-    advice: 'Change the version there manually, then run docker compose pull && docker compose up -d.',
+      'The updater cannot set the target version in the pin. The log reports the file, the line and the reason.',
+    why: 'The updater changes only the version in a pin, and only if the result is certain.',
+    advice: 'Change the version in the file manually, then run docker compose pull && docker compose up -d.',
   },
   'built-from-source': {
     outcome: 'refused',
     meaning: 'The image of the service is built locally.',
-    why: 'No registry has a release of this image.',
-    advice: 'Add an image: to the service in its compose file, or update the service by building it again.',
+    why: 'No registry contains releases of this image.',
+    advice: 'Add an image: line to the service in the compose file, or rebuild the service to update it.',
   },
   'compose-invalid': {
     outcome: 'refused',
-    meaning: 'A compose file or .env cannot be read, or docker compose rejects it.',
+    meaning: 'The updater cannot read a compose file or .env, or docker compose rejects the file.',
     advice: 'Fix the file until docker compose config accepts it, then run the update again.',
   },
   drift: {
     outcome: 'refused',
     meaning:
-      'The containers and the compose files differ. Recreating the containers would remove a setting, or give a container more rights on the host.',
+      'The containers do not match the compose files. Recreating the containers would remove a setting or give a container more rights on the host.',
     why: 'docker compose creates the new containers from the files alone. A setting that is not in the files would be lost.',
     advice:
-      'Add the missing values to .env, or apply your own edits with docker compose up -d first. To update anyway, use --accept-drift.',
+      'Add the missing values to .env or apply your edits with docker compose up -d, then run the update again. To ignore the differences, use --accept-drift.',
   },
   'outside-mounts': {
     outcome: 'refused',
@@ -210,8 +211,8 @@ const table = {
   },
   'shared-definition': {
     outcome: 'refused',
-    meaning: 'The release changes a network or a volume that running services use.',
-    why: 'docker compose would recreate it, and other services would lose their connection or their data.',
+    meaning: 'The release changes a network or a volume that other running services also use.',
+    why: 'docker compose would recreate the network or the volume, and other services would lose their connection or their data.',
     advice:
       'Install the new compose file manually, then run docker compose up -d for the whole project when downtime is acceptable.',
   },
@@ -225,105 +226,105 @@ const table = {
     outcome: 'refused',
     meaning: 'The compose file of the release does not begin with the marker of a generated install.',
     why: 'The marker shows that an update may replace the whole file.',
-    advice: 'Report the release to its publisher: it does not support generated installs.',
+    advice: 'Tell the publisher that this release does not support generated installs.',
   },
   'release-file': {
     outcome: 'refused',
     meaning: 'The release lacks a file that this install needs, or the file is invalid.',
-    advice: 'Report the release to its publisher, and choose another release until it is fixed.',
+    advice: 'Report the problem to the publisher of the release, and choose another release for now.',
   },
   'not-proven': {
     outcome: 'refused',
-    meaning: 'The release is not verified: a signature or a digest does not match, or cannot be checked.',
+    meaning: 'The release cannot be verified: a signature or a digest does not match or cannot be checked.',
     why: 'An image that does not match its signed release may have been replaced by an attacker.',
     advice:
-      'Do not install the release manually before you know the cause. Check where the image comes from and report it to the publisher.',
+      'Do not install the release manually until you know the cause. Check where the image comes from and report the problem to the publisher.',
   },
   'missing-variable': {
     outcome: 'refused',
-    meaning: 'The release needs a variable that no file sets.',
+    meaning: 'The release needs a variable that is not set in any file.',
     advice: 'Set the variable in .env, then run the update again.',
   },
   'not-a-file': {
     outcome: 'refused',
     meaning:
-      'The updater cannot replace a path because it is not a regular file, or because the file itself is a bind mount.',
-    advice: 'Replace it with a regular file in the compose directory, then run the update again.',
+      'The updater must replace a file that is itself a bind mount, or a path that is not a regular file.',
+    advice: 'Use a regular file in the compose directory instead, then run the update again.',
   },
   'rights-lost': {
     outcome: 'refused',
-    meaning: 'A file would lose its owner, its mode or its access control list.',
-    why: 'The updater replaces a file with a new copy, and the copy must be accessible to the same users.',
+    meaning: 'The update would not preserve the owner, the mode or the access control list of a file.',
+    why: 'The updater replaces the file with a new copy, which must be accessible to the same users.',
     advice:
-      'Run the svc-updater image as root. On NFS or SMB, let root set owners and modes. Remove an access control list with setfacl -b. Then run the update again.',
+      'Run the svc-updater image as root. On NFS or SMB, allow root to set owners and modes. To remove an access control list, run setfacl -b. Then run the update again.',
   },
   'unexpected-file': {
     outcome: 'refused',
     meaning:
-      'The state directory contains a file that the updater did not create, or a file of another user.',
+      'The state directory contains a file that the updater did not create or that belongs to another user.',
     why: 'The updater runs as root. It does not read or replace files that another user could have placed there.',
-    advice: 'Find out who created the file and move it away, then run the update again.',
+    advice: 'Find out who created the file and move it to another directory, then run the update again.',
   },
   'data-undeclared': {
     outcome: 'refused',
     meaning:
       'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
-    why: 'A restore point without this data could not restore the old version.',
-    advice: `Add the line from the log to ${settingsName}: save includes the data, none excludes it. Then run the update again.`,
+    why: 'Without this data, a restore point might not be able to restore the old version.',
+    advice: `Add the line from the log to ${settingsName}, with save to include the data or none to exclude it. Then run the update again.`,
   },
   'data-unsupported': {
     outcome: 'refused',
-    meaning: 'A restore point cannot contain this data. For example, it is on a network file system.',
-    advice:
-      'Change the mount that the log lists, or exclude it with none. Otherwise, back up the data yourself and update without --restore-point.',
+    meaning: 'The data cannot be saved in a restore point, for example if it is on a network file system.',
+    advice: `Change the mount that the log lists, or exclude the mount by setting it to none in ${settingsName}. If you can do neither, back up the data yourself and update without --restore-point.`,
   },
   'no-space': {
     outcome: 'refused',
     meaning: 'The disk does not have enough free space to save or restore the data.',
-    advice: 'Free space on that disk, or choose another disk with --restore-dir. Then run the update again.',
+    advice: 'Free up space, or choose another disk with --restore-dir. Then run the update again.',
   },
   'no-restore-point': {
     outcome: 'refused',
-    meaning: 'There is no restore point to roll back to.',
+    meaning: 'No restore point exists, so a rollback is not possible.',
     why: 'Only an update with --restore-point saves the data.',
     advice:
-      'Use --restore-point for the next update. If the restore point is in another directory, pass that directory with --restore-dir.',
+      'Use --restore-point for the next update. If a restore point exists in another directory, pass that directory with --restore-dir.',
   },
   'restore-point-damaged': {
     outcome: 'refused',
     meaning: 'A checksum of the restore point does not match its files.',
     why: 'Restoring changed data could damage the instance.',
-    advice: 'Find out what changed the files of the restore point. Its data can only be restored manually.',
+    advice:
+      'Find out what changed the files of the restore point. The saved data can only be restored manually.',
   },
   'restore-point-unreadable': {
     outcome: 'refused',
     meaning: 'The files of the restore point cannot be read.',
     advice:
-      'Check the disk that contains the restore point (dmesg, mount), then run the command again. The restore point may be intact.',
+      'Check the disk that contains the restore point, for example with dmesg and mount. Then run the command again. The restore point itself may be intact.',
   },
   'modified-since': {
     outcome: 'refused',
     meaning: 'The instance was changed after the update.',
-    why: 'A rollback restores the state before the update, so the change would be lost.',
+    why: 'A rollback restores the state from before the update, so later changes would be lost.',
     advice: 'Undo the change that the log lists, then run the rollback again.',
   },
   'path-taken': {
     outcome: 'refused',
     meaning: 'The path of the compose directory already exists in the container of the updater.',
     why: 'docker compose needs every file at the same path as on the host.',
-    advice: 'Mount the compose directory at its own path.',
+    advice: 'Mount the compose directory at the same path as on the host.',
   },
 
   'engine-unavailable': {
     outcome: 'failed',
-    meaning: 'The engine stopped answering, or it rejected a request.',
-    advice: 'Make sure that the engine answers (docker ps), then run the update again.',
+    meaning: 'The engine stopped responding or rejected a request.',
+    advice: 'Make sure that the engine responds to docker ps, then run the update again.',
   },
   'pull-denied': {
     outcome: 'failed',
     meaning: 'The registry denied access. The credentials are wrong, expired or missing.',
     advice:
-      'Log in with docker login on the host and mount its config.json (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
+      'On the host, log in with docker login. Mount the config.json file of the host (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
   },
   'pull-unknown': {
     outcome: 'failed',
@@ -338,7 +339,7 @@ const table = {
   'pull-space': {
     outcome: 'failed',
     meaning: 'The disk of the engine is full.',
-    advice: 'Free space on the disk (docker image prune), then run the update again.',
+    advice: 'Free up space on the disk, for example with docker image prune. Then run the update again.',
   },
   'pull-unreachable': {
     outcome: 'failed',
@@ -354,25 +355,25 @@ const table = {
   'pull-failed': {
     outcome: 'failed',
     meaning: 'The images could not be pulled. The log reports the cause.',
-    advice: 'Fix the cause in the lines above, then run the update again.',
+    advice: 'Fix the cause that the log reports, then run the update again.',
   },
   'proof-failed': {
     outcome: 'failed',
     meaning: 'The planned edit would change more than the version, so nothing was written.',
-    why: 'The updater compares the project before and after the edit as docker compose resolves it. Only the version may differ.',
+    why: 'The updater compares the output of docker compose config from before and after the edit. Only the version may differ.',
     advice: 'Change the version manually, then run docker compose pull && docker compose up -d.',
   },
   'file-changed': {
     outcome: 'failed',
     meaning: 'A file of the project was changed during the update.',
-    why: 'Continuing would overwrite the change, or install something that was not planned.',
-    advice: 'Make sure that no one edits the files during the update, then run it again.',
+    why: 'If the update continued, it would overwrite the change or install something that was not planned.',
+    advice: 'Make sure that no one edits the files during an update, then run the update again.',
   },
   'containers-changed': {
     outcome: 'failed',
     meaning:
       'A container of the instance was replaced or removed by another user or program during the update.',
-    advice: 'Make sure that no one replaces containers during the update, then run it again.',
+    advice: 'Make sure that no one replaces containers during an update, then run the update again.',
   },
   'write-failed': {
     outcome: 'failed',
@@ -382,27 +383,27 @@ const table = {
   },
   'killed-repeatedly': {
     outcome: 'failed',
-    meaning: 'The update was killed several times. The files and containers are as they were before.',
+    meaning: 'The update was killed several times. Files and containers are the same as before the update.',
     advice:
-      'Find out what kills the updater (docker inspect svc-updater, the log of the kernel), then run the update again.',
+      'Find out what kills the updater, for example with docker inspect svc-updater or in the kernel log. Then run the update again.',
   },
   'save-failed': {
     outcome: 'failed',
     meaning: 'The data could not be saved, so the new version was not started.',
-    advice: 'Fix the cause in the lines above, then run the update again.',
+    advice: 'Fix the cause that the log reports, then run the update again.',
   },
   'rolled-back': {
     outcome: 'failed',
     meaning:
-      'The new version failed. The old version is running again with its files and its data from before the update.',
+      'The new version failed. The old version is running again with the files and the data from before the update.',
     advice:
-      'Find the cause in the log of the failed version above. Fix it or report it to the publisher, then run the update again.',
+      'Find the cause in the output of the new version, which the log contains. Fix the cause or report it to the publisher, then run the update again.',
   },
   'recreate-failed': {
     outcome: 'failed',
     meaning:
-      'The containers could not be replaced. Nothing of the new version has started, and the old containers run again.',
-    advice: 'Fix the cause in the lines above, then run the update again.',
+      'The containers could not be replaced. No container of the new version has started, and the old containers are running again.',
+    advice: 'Fix the cause that the log reports, then run the update again.',
   },
 
   'files-not-restored': {
@@ -417,16 +418,16 @@ const table = {
   },
   'data-not-restored': {
     outcome: 'broken',
-    meaning: 'The new version failed, and the old data is not restored yet. The services stay stopped.',
-    why: 'A service that starts on partly restored data can damage it.',
+    meaning: 'The new version failed, and the old data has not been restored yet. The services stay stopped.',
+    why: 'A service that starts with partly restored data could damage the data.',
     advice:
-      'Do not start the stopped services. Fix the cause in the lines above, such as a full disk, then run the update again: it continues the restore.',
+      'Do not start the stopped services. Fix the cause that the log reports, such as a full disk, then run the update again to continue the restore.',
   },
   'engine-lost': {
     outcome: 'broken',
-    meaning: 'The engine stopped answering while containers were being replaced.',
+    meaning: 'The engine stopped responding while containers were being replaced.',
     advice:
-      'Make sure that the engine answers (docker ps), then run the update again: it continues where this run stopped.',
+      'Make sure that the engine responds to docker ps, then run the update again. The new run continues where this run stopped.',
   },
   unhealthy: {
     outcome: 'broken',
@@ -442,7 +443,7 @@ const table = {
   broken: {
     outcome: 'broken',
     meaning: 'The new version has started, but it is not healthy.',
-    why: 'Its migrations may have changed the database, so the old version is not started again without its old data.',
+    why: 'The migrations of the new version may have changed the database, so the old version is not started again without its old data.',
     advice: 'Check the output of docker compose logs app worker.',
   },
 } as const satisfies Record<string, Explanation>;

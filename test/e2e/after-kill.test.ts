@@ -36,7 +36,7 @@ test('a run that is killed while the worker stops is told of by plan, and finish
   const bumped = await bump(instance.directory, [...file, '--to', 'v1.2.0']);
   expect(bumped.exitCode, bumped.log).toBe(3);
   expect(bumped.log).toMatch(interrupted);
-  expect(bumped.log).toContain('Run the update first: it resumes or undoes the interrupted update.');
+  expect(bumped.log).toContain('Run the update command first to resume or undo the interrupted update.');
   expect(differs('half done', halfDone, await look(instance))).toEqual([]);
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);

@@ -129,7 +129,7 @@ describe('4: the pull fails, and nothing has changed', () => {
       name: '401',
       fault: registryFaults.denied,
       says: 'the registry denied access (wrong or missing credentials)',
-      next: 'Log in with docker login on the host and mount its config.json',
+      next: 'On the host, log in with docker login. Mount the config.json file of the host',
     },
     {
       name: 'connection refused',
@@ -223,7 +223,7 @@ describe('4: a registry with a password', () => {
       says: [`${instance.image}:v1.1.0: the registry denied access (wrong or missing credentials)`],
       ends: [
         'failed (pull-denied): nothing was changed; v1.0.0 is still running. Next: ',
-        'Log in with docker login on the host and mount its config.json',
+        'On the host, log in with docker login. Mount the config.json file of the host',
       ],
       never,
     };

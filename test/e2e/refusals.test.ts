@@ -91,7 +91,7 @@ describe('how the updater was started', () => {
       options: () => ({ docker: ['--user', '1000:1000'] }),
       says: () => ['permission denied for the socket of the engine, unix:///var/run/docker.sock'],
       state: unseen,
-      next: () => 'Run the updater as root, the owner of the socket, without --user.',
+      next: () => 'Run the updater without --user, so that it runs as root, the owner of the socket.',
     },
     {
       name: 'the compose directory is not mounted',
@@ -101,7 +101,7 @@ describe('how the updater was started', () => {
         `${project} (${directory})`,
       ],
       state: unseen,
-      next: () => 'Mount the compose directory at its own path: -v /opt/svc:/opt/svc.',
+      next: () => 'Mount the compose directory at the same path as on the host: -v /opt/svc:/opt/svc.',
     },
     {
       name: 'mounted read-only',

@@ -352,7 +352,8 @@ export const withoutSecrets: Record<string, Layout> = {
   },
 };
 
-const byHand = 'Change the version there manually, then run docker compose pull && docker compose up -d.';
+const byHand =
+  'Change the version in the file manually, then run docker compose pull && docker compose up -d.';
 const mend = 'Fix the file until docker compose config accepts it, then run the update again.';
 const putThere = 'Create the file, or remove the line.';
 const ownVariable = 'Use a separate variable for the image version, then run the command again.';

@@ -94,7 +94,7 @@ compose directory, repeatable []
   exclude: {
     ...service,
     form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, 'the name of a service, or *'],
-    help: 'Service of the app to exclude from the update, repeatable; * excludes all []',
+    help: 'Service of the app to exclude from the update, repeatable; * excludes all other services []',
   },
   'version-var': {
     value: 'NAME',
@@ -104,9 +104,9 @@ compose directory, repeatable []
   },
   'wait-timeout': {
     ...seconds,
-    help: `Time for the new version to become healthy [] (default: ${usualSeconds.wait})`,
+    help: `Time limit for the new version to become healthy [] (default: ${usualSeconds.wait})`,
   },
-  'pull-timeout': { ...seconds, help: `Time for pulling all images [] (default: ${usualSeconds.pull})` },
+  'pull-timeout': { ...seconds, help: `Time limit for pulling images [] (default: ${usualSeconds.pull})` },
   'accept-drift': {
     form: switchForm,
     help: 'Update even if containers differ from the compose files []',
@@ -125,11 +125,12 @@ compose directory, repeatable []
   'no-rollback': { form: switchForm, help: 'Do not roll back version and data after a failed update []' },
   expect: {
     ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
-    help: 'Expected digest of the image of a service or repository, repeatable; one must match []',
+    help: `Expected image digest for a service or a repository, repeatable;
+one of the digests for the same NAME must match []`,
   },
   'expect-file': {
     ...proven(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
-    help: 'Expected digest of a file of the release, repeatable []',
+    help: 'Expected digest of a file in the release, repeatable []',
   },
   release: {
     value: 'DIR',
@@ -173,15 +174,15 @@ const { 'pull-timeout': pull, ...ofRollback } = ofInstance;
 const { project, dir } = ofInstance;
 
 export const rollbackTable = {
-  yes: { help: 'Roll back; without it, only print what would be restored' },
+  yes: { help: 'Roll back; without this option, only print what would be restored' },
   'discard-current': { help: 'Do not save the current data before the rollback' },
 } satisfies Record<string, OptionRow>;
 
 export const bumpTable = {
-  to: { ...release, help: 'Release to write into the pins, in a form that --target accepts' },
+  to: { ...release, help: 'Release to write into the pins, in any form that --target accepts' },
   service: {
     ...service,
-    help: `Service whose pin is changed, repeatable (default: services in ${settingsName})`,
+    help: `Service whose pin to change, repeatable (default: services in ${settingsName})`,
   },
   dir: {
     value: 'DIR',
@@ -198,10 +199,10 @@ export const bumpTable = {
   digest: {
     value: 'sha256:…',
     form: [/^sha256:[0-9a-f]{64}$/, 'sha256: followed by 64 hex digits'],
-    help: 'Digest of the new release, for a pin that contains a tag and a digest',
+    help: 'Digest of the new image, for a pin that contains both a tag and a digest',
   },
-  'dry-run': { help: 'Print a diff without writing any file' },
-  log: { ...log, help: 'Log format, as above' },
+  'dry-run': { help: 'Print a diff instead of changing files' },
+  log: { ...log, help: 'Log format (default: line)' },
 } satisfies Record<string, OptionRow>;
 
 export type OptionTable = Readonly<Record<string, OptionRow>>;

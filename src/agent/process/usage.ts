@@ -5,14 +5,14 @@ import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } f
 const trace =
   'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
 
-/** What `--help` prints. Only svc's help shows the environment variables, because only its operators set them. */
+/** What `--help` prints. Only the help of svc shows the environment variables, because only operators of svc set them. */
 export function usageOf(product: Product): string {
   const { name, versionVariable, containerName } = product;
   const [app, ...workers] = product.services;
   const services =
     workers.length > 0
-      ? `${app}, and the services labelled ${roleLabelOf(product)}: worker, or ${workers.join(', ')} if there are none`
-      : `${app}, and the services labelled ${roleLabelOf(product)}: worker`;
+      ? `${app} and all services with the label ${roleLabelOf(product)}: worker; if there are none, ${app} and ${workers.join(', ')}`
+      : `${app} and all services with the label ${roleLabelOf(product)}: worker`;
   const isSvc = product === svc;
   /** Descriptions begin in column 30. */
   const linesOf = (table: OptionTable): string =>
@@ -37,7 +37,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
   ${name}-updater --help | --version
 
-Options of update, plan and fetch${isSvc ? ' (environment variable in brackets)' : ''}:
+Options of update, plan and fetch${isSvc ? ', with their environment variables in brackets' : ''}:
 ${linesOf(updateTable)}
 Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir
 and --log as above, and:
@@ -48,7 +48,7 @@ Options of bump:
 ${linesOf(bumpTable)}
 Settings of an instance can be stored in ${settingsName} in its compose directory. Options and variables override them.
 
-Mount the socket of the engine, which gives the updater root access to the host, and the compose directory at its own path:
+Mount the socket of the engine (this gives root access to the host) and the compose directory at the same path as on the host:
   docker run --rm --name ${containerName} --stop-timeout 120 \\
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
 For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
