@@ -198,11 +198,11 @@ describe('drift between files and containers', () => {
       says: (i) => [
         'recreating the containers would remove settings that the files do not contain',
         `app: the source of the mount at /data would change from ${i.directory}/data to ${i.directory}/other`,
-        `worker: the mount of ${i.directory}/data at /data would be dropped`,
-        `app: published port 127.0.0.1:${i.port}:8080/tcp would be dropped`,
-        `app: network ${i.project}_internal would be dropped`,
-        'app: environment variable SVC_HOST would be dropped',
-        'app: environment variable DB_PASSWORD would be emptied',
+        `worker: the mount of ${i.directory}/data at /data would be removed`,
+        `app: published port 127.0.0.1:${i.port}:8080/tcp would be removed`,
+        `app: network ${i.project}_internal would be removed`,
+        'app: environment variable SVC_HOST would be removed',
+        'app: environment variable DB_PASSWORD would be set to an empty value',
       ],
       next: () => apply,
       never: [/svc\.example\.org/, /correct horse/],
@@ -256,7 +256,9 @@ test('reports the container and the start time of another update', async () => {
   expectWords(await instance.update(toNext), {
     exitCode: 3,
     says: [
-      new RegExp(`another update is running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`),
+      new RegExp(
+        `another update has been running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`,
+      ),
     ],
     ends: [unseen, `Wait until it finishes: docker logs -f ${first.name}.`],
   });

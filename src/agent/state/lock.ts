@@ -147,14 +147,14 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
     if (container && isUp(container)) {
       throw new UpdateError(
         'update-running',
-        `another update is running in container ${container.name} since ${holder.since}`,
+        `another update has been running in container ${container.name} since ${holder.since}`,
         {
           advice: `Wait until it finishes: docker logs -f ${container.name}.`,
         },
       );
     }
     log.warn(
-      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)} (from ${holder.since}), because that container is no longer running`,
+      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)} (held since ${holder.since}), because that container is no longer running`,
     );
   }
   // Two updaters may find the same stale lock. The slower one could remove the new lock of the faster one, so each looks
