@@ -41,7 +41,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   if (proposal !== null) log.info(proposal);
   if (given.options.servicesNamed) {
     const { app, workers, exclude } = context.options;
-    log.info(`to make these services the default, add to ${settingsName}:`);
+    log.info(`to make these services the default, add these lines to ${settingsName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
   const moves = movesOf(plan);
@@ -49,14 +49,14 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
   for (const to of new Set(floatingMoves(plan).map((move) => move.to))) {
-    log.info(`whether ${to} points to ${plan.targetName} is only known after the image is pulled`);
+    log.info(`whether ${to} points to ${plan.targetName} can only be determined after the image is pulled`);
   }
   const references = [...new Set(moves.map(({ to }) => to))];
   const images = await localImages(engine, references);
   const missing = references.filter((reference) => !images.has(reference));
   if (missing.length > 0) {
     log.info(
-      `not on this machine yet: ${missing.join(', ')}. Checks that need the image are skipped, such as the one for required intermediate releases`,
+      `not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     if (needsImages(installation, plan)) return finish(log);
   }
@@ -82,9 +82,9 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   for (const name of alsoMoved)
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
-    log.info(`changed in this release: ${changedServices.join(', ')}; not recreated by the update`);
+    log.info(`changed in this release, but not recreated by the update: ${changedServices.join(', ')}`);
   if (newServices.length > 0)
-    log.info(`new in this release: ${newServices.join(', ')}; not started by the update`);
+    log.info(`new in this release, but not started by the update: ${newServices.join(', ')}`);
   finish(log);
 }
 

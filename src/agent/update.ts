@@ -62,7 +62,7 @@ export function warnOfStackOptions({ options, log }: Pick<RunContext, 'options' 
   const { files, stopFirst } = options;
   const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopFirst ? ['--stop-first'] : [])];
   if (typed.length > 0)
-    log.warn(`ignoring ${and(typed)}: only for Swarm stacks, and this is a compose project`);
+    log.warn(`ignoring ${and(typed)}, because this is a compose project and not a Swarm stack`);
 }
 
 /** A run phase by phase, as its log names them. `earlier` is the journal of the run before, which is settled. */

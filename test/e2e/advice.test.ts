@@ -50,7 +50,7 @@ test('what a refusal says to type works as it stands there', async () => {
   await edit('compose.prod.yaml', ", './more:/more'", '');
   const drift = await expectAttempt(instance, toNext, {
     exitCode: 3,
-    says: [/worker: the mount of .*more at \/more would be dropped/],
+    says: [/worker: the mount of .*more at \/more would be removed/],
     ends: ['(drift)'],
   });
   const apply = await paste(commandIn(drift, /Apply your own edits with (docker compose .*? up -d) first/));

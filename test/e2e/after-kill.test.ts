@@ -41,7 +41,7 @@ test('a run that is killed while the worker stops is told of by plan, and finish
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
   expect(exitCode, log).toBe(0);
-  expect(log).toContain(`took over the lock of ${run.name} (from `);
+  expect(log).toContain(`took over the lock of ${run.name} (held since `);
   expect(log).toMatch(interrupted);
   expect(log).toContain('resuming the interrupted update');
   // Without another pull, and without a plan: what was decided stands.

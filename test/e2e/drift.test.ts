@@ -222,13 +222,13 @@ const sentences = `
     app would be added: a mount at /run/secrets/moved
     app would be added: published port 127.0.0.1:22000-22900:9101/tcp, published port 0:9103/udp
     app would be added: published port 127.0.0.1:0:9104/tcp
-    app would be dropped: init
+    app would be removed: init
     app would change: environment variable NUMBER, command
     worker would be added: network PROJECT_fixed
-    accepted: app would be dropped: environment variable FROM_FILE, environment variable ALSO
-    accepted: app would be dropped: the mount of DIR/secret.txt at /run/secrets/from_file
-    accepted: app would be dropped: published port 127.0.0.1:0:9100/tcp
-    accepted: app would be dropped: published port 127.0.0.1:21000-21900:9101/tcp, published port 0:9103/tcp
+    accepted: app would be removed: environment variable FROM_FILE, environment variable ALSO
+    accepted: app would be removed: the mount of DIR/secret.txt at /run/secrets/from_file
+    accepted: app would be removed: published port 127.0.0.1:0:9100/tcp
+    accepted: app would be removed: published port 127.0.0.1:21000-21900:9101/tcp, published port 0:9103/tcp
     accepted: app would become writable: the mount at /sub
     accepted: app would change: network address PROJECT_fixed
     accepted: worker would change: volumes_from
@@ -241,7 +241,7 @@ const sentences = `
     accepted: sidecar: network mode would change from service:app to service:db
 `;
 
-/** A sentence for each item of a line such as `app would be dropped: init, tty`. */
+/** A sentence for each item of a line such as `app would be removed: init, tty`. */
 const sentencesFor = ({ project, directory }: Instance): string[] =>
   sentences
     .trim()
@@ -280,9 +280,9 @@ test("every key, made by the machine's compose: no drift; what changes is named;
   const lost = {
     exitCode: 3,
     says: [
-      'app: environment variable FTP_PROXY would be dropped',
-      'app: environment variable no_proxy would be dropped',
-      'app: network bridge would be dropped',
+      'app: environment variable FTP_PROXY would be removed',
+      'app: environment variable no_proxy would be removed',
+      'app: network bridge would be removed',
     ],
     ends: ['Mount the config.json that contains the proxies', 'If you connected containers manually to bridge'],
     never: [/3128/],

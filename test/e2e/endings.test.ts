@@ -235,7 +235,7 @@ describe('4: a registry with a password', () => {
     expectWords(await instance.update(toNext, mounted), {
       exitCode: 0,
       says: [
-        'the credential helper "gone" of config.json does not exist in this container, so there are no credentials for other.example',
+        'the credential helper "gone" named in config.json does not exist in this container, so there are no credentials for other.example',
       ],
       ends: ['updated v1.0.0 → v1.1.0'],
       never,
@@ -288,7 +288,7 @@ describe('4: recreate fails before anything new has started, and the old version
 
 describe('5: the new version has started and is not well', () => {
   const cases: [name: string, tag: string, says: Says][] = [
-    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'output of its health check:']],
+    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'output of the health check:']],
     [
       'has a worker that exits at once',
       'v1.1.6',

@@ -96,7 +96,7 @@ test('a run that is told a container believes that one alone', async () => {
   const { exitCode, log } = await instance.update([...toNext, '--container', '0'.repeat(64)]);
   expect(exitCode, log).toBe(3);
   expect(log).toMatch(
-    /no compose project has a container 0{12}.*\n.*refused \(no-app\): .* run the update again/,
+    /no compose project contains container 0{12}.*\n.*refused \(no-app\): .* run the update again/,
   );
 });
 

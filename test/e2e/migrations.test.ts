@@ -62,7 +62,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
   const ids = { app: (await inspect(instance, 'app')).Id, bucket: (await inspect(instance, 'bucket')).Id };
   const planned = await instance.update(['plan', '--target', 'v1.1.0']);
   expect(planned.log).toMatch(/, run migrate and seed once, recreate app and worker; bucket is not updated/);
-  expect(planned.log).toContain('v1.1.0. Checks that need the image are skipped');
+  expect(planned.log).toContain('v1.1.0. Checks that need a missing image are skipped');
 
   await forget(instance, 'migrate');
   const killed = instance.startUpdate(['--target', 'v1.1.0']);
@@ -120,7 +120,7 @@ test('one that fails ends the run, and the app is not replaced', async () => {
   );
   expect(failed.log).toContain(`${project}-migrate-1 is exited (exit code 3)`);
   expect(failed.lines.at(-1)?.message).toBe(
-    `broken (migration-failed): migrate failed; app still runs the old version, worker is stopped; the files are already updated, and nothing was rolled back, because data may have been migrated. Next: Check docker compose -p ${project} logs migrate. Fix the cause, then run the update again, which also runs migrate again.`,
+    `broken (migration-failed): migrate failed; app is still running the old version, worker is stopped; the files are already updated, and nothing was rolled back, because data may have been migrated. Next: Check docker compose -p ${project} logs migrate. Fix the cause, then run the update again, which also runs migrate again.`,
   );
   expect((await inspect(instance, 'app')).Id).toBe(old);
   expect(await instance.version()).toBe('v1.0.0');

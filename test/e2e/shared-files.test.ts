@@ -25,13 +25,13 @@ async function createBeside(
 }
 
 const takes = (name: string, directory: string, file: string, what: string) =>
-  `WARN  ~ project ${name} (${directory}) also uses ${file}; its next docker compose up will apply the change (${what})`;
+  `WARN  ~ project ${name} (${directory}) also uses ${file}; the next docker compose up of that project will apply the change (${what})`;
 
 /** The warnings of other projects, whatever phase they are told in. */
 const told = (log: string): string[] =>
   log
     .split('\n')
-    .filter((line) => line.includes('its next docker compose up'))
+    .filter((line) => line.includes('the next docker compose up of that project'))
     .map((line) => line.replace(/^\S+ WARN {2}\w+ /, 'WARN  ~ '));
 
 test('live and staging from one folder, and another folder that takes the same file', async () => {
@@ -74,7 +74,7 @@ test('live and staging from one folder, and another folder that takes the same f
   const { log } = await updateWell(instance, args, {
     version: 'v1.1.0',
     changed: { 'compose.yaml': (text) => text.replaceAll('v1.0.0', 'v1.1.0') },
-    warns: ['its next docker compose up', 'its next docker compose up'],
+    warns: ['the next docker compose up of that project', 'the next docker compose up of that project'],
   });
   expect(told(log).sort()).toEqual(expected);
 });

@@ -42,7 +42,7 @@ async function untilStopped(project: string): Promise<void> {
 export const updateSteps: readonly Moment[] = [
   onLine(/copying the data \(/),
   onTools('warm'),
-  onLine(/; only later changes remain/),
+  onLine(/; only changes made since then remain/),
   onLine(/then copying the changes/),
   onTools('cold'),
   onLine(/-db-1 is starting/),
@@ -55,7 +55,7 @@ export const updateSteps: readonly Moment[] = [
   onLine(/; rolling back to /),
   onLine(/restoring the data of /),
   onTools('restore'),
-  onLine(/it is identical to the restore point/),
+  onLine(/the data is identical to the restore point/),
 ];
 
 /** Every step of a rollback by command. */
@@ -66,5 +66,5 @@ export const rollbackSteps: readonly Moment[] = [
   onLine(/for manual recovery/),
   onLine(/restoring the data of /),
   onTools('restore'),
-  onLine(/it is identical to the restore point/),
+  onLine(/the data is identical to the restore point/),
 ];

@@ -140,7 +140,7 @@ export function chooseMounts(
     const same = found.find((each) => each.path === path);
     if (same && isExcluded(service, mount.destination))
       refusals.add(
-        `${service}:${mount.destination} is excluded, but ${same.where} has the same source, ${JSON.stringify(path)}: in ${settingsName}, set both to none or remove the exclusion`,
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsName}, set both to none, or remove the exclusion`,
       );
   }
   const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
@@ -209,15 +209,17 @@ export function writersOf(
       const { path } = placed(mount, around);
       const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
       if (!shared || noDataReason(mount.type, path, []) !== null) continue;
-      const sentence = `the running container ${container.name} can write to ${shared.where}, because ${JSON.stringify(path)} is mounted read-write`;
+      const sentence = `the running container ${container.name} can write to ${shared.where}, because ${JSON.stringify(path)} is mounted in it read-write`;
       const save = `set "${serviceOf(container)}: save" under data in ${settingsName}`;
       if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
-        warnings.add(`${sentence}; it must not do so while data is copied or restored`);
+        warnings.add(
+          `${sentence}; the container must not write to it while data is being copied or restored`,
+        );
       else
         refusals.add(
           isOfService(container, around.project)
-            ? `${sentence}, and the update does not stop this container: stop it yourself, mount the path read-only, or ${save}`
-            : `${sentence}, and the update does not stop this container: stop it yourself or mount the path read-only`,
+            ? `${sentence}, and the update does not stop that container: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update does not stop that container: stop it yourself or mount the path read-only`,
         );
     }
   }

@@ -47,7 +47,7 @@ export async function checkDrift(
   const services = instance.services.filter(({ containers }) => containers.length > 0);
   for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
     log.warn(
-      `${name}: its image is no longer on this machine, so what recreating its containers would change is unknown`,
+      `${name}: its image is no longer on this machine, so the updater cannot determine what recreating its containers would change`,
     );
   }
   const setTo = setValues(instance);
@@ -79,7 +79,7 @@ function report(
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
   ];
   for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files have been edited, and the update applies the edit`);
+    log.warn(`${sentence}: the files were edited, and the update will apply this change`);
   }
   const detail = told(true);
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);

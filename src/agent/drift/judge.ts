@@ -17,7 +17,7 @@ type Remedy =
 
 /** One thing that recreating would change, by name and never by value. */
 export interface Finding {
-  /** `app: environment variable DB_HOST would be emptied` */
+  /** `app: environment variable DB_HOST would be set to an empty value` */
   sentence: string;
   /** Refused unless drift is accepted; else a warning. */
   isLoss: boolean;
@@ -118,8 +118,8 @@ function sentenceOf(difference: Difference): string {
   if (section === 'volumes' && running !== null) return mountSentence(item, running, planned);
   const name = [nouns[section] ?? section, item].filter(Boolean).join(' ');
   if (running === null) return `${name} would be added`;
-  if (section === 'environment' && planned === '""') return `${name} would be emptied`;
-  if (planned === null) return `${name} would be dropped`;
+  if (section === 'environment' && planned === '""') return `${name} would be set to an empty value`;
+  if (planned === null) return `${name} would be removed`;
   return section === 'network_mode' || section === 'container_name'
     ? `${name} would change from ${running.slice(0, 40)} to ${planned.slice(0, 40)}`
     : `${name} would change`;
@@ -129,8 +129,8 @@ function mountSentence(target: string, running: string, planned: string | null):
   const now = readMount(running);
   if (planned === null) {
     return now.source === ''
-      ? `the ${now.type === 'volume' ? 'anonymous volume' : now.type} at ${target} would be dropped`
-      : `the mount of ${now.source} at ${target} would be dropped`;
+      ? `the ${now.type === 'volume' ? 'anonymous volume' : now.type} at ${target} would be removed`
+      : `the mount of ${now.source} at ${target} would be removed`;
   }
   const then = readMount(planned);
   if (now.type === then.type && now.source === then.source)

@@ -135,7 +135,7 @@ const pretended: readonly [method: string, path: RegExp, status: number][] = [
 
 function answerTo({ method, path, body }: RecordedWrite): [status: number, body?: Json] {
   const status = pretended.find(([verb, form]) => verb === method && form.test(path))?.[2];
-  if (status === undefined) return [500, { message: 'only recorded, by svc-updater' }];
+  if (status === undefined) return [500, { message: 'recorded by svc-updater, but not executed' }];
   if (status !== 201) return [status];
   // What the engine answers to who makes a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];

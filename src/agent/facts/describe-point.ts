@@ -67,11 +67,13 @@ export function describePoint(
     ...(left.length > 0 ? [`excluded from the restore point and not restored: ${and(left)}`] : []),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
     ...(services.length > 0 ? [`stopped while the data is saved, then started again: ${and(services)}`] : []),
-    ...(inMemory.length > 0 ? [`data only in memory, restarted after a rollback: ${and(inMemory)}`] : []),
+    ...(inMemory.length > 0
+      ? [`services with data only in memory, restarted after a rollback: ${and(inMemory)}`]
+      : []),
     ...(mounts.length > 0
       ? [`${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`]
       : []),
-    `the restore point needs ${size(needed)} of ${size(free)} free in ${directory}`,
+    `the restore point needs ${size(needed)}; ${size(free)} is free in ${directory}`,
     ...(users.length > 0
       ? [
           `these running containers are not updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,

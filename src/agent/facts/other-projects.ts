@@ -30,7 +30,7 @@ export async function warnOthers(
     const names = and(shared.map(({ path }) => nameOf(files, path)));
     const what = shared.map(({ description }) => description).join('; ');
     warnings.push(
-      `project ${name} (${directory}) also uses ${names}; its next docker compose up will apply the change (${what})`,
+      `project ${name} (${directory}) also uses ${names}; the next docker compose up of that project will apply the change (${what})`,
     );
   }
   return warnings;

@@ -57,11 +57,11 @@ export async function planPoint(
   });
   const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
   for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
-  for (const point of earlier) log.info(`removed after this update succeeds: ${wordsOf(point)}`);
+  for (const point of earlier) log.info(`will be removed after this update succeeds: ${wordsOf(point)}`);
   for (const warning of surveyed.warnings) log.warn(warning);
   if (own.restartPolicy === 'no')
     log.warn(
-      "the updater's container has no restart policy: if it crashes while services are stopped, they stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
+      "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
     );
   return surveyed.point;
 }

@@ -110,7 +110,7 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
   const journals = await journalsIn(directoriesOf(paths, options));
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return projectOfJournal(ours);
-  const message = `no compose project has a container ${options.container?.slice(0, 12)}`;
+  const message = `no compose project contains container ${options.container?.slice(0, 12)}`;
   const advice = 'The container was replaced after the update was requested; run the update again.';
   throw new UpdateError('no-app', message, { advice });
 }
@@ -130,6 +130,6 @@ async function findOwnContainer(engine: Engine): Promise<Container> {
     'own-container',
     id
       ? `the engine behind the socket does not have this container (${id.slice(0, 12)}); the socket belongs to another engine`
-      : 'cannot determine which container the updater runs in',
+      : 'cannot determine which container the updater is running in',
   );
 }

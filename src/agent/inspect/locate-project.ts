@@ -161,8 +161,8 @@ function notThat(
 ): UpdateError {
   const owner = projects.find((project) => project.directory === host);
   const whose = owner
-    ? `it belongs to project ${owner.name}`
-    : 'no project was started from it, so it may be an old copy';
+    ? `${host} belongs to project ${owner.name}`
+    : 'no project was started from that directory, so it may be an old copy';
   const message = `${host} is not the directory of project ${name} (${directory}); ${whose}`;
   if (likeness === 'another')
     return new UpdateError('not-mounted', message, { advice: addMounts(directory) });

@@ -43,7 +43,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
-      ? own('containers may be only partly replaced; check with docker compose ps')
+      ? own('containers may have been only partly replaced; check with docker compose ps')
       : 'no container was changed, and the original files are in place';
     const state = `this is a bug in the updater; ${stands}`;
     const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
@@ -141,7 +141,7 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
     return `${and(stopped)} ${stopped.length > 1 ? 'are' : 'is'} stopped because the data of ${running(facts)} has not been restored yet`;
   }
   if (code === 'engine-lost') {
-    return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${and(facts.services)} may be only partly replaced`;
+    return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${and(facts.services)} may have been only partly replaced`;
   }
   if (code === 'containers-not-restored') {
     return `${files(facts)}, but ${running(facts)} could not be restored; no container of the new version has started${saved(facts)}`;

@@ -72,7 +72,7 @@ export class Log {
         if (works) write();
       } catch (error) {
         works = false;
-        this.warn(`the log is no longer copied to ${path}: ${(error as Error).message}`);
+        this.warn(`the log can no longer be copied to ${path}: ${(error as Error).message}`);
       }
     };
     const whole = (flag: 'w' | 'a') => {

@@ -28,7 +28,7 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
   const steps =
     what.length > 0
       ? `${what.join(', ')}, ${run}recreate ${and(moved)}`
-      : `pull again, ${run}recreate ${and(moved)} if the image has changed`;
+      : `pull the image again, ${run}recreate ${and(moved)} if the image has changed`;
   const from = fromWord(installation);
   log.addMaskRules(() => ({ shown: [plan.targetName] }));
   const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;

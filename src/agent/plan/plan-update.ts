@@ -130,7 +130,7 @@ function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedT
 }
 
 export const majorAdvice = (prefix: string, from: string, to: string): string =>
-  `${prefix}${from} → ${prefix}${to} changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise`;
+  `${prefix}${from} → ${prefix}${to} changes the major version. Back up the database first or use --restore-point; otherwise, the data cannot be restored`;
 
 /** The target if none was specified: canary for a generated install on canary. A pinned release needs a target. */
 function impliedTarget(installation: InspectedProject): PlannedTarget | null {

@@ -38,7 +38,7 @@ function parsed(text: string, source: string, log: Log): Record<string, unknown>
   }
 }
 
-const isAbsent = 'of config.json does not exist in this container';
+const isAbsent = 'named in config.json does not exist in this container';
 
 async function usable(given: Record<string, unknown>, log: Log): Promise<Record<string, unknown>> {
   const { auths, proxies, credsStore, currentContext, credHelpers } = given;
@@ -49,7 +49,7 @@ async function usable(given: Record<string, unknown>, log: Log): Promise<Record<
   }
   if (typeof currentContext === 'string' && !['', 'default'].includes(currentContext)) {
     log.warn(
-      `the context "${currentContext}" of config.json is ignored, because the mounted socket selects the engine`,
+      `the context "${currentContext}" in config.json is ignored, because the mounted socket selects the engine`,
     );
   }
   const helpers: Record<string, string> = {};

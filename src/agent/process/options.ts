@@ -280,7 +280,7 @@ export function parseOptions(
   return options;
 }
 
-export const needsService = `bump requires at least one --service, or services in ${settingsName}`;
+export const needsService = `bump requires at least one --service option, or the services setting in ${settingsName}`;
 
 const productVariable = 'SVC_UPDATER_PRODUCT';
 

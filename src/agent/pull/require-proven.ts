@@ -21,7 +21,7 @@ export function requireProven(
       const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
       throw new UpdateError(
         'not-proven',
-        `the image ${to} of ${service} is ${is ?? 'missing'} instead of the verified ${[...proven].join(' or ')}`,
+        `the image ${to} of ${service} is ${is === undefined ? 'missing; the verified image is' : `${is} instead of the verified`} ${[...proven].join(' or ')}`,
       );
     }
   }

@@ -252,7 +252,7 @@ async function awaitPorts(
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
       throw failed('exited right after it was started');
     if (performance.now() >= end)
-      throw failed(`is not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`);
+      throw failed(`is still not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`);
     breakSilence(log, `waiting for ${name} to listen on port ${ports.join(', ')}`);
   }
 }

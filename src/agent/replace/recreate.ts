@@ -96,7 +96,7 @@ export function announce({ log, journal, changeover: { moved } }: Replacement): 
   const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
   log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
   if (followers.length > 0) {
-    log.info(`also replacing ${and(followers)}, because of a namespace shared with ${names.join(' or ')}`);
+    log.info(`also replacing ${and(followers)} to keep sharing a namespace with ${names.join(' or ')}`);
   }
 }
 

@@ -55,7 +55,7 @@ export async function runOnce(
   log.info(`${name} finished successfully after ${seconds(performance.now() - beganAt, 1)}`);
 }
 
-/** What of the others runs now: `app still runs the old version, worker is stopped`. */
+/** What of the others runs now: `app is still running the old version, worker is stopped`. */
 function standing(changeover: Changeover, now: readonly Container[]): string {
   const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
   const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));
@@ -65,8 +65,8 @@ function standing(changeover: Changeover, now: readonly Container[]): string {
   const said = (list: readonly string[], one: string, many: string) =>
     list.length === 0 ? [] : [`${and(list)} ${list.length > 1 ? many : one}`];
   return [
-    ...said(fresh, `runs ${changeover.words.goal}`, `run ${changeover.words.goal}`),
-    ...said(old, 'still runs the old version', 'still run the old version'),
+    ...said(fresh, `is running ${changeover.words.goal}`, `are running ${changeover.words.goal}`),
+    ...said(old, 'is still running the old version', 'are still running the old version'),
     ...said(stopped, 'is stopped', 'are stopped'),
   ].join(', ');
 }

@@ -79,7 +79,7 @@ export async function saveWarm(context: RunContext, journal: Journal, planned: P
   const beganAt = performance.now();
   await withHeartbeat(log, 'copying the data', warmCopy(doors, place, planned.mounts));
   log.info(
-    `copied the data in ${seconds(performance.now() - beganAt, 1)}; only later changes remain to be copied`,
+    `copied the data in ${seconds(performance.now() - beganAt, 1)}; only changes made since then remain to be copied`,
   );
 }
 
@@ -233,7 +233,7 @@ async function noteCovered(
   }
   if (riders.length > 0)
     log.info(
-      `also stopping ${and(riders.map(({ name }) => name))}, because of a namespace shared with a stopped container`,
+      `also stopping ${and(riders.map(({ name }) => name))}, which ${riders.length > 1 ? 'share' : 'shares'} a namespace with a stopped container`,
     );
   await journal.write({ changeover, blueprints });
   await writePointState(journal, {

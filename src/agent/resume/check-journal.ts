@@ -65,7 +65,7 @@ export function checkPoints(
   const odd = point && join(point.directory);
   if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
     throw foreign(
-      `the journal would restore data from ${odd}, which is not in a directory for restore points; if it is yours, pass its directory with --restore-dir`,
+      `the journal would restore data from ${odd}, which is not in a directory for restore points; if you chose that location, pass ${dirname(odd)} with --restore-dir`,
       mountedAt,
     );
   }

@@ -76,8 +76,8 @@ export async function planStack(
     ...(directory === null
       ? [
           changed === ''
-            ? `the directory of the stack is not mounted: deploying its stack file would start ${plan.from} on migrated data`
-            : `the directory of the stack is not mounted: change ${changed} in its stack file before you deploy it, or ${plan.from} will start on migrated data`,
+            ? `the directory of the stack is not mounted: deploying the stack file would start ${plan.from} on migrated data`
+            : `the directory of the stack is not mounted: change ${changed} in the stack file before you deploy the file, or ${plan.from} will start on migrated data`,
         ]
       : []),
   ];

@@ -158,7 +158,7 @@ export class StackRecord {
     if (size > maxBytes) {
       throw new UpdateError(
         'stack-unsupported',
-        `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes}`,
+        `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes} bytes`,
         { advice: 'Update the services of the stack manually.' },
       );
     }

@@ -104,7 +104,7 @@ async function endedOrDead(
     const [holder] = await inspectContainers(engine, [state.container]);
     if (!holder || !isUp(holder)) return found;
   }
-  log.info(`run ${state.run} has locked the stack; waiting up to 45 s to see whether it is active`);
+  log.info(`run ${state.run} has locked the stack; waiting up to 45 s to see whether that run is active`);
   return awaitDeath(engine, found);
 }
 
@@ -126,15 +126,15 @@ async function settle(
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
     case 'set-aside':
       log.warn(
-        `${story}; the stack was changed after that, so nothing is undone and its record is discarded`,
+        `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,
       );
       return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
     case 'succeed':
-      log.warn(`${story}; this run continues from there`);
-      soFar.facts = { ...soFar.facts, halfDone: `the changes of run ${data.run} to ${data.to} were kept` };
+      log.warn(`${story}; this run keeps the changes made so far and continues the update`);
+      soFar.facts = { ...soFar.facts, halfDone: `the changes of run ${data.run} (to ${data.to}) were kept` };
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
-      log.warn(`${story}; no service was changed, so the update starts over`);
+      log.warn(`${story}; no service was changed, so the update starts again from the beginning`);
       await restoreStackFiles(context, data, directory);
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: step.carries });
     case 'go-on':
@@ -282,7 +282,7 @@ async function replace(
       ? `to deploy these files later, run ${deployCommand(data.stack, files)}`
       : files || data.files.length > 0
         ? `to check it, run docker stack services ${data.stack}`
-        : `the stack file still specifies ${data.from}: change ${plan ? textToChange(plan) : 'the images'} in it before you deploy it again, or ${data.from} will start on migrated data`;
+        : `the stack file still specifies ${data.from}: change ${plan ? textToChange(plan) : 'the images'} in that file before you deploy it again, or ${data.from} will start on migrated data`;
   if (replacing.lost.length > 0)
     log.warn(
       `an old task may still be running on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down; Swarm stops it when the node reconnects`,
@@ -307,7 +307,7 @@ async function afterFailure(
   if (error.code === 'engine-unavailable') {
     return new UpdateError('engine-lost', error.message, {
       state:
-        'the connection to the Swarm was lost while services were being replaced; the progress is recorded',
+        'the connection to the Swarm was lost while services were being replaced; the progress was recorded',
       advice:
         'Check docker node ls on a manager, then run the update again to resume where this run stopped.',
     });

@@ -122,7 +122,7 @@ export function pendingSentence(data: JournalData): string {
   }
   if (changeover !== null) {
     const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
-    return `${what} was interrupted in the ${phase} phase; ${and(names)} may be only partly replaced`;
+    return `${what} was interrupted in the ${phase} phase; ${and(names)} may have been only partly replaced`;
   }
   return `${what} was interrupted in the ${phase} phase`;
 }

@@ -118,7 +118,7 @@ describe('an excluded mount', () => {
     const holders = [holder('app', mounts), holder('worker', [bind('/srv/a/library', '/l')])];
     const found = chooseMounts(holders, covering(['app', 'worker'], ['app', '/library']), around());
     expect(found.refusals).toEqual([
-      'app:/library is excluded, but worker:/l has the same source, "/srv/a/library": in .svc-updater.yaml, set both to none or remove the exclusion',
+      'app:/library is excluded, but worker:/l has the same source ("/srv/a/library"): in .svc-updater.yaml, set both to none, or remove the exclusion',
     ]);
   });
 

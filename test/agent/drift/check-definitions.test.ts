@@ -69,7 +69,8 @@ it.each<[what: string, removed: string[], sentence: string]>([
 });
 
 it('warns about edited volumes in use only', () => {
-  const stays = 'in the files has changed since the volume was created; the volume is not changed';
+  const stays =
+    'in the files has changed since the volume was created; the update does not change the volume';
   expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([
     `the definition of volume svc_data ${stays}`,
   ]);

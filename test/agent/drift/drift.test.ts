@@ -215,7 +215,7 @@ describe('a loss', () => {
     PortBindings: { [target]: [{ HostIp, HostPort }] },
   });
   const bind = (...Binds: string[]) => ({ Binds });
-  const lostPort = 'published port 127.0.0.1:8080:80/tcp would be dropped';
+  const lostPort = 'published port 127.0.0.1:8080:80/tcp would be removed';
 
   it.each<[string, [Parts, Parts], string]>([
     [
@@ -226,7 +226,7 @@ describe('a loss', () => {
     [
       'an anonymous volume that goes',
       host(bind('/scratch'), {}),
-      'the anonymous volume at /scratch would be dropped',
+      'the anonymous volume at /scratch would be removed',
     ],
     [
       'a mount that may no longer be written',
@@ -244,12 +244,12 @@ describe('a loss', () => {
         },
         {},
       ],
-      'network proxy would be dropped',
+      'network proxy would be removed',
     ],
     [
       'a variable that is emptied',
       config(env('DB_PASSWORD=secret'), { Env: ['DB_PASSWORD='] }),
-      'environment variable DB_PASSWORD would be emptied',
+      'environment variable DB_PASSWORD would be set to an empty value',
     ],
   ])('is %s: named, and no value told', (_, [has, would], sentence) => {
     const [first, ...others] = findings(has, would);
@@ -259,11 +259,11 @@ describe('a loss', () => {
 
   it.each<[string, [Parts, Parts], string[]]>([
     ['another published port', host(port('127.0.0.1', '8080'), port('127.0.0.1', '8081')), [lostPort]],
-    ["the host's network that goes", [ofMode('host', { host: {} }), {}], ['network mode would be dropped']],
+    ["the host's network that goes", [ofMode('host', { host: {} }), {}], ['network mode would be removed']],
     [
       "the host's network in place of the project's",
       [{}, ofMode('host')],
-      ['network svc_default would be dropped'],
+      ['network svc_default would be removed'],
     ],
   ])('is %s', (_, [has, would], lost) => {
     expect(sentences(findings(has, would).filter(({ isLoss }) => isLoss))).toEqual(lost);
@@ -272,10 +272,10 @@ describe('a loss', () => {
 
 describe('a warning', () => {
   it.each<[string, [Parts, Parts]]>([
-    ['privileged would be dropped', host({ Privileged: true }, {})],
+    ['privileged would be removed', host({ Privileged: true }, {})],
     ['runtime would change', host({ Runtime: 'nvidia' }, {})],
     ['security_opt would be added', host({}, { MaskedPaths: [] })],
-    ['security_opt would be dropped', host({ MaskedPaths: [] }, {})],
+    ['security_opt would be removed', host({ MaskedPaths: [] }, {})],
     ['mem_limit would be added', host({}, { Memory: 6, MemorySwap: 0 })],
   ])('is %s', (sentence, [has, would]) => {
     const found = findings(has, would);

@@ -33,9 +33,9 @@ it('describes a restore point', () => {
     'excluded from the restore point and not restored: cache, app:/library and the database on db.example',
     'not in the restore point: app:/tmp (in memory)',
     'stopped while the data is saved, then started again: db',
-    'data only in memory, restarted after a rollback: mq',
+    'services with data only in memory, restarted after a rollback: mq',
     'svc, db will be unavailable for 3 to 8 s',
-    'the restore point needs 328 MB of 40.0 GB free in /opt/svc/.svc-updater/restore',
+    'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
     'these running containers are not updated and will lose their connection to the data services: report-1 (db); a rollback discards everything they write to the data after it is saved',
   ]);
 });
@@ -45,7 +45,7 @@ it('describes a restore point without data', () => {
   const empty = { ...surveyed({ declared, mounts: [], services: [] }), notSaved: [] };
   expect(describePoint(empty, [], 'svc')).toEqual([
     'the restore point saves no data, because no covered service has a writable mount',
-    'the restore point needs 328 MB of 40.0 GB free in /opt/svc/.svc-updater/restore',
+    'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
   ]);
 });
 

@@ -232,22 +232,22 @@ describe('locateProject by --project, in a directory that the labels do not name
       "is another project's",
       'another',
       [svc, blog],
-      'it belongs to project blog',
+      '/opt/blog belongs to project blog',
       'Add -v /opt/svc:/opt/svc to the docker run command.',
     ],
     [
       'is an old copy',
       'another',
       [svc],
-      'no project was started from it, so it may be an old copy',
+      'no project was started from that directory, so it may be an old copy',
       'Add -v /opt/svc:/opt/svc to the docker run command.',
     ],
     [
       'is where somebody has moved it',
       'nothing',
       [svc],
-      'no project was started from it, so it may be an old copy; /opt/svc no longer contains a compose file',
-      'Move the directory of project svc back to /opt/svc or create a symbolic link at that path, then mount /opt/svc.',
+      'no project was started from that directory, so it may be an old copy; /opt/svc no longer contains a compose file',
+      'Move the directory of project svc to /opt/svc again, or create a link there, and mount /opt/svc.',
     ],
   ])('refuses one that %s', async (_, likeness, projects, whose, advice) => {
     const look = { ...plain, compare: async () => likeness };

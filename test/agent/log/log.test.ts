@@ -134,7 +134,9 @@ describe('copyTo', () => {
     await mkdir(path);
     log.info('second');
     log.info('third');
-    const warning = expect.stringMatching(/^warn: the log is no longer copied to .*last-run\.log: EISDIR/);
+    const warning = expect.stringMatching(
+      /^warn: the log can no longer be copied to .*last-run\.log: EISDIR/,
+    );
     expect(lines).toEqual(['info: first', 'info: second', warning, 'info: third']);
     await rm(path, { recursive: true });
     log.info('fourth');

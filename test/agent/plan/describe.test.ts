@@ -67,7 +67,7 @@ it('logs the target as a field, and the warnings of the plan', () => {
   const told = lines(installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) }), 'v2.0.0');
   expect(told.fields[0]).toEqual({ from: 'v1.0.0', to: 'v2.0.0' });
   expect(told.lines[1]).toBe(
-    'warn: v1.0.0 → v2.0.0 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise',
+    'warn: v1.0.0 → v2.0.0 changes the major version. Back up the database first or use --restore-point; otherwise, the data cannot be restored',
   );
 });
 

@@ -102,21 +102,21 @@ describe('changes in a generated file', () => {
       networks(internal),
       [],
       [
-        `the release changes the definition of network inner, but the update does not recreate it. To recreate it, run ${compose} down, then ${compose} up -d`,
+        `the release changes the definition of network inner, but the update does not recreate the network. To recreate it, run ${compose} down, then ${compose} up -d`,
       ],
     ],
     [
       'a volume of the app',
       volumes({ driver_opts: { type: 'tmpfs' } }),
       [],
-      [/definition of volume files.* asks whether to recreate it, which deletes its data/],
+      [/definition of volume files.* asks whether to recreate the volume, which deletes its data/],
     ],
     ['a network to one that is made elsewhere', networks({ external: true, ...internal }), ['svc_inner'], []],
     [
       'that a service is no longer there',
       { services: { proxy: null } },
       [],
-      ["the release's compose file no longer has proxy; its containers are not changed"],
+      ["the release's compose file no longer has proxy; the containers of this service are not changed"],
     ],
   ])('allows changes of %s', (_, changes, hashed, warnings) => {
     expect(check(changes, hashed)).toEqual(

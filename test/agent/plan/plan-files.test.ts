@@ -114,7 +114,7 @@ describe('planFiles', () => {
   });
 
   const major =
-    'v1.0.0 → v2.0.0 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise';
+    'v1.0.0 → v2.0.0 changes the major version. Back up the database first or use --restore-point; otherwise, the data cannot be restored';
   it.each<[string, string, string | null, string | null, string | null, string[]]>([
     ['a floating tag that brings one', 'latest', null, '1.0.0', '2.0.0', [major]],
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],

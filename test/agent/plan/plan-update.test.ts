@@ -45,8 +45,8 @@ describe('versions in the form of the product', () => {
       `31.0.9 → 31.0.10: change ${place} to 31.0.10-apache, recreate app`,
     ],
     ['2025.10', '2025.11', '2025.10', `2025.10 → 2025.11: change ${place} to 2025.11, recreate app`],
-    ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull again, recreate app if the image has changed'],
-    ['release', null, null, 'release: pull again, recreate app if the image has changed'],
+    ['2', '2.5.1', '2.4.0', '2.4.0 → 2.5.1: pull the image again, recreate app if the image has changed'],
+    ['release', null, null, 'release: pull the image again, recreate app if the image has changed'],
   ])('at %s, to %s, while %s runs', (pin, to, running, expected) => {
     expect(line(product(pin, running, { label: running ?? '' }), to)).toBe(expected);
   });
@@ -66,7 +66,7 @@ describe('versions in the form of the product', () => {
 
   it('recommends a backup for a new major version, but not for a new year', () => {
     expect(planTo('32.0.1', product('31-apache', '31.0.9')).warnings).toEqual([
-      '31.0.9 → 32.0.1 changes the major version. Back up the database first, or use --restore-point: the data cannot be restored otherwise',
+      '31.0.9 → 32.0.1 changes the major version. Back up the database first or use --restore-point; otherwise, the data cannot be restored',
     ]);
     expect(planTo('2026.1.0', product('2025.12.4', '2025.12.4')).warnings).toEqual([]);
   });

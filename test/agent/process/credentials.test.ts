@@ -62,8 +62,8 @@ describe('prepareConfig', () => {
     });
     expect(made).toEqual({ credHelpers: { 'a.example': 'there' } });
     expect(warnings).toEqual([
-      'the credential store "desktop" of config.json does not exist in this container, so its credentials are not used',
-      'the credential helper "gone" of config.json does not exist in this container, so there are no credentials for b.example',
+      'the credential store "desktop" named in config.json does not exist in this container, so its credentials are not used',
+      'the credential helper "gone" named in config.json does not exist in this container, so there are no credentials for b.example',
     ]);
   });
 
@@ -85,7 +85,7 @@ describe('prepareConfig', () => {
     expect(warnings).toEqual([]);
     expect((await prepared({ currentContext: 'desktop-linux' })).made).toEqual({});
     expect(warnings).toEqual([
-      'the context "desktop-linux" of config.json is ignored, because the mounted socket selects the engine',
+      'the context "desktop-linux" in config.json is ignored, because the mounted socket selects the engine',
     ]);
   });
 

@@ -251,7 +251,7 @@ describe('parseOptions', () => {
       ['bump'],
       [
         'bump requires --to RELEASE: a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable',
-        'bump requires at least one --service, or services in .svc-updater.yaml',
+        'bump requires at least one --service option, or the services setting in .svc-updater.yaml',
       ],
     ],
     [

@@ -171,7 +171,7 @@ describe('bump', () => {
     const said = content === null ? { code: 'usage' } : { code: 'settings-invalid' };
     await expect(bump()).rejects.toMatchObject({
       ...said,
-      message: 'bump requires at least one --service, or services in .svc-updater.yaml',
+      message: 'bump requires at least one --service option, or the services setting in .svc-updater.yaml',
     });
   });
 });

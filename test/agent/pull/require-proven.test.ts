@@ -56,7 +56,7 @@ describe('an image', () => {
       proven,
       'instead of the verified',
     ],
-    ['is not here', null, proven, 'is missing instead of the verified'],
+    ['is not here', null, proven, 'is missing; the verified image is'],
     ['is in no release', image({ id: index }), { worker: [index] }, 'is not part of a verified release'],
     [
       'is of a repository that ends alike',

@@ -330,7 +330,7 @@ describe('what is left to do', () => {
       { phase: 'recreate', changeover: changeover() },
       true,
       true,
-      'was interrupted in the recreate phase; app and worker may be only partly replaced',
+      'was interrupted in the recreate phase; app and worker may have been only partly replaced',
     ],
     [
       'killed on the way back',

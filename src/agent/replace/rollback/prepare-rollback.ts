@@ -36,7 +36,7 @@ export async function blueprintsOf(
   );
   for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
     log.warn(
-      `cannot save ${lost.join(', ')} in ${name} for a rollback, because docker compose copied it into the container`,
+      `cannot save ${lost.join(', ')} in ${name} for a rollback, because docker compose copied ${lost.length > 1 ? 'them' : 'it'} into the container`,
     );
   }
   for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);

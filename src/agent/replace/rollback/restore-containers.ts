@@ -148,7 +148,7 @@ const executors: Executors = {
     if (losses.length > 0) {
       throw new UpdateError(
         'containers-not-restored',
-        `different from before the update: ${losses.join(', ')}`,
+        `containers differ from their state before the update: ${losses.join(', ')}`,
       );
     }
   },

@@ -118,7 +118,7 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   if (found === null)
     throw new UpdateError(
       'data-not-restored',
-      `there is no restore point in ${point.directory}; mount the same directory as for the update, with --restore-dir`,
+      `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
     );
   const { mounts, version } = found.point;
   const doors = await dataDoors(context, journal);
@@ -172,7 +172,7 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   }
   await writePointState(journal, { state: 'restored' });
   log.info(
-    `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; it is identical to the restore point`,
+    `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; the data is identical to the restore point`,
   );
 }
 
