@@ -16,11 +16,11 @@ export function explain(refused: Refused, config: Config): string {
     const { status, detail } = refused.problem;
     if (status === 403)
       return `${url} does not allow this (403): ${sentence(cleanText(detail))} Check ${tokenSetting}.`;
-    return `${url} answered ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
+    return `${url} responded with ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
   // A request has only one `Authorization` header, and it contains the token.
   if (refused.inFront !== null)
-    return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let ${endpoints} pass, or check ${urlSetting}.`;
+    return `A proxy in front of ${name} at ${url} requires its own login (401, ${refused.inFront}). Configure the proxy to let requests to ${endpoints} through, or check ${urlSetting}.`;
   if (refused.status !== 401) return explainRedirect(refused.location, config);
   return token === null
     ? `${url} requires a login (401). Set ${tokenVariable}, or log in: ${name} login`
@@ -47,12 +47,12 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   const { name } = names();
   const check = `Check ${urlSetting}.`;
   const checkServer = `Check that ${name} is running and that ${urlSetting} is correct.`;
-  if (why.what === 'late') return `${url} did not answer in time. ${checkServer}`;
+  if (why.what === 'late') return `${url} did not respond in time. ${checkServer}`;
   if (why.what === 'large')
-    return `The answer from ${url} is larger than 8 MiB, so it is not from ${name}. ${check}`;
+    return `The response from ${url} is larger than 8 MiB, so it is not from ${name}. ${check}`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${cleanText(why.type)}`}`;
-    return `The answer from ${url} is not from ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
+    return `The response from ${url} is not from ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
   }
   const code = codeOf(why.cause);
   const { hostname, host, pathname } = new URL(url);
@@ -64,17 +64,17 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
     [/^CERT_HAS_EXPIRED$/, `The certificate of ${url} has expired. Renew it on the server.`],
     [
       /CERT|SIGNED|UNABLE_TO_/,
-      `The certificate of ${url} is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to the certificate file of its authority.`,
+      `The certificate of ${url} is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.`,
     ],
     [
       /^(?:EPROTO|ERR_SSL_)/,
-      `${url} does not use TLS. If it serves plain HTTP, set ${urlSetting} to http://${host}${behind}`,
+      `${url} does not use TLS. If the server uses plain HTTP, set ${urlSetting} to http://${host}${behind}`,
     ],
     [
       /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/,
-      `${url} closed the connection before the answer was complete. ${checkServer}`,
+      `${url} closed the connection before the response was complete. ${checkServer}`,
     ],
-    [/^HPE_|HTTP\/1\.1 protocol/, `The answer from ${url} is not HTTP. ${check}`],
+    [/^HPE_|HTTP\/1\.1 protocol/, `The response from ${url} is not HTTP. ${check}`],
   ];
   const [, text] = known.find(([form]) => form.test(code)) ?? [];
   return text ?? `The connection to ${url} failed (${cleanText(code)}). ${checkServer}`;

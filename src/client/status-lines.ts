@@ -98,7 +98,7 @@ export function restorePointLine({ restorePoint, version }: Status, to: string):
   const { name } = names();
   const { downtimeSeconds: last } = restorePoint;
   const long =
-    last === null ? 'while the last changes are copied' : `for about ${seconds(last)} (as last time)`;
+    last === null ? 'while the last changes are copied' : `for about ${seconds(last)} (same as last time)`;
   return `Data is saved first. If ${to} fails, ${name} rolls back to ${version} and restores the data. ${name} and its data services will be unavailable ${long}.`;
 }
 
@@ -110,7 +110,7 @@ export function rollbackLines(
   const { to, at, since = at } = offer;
   const { name } = names();
   const passed = ageOf(since, now);
-  const replaced = `Everything since ${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`} will be replaced.`;
+  const replaced = `All changes since ${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`} will be discarded.`;
   const downtime =
     offer.downtimeSeconds === null
       ? ''
@@ -146,7 +146,7 @@ export function refusalLines(
       facts.length === 0
         ? `${what} is already in progress.`
         : `${what} is already in progress (started ${facts.join(' ')}).`,
-      `Follow it: ${names().name} instance follow`,
+      `To follow: ${names().name} instance follow`,
     ];
   }
   if (!['not-compose', 'swarm', 'no-directory', 'no-engine'].includes(code))
@@ -156,7 +156,7 @@ export function refusalLines(
     ];
   const commands =
     manual.length === 0 ? [] : ['To update manually, on the server:', ...manual.map((line) => `  ${line}`)];
-  return [`${cannot} from here: ${why}.`, ...commands];
+  return [`${cannot} with this client: ${why}.`, ...commands];
 }
 
 /** `1 job is`, `2 jobs are` */
@@ -189,5 +189,5 @@ function jobAdvice(jobs: readonly BlockingJob[], wanted: RunKind): string {
     others.length === 0
       ? `The ${first.kind} is stuck. Cancel it, or use --force to stop ${all}.`
       : `${others.length + 1} jobs are stuck. Cancel them, or use --force to stop ${all}.`;
-  return `${cancel} (--when-idle waits only for jobs that make progress.)`;
+  return `${cancel} (--when-idle does not wait for stuck jobs.)`;
 }

@@ -377,5 +377,5 @@ const notKnown = 'the server is still checking whether an update is in progress'
 /** Converts failures of the host application or engine to Unavailable, so that clients try again. */
 function unavailable(error: unknown): never {
   if (!(error instanceof HostFailure) && !(error instanceof EngineFault)) throw error;
-  throw new Unavailable('The server cannot do this right now.', { cause: error });
+  throw new Unavailable('The server cannot process the request right now.', { cause: error });
 }

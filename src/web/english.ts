@@ -31,7 +31,7 @@ export const english = {
   rollbackFailed: 'Rollback failed',
   reloadFor: (version: string) => `Reload for ${version}`,
   queuedJobsFinished: (count: number) =>
-    count === 1 ? '1 queued job has run' : `${count} queued jobs have run`,
+    count === 1 ? '1 queued job has finished' : `${count} queued jobs have finished`,
   queuedJobsRunning: (count: number) =>
     count === 1 ? '1 queued job is now running' : `${count} queued jobs are now running`,
   downtime: (time: string) => `${time} downtime`,
@@ -87,13 +87,13 @@ export const english = {
   loggedOut: 'You are logged out',
   loggedOutDuringUpdate: 'The update continues; log in to follow it.',
   loggedOutAbout: 'Log in to see available updates.',
-  otherPage: 'A different page answers at this address, possibly a login page',
+  otherPage: 'This address now shows a different page, possibly a login page',
   otherPageDuringUpdate: 'The update continues on the server.',
   otherPageAbout: 'Reload this page to continue.',
-  noAnswer: (product: string) => `No answer from ${product}`,
-  noAnswerFor: (time: string) => `No answer for ${time}. Check your connection.`,
+  noAnswer: (product: string) => `No response from ${product}`,
+  noAnswerFor: (time: string) => `No response for ${time}. Check your connection.`,
   noAnswerDuringUpdate: (time: string) =>
-    `No answer for ${time}. Check your connection; the update continues on the server.`,
+    `No response for ${time}. Check your connection; the update continues on the server.`,
   restarting: (product: string) => `${product} is restarting…`,
   restartingAbout: (product: string) =>
     `Waiting for ${product}. This page reconnects automatically. New jobs stay queued, and the database is not affected.`,
@@ -106,7 +106,7 @@ export const english = {
   connectionLost: 'The connection was lost. Nothing was started.',
   httpStatus: (status: number) => `HTTP status ${status}`,
   runUnknown: (version: string, time: string) =>
-    `${version} is running but has no record of the update started at ${time}`,
+    `${version} is running but has no record of the update that started at ${time}`,
   runUnknownAbout: 'The log of the update is on the server.',
 
   startedBy: (by: string, time: string) => `Started by ${by} at ${time}`,
@@ -131,7 +131,7 @@ export const english = {
   versionIsRunning: (version: string) => `${version} is running`,
   updatedTo: (version: string) => `Updated to ${version}`,
   rolledBackToVersion: (version: string) => `Rolled back to ${version}`,
-  latestNotMoved: (version: string) => `“latest” does not point to ${version} yet.`,
+  latestNotMoved: (version: string) => `The image tag “latest” does not point to ${version} yet.`,
   reloading: 'Reloading this page…',
   unchanged: 'No changes were needed',
   theUpdateFailed: 'The update failed',
@@ -168,18 +168,18 @@ export const english = {
     `Update to ${first} first, then to ${version}.`,
   upgradePath: 'Upgrade path',
   upgradePathAbout: (product: string, count: number) =>
-    `This takes ${count} updates. ${product} will be unavailable for a few seconds during each update.`,
+    `${count} updates are required. ${product} will be unavailable for a few seconds during each update.`,
   dataSaved: (product: string, to: string, from: string) =>
     `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
   allUnavailable: (product: string) =>
     `${product} and its data services will be unavailable while the last changes are copied.`,
   allUnavailableAsLast: (product: string, time: string) =>
-    `${product} and its data services will be unavailable for about ${time} (as last time).`,
+    `${product} and its data services will be unavailable for about ${time} (same as last time).`,
   allUnavailableAbout: (product: string, time: string) =>
     `${product} and its data services will be unavailable for about ${time}.`,
   unavailableBriefly: (product: string) => `${product} will be unavailable for a few seconds.`,
   unavailableAsLast: (product: string, time: string) =>
-    `${product} will be unavailable for about ${time} (as last time).`,
+    `${product} will be unavailable for about ${time} (same as last time).`,
   skipThis: 'Skip this version',
   offerAgain: 'Offer again',
   /** The time is empty if it is unknown. */
@@ -217,7 +217,7 @@ export const english = {
   stuckJobs:
     'Stuck jobs do not finish on their own. Cancel them, or choose “Update anyway” to interrupt all jobs.',
   willBeInterrupted: 'These jobs will be interrupted:',
-  cannotUpdate: (product: string) => `${product} cannot be updated from here`,
+  cannotUpdate: (product: string) => `${product} cannot be updated from this page`,
   manualCommands: 'Run these commands on the server, in the directory of the compose file:',
   otherUpdateInProgress: 'Another update is in progress',
 
@@ -226,9 +226,9 @@ export const english = {
   rollBackTo: (version: string) => `Roll back to ${version}`,
   checkingRestorePoint: 'Checking the restore point…',
   checkingRestorePointAbout: (version: string) =>
-    `Checking the data saved with ${version}. This may take a few minutes.`,
+    `Checking the saved data of ${version}. This may take a few minutes.`,
   restorePointOf: (version: string, time: string) => `${version} with the data from ${time}`,
-  willBeReplaced: (time: string) => `Everything since ${time} will be replaced.`,
+  willBeReplaced: (time: string) => `All changes since ${time} will be discarded.`,
   currentSaved: 'The current data is saved first.',
   cannotRollBack: (product: string, version: string) => `${product} cannot be rolled back to ${version} now`,
 
@@ -255,11 +255,11 @@ export const english = {
   saved: (channel: string) => `Saved: the channel is ${channel}.`,
   notSaved: (why: string) => `Not saved: ${why}`,
   channelUnchanged: (channel: string) => `The channel is still ${channel}.`,
-  noAnswerSaving: (product: string) => `No answer from ${product}.`,
+  noAnswerSaving: (product: string) => `No response from ${product}.`,
   automatic: 'Automatic updates',
   automaticEnabled: 'Install updates automatically',
   automaticEnabledAbout:
-    'New releases are installed within a daily time window, when no jobs are blocking the update.',
+    'New releases are installed during a daily time window if no jobs are blocking the update.',
   windowFrom: 'From',
   windowTo: 'To',
   timeZone: 'Time zone',
@@ -331,7 +331,7 @@ export const english = {
     canary: {
       name: 'canary',
       about:
-        'Every change as soon as it is built, days or weeks before its stable release and with less testing. Leaving canary never downgrades: your version stays installed until a newer stable release is available.',
+        'Every change, as soon as it is built: days or weeks before its stable release, and with less testing. Leaving canary never causes a downgrade: your version stays installed until a newer stable release is available.',
     },
   } satisfies Record<Channel, { name: string; about: string }>,
   /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */

@@ -48,7 +48,7 @@ describe.concurrent('svc instance status', () => {
       { jobs },
       [
         /^Cannot update now: 2 jobs are running\n {2}deployment {2}web to production {2}2 min\n {2}backup {6}nightly {12}41 min, stuck\n/m,
-        /^The backup is stuck\. Cancel it, or use --force to stop both jobs\. \(--when-idle waits only for jobs that make progress\.\)$/m,
+        /^The backup is stuck\. Cancel it, or use --force to stop both jobs\. \(--when-idle does not wait for stuck jobs\.\)$/m,
       ],
     ],
     [
@@ -62,7 +62,7 @@ describe.concurrent('svc instance status', () => {
       'an unsupported environment',
       { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
       [
-        /^Cannot update from here: the engine does not answer\.\nTo update manually, on the server:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
+        /^Cannot update with this client: the engine does not answer\.\nTo update manually, on the server:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
       ],
     ],
     ['only the version to a user', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],

@@ -69,33 +69,33 @@ describe.concurrent('an unusable answer is explained', () => {
     [
       "a proxy's 401",
       page(401, { 'WWW-Authenticate': 'Basic realm="staging"' }),
-      'A proxy in front of svc at URL requires its own login (401, Basic). Configure the proxy to let /api/v1/instance/update pass, or check SVC_URL.',
+      'A proxy in front of svc at URL requires its own login (401, Basic). Configure the proxy to let requests to /api/v1/instance/update through, or check SVC_URL.',
     ],
     [
       '403',
       problem(403, 'Only admins can do this.'),
       'URL does not allow this (403): Only admins can do this. Check SVC_TOKEN.',
     ],
-    ["a proxy's 404", page(404), 'The answer from URL is not from svc (404, text/html). Check SVC_URL.'],
+    ["a proxy's 404", page(404), 'The response from URL is not from svc (404, text/html). Check SVC_URL.'],
     [
       "a proxy's 504",
       page(504),
-      'The answer from URL is not from svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
+      'The response from URL is not from svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
     ],
     [
       'JSON of another program',
       json('{"version":"3.2","status":"ok"}'),
-      'The answer from URL is not from svc (200, application/json). Check SVC_URL.',
+      'The response from URL is not from svc (200, application/json). Check SVC_URL.',
     ],
     [
       'another protocol',
       ({ socket }) => socket.end('SSH-2.0-x\r\n'),
-      'The answer from URL is not HTTP. Check SVC_URL.',
+      'The response from URL is not HTTP. Check SVC_URL.',
     ],
     [
       'an incomplete answer',
       half,
-      'URL closed the connection before the answer was complete. Check that svc is running and that SVC_URL is correct.',
+      'URL closed the connection before the response was complete. Check that svc is running and that SVC_URL is correct.',
     ],
   ])('%s', async (_, answer, sentence) => {
     expect(await said(await serve(answer))).toBe(sentence);
@@ -111,7 +111,7 @@ describe.concurrent('an unusable answer is explained', () => {
       answer(request, response);
     });
     expect(await said(url)).toBe(
-      'The answer from URL is larger than 8 MiB, so it is not from svc. Check SVC_URL.',
+      'The response from URL is larger than 8 MiB, so it is not from svc. Check SVC_URL.',
     );
     await dropped.promise;
   });
@@ -127,7 +127,7 @@ describe.concurrent('an unusable answer is explained', () => {
     );
     expect(await said('http://svc.invalid')).toBe('The host svc.invalid was not found (URL). Check SVC_URL.');
     expect(await said(url.replace('http:', 'https:'))).toBe(
-      `URL does not use TLS. If it serves plain HTTP, set SVC_URL to ${url}`,
+      `URL does not use TLS. If the server uses plain HTTP, set SVC_URL to ${url}`,
     );
   });
 
@@ -136,7 +136,7 @@ describe.concurrent('an unusable answer is explained', () => {
     await once(server, 'listening');
     afterTests(() => server.close());
     expect(await said(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)).toBe(
-      'The certificate of URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Set NODE_EXTRA_CA_CERTS to the certificate file of its authority.',
+      'The certificate of URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.',
     );
   });
 });

@@ -56,18 +56,18 @@ it.each<[View, number, string[]]>([
   [
     viewOf('pull', nothing),
     12,
-    ['No answer from svc for 12 s. Check your connection; the update continues on the server.'],
+    ['No response from svc for 12 s. Check your connection; the update continues on the server.'],
   ],
   [
     viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: null }),
     5,
-    ['No answer from svc for 5 s: login required (401). The update continues on the server.'],
+    ['No response from svc for 5 s: login required (401). The update continues on the server.'],
   ],
   [
     viewOf('pull', { kind: 'logged-out', status: 401, location: null, inFront: 'Basic' }),
     5,
     [
-      'No answer from svc for 5 s: a proxy requires a login (401, Basic). The update continues on the server.',
+      'No response from svc for 5 s: a proxy requires a login (401, Basic). The update continues on the server.',
     ],
   ],
   // During the downtime, the answers of a proxy are ignored.

@@ -36,7 +36,7 @@ describe.concurrent('the first request', () => {
       expect([exitCode, out, err]).toEqual([
         2,
         '',
-        `The answer from ${url} is not from svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
+        `The response from ${url} is not from svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
       ]);
     }
   });
@@ -87,14 +87,14 @@ describe.concurrent('an update is followed', () => {
     const { out, exitCode } = await svc(url, 'instance update', hurried);
     expect(exitCode).toBe(1);
     expect(out).toMatch(
-      /\nsvc v1\.4\.2 is running but has no record of the update started at \d\d:\d\d\. On the server: docker logs svc-updater\n$/,
+      /\nsvc v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d\. On the server: docker logs svc-updater\n$/,
     );
   });
 });
 
 describe.concurrent('the request for an update is refused', () => {
   it.each<[number, object, number, string]>([
-    [400, { detail: 'there is no such release' }, 2, 'URL answered 400: There is no such release.\n'],
+    [400, { detail: 'there is no such release' }, 2, 'URL responded with 400: There is no such release.\n'],
     [409, { detail: 'a conflict' }, 3, 'Cannot update now: A conflict.\n'],
     [
       409,
@@ -128,7 +128,7 @@ describe.concurrent('a POST with a lost answer', () => {
     const { out, err, exitCode } = await svc(url, 'instance update');
     expect([exitCode, posts]).toEqual([0, 1]);
     expect(err).toMatch(
-      /^http:\S+ closed the connection before the answer was complete\. .*Checking whether the update was started…\n$/,
+      /^http:\S+ closed the connection before the response was complete\. .*Checking whether the update was started…\n$/,
     );
     expect(out).toMatch(/^Updating svc v1\.4\.2 → v1\.5\.0\n[\s\S]*✓ Updated to v1\.5\.0 in /);
   });

@@ -134,11 +134,11 @@ describe.concurrent('between two steps of an upgrade path', () => {
     expect(said).toMatchObject({
       exitCode: 130,
       out: expect.stringMatching(
-        /\nThe update to v2\.0\.0 will start automatically\. Follow it: svc instance follow\. Cancel it: svc instance cancel\.\n$/,
+        /\nThe update to v2\.0\.0 will start automatically\. To follow: svc instance follow\. To cancel: svc instance cancel\.\n$/,
       ),
     });
     expect((await svc(url, 'instance status')).out).toMatch(
-      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left \(\d+ s so far\)\nFollow it: svc instance follow\. Cancel it: svc instance cancel$/m,
+      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left \(\d+ s so far\)\nTo follow: svc instance follow\. To cancel: svc instance cancel$/m,
     );
     const { promise: isFollowed, resolve: follows } = Promise.withResolvers<void>();
     const following = svc(url, 'instance follow', {
@@ -174,7 +174,7 @@ describe.concurrent('between two steps of an upgrade path', () => {
     const { out, exitCode } = await svc(url, 'instance cancel');
     expect([exitCode, out]).toEqual([
       3,
-      'The containers are being replaced, so the update can no longer be cancelled.\nv2.0.0 will be installed next. Cancel it: svc instance cancel\n',
+      'The containers are being replaced, so the update can no longer be cancelled.\nv2.0.0 will be installed next. To cancel: svc instance cancel\n',
     ]);
   });
 
@@ -191,7 +191,7 @@ describe.concurrent('between two steps of an upgrade path', () => {
     });
     expect(said.exitCode).toBe(1);
     expect(said.out).toMatch(
-      /\nNo answer from svc for \d+ s\. Check your connection; the update continues on the server\.\n(?:.*\n)*svc has not answered for 3 s/,
+      /\nNo response from svc for \d+ s\. Check your connection; the update continues on the server\.\n(?:.*\n)*svc has not responded for 3 s/,
     );
   });
 });

@@ -64,7 +64,7 @@ describe("another product's client", () => {
     const none = await larder('instance status');
     expect(none).toEqual({
       exitCode: 2,
-      said: `The address of larder is not set. Set LARDER_URL, or log in: larder login (${directory}/.config/larder/config.json contains no url)`,
+      said: `The address of larder is not set. Set LARDER_URL, or log in: larder login (${directory}/.config/larder/config.json does not contain a url)`,
     });
     const away = await larder('instance status', { LARDER_URL: 'http://127.0.0.1:1' });
     expect(away.said).toMatch(/Check that larder is running and that LARDER_URL is correct\.$/);

@@ -42,7 +42,7 @@ describe.concurrent('svc instance rollback', () => {
       'Roll back from v1.5.0 to v1.4.2, with the data saved at 2026-11-21 10:42',
     ]);
     expect(replaced).toMatch(
-      /^Everything since 2026-11-21 10:42 \(\d+ \w+ ago\) will be replaced\. The current data is saved first\. svc and its data services will be unavailable for about 9 s\.$/,
+      /^All changes since 2026-11-21 10:42 \(\d+ \w+ ago\) will be discarded\. The current data is saved first\. svc and its data services will be unavailable for about 9 s\.$/,
     );
     expect(rest).toEqual([]);
     expect(err).toMatch(
@@ -51,7 +51,7 @@ describe.concurrent('svc instance rollback', () => {
   });
 
   it.each<[Partial<RollbackOffer>, RegExp]>([
-    [{ since: '2026-11-23T08:00:00.000Z' }, /^Everything since 2026-11-23 08:00 \(/m],
+    [{ since: '2026-11-23T08:00:00.000Z' }, /^All changes since 2026-11-23 08:00 \(/m],
     [{ from: 'v1.5.0\u202e' }, /^Roll back from v1\.5\.0\\u202e to v1\.4\.2/m],
   ])('takes %j into account', async (change, form) => {
     const { url } = await play({ ...after, rollback: { ...rollback, ...change } });

@@ -53,7 +53,7 @@ it('stops following exactly after the timeout without an answer', async () => {
   expect([exitCode(), said()]).toEqual([null, expect.not.stringContaining('unknown')]);
   await vi.advanceTimersByTimeAsync(3_000);
   expect(exitCode()).toBe(1);
-  expect(said()).toContain('\nsvc has not answered for 1 min 30 s; the result of the update is unknown.\n');
+  expect(said()).toContain('\nsvc has not responded for 1 min 30 s; the result of the update is unknown.\n');
 });
 
 it('prints the log command once during a long downtime', async () => {

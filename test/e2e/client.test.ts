@@ -184,8 +184,8 @@ it('reports an unknown result if svc never answers, and the result after a manua
   expect(out).toMatch(/^Updating svc v1\.1\.0 → v1\.3\.1\nPrepared, .*\nChecked, .*\nDownloaded, .*\n/);
   const [, command = ''] = /On the server: (docker logs \S+)\. When/.exec(out) ?? [];
   expect(out.trimEnd().split('\n').slice(-2)).toEqual([
-    'svc has not answered for 4 s; the result of the update is unknown.',
-    `On the server: ${logCommand()}. When svc answers again: svc instance follow`,
+    'svc has not responded for 4 s; the result of the update is unknown.',
+    `On the server: ${logCommand()}. When svc responds again: svc instance follow`,
   ]);
   const status = async () => (await inspect(updaterOf(instance)))?.State.Status;
   await expect.poll(status, { timeout: 90_000, interval: 100 }).toBe('exited');

@@ -37,7 +37,7 @@ const offer = 'Update now | Skip this version';
 const afterFailure = 'Try again | Copy report | Close';
 const savedFirst = (to: string) =>
   `Data is saved first. If ${to} fails, svc rolls back to v1.4.2 and restores the data.`;
-const allUnavailable = 'svc and its data services will be unavailable for about 12 s (as last time).';
+const allUnavailable = 'svc and its data services will be unavailable for about 12 s (same as last time).';
 
 const jobs: BlockingJob[] = [
   { kind: 'deployment', state: 'running', title: 'web to production', since: ago(125_000), stuck: false },
@@ -75,7 +75,7 @@ const offered = rollback({
 });
 const offerHeading = /^v1\.4\.1 with the data from \d+ \w+, \d\d:\d\d:\d\d$/;
 const replaced =
-  /Everything since \d+ \w+, \d\d:\d\d:\d\d will be replaced\. The current data is saved first\./;
+  /All changes since \d+ \w+, \d\d:\d\d:\d\d will be discarded\. The current data is saved first\./;
 const back: Partial<Run> = { kind: 'rollback', to: 'v1.4.1' };
 
 it.each<
@@ -107,7 +107,12 @@ it.each<
   [
     'an upgrade path',
     [status(onTheWay)],
-    ['v2.0.0 is available', 'v1.4.2 v1.5.0 v2.0.0', 'This takes 2 updates.', 'Migrations cannot be undone.'],
+    [
+      'v2.0.0 is available',
+      'v1.4.2 v1.5.0 v2.0.0',
+      '2 updates are required.',
+      'Migrations cannot be undone.',
+    ],
     'Update to v2.0.0 | Skip this version',
   ],
   [
@@ -146,7 +151,7 @@ it.each<
       }),
     ],
     [
-      'svc cannot be updated from here',
+      'svc cannot be updated from this page',
       "svc runs without the engine's socket.",
       'docker compose -p svc up -d',
     ],
@@ -155,7 +160,7 @@ it.each<
   [
     'a reason that the page does not know',
     [status({ reason: { code: 'moon-phase' as never, message: 'the moon is not full' } })],
-    ['svc cannot be updated from here', 'The moon is not full.'],
+    ['svc cannot be updated from this page', 'The moon is not full.'],
     'Check again',
   ],
   [
@@ -231,21 +236,27 @@ it.each<
   [
     'no answer',
     [status(), on('pull'), nothing],
-    ['No answer from svc', 'No answer for 12 s. Check your connection; the update continues on the server.'],
+    [
+      'No response from svc',
+      'No response for 12 s. Check your connection; the update continues on the server.',
+    ],
     '',
     { now: 15_000 },
   ],
   [
     'that a different page answers',
     [status(), on('pull'), page(200), page(200)],
-    ['A different page answers at this address, possibly a login page'],
+    ['This address now shows a different page, possibly a login page'],
     'Reload',
     { now: 20_000 },
   ],
   [
     'that the server has no record of the run',
     [status(), on('recreate'), { kind: 'run-unknown' }],
-    [/^v1\.4\.2 is running but has no record of the update started at \d\d:\d\d$/, 'docker logs svc-updater'],
+    [
+      /^v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d$/,
+      'docker logs svc-updater',
+    ],
     'Close',
   ],
   [

@@ -14,7 +14,7 @@ export const instanceCancel: Command = {
   usage: '',
   options: [],
   examples: [
-    ['svc instance cancel', 'exit with 0 if cancelled, with 3 if it was too late'],
+    ['svc instance cancel', 'exit with 0 if the update was cancelled, or with 3 if it was too late'],
     ['svc instance cancel && svc instance status', 'cancel the update, then show the running version'],
   ],
   run,
@@ -30,7 +30,7 @@ async function run(context: Context): Promise<number> {
   const run = current === null ? 'No update is in progress.' : await cancel(session);
   const next = current && afterOnPath(clean(current));
   const nextLines =
-    next === null ? [] : [`${next} will be installed next. Cancel it: ${name} instance cancel`];
+    next === null ? [] : [`${next} will be installed next. To cancel: ${name} instance cancel`];
   if (typeof run === 'string') {
     session.stdout.write(linesOf([run, ...nextLines]));
     return 3;
@@ -74,7 +74,7 @@ async function cancel(session: Session): Promise<ToldRun | string> {
     if (attempt === tries)
       throw new Failure(
         1,
-        `${explain(answer, config)} It is unknown whether the server received the cancellation.`,
+        `${explain(answer, config)} It is unknown whether the server received the cancellation request.`,
       );
     await new Promise((resolve) => setTimeout(resolve, pause));
   }

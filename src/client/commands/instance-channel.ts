@@ -12,7 +12,7 @@ export const instanceChannel: Command = {
   arguments: [{ name: 'CHANNEL', choices: channels }],
   examples: [
     ['svc instance channel canary', 'receive every build'],
-    ['svc instance channel stable', 'wait for the next stable release; never downgrades'],
+    ['svc instance channel stable', 'switch to stable releases without downgrading'],
   ],
   run,
 };

@@ -18,10 +18,10 @@ export const instanceRollback: Command = {
   options: [
     { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
     { name: 'force', help: 'Stop running jobs' },
-    { name: 'yes', help: 'Roll back without asking' },
+    { name: 'yes', help: 'Roll back without asking for confirmation' },
     { name: 'no-follow', help: 'Start the rollback without following it' },
     timeoutOption,
-    { name: 'json', help: 'Print one JSON event per line; a refusal is printed as its problem document' },
+    { name: 'json', help: 'Print one JSON event per line; if refused, print the problem document' },
   ],
   examples: [
     ['svc instance rollback', 'show the effects, then roll back after two confirmations'],
@@ -72,7 +72,7 @@ async function run(context: Context): Promise<number> {
   if ('lines' in started) return stay(started);
   if (!options['no-follow']) return followUpdate(session, { run: started, timeout, json: json === true });
   if (json) stdout.write(jsonLine({ event: 'run', data: started }));
-  tell(`The rollback to ${clean(offer).to} has started. Follow it: ${names().name} instance follow`);
+  tell(`The rollback to ${clean(offer).to} has started. To follow: ${names().name} instance follow`);
   return 0;
 }
 

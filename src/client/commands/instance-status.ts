@@ -11,7 +11,7 @@ import { ageOf, dateTime } from '../times.ts';
 
 export const instanceStatus: Command = {
   name: 'instance status',
-  summary: 'Show the running version, the available update and whether it can start now',
+  summary: 'Show the running version, the available update and whether the update can start now',
   usage: '[--json]',
   options: [{ name: 'json', help: 'Print the status as one JSON document' }],
   examples: [
@@ -40,7 +40,7 @@ function statusLines(status: Status): string[] {
   if (status.pendingStep !== null)
     lines.push(
       betweenLine(status.pendingStep, version, ageOf(status.pendingStep.since, now)),
-      `Follow it: ${name} instance follow. Cancel it: ${name} instance cancel`,
+      `To follow: ${name} instance follow. To cancel: ${name} instance cancel`,
     );
   else if (canUpdate && status.next !== null) lines.push(`To update now: ${name} instance update`);
   // `offerLines` has already printed this reason.

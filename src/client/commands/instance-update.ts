@@ -14,7 +14,7 @@ import { clean, cleanText, jsonLine, linesOf, sentence } from '../text.ts';
 
 export const instanceUpdate: Command = {
   name: 'instance update',
-  summary: 'Update svc and follow the update until the new version answers',
+  summary: 'Update svc and follow the update until the new version responds',
   usage:
     '[--target VERSION] [--all-steps] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
@@ -26,10 +26,10 @@ export const instanceUpdate: Command = {
     { name: 'all-steps', help: 'Install all releases of the upgrade path, one after the other' },
     { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
     { name: 'force', help: 'Stop running jobs' },
-    { name: 'yes', help: 'Do not ask before a major version or before --force stops jobs' },
+    { name: 'yes', help: 'Do not ask for confirmation before installing a major version or stopping jobs' },
     { name: 'no-follow', help: 'Start the update without following it' },
     timeoutOption,
-    { name: 'json', help: 'Print one JSON event per line; a refusal is printed as its problem document' },
+    { name: 'json', help: 'Print one JSON event per line; if refused, print the problem document' },
   ],
   examples: [
     ['svc instance update', 'update to the offered version and follow the update'],
@@ -90,7 +90,7 @@ async function run(context: Context): Promise<number> {
   if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
   const to = clean(run).to ?? 'the latest release';
-  tell(`The update to ${to} has started. Follow it: ${names().name} instance follow`);
+  tell(`The update to ${to} has started. To follow: ${names().name} instance follow`);
   return 0;
 }
 

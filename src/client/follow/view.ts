@@ -110,12 +110,12 @@ export function notesAt(view: View, now: number): string[] {
 function unheard(refused: Refused, what: string, time: string): string {
   const { name } = names();
   if (refused.kind !== 'logged-out')
-    return `No answer from ${name} for ${time}. Check your connection; ${what} continues on the server.`;
+    return `No response from ${name} for ${time}. Check your connection; ${what} continues on the server.`;
   const { status, inFront } = refused;
   const why =
     inFront === null
-      ? `No answer from ${name} for ${time}: login required (${status}).`
-      : `No answer from ${name} for ${time}: a proxy requires a login (${status}, ${inFront}).`;
+      ? `No response from ${name} for ${time}: login required (${status}).`
+      : `No response from ${name} for ${time}: a proxy requires a login (${status}, ${inFront}).`;
   return `${why} ${what.replace('t', 'T')} continues on the server.`;
 }
 

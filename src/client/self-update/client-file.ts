@@ -32,10 +32,10 @@ export async function findClientFile(): Promise<ClientFile> {
   const { name, asset } = names();
   const given = isSea() ? process.execPath : (process.argv[1] ?? '');
   const path = await realpath(given).catch((error) => {
-    throw refused(`Cannot read the file of this client: ${error.message}.`, `download ${name} again.`);
+    throw refused(`Cannot read the client file: ${error.message}.`, `download ${name} again.`);
   });
   const npm = npmCommand(path);
-  if (npm !== null) throw refused(`${path} was installed by npm.`, npm);
+  if (npm !== null) throw refused(`${path} was installed with npm.`, npm);
   const owner = await disk.owner(path);
   await expectWritable(path, owner);
   const machine = process.arch === 'x64' ? 'amd64' : process.arch;

@@ -46,7 +46,7 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
       headers: { 'accept-encoding': 'identity' },
       signal: AbortSignal.any([signal, ending.signal]),
     });
-    if (response.status !== 200) throw new FeedError(`the server answered ${response.status}`);
+    if (response.status !== 200) throw new FeedError(`the server responded with status ${response.status}`);
     const total = Number(response.headers.get('content-length')) || null;
     for await (const chunk of response.body ?? []) {
       silence.refresh();

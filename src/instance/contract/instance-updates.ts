@@ -5,7 +5,7 @@ import type { AutomaticChoice } from './automatic.ts';
 
 /** An update that the host application starts. */
 export interface UpdateOrder {
-  /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` of the status. */
+  /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` from the status. */
   target?: string;
   /**
    * With `idle`, the update waits until running jobs have finished.
@@ -29,7 +29,7 @@ export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps'> 
   confirm: string;
 }
 
-/** The same with defaults; a target of null means `next` of the status. */
+/** The same with defaults; a target of null means `next` from the status. */
 export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps'>> & {
   target: string | null;
   allSteps?: boolean;

@@ -18,12 +18,12 @@ const target = z.string().check(
 );
 
 const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
-const force = about(z.optional(z.boolean()), 'Start even if jobs are running. They are interrupted.');
+const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
 
 export const startSchema = z.strictObject({
   target: about(
     z.optional(target),
-    'vX.Y.Z or canary. vX.Y.Z-canary.N means canary. Default: `next` of the status',
+    'vX.Y.Z or canary. vX.Y.Z-canary.N means canary. Default: `next` from the status',
     ['v1.5.0', 'canary'],
   ),
   when,
@@ -35,7 +35,7 @@ export const startSchema = z.strictObject({
 });
 
 export const rollbackSchema = z.strictObject({
-  confirm: about(z.string(), 'The version to roll back to. It must equal `to` of the rollback offer.', [
+  confirm: about(z.string(), 'The version to roll back to. Must equal `to` of the rollback offer.', [
     'v1.4.2',
   ]),
   when,
@@ -43,7 +43,7 @@ export const rollbackSchema = z.strictObject({
 });
 
 export const skipSchema = z.strictObject({
-  version: about(z.nullable(z.string()), '`latest` of the status. null offers it again.', ['v1.5.0']),
+  version: about(z.nullable(z.string()), '`latest` from the status; use null to undo a skip', ['v1.5.0']),
 });
 
 /** A time of day. */
@@ -57,7 +57,7 @@ export const automaticFields = {
     '05:00',
   ]),
   timeZone: about(z.optional(timeZone), "IANA time zone. Default: the server's time zone", ['Europe/Berlin']),
-  days: about(z.optional(z.array(z.enum(dayWords))), 'Weekdays on which a window starts. Empty: every day'),
+  days: about(z.optional(z.array(z.enum(dayWords))), 'Days on which a window starts; empty for every day'),
   minAgeHours: about(
     z.optional(z.number().check(z.gte(0), z.lte(8760))),
     'Minimum age of a release in hours before it is installed automatically',

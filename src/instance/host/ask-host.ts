@@ -32,7 +32,7 @@ export async function askHost<T>(
   // After the deadline nothing awaits the answer, so its rejection is handled here.
   answer.then(settled, settled);
   try {
-    const late = () => new HostFailure(name, `did not answer within ${deadlineMs / 1000} s`);
+    const late = () => new HostFailure(name, `did not respond within ${deadlineMs / 1000} s`);
     return await inTime(answer, deadlineMs, late);
   } catch (cause) {
     isLate = true;

@@ -34,7 +34,7 @@ export class Listeners {
     try {
       await call();
     } catch (cause) {
-      this.#log({ level: 'error', message: `a listener of the event ${event} failed`, cause });
+      this.#log({ level: 'error', message: `a listener for the event ${event} failed`, cause });
     }
   }
 }

@@ -89,7 +89,7 @@ function askerOf(caller: Caller | undefined): Asker | null {
 
 const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
 
-const late = () => new Unavailable('authorize() did not answer in time');
+const late = () => new Unavailable('authorize() did not respond in time');
 
 const isStream = ({ method, headers }: Request): boolean =>
   method === 'GET' && wantsEventStream(headers.get('accept'));

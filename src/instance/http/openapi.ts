@@ -18,10 +18,10 @@ export function openApi(path: string, version: string, product = 'svc'): object 
         'Lists new releases and updates the instance.',
         'Most endpoints require an admin. Other users can only read the version and whether an update is in progress.',
         'Errors have the type application/problem+json (RFC 9457).',
-        'Requests are authenticated first. Then an unknown path gets 404 (`#/components/responses/NotFound`).',
-        'An unsupported method gets 405 (`#/components/responses/MethodNotAllowed`).',
-        'Later versions may add members to responses, and values to the lists that allow it.',
-        'Requests with unknown members get 400.',
+        'Requests are authenticated first; only then does an unknown path return 404 (`#/components/responses/NotFound`).',
+        'An unsupported method returns 405 (`#/components/responses/MethodNotAllowed`).',
+        'Later versions may add members to responses, and values where the description of a schema allows it.',
+        'Requests with unknown members return 400.',
       ]),
     },
     security: [{ host: [] }],
@@ -48,7 +48,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           name: 'session',
           description: sentences([
             'The host application authenticates requests, for example with a session cookie or a token.',
-            'This scheme is a placeholder for its method.',
+            'This scheme is a placeholder for the method that the host application uses.',
           ]),
         },
       },
@@ -82,8 +82,8 @@ const responses = {
   ForbiddenChange: problem(
     sentences([
       'The user is not an admin, or the request may come from another site.',
-      'A request may come from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
-      'The same applies to a request without these headers that has a cookie or a browser login.',
+      'A request is treated as coming from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
+      'The same applies to a request that has neither of these headers but has a cookie or a browser login.',
     ]),
   ),
   NotFound: problem('There is no such endpoint.'),
@@ -96,7 +96,7 @@ const responses = {
   LateBody: problem('The body was not complete within 10 s.'),
   LargeBody: problem(`The body is larger than ${bodyLimit} bytes.`),
   OtherBody: problem('The body is not application/json.'),
-  InternalError: problem("An unexpected error occurred. The server's log has the details."),
+  InternalError: problem("An unexpected error occurred. See the server's log for details."),
   Unavailable: problem(
     'The host application does not respond, the server is shutting down, or 100 event streams are open.',
     {
@@ -144,9 +144,9 @@ const getStatus = {
   parameters: [
     flag(
       'refresh',
-      'With 1, the release feed is read again, at most once every 10 seconds. Otherwise the response is cached.',
+      'Set to 1 to read the release feed again, at most once every 10 seconds. Otherwise the response is cached.',
     ),
-    flag('notes', 'With 1, `releases` contains the release notes of all releases up to `next`'),
+    flag('notes', 'Set to 1 to get the release notes of all releases up to `next`'),
   ],
   responses: {
     '200': {
@@ -165,7 +165,7 @@ const startUpdate = {
   requestBody: {
     required: false,
     description:
-      'Without a body, the update installs `next` of the status. `when: "idle"` and `force: true` cannot be combined.',
+      'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
     content: json('Start'),
   },
   responses: {
@@ -175,7 +175,7 @@ const startUpdate = {
         ...headers,
         Location: {
           required: true,
-          description: 'Path of its progress',
+          description: 'Path of the progress of the run',
           schema: { type: 'string', format: 'uri-reference' },
         },
       },
@@ -192,7 +192,7 @@ const getRollback = {
   responses: {
     '200': {
       description:
-        'The effects. An updater checks the restore point first, which may take minutes. The result is cached for one minute.',
+        'The effects of the rollback. An updater checks the restore point first, which may take a few minutes. The result is cached for one minute.',
       headers,
       content: json('RollbackOffer'),
     },
@@ -225,7 +225,7 @@ const getProgress = {
     {
       name: 'lastEventId',
       in: 'query',
-      description: 'The same for pages that cannot set the header. The header takes precedence.',
+      description: 'For pages that cannot set the header Last-Event-ID, which takes precedence',
       schema: { type: 'string', examples: ['7d865e959b24:12'] },
     },
   ],
@@ -239,13 +239,13 @@ const getProgress = {
           schema: {
             type: 'string',
             description: sentences([
-              'The first event is `run` with the current state (`data` is a ToldRun).',
-              'Each new log line is an event `line` (`data` is a Line).',
-              'Each change of the run is another event `run`.',
+              'The first event is a `run` event with the current state (`data` is a ToldRun).',
+              'Each new log line is sent as a `line` event (`data` is a Line).',
+              'Each change of the run is sent as another `run` event.',
               'Ids have the form `<run id>:<line number>`.',
               'A client that reconnects with Last-Event-ID gets every line that it missed.',
-              'The last event is a `run` with an outcome and the id `<run id>:end`.',
-              'If a stream closes earlier, reconnect. The next server continues it.',
+              'The last event is a `run` event with an outcome and the id `<run id>:end`.',
+              'If a stream closes before the last event, reconnect. The new server process continues the stream.',
               'The server sends a comment after 15 seconds without an event.',
               'Later versions may add event names.',
             ]),
@@ -267,7 +267,7 @@ const cancelUpdate = {
   summary: 'Cancel the current run',
   responses: {
     '202': {
-      description: 'The cancellation was requested. The outcome of the run shows whether it was in time.',
+      description: 'The cancellation was requested. The outcome of the run shows whether it succeeded.',
       headers,
       content: json('ToldRun'),
     },

@@ -202,7 +202,7 @@ export function verifiedDestination(
 ): Destination | { reason: Reason } {
   if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
   if (proofs === null) return found;
-  const proof = proofs.get(found.to) ?? 'it is not in the release feed';
+  const proof = proofs.get(found.to) ?? 'the release feed does not contain this release';
   return typeof proof === 'object'
     ? { ...found, proof }
     : { reason: { code: 'unproven', message: `${found.to} is not verified: ${proof}` } };

@@ -103,7 +103,7 @@ export class ProvenReleases {
       const known = this.#known.get(key);
       if (known !== undefined) return { proof: known, key };
       if (performance.now() < this.#quietUntil)
-        return { proof: 'the server of the release feed does not accept requests yet', key: null };
+        return { proof: 'the server of the release feed is rate-limiting requests', key: null };
       const [file, bundle] = await readProof(release, asking);
       const proof = await proveRelease(
         file ?? new Uint8Array(),
@@ -115,13 +115,13 @@ export class ProvenReleases {
         },
       );
       // The updater would be told of none, and so take any.
-      if (Object.keys(proof.images).length === 0) throw new Unproven('its release.json lists no images');
+      if (Object.keys(proof.images).length === 0) throw new Unproven('release.json lists no images');
       return { proof, key };
     } catch (error) {
       if (error instanceof Unproven || error instanceof BadAsset) return { proof: error.message, key };
       if (error instanceof FeedError && error.wait !== null)
         this.#quietUntil = performance.now() + error.wait;
-      return { proof: `its signature cannot be downloaded: ${reasonOf(error)}`, key: null };
+      return { proof: `the signature cannot be downloaded: ${reasonOf(error)}`, key: null };
     }
   }
 
@@ -142,7 +142,7 @@ export class ProvenReleases {
           return await ledger.setLastOffered(channel, proof.publishedAt);
         proofs.set(
           version,
-          `it was published at ${proof.publishedAt}, before the release that was offered last (${last})`,
+          `it was published at ${proof.publishedAt}, earlier than the release that was offered last (${last})`,
         );
       }
     } catch (error) {

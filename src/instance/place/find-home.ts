@@ -54,7 +54,7 @@ async function refusePodman(engine: EngineSocket): Promise<void> {
   if (!product?.startsWith('Podman')) return;
   throw new HomeNotFound(
     'no-engine',
-    `Podman answers at ${engine.path}, but updates need Docker Engine: Podman does not report the digests of a registry and cannot change the restart policy of a running container`,
+    `the engine at ${engine.path} is Podman, but updates need Docker Engine: Podman does not report the digests of a registry and cannot change the restart policy of a running container`,
   );
 }
 

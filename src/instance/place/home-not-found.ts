@@ -46,7 +46,7 @@ export function unreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown
   }
   const message =
     fault?.isForeign || fault?.kind === 'refused'
-      ? `no usable engine answers at ${path}: ${fault.message}`
-      : `no engine answers at ${path}`;
+      ? `no usable engine responds at ${path}: ${fault.message}`
+      : `no engine responds at ${path}`;
   return new HomeNotFound('no-engine', message, { mayPass: true, cause });
 }

@@ -77,7 +77,7 @@ export class EndNotifier {
       } catch (cause) {
         const isOver = claimed.attempts >= mostAttempts;
         const message = isOver
-          ? 'onEnd failed too often and is not called again for this update'
+          ? 'onEnd failed too often and will not be called again for this update'
           : 'onEnd failed and will be called again';
         settings.log({ level: 'error', message, cause });
         return isOver;

@@ -72,7 +72,7 @@ export async function followRun(
 
 /** For a run whose end nobody knows. */
 export const adviceOnCrash =
-  'Check which version is running, then run the update again. It brings all services to the same version.';
+  'Check which version is running, then run the update again. The update brings all services to the same version.';
 
 /**
  * Adds the lines of a log to the record that it does not have yet, until the run or the log ends, or the engine goes

@@ -90,7 +90,7 @@ async function removeOwn(engine: EngineSocket, { name, Labels }: ContainerSpec):
 const takenName = (error?: unknown): RunStop =>
   new RunStop('failed', 'another updater was started at the same time; nothing was changed', {
     code: 'launch-taken',
-    advice: 'Wait until that update has finished, then run this update again.',
+    advice: 'Wait until the other update has finished, then run the update again.',
     error,
   });
 

@@ -95,7 +95,8 @@ export class RollbackOffers {
 const tooLate: Reason = {
   code: 'rollback-refused',
   message: 'checking the restore point took too long',
-  advice: 'Run svc-updater rollback on the server. Without --yes it is a dry run.',
+  advice:
+    'Run svc-updater rollback on the server. Without --yes, the command only prints what it would restore.',
 };
 
 const refusalOf = ({

@@ -68,7 +68,7 @@ export class PathUpdates {
       await this.leave(last);
       return settings.log({
         level: 'warn',
-        message: `stopped the upgrade path to ${goal} before ${to}: ${why}`,
+        message: `stopped the step-by-step upgrade to ${goal} before installing ${to}: ${why}`,
       });
     }
     // Only the server of the installed release continues the path.

@@ -127,7 +127,7 @@ describe('a file that svc update does not replace', () => {
     const link = join(rig.bin, 'svc');
     await symlink(join(folder, 'svc.mjs'), link);
     const stderr =
-      'DIR/lib/node_modules/svc-updater/dist/svc.mjs was installed by npm.\nNext: npm install --global svc-updater@latest';
+      'DIR/lib/node_modules/svc-updater/dist/svc.mjs was installed with npm.\nNext: npm install --global svc-updater@latest';
     expect(await rig.run([], {}, link)).toMatchObject({ exitCode: 3, stderr });
     expect([await rig.read(link), rig.forge.seen]).toEqual([old, []]);
   });

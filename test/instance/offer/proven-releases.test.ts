@@ -117,7 +117,7 @@ describe('an attack', () => {
     [
       'without an image',
       () => attach(forge, anna, releaseFile('v1.5.0', { images: {} })),
-      'its release.json lists no images',
+      'release.json lists no images',
     ],
     [
       '1 GB of a file',
@@ -130,7 +130,7 @@ describe('an attack', () => {
     [
       'a file that never ends, slowly',
       () => attach(forge, anna, told, { replies: trickle }),
-      'its signature cannot be downloaded: no complete response within 0.4 s',
+      'the signature cannot be downloaded: no complete response within 0.4 s',
     ],
   ])('is not offered: %s', async (_, publish, message) => {
     forge.publish(publish(), attach(forge, anna, releaseFile('v1.4.3')));
@@ -156,7 +156,7 @@ describe('an attack', () => {
     forge.publish(old, step);
     const after = feedOf();
     await after.check();
-    const dates = `it was published at ${older}, before the release that was offered last (${newer})`;
+    const dates = `it was published at ${older}, earlier than the release that was offered last (${newer})`;
     expect([versions(after), why(after)]).toEqual([
       [],
       `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
@@ -197,7 +197,7 @@ describe('an unverified release', () => {
     await feed.check();
     expect([versions(feed), why(feed)]).toEqual([
       [],
-      one('its signature cannot be downloaded: the response has status 404'),
+      one('the signature cannot be downloaded: the response has status 404'),
     ]);
     attach(forge, anna, told);
     await feed.check();

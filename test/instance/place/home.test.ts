@@ -96,7 +96,7 @@ it('refuses Podman', async () => {
   const Components = [{ Name: 'Podman Engine', Version: '4.3.1' }, { Name: 'Conmon' }];
   const { engine } = await startAsked(() => ({ body: { ApiVersion: '1.41', Components } }));
   await expect(findHome(engine, readOptions(plainOptions))).rejects.toMatchObject({
-    reason: { code: 'no-engine', message: expect.stringMatching(/^Podman answers at /) },
+    reason: { code: 'no-engine', message: expect.stringMatching(/^the engine at \S+ is Podman, /) },
   });
 });
 
@@ -105,7 +105,7 @@ describe('unreachable', () => {
     refusalFault('GET /containers/json', { status, body: Buffer.from(text) });
   const denied = Object.assign(new Error('connect EACCES'), { code: 'EACCES' });
   it.each<[string, unknown, string, boolean]>([
-    ['nobody', new EngineFault('away', 'connect ECONNREFUSED'), 'no engine answers at tcp://x:1', true],
+    ['nobody', new EngineFault('away', 'connect ECONNREFUSED'), 'no engine responds at tcp://x:1', true],
     [
       'who may not',
       new EngineFault('away', 'connect EACCES', { cause: denied }),
@@ -121,13 +121,13 @@ describe('unreachable', () => {
     [
       'a proxy without its engine',
       page(503, '<html><body><h1>503 Service Unavailable</h1></body></html>'),
-      'no usable engine answers at tcp://x:1: a proxy in front of the engine blocks GET /containers/json (503 Service Unavailable)',
+      'no usable engine responds at tcp://x:1: a proxy in front of the engine blocks GET /containers/json (503 Service Unavailable)',
       true,
     ],
     [
       'another server',
       new EngineFault('away', 'this is not an answer of an engine: <html>', { isForeign: true }),
-      'no usable engine answers at tcp://x:1: this is not an answer of an engine: <html>',
+      'no usable engine responds at tcp://x:1: this is not an answer of an engine: <html>',
       true,
     ],
   ])('distinguishes %s', (_, fault, message, mayPass) => {

@@ -74,6 +74,6 @@ it('calls a failing onEnd three times, then logs that it gives up', async () => 
   expect(host.logged.map(({ message }) => message)).toEqual([
     'onEnd failed and will be called again',
     'onEnd failed and will be called again',
-    'onEnd failed too often and is not called again for this update',
+    'onEnd failed too often and will not be called again for this update',
   ]);
 });

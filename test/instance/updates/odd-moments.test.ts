@@ -23,8 +23,8 @@ const comesTo = (server: Server, state: string) => until(async () => (await runO
 it('jobs() without a list: nothing starts, and the queue is resumed', async () => {
   const one = await rig.booted();
   one.host.fail('jobs', { how: { gives: undefined }, times: 2 });
-  await expect(one.updates.status()).rejects.toThrow('cannot do this right now');
-  await expect(one.ask()).rejects.toThrow('cannot do this right now');
+  await expect(one.updates.status()).rejects.toThrow('cannot process the request right now');
+  await expect(one.ask()).rejects.toThrow('cannot process the request right now');
   await quiet(rig);
   expect([rig.past, (await one.updates.status()).reason?.code]).toEqual([[], 'up-to-date']);
 });
@@ -71,9 +71,9 @@ describe('a call from a callback', () => {
     await quiet(rig);
     expect(await runOf(one)).toMatchObject({ outcome: 'cancelled', cancelRequestedBy: 'a listener' });
     expect(one.host.logged.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
-      'a listener of the event start failed',
-      'a listener of the event line failed',
-      'a listener of the event line failed',
+      'a listener for the event start failed',
+      'a listener for the event line failed',
+      'a listener for the event line failed',
     ]);
   });
 });

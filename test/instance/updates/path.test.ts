@@ -61,7 +61,9 @@ describe('upgrade path', () => {
     await until(async () => (await between(two)) === null);
     expect([past().length, rig.past[0]?.run.upgradePath]).toEqual([1, []]);
     const logged = two.host.logged.map(({ message }) => message);
-    expect(logged).toContain('stopped the upgrade path to v2.1.0 before v2.0.0: The index is being built.');
+    expect(logged).toContain(
+      'stopped the step-by-step upgrade to v2.1.0 before installing v2.0.0: The index is being built.',
+    );
   });
 
   it('stops if another server cancels it between two steps', async () => {

@@ -164,7 +164,7 @@ describe('beforeUpdate', () => {
       'pg_dump: no space',
     ],
     ['gives a sentence', () => 'The dump is 2 days old.', 'The dump is 2 days old.'],
-    ['hangs', () => new Promise(() => {}), 'beforeUpdate() did not answer within 0.1 s'],
+    ['hangs', () => new Promise(() => {}), 'beforeUpdate() did not respond within 0.1 s'],
   ])('that %s refuses the update', async (_, beforeUpdate, cause) => {
     const one = await booted({ beforeUpdate, preparationTimeoutSeconds: 0.1 });
     await one.ask();

@@ -60,8 +60,8 @@ describe('a release that is not proven', () => {
 
   it.each([
     ['v1.5.0', 'v1.5.0 is not verified: it is not signed with a trusted key'],
-    ['v9.9.9', 'v9.9.9 is not verified: it is not in the release feed'],
-    ['canary', 'canary is not verified: it is not in the release feed'],
+    ['v9.9.9', 'v9.9.9 is not verified: the release feed does not contain this release'],
+    ['canary', 'canary is not verified: the release feed does not contain this release'],
   ])('is refused where somebody asks for it: %s', async (target, message) => {
     forge.publish(attach(forge, mallory, releaseFile('v1.5.0')));
     const one = await booted();

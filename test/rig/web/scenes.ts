@@ -257,7 +257,7 @@ export const scenes: DialogScene[] = [
           ],
         },
       }),
-    heading: 'svc cannot be updated from here',
+    heading: 'svc cannot be updated from this page',
   },
   {
     name: 'waiting',
