@@ -126,5 +126,5 @@ async function runningHolder(engine: Engine, directory: string): Promise<Holder 
 
 function finish(log: Log): void {
   log.enter('done');
-  log.info('planned: nothing was changed; to apply this plan, run update');
+  log.info('planned: nothing was changed; to update, run the same command without plan');
 }

@@ -284,7 +284,10 @@ test("every key, made by the machine's compose: no drift; what changes is named;
       'app: environment variable no_proxy would be removed',
       'app: network bridge would be removed',
     ],
-    ends: ['Mount the config.json that contains the proxies', 'If you connected containers manually to bridge'],
+    ends: [
+      'Mount the config.json that contains the proxies',
+      'If you connected containers manually to bridge',
+    ],
     never: [/3128/],
   };
   expectWords(await own.update(['plan', ...toNext]), lost);
@@ -351,7 +354,10 @@ test('rights that the container has not: refused by name, whoever wrote them; ac
   await expectAttempt(own, toNext, {
     exitCode: 3,
     says,
-    ends: ['refused (drift)', 'If you added these rights yourself, apply them with docker compose up -d first'],
+    ends: [
+      'refused (drift)',
+      'If you added these rights yourself, apply them with docker compose up -d first',
+    ],
     never: [/again of the host/],
   });
   expectWords(await own.update(['plan', ...toNext]), { exitCode: 3, says, ends: [/^refused/] });

@@ -57,5 +57,5 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   }
   for (const warning of warnings) log.warn(warning);
   log.enter('done');
-  log.info('planned: nothing was changed; run update to apply this plan');
+  log.info('planned: nothing was changed; to update, run the same command without plan');
 }

@@ -247,7 +247,7 @@ describe('locateProject by --project, in a directory that the labels do not name
       'nothing',
       [svc],
       'no project was started from that directory, so it may be an old copy; /opt/svc no longer contains a compose file',
-      'Move the directory of project svc to /opt/svc again, or create a link there, and mount /opt/svc.',
+      'Move the directory of project svc back to /opt/svc or create a symbolic link at that path, then mount /opt/svc.',
     ],
   ])('refuses one that %s', async (_, likeness, projects, whose, advice) => {
     const look = { ...plain, compare: async () => likeness };
