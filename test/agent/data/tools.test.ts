@@ -13,7 +13,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -420,7 +420,7 @@ describe.skipIf(!isRoot)('tools', () => {
     expect(await place.run('restore')).toEqual([[]]);
   });
 
-  it('lists the ports that are listened on', async () => {
+  it('lists the ports on which programs listen', async () => {
     const [first, second] = [createServer(), createServer()];
     onTestFinished(() => void first.close());
     onTestFinished(() => void second.close());
@@ -434,9 +434,11 @@ describe.skipIf(!isRoot)('tools', () => {
     const all = await ports();
     expect(all).toEqual(expect.arrayContaining(open));
     expect(all).toEqual([...new Set(all)].toSorted((a, b) => a - b));
-    second.close();
-    await once(second, 'close');
-    expect(await ports()).not.toContain(open[1]);
+    // The port of a client is in use, but no program listens on it.
+    const client = connect(open[0] ?? 0, '127.0.0.1');
+    onTestFinished(() => void client.destroy());
+    await once(client, 'connect');
+    expect(await ports()).not.toContain(client.localPort);
   });
 });
 
