@@ -182,7 +182,7 @@ export const bumpTable = {
   to: { ...release, help: 'Release to write into the pins, in any form that --target accepts' },
   service: {
     ...service,
-    help: `Service whose pin to change, repeatable (default: services in ${settingsName})`,
+    help: `Change the pin of this service, repeatable (default: services in ${settingsName})`,
   },
   dir: {
     value: 'DIR',

@@ -93,7 +93,7 @@ const responses = {
   BadBody: problem(
     'The body is not JSON in UTF-8 or does not match the schema. `detail` describes the error.',
   ),
-  LateBody: problem('The body was not complete within 10 s.'),
+  LateBody: problem('The request body did not arrive within 10 s.'),
   LargeBody: problem(`The body is larger than ${bodyLimit} bytes.`),
   OtherBody: problem('The body is not application/json.'),
   InternalError: problem("An unexpected error occurred. See the server's log for details."),

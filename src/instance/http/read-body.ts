@@ -27,7 +27,7 @@ async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   return inTime(collect(reader), bodyMs, () => {
     reader.cancel().catch(() => {});
-    return new Refusal(408, `The body was not complete within ${bodyMs / 1000} s.`);
+    return new Refusal(408, `The request body did not arrive within ${bodyMs / 1000} s.`);
   });
 }
 

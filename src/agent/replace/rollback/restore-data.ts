@@ -212,7 +212,7 @@ export async function standStill({ engine, log }: RunContext, journal: Journal):
   await engine.callOrThrow(['rm', '--force', ...ids]);
 }
 
-/** `always` and `on-failure` have the engine start a stopped container when it is restarted; `unless-stopped` does not. */
+/** `always` and `on-failure` make the engine start stopped containers when the engine restarts; `unless-stopped` does not. */
 async function deferRestarts(
   { engine }: Pick<RunContext, 'engine'>,
   journal: Journal,
