@@ -20,7 +20,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
         'Errors have the type application/problem+json (RFC 9457).',
         'Requests are authenticated first; only then does an unknown path return 404 (`#/components/responses/NotFound`).',
         'An unsupported method returns 405 (`#/components/responses/MethodNotAllowed`).',
-        'Later versions may add members to responses, and values where the description of a schema allows it.',
+        'Later versions may add members to responses, and values to members whose description says so.',
         'Requests with unknown members return 400.',
       ]),
     },
@@ -175,7 +175,7 @@ const startUpdate = {
         ...headers,
         Location: {
           required: true,
-          description: 'Path of the progress of the run',
+          description: 'URL path of the progress of the run',
           schema: { type: 'string', format: 'uri-reference' },
         },
       },
@@ -241,7 +241,7 @@ const getProgress = {
             description: sentences([
               'The first event is a `run` event with the current state (`data` is a ToldRun).',
               'Each new log line is sent as a `line` event (`data` is a Line).',
-              'Each change of the run is sent as another `run` event.',
+              'Each change to the run is sent as another `run` event.',
               'Ids have the form `<run id>:<line number>`.',
               'A client that reconnects with Last-Event-ID gets every line that it missed.',
               'The last event is a `run` event with an outcome and the id `<run id>:end`.',
