@@ -20,7 +20,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
         'Errors have the type application/problem+json (RFC 9457).',
         'Requests are authenticated first; only then does an unknown path return 404 (`#/components/responses/NotFound`).',
         'An unsupported method returns 405 (`#/components/responses/MethodNotAllowed`).',
-        'Later versions may add members to responses, and values to members whose description says so.',
+        'Later versions may add members to responses, and values to members whose description allows it.',
         'Requests with unknown members return 400.',
       ]),
     },
