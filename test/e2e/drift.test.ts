@@ -258,7 +258,7 @@ const sentencesFor = ({ project, directory }: Instance): string[] =>
 const toNext = ['--target', 'v1.1.0'];
 const isolated = () => `OCTET=${randomInt(250)}.${randomInt(250)}\n`;
 const warnings = (result: UpdateResult) =>
-  messages(result, 'warn').map((line) => line.replace(/: the files have been edited.*/, ''));
+  messages(result, 'warn').map((line) => line.replace(/: the files were edited.*/, ''));
 
 test("every key, made by the machine's compose: no drift; what changes is named; updated, no drift again", async () => {
   const proxies = { default: { ftpProxy: 'http://proxy.example.org:3128', noProxy: 'example.org' } };
@@ -286,7 +286,7 @@ test("every key, made by the machine's compose: no drift; what changes is named;
     ],
     ends: [
       'Mount the config.json that contains the proxies',
-      'If you connected containers manually to bridge',
+      'If you manually connected containers to bridge',
     ],
     never: [/3128/],
   };
