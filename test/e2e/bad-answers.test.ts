@@ -77,7 +77,7 @@ describe('an engine that answers 500', () => {
     const result = await failing(instance, toNext, isCopy);
     const words: ExpectedWords = {
       exitCode: 4,
-      says: [`does not copy /run/secrets/inline into a container like ${instance.project}-app-1: `],
+      says: [`failed to copy /run/secrets/inline into a container like ${instance.project}-app-1: `],
       ends: ['failed (engine-unavailable): nothing', 'Update the engine'],
       never: [/stopping worker/],
     };
