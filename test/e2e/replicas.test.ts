@@ -30,7 +30,7 @@ describe.concurrent('containers that are there, or not', () => {
     const result = await run.done;
     const words = {
       exitCode: 5,
-      says: ['worker has 1 of its 2 containers'],
+      says: ['worker has 1 of 2 containers'],
       ends: [/^broken \([a-z-]+\): /],
     };
     expect(judgeWords(result, words), result.log).toEqual([]);
