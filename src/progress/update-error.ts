@@ -270,7 +270,7 @@ const table = {
     meaning:
       'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
     why: 'Without this data, a restore point might not be able to restore the old version.',
-    advice: `Add the line from the log to ${settingsName}, with save to include the data or none to exclude it. Then run the update again.`,
+    advice: `Add the line from the log to ${settingsName}. Set it to save to include the data, or to none to exclude the data. Then run the update again.`,
   },
   'data-unsupported': {
     outcome: 'refused',
@@ -338,7 +338,7 @@ const table = {
   },
   'pull-space': {
     outcome: 'failed',
-    meaning: 'The disk of the engine is full.',
+    meaning: 'The disk that the engine uses is full.',
     advice: 'Free up space on the disk, for example with docker image prune. Then run the update again.',
   },
   'pull-unreachable': {
