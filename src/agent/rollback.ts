@@ -192,8 +192,8 @@ function showRollback(
   { record, from, planned }: Target,
   discardCurrent: boolean,
 ): Ending {
-  const { at, version, excluded, mounts, services, downtimeSeconds: took } = record.point;
-  const about = Math.ceil((took ?? 5) * 3);
+  const { at, version, excluded, mounts, services, downtimeSeconds } = record.point;
+  const about = Math.ceil((downtimeSeconds ?? 5) * 3);
   const names = and([options.product.name, ...services]);
   log.info(
     `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,

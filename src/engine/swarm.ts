@@ -12,7 +12,7 @@ export interface SwarmService {
   version: number;
   /** Holds values: never log it. */
   spec: Json;
-  /** The spec before the last write, which a rollback leads to; null if there was none. */
+  /** The spec before the last write, which a rollback restores; null if there was none. */
   previous: Json | null;
   /** Of its last rolling update, `updating`, `paused`; empty if there was none. */
   updateState: string;

@@ -7,6 +7,7 @@ import type {
   ReasonCode,
   UpToDateCode,
 } from '../wire/codes.ts';
+import { phaseTexts } from '../wire/phase-rows.ts';
 import type { Unit } from './model/ages.ts';
 
 /** The text for a code, or a function that builds it from the server's own sentence. */
@@ -291,21 +292,7 @@ export const english = {
     crashed: 'interrupted',
   } satisfies Record<EndState, string>,
   /** By the words of `phaseRows`. */
-  phases: {
-    waiting: 'Waiting',
-    preparing: 'Preparing',
-    prepared: 'Prepared',
-    checking: 'Checking',
-    checked: 'Checked',
-    pulling: 'Downloading',
-    pulled: 'Downloaded',
-    saving: 'Saving data',
-    saved: 'Data saved',
-    replacing: 'Replacing',
-    replaced: 'Replaced',
-    verifying: 'Verifying',
-    verified: 'Verified',
-  },
+  phases: { ...phaseTexts, saved: 'Data saved' },
   /** A phase that has not started or was not finished. */
   toDo: {
     waiting: 'Wait',

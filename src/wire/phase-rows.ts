@@ -27,10 +27,27 @@ export const phaseRows: readonly PhaseRow[] = [
   { doing: 'verifying', done: 'verified', states: ['verify'], messageStates: [] },
 ];
 
+/** The text of each id: what client and web print, unless they replace it. */
+export const phaseTexts = {
+  waiting: 'Waiting',
+  preparing: 'Preparing',
+  prepared: 'Prepared',
+  checking: 'Checking',
+  checked: 'Checked',
+  pulling: 'Downloading',
+  pulled: 'Downloaded',
+  saving: 'Saving data',
+  saved: 'Saved data',
+  replacing: 'Replacing',
+  replaced: 'Replaced',
+  verifying: 'Verifying',
+  verified: 'Verified',
+};
+
 /** A phase of one run. */
 export interface RowOfRun {
   mark: 'done' | 'now' | 'failed' | 'ahead';
-  /** The id of the phase, such as `pulled`; `waiting` while a run waits for jobs. Client and web have their own texts for it. */
+  /** The id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `phaseTexts` has its text. */
   word: string;
   /** The server's message; empty if none is shown. */
   message: string;

@@ -78,7 +78,7 @@ async function earlierPoints(
 
 /** How long services were stopped for the newest restore point, and for how much data; null if there is none. */
 function lastTime(points: readonly Point[]): LastTime | null {
-  const timed = points.find(({ downtimeSeconds: seconds }) => seconds !== null);
+  const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: timed.bytes, seconds: timed.downtimeSeconds ?? 0 } : null;
 }
 

@@ -148,7 +148,7 @@ async function madeIn(directory: string): Promise<Stats> {
  * What a restore point says is carried out with root's power over the machine: in volumes, in databases, by what is unpacked,
  * set-user-id bits and devices too. So it is one only where nobody but root can have written it; the owner of the compose
  * directory, who may write the journal, is not enough. Gives whose it is, as its file system tells; null where it is gone.
- * @param found what is known of it by an open file, which nobody can exchange @throws UpdateError unexpected-file
+ * @param found what is known of it by an open file, which no other process can replace @throws UpdateError unexpected-file
  */
 export async function refuseUnlessRoots(path: string, found?: Stats): Promise<number | null> {
   const is =

@@ -97,16 +97,16 @@ function settingLines({
   to,
   timeZone,
   days,
-  minAgeHours: age,
-  includeMajors: majors,
+  minAgeHours,
+  includeMajors,
 }: Automatic): string[] {
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
     enabled ? 'Automatic updates are on.' : 'Automatic updates are off.',
     ...table([
       ['time window', `${from} to ${to} (${timeZone}), ${on}`],
-      ['minimum age', age === 0 ? 'none' : `${age} h after publication`],
-      ['major versions', majors ? 'included' : 'excluded'],
+      ['minimum age', minAgeHours === 0 ? 'none' : `${minAgeHours} h after publication`],
+      ['major versions', includeMajors ? 'included' : 'excluded'],
     ]),
   ];
 }

@@ -1,4 +1,4 @@
-import { mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
+import { mayBeAway, phaseTexts, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
@@ -43,23 +43,7 @@ export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
   time: string;
 }
 
-/** The words of `phaseRows` as the client prints them. */
-const shownWords: Readonly<Record<string, string>> = {
-  waiting: 'Waiting',
-  preparing: 'Preparing',
-  prepared: 'Prepared',
-  checking: 'Checking',
-  checked: 'Checked',
-  pulling: 'Downloading',
-  pulled: 'Downloaded',
-  saving: 'Saving data',
-  saved: 'Saved data',
-  replacing: 'Replacing',
-  replaced: 'Replaced',
-  verifying: 'Verifying',
-  verified: 'Verified',
-};
-const shownWord = (word: string): string => shownWords[word] ?? word;
+const textOf = (word: string): string => (phaseTexts as Readonly<Record<string, string>>)[word] ?? word;
 
 /** The phases at a given time. The current phase shows what it is waiting for. */
 export function rowsAt(view: View, now: number): ShownRow[] {
@@ -69,14 +53,14 @@ export function rowsAt(view: View, now: number): ShownRow[] {
     if (mark === 'now' && isUnavailable(view))
       return {
         mark,
-        word: shownWord(word),
+        word: textOf(word),
         text: `${names().name} is unavailable`,
         time: duration(now - heardAt),
       };
     const isWaiting = mark === 'now' && run.state === 'waiting';
     const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : message;
     const text = `${percent === null ? '' : `${percent} % `}${said}`.trim();
-    return { mark, word: shownWord(word), text, time: took === null ? '' : duration(took) };
+    return { mark, word: textOf(word), text, time: took === null ? '' : duration(took) };
   });
 }
 

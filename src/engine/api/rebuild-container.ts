@@ -17,7 +17,7 @@ const createDeadlineMs = 300_000;
 /**
  * Recreates the container under its old name, not started; gives the new id. Made a second time, it gives what is
  * there: the old container itself, or the one that was recreated and has been started since; one that was made and
- * never started is recreated, as nobody knows how far that came.
+ * never started is recreated, because it is unknown how far its start came.
  * @param successors ids of containers that were recreated, by their old ids
  * @throws UpdateError containers-not-restored if the engine refuses, with its words; engine-unavailable
  */

@@ -82,7 +82,7 @@ export class EngineClient {
     }
   }
 
-  /** Null if the engine does not report it, or a proxy lets nobody ask: the engine takes its newest then. */
+  /** Null if the engine does not report it, or a proxy blocks the request: the engine then uses its newest. */
   async #negotiate(): Promise<string | null> {
     const asked = { method: 'GET', path: '/version', deadlineMs: this.#deadlineMs } as const;
     const { status, body } = await ask(this.#target, asked);

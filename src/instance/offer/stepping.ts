@@ -12,10 +12,10 @@ export interface RefusedStep {
 
 /** What a run was refused for, where another release has to come first. */
 export const refusedStepOf = ({
-  requiredRelease: step,
+  requiredRelease,
   to,
 }: Pick<Run, 'requiredRelease' | 'to'>): RefusedStep | null =>
-  step === null || to === null ? null : { version: to, first: step };
+  requiredRelease === null || to === null ? null : { version: to, first: requiredRelease };
 
 interface SteppingFacts {
   /** What runs, a release. */

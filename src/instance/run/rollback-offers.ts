@@ -25,10 +25,14 @@ export class RollbackOffers {
   }
 
   /** Who asks while an updater looks waits for the same answer. @throws EngineFault */
-  ask({ id, restorePoint: point }: PastPoint, home: Home): Promise<RollbackAnswer> {
+  ask({ id, restorePoint }: PastPoint, home: Home): Promise<RollbackAnswer> {
     const last = this.#last;
     if (last?.of === id && performance.now() - last.endedAt < rememberedMs) return last.answer;
-    const asked = { of: id, answer: this.#look(point.version, home), endedAt: Number.POSITIVE_INFINITY };
+    const asked = {
+      of: id,
+      answer: this.#look(restorePoint.version, home),
+      endedAt: Number.POSITIVE_INFINITY,
+    };
     this.#last = asked;
     asked.answer.then(
       () => {

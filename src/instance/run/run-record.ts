@@ -18,12 +18,12 @@ const keptWarnings = 50;
 
 /** A run of which nothing has been heard. */
 export function freshRun(
-  { id, kind = 'update', from, to, startedAt, by = null, upgradePath: path = [] }: RunOrigin,
+  { id, kind = 'update', from, to, startedAt, by = null, upgradePath = [] }: RunOrigin,
   state: LaunchState = 'launching',
   message = 'launching the updater',
 ): Run {
   const steps = [{ state, startedAt, endedAt: null, message }];
-  return runOf({ id, kind, state, from, to, startedAt, message, steps, by, upgradePath: path });
+  return runOf({ id, kind, state, from, to, startedAt, message, steps, by, upgradePath });
 }
 
 /** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */
@@ -125,10 +125,10 @@ export class RunRecord {
       this.#change({});
       return;
     }
-    const point = pointShape.read(fields.restorePoint);
+    const restorePoint = pointShape.read(fields.restorePoint);
     const rolledBack = rolledBackShape.read(fields.rolledBack);
-    if (point || rolledBack)
-      this.#change({ ...(point && { restorePoint: point }), ...(rolledBack && { rolledBack }) });
+    if (restorePoint || rolledBack)
+      this.#change({ ...(restorePoint && { restorePoint }), ...(rolledBack && { rolledBack }) });
     const { phase, percent, message, time, level } = event;
     const outcome = outcomeOf(event);
     if (outcome !== null) {

@@ -3,6 +3,7 @@ import type { ProgressEvent } from '../../progress/event.ts';
 import { productOf, svc } from '../../progress/product.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { ReasonCode } from '../../wire/codes.ts';
+import { afterOnPath } from '../../wire/path.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type {
   BlockingJob,
@@ -116,10 +117,10 @@ export class ScriptedService implements UpdateService {
     const reason = this.#reason(force || waits ? [] : jobs);
     if (reason) return { reason };
     const next = whole(this.#pieces.next);
-    const path = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
+    const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;
-    const to = path[0] ?? named ?? next?.version ?? null;
-    return { run: this.#update({ to, by, upgradePath: path }, waits ? jobs : []) };
+    const to = upgradePath[0] ?? named ?? next?.version ?? null;
+    return { run: this.#update({ to, by, upgradePath }, waits ? jobs : []) };
   }
 
   #update(told: Told, jobs: readonly BlockingJob[]): Run {
@@ -131,10 +132,10 @@ export class ScriptedService implements UpdateService {
     );
   }
 
-  /** Goes on with the path of a run that has ended, where it has one. */
-  async #goOn({ upgradePath: path, to: last, by }: Run): Promise<void> {
-    const to = path[path.indexOf(last ?? '') + 1];
-    if (path.length === 0 || to === undefined) return;
+  /** Starts the next step of an upgrade path, after its pause. */
+  async #goOn(run: Run): Promise<void> {
+    const to = afterOnPath(run);
+    if (to === null) return;
     const { pendingSteps = [{ seconds: 1 }] } = this.#script;
     const wait = pendingSteps[Math.min(this.#waits++, pendingSteps.length - 1)];
     const { seconds, lasts, reason }: ScriptedPendingStep = wait ?? { seconds: 1 };
@@ -151,7 +152,7 @@ export class ScriptedService implements UpdateService {
     while (lasts?.() && this.#pieces.pendingStep === pendingStep) await sleep(glance, undefined, { signal });
     if (this.#pieces.pendingStep !== pendingStep) return;
     this.#change({ pendingStep: null });
-    this.#update({ to, by, upgradePath: path }, []);
+    this.#update({ to, by: run.by, upgradePath: run.upgradePath }, []);
   }
 
   async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
@@ -301,9 +302,9 @@ export class ScriptedService implements UpdateService {
   #arrive(version: string | null): void {
     if (version === null) return;
     const { latest, channel } = this.#pieces;
-    const { upgradePath: path = [] } = this.#pieces.next ?? {};
-    const rest = path.slice(path.indexOf(version) + 1);
-    const [first] = path.includes(version) ? rest : [];
+    const { upgradePath = [] } = this.#pieces.next ?? {};
+    const rest = upgradePath.slice(upgradePath.indexOf(version) + 1);
+    const [first] = upgradePath.includes(version) ? rest : [];
     const upToDate = {
       code: 'newest',
       message: `${version} is the newest release on the ${channel} channel.`,

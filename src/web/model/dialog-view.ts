@@ -331,8 +331,8 @@ function offerView(status: Status, { history }: PageState, server: number | null
   const goal = path.at(-1) ?? to;
   const release = [...releases, ...(latest ? [latest] : [])].find(({ version }) => version === goal);
   const last = history?.find(
-    ({ outcome, downtimeSeconds: away, kind }) =>
-      outcome === 'updated' && away !== null && kind !== 'rollback',
+    ({ outcome, downtimeSeconds, kind }) =>
+      outcome === 'updated' && downtimeSeconds !== null && kind !== 'rollback',
   );
   return {
     kind: 'available',

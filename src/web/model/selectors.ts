@@ -56,8 +56,8 @@ export const placeBetween = ({ status, watched }: PageState, { to }: PendingStep
 
 /** The upgrade path to the latest release; empty if one update is enough. */
 export function offeredPath({ next, latest }: Status): readonly string[] {
-  const { upgradePath: path = [] } = next ?? {};
-  return path.length > 1 && path.at(-1) === latest?.version ? path : [];
+  const { upgradePath = [] } = next ?? {};
+  return upgradePath.length > 1 && upgradePath.at(-1) === latest?.version ? upgradePath : [];
 }
 
 /** The order that installs the latest release. */

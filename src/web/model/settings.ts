@@ -20,8 +20,8 @@ export type Draft = Partial<Settings>;
 /** The saved settings; without automatic updates if the server does not support them. */
 export function settingsOf({ channel, automatic }: Status): Draft {
   if (automatic === null) return { channel };
-  const { nextAt: _, blockedBy: __, minAgeHours: age, ...rest } = automatic;
-  return { channel, ...rest, age: String(age / 24) };
+  const { nextAt: _, blockedBy: __, minAgeHours, ...rest } = automatic;
+  return { channel, ...rest, age: String(minAgeHours / 24) };
 }
 
 /** The request for the server: only changed settings, which the server validates. */
