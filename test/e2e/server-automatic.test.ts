@@ -50,6 +50,7 @@ it('starts in its window, then installs all steps of an upgrade path', async () 
   const { pendingStep: between, run } = await waitForStatus(instance, waits);
   expect([run, between]).toMatchObject([{ id: pressed.id, outcome: 'updated' }, { to: 'v2.0.0' }]);
   await expect.poll(async () => (await instance.holds()).at(-1)?.action).toBe('resume');
+  await expect.poll(() => instance.recordedEnds()).toContain(pressed.id);
   const app = `${instance.project}-app-1`;
   await execa('docker', ['kill', '--signal', 'KILL', app]);
   await execa('docker', ['start', app]);

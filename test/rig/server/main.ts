@@ -102,9 +102,17 @@ async function answer(request: Request): Promise<Response> {
       return Response.json(noted('holds'));
     case 'GET /test/ended':
       return Response.json(noted('ended'));
+    case 'GET /test/recorded-ends':
+      return Response.json(await recordedEnds());
     default:
       return what.startsWith('GET /data/') ? dataFile(pathname) : new Response(null, { status: 404 });
   }
+}
+
+/** Runs whose end is recorded as reported: no server reports it again. */
+async function recordedEnds(): Promise<string[]> {
+  const history = JSON.parse((await options.store.get('history')) ?? '[]') as { told: boolean; run: { id: string } }[];
+  return history.filter(({ told }) => told).map(({ run }) => run.id);
 }
 
 function dataFile(path: string): Response {

@@ -201,6 +201,11 @@ export class ServerInstance extends Instance {
     return this.#json('/test/ended');
   }
 
+  /** Ids of the runs whose end no server will report again, even if a server is killed. */
+  recordedEnds(): Promise<string[]> {
+    return this.#json('/test/recorded-ends');
+  }
+
   async #json<T>(path: string, init: RequestInit = {}): Promise<T> {
     const answer = await this.ask(path, init);
     if (!answer.ok)
