@@ -17,7 +17,7 @@ export function tablesOf(results: ReadonlyMap<string, CellResult>): string {
   const everyPair = newestFirst.filter((engine) => kindOf(engine).maker === undefined);
   const others = newestFirst.filter((engine) => !everyPair.includes(engine));
   return [
-    `${found.length} of ${allCells.length} cells were tested ${when}. Of their ${tried} rows, ${reds.length} failed.`,
+    `${found.length} of ${allCells.length} combinations were tested ${when}. Of their ${tried} rows, ${reds.length} failed.`,
     ...everyPair.flatMap((engine) => tableOf(engine, results)),
     ...(others.length === 0 ? [] : otherEngines(others, results)),
     ...(reds.length === 0 ? [] : ['### Red', reds.join('\n')]),
