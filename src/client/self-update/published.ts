@@ -83,7 +83,7 @@ export async function provenSumOf(
     throw refused(
       // The message of a parser quotes its input.
       `${version} was rejected: ${cleanText((error as Error).message)}.`,
-      `ask the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
+      `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
     );
   }
   const digest = files[name];

@@ -62,7 +62,9 @@ function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');
   switch (issue.code) {
     case 'invalid_type':
-      return `${where} must be ${issue.expected === 'object' ? 'an object' : `a ${issue.expected}`}`;
+      return issue.expected === 'object'
+        ? `${where} must be an object`
+        : `${where} must be a ${issue.expected}`;
     case 'invalid_value':
       return `${where} must be one of ${issue.values.join(', ')}`;
     case 'unrecognized_keys':
