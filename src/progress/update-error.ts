@@ -61,7 +61,7 @@ const table = {
   },
   'not-mounted': {
     outcome: 'refused',
-    meaning: 'The compose directory is not mounted into the container of the updater.',
+    meaning: 'The compose directory is not mounted into the updater container.',
     advice: 'Mount the compose directory at the same path as on the host: -v /opt/svc:/opt/svc.',
   },
   'read-only': {
@@ -71,7 +71,7 @@ const table = {
   },
   'several-projects': {
     outcome: 'refused',
-    meaning: 'Several compose projects or stacks could be the instance to update.',
+    meaning: 'The updater found several compose projects or stacks that could be the instance to update.',
     why: 'The updater does not guess which instance to update.',
     advice: 'Choose the project with --project and its directory with --dir.',
   },
@@ -97,7 +97,7 @@ const table = {
   'stack-file': {
     outcome: 'refused',
     meaning: 'The mounted files are not the files that the stack was deployed from.',
-    why: 'The next docker stack deploy command uses the stack files, so the updater must write the new version to the correct files.',
+    why: 'The next docker stack deploy command will use the stack files, so the updater must write the new version to the correct files.',
     advice:
       'Mount the directory that contains the stack files. With --file, pass the same files as with docker stack deploy -c, in the same order.',
   },
@@ -116,7 +116,7 @@ const table = {
     outcome: 'refused',
     meaning:
       'A service passed with --service is not released together with the app, for example because it is a database.',
-    why: 'The target is a version of the app. Another product may not have this version, or uses it for a different release.',
+    why: 'The target is a version of the app. Another product may not have this version, or may use it for a different release.',
     advice: 'Pass --service only for the app and for services that are released with it.',
   },
   'unrelated-container': {
@@ -156,7 +156,7 @@ const table = {
   'tag-lags': {
     outcome: 'refused',
     meaning: 'The floating tag in the compose file does not point to the target release yet.',
-    why: 'For a floating tag, the updater only pulls the image again. This would not install the target release.',
+    why: 'For a floating tag, the updater only pulls the image again, so the target release would not be installed.',
     advice:
       'Run the update without --target to install the release that the tag points to, or pin the target release in the compose file.',
   },
@@ -205,9 +205,9 @@ const table = {
   },
   'outside-mounts': {
     outcome: 'refused',
-    meaning: 'The instance uses a file that is not mounted into the container of the updater.',
+    meaning: 'The instance uses a file that is not mounted into the updater container.',
     why: 'Without this file, docker compose would create different containers.',
-    advice: 'Add the -v option from the log to the docker run command.',
+    advice: 'Add the -v option shown in the log to the docker run command.',
   },
   'shared-definition': {
     outcome: 'refused',
@@ -268,8 +268,8 @@ const table = {
     outcome: 'refused',
     meaning:
       'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
-    why: 'Without this data, a restore point might not be able to restore the old version.',
-    advice: `Add the line from the log to ${settingsName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run the update again.`,
+    why: 'Without this data, it might not be possible to restore the old version.',
+    advice: `Add the line shown in the log to ${settingsName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run the update again.`,
   },
   'data-unsupported': {
     outcome: 'refused',
@@ -310,7 +310,7 @@ const table = {
   },
   'path-taken': {
     outcome: 'refused',
-    meaning: 'The path of the compose directory already exists in the container of the updater.',
+    meaning: 'The path of the compose directory already exists in the updater container.',
     why: 'docker compose needs every file to have the same path inside the container as on the host.',
     advice: 'Mount the compose directory at the same path as on the host.',
   },

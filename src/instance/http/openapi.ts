@@ -20,7 +20,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
         'Errors have the type application/problem+json (RFC 9457).',
         'Requests are authenticated before their path is checked. An unknown path returns 404 (`#/components/responses/NotFound`).',
         'An unsupported method returns 405 (`#/components/responses/MethodNotAllowed`).',
-        'Later versions may add members to responses, and values to members whose description allows it.',
+        'Later versions may add members to responses. They may also add values to a member if its description allows it.',
         'Requests with unknown members return 400.',
       ]),
     },
@@ -48,7 +48,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           name: 'session',
           description: sentences([
             'The host application authenticates requests, for example with a session cookie or a token.',
-            'This scheme is a placeholder for the method that the host application uses.',
+            'This scheme is a placeholder for the authentication method that the host application uses.',
           ]),
         },
       },
@@ -214,7 +214,7 @@ const rollback = {
 
 const getProgress = {
   operationId: 'getProgress',
-  summary: 'Get the current run or the last one',
+  summary: 'Get the current or last run',
   parameters: [
     {
       name: 'Last-Event-ID',
@@ -274,7 +274,7 @@ const cancelUpdate = {
     },
     ...change,
     '409': problem(
-      'There is no run to cancel, or it is too late. `reason` (a CancelReason) gives the cause.',
+      'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
     ),
   },
 };

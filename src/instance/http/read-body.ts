@@ -22,7 +22,7 @@ export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): P
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
   // Nobody knows any more what the body said: it must not count as a request without one.
   if (bodyUsed)
-    throw new Error('the request body was already read before the request reached the update endpoints');
+    throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   return inTime(collect(reader), bodyMs, () => {
