@@ -99,7 +99,9 @@ describe.concurrent('svc instance skip', () => {
     const { url, asked } = await play();
     const { out, exitCode } = await svc(url, 'instance skip v1.5.0');
     expect([exitCode, asked]).toEqual([0, ['PUT /skip']]);
-    expect(out).toMatch(/^Update available: v1\.5\.0.*\nSkipped\. To offer the release again: svc instance skip --undo\n/);
+    expect(out).toMatch(
+      /^Update available: v1\.5\.0.*\nSkipped\. To offer the release again: svc instance skip --undo\n/,
+    );
     expect((await svc(url, 'instance status')).out).toContain(
       '\nSkipped. To offer the release again: svc instance skip --undo\n',
     );
