@@ -1,9 +1,12 @@
 import { relative } from 'node:path';
+import { parseReference } from '../compose/reference.ts';
 import { listProject } from '../engine/api/project-containers.ts';
 import { inspectContainers } from '../engine/api/query.ts';
+import { remoteDigest } from '../engine/api/remote-digest.ts';
 import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { settingsName, stateName } from '../progress/state-name.ts';
+import { UpdateError } from '../progress/update-error.ts';
 import { judgeData, proposalLine } from './data/declare.ts';
 import type { Planned } from './facts/make-plan.ts';
 import { dataFacts } from './facts/plan-point.ts';
@@ -58,6 +61,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(
       `not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
+    await refuseUnpublished(engine, missing);
     if (needsImages(installation, plan)) return finish(log);
   }
   const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(
@@ -86,6 +90,16 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   if (newServices.length > 0)
     log.info(`new in this release, but not started by the update: ${newServices.join(', ')}`);
   finish(log);
+}
+
+/** @throws UpdateError pull-unknown if a registry reports that it does not have an image that the update would pull */
+async function refuseUnpublished(engine: Engine, references: readonly string[]): Promise<void> {
+  const answers = references.map(async (reference) => {
+    const { repository = '', tag = null, digest = null } = parseReference(reference) ?? {};
+    return tag === null || digest !== null ? null : remoteDigest(engine, { repository, tag });
+  });
+  const at = (await Promise.all(answers)).indexOf('none');
+  if (at >= 0) throw new UpdateError('pull-unknown', `the registry does not have ${references[at]}`);
 }
 
 /** The current plan of `update`, without taking the lock. A running update only causes a warning. */

@@ -242,11 +242,16 @@ describe('a target older than the running version', () => {
   });
 });
 
-test('reports the container and the start time of another update', async () => {
+test('plan reports a missing release; an update reports the container and the start time of another update', async () => {
   const registry = await startBadRegistry(inject('host').registry);
   onTestFinished(() => registry.close());
   const instance = await createInstance({ ...alone, registry: registry.host });
   const before = await look(instance);
+  expectWords(await instance.update(['plan', '--target', 'v9.9.9']), {
+    exitCode: 4,
+    says: [/the registry does not have \S+:v9\.9\.9/],
+    ends: [/^failed \(pull-unknown\): nothing was changed/, 'Check that the release is published'],
+  });
   registry.fail(registryFaults.stall);
   const pulling = () => expect.poll(() => registry.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);
 

@@ -47,7 +47,7 @@ export const updateSteps: readonly Moment[] = [
   onTools('cold'),
   onLine(/-db-1 is starting/),
   onTools('hash'),
-  onLine(/services were stopped for/),
+  onLine(/has been unavailable for/),
   onLine('write'),
   onFileChange(/^\.\.env\.svc-updater-/),
   onLine('recreate'),

@@ -60,7 +60,7 @@ const pointSchema = z.strictObject({
   /** For people: services, mounts and hosts whose data is not in it. */
   excluded: list(text),
   bytes: count,
-  /** How long covered services were stopped for it. */
+  /** How long the app was unavailable for it. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
   /** The run that a rollback undoes, in the form of its journal; null while that run is in progress. */
   back: z.nullable(z.custom<JournalData>(isJournal)),

@@ -5,7 +5,15 @@ import { composeLabels } from '../../engine/labels.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { type DataFacts, declareData } from '../data/declare.ts';
-import { isComplete, type Point, placesIn, pointsDirectory, readPoint, wordsOf } from '../data/point.ts';
+import {
+  isComplete,
+  isUsed,
+  type Point,
+  placesIn,
+  pointsDirectory,
+  readPoint,
+  wordsOf,
+} from '../data/point.ts';
 import { type LastTime, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
@@ -44,7 +52,7 @@ export async function planPoint(
   );
   const found = await listVolumes(engine, [...new Set(volumes)]);
   const { updated, files } = facts;
-  const earlier = await earlierPoints(points, project);
+  const { earlier, used } = await earlierPoints(points, project);
   const surveyed = await surveyPoint(declared, {
     ...{ updated, containers, last: lastTime(earlier) },
     doors: { engine, log, project: project.name, toolsImage: own.imageId },
@@ -57,7 +65,10 @@ export async function planPoint(
   });
   const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
   for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
-  for (const point of earlier) log.info(`will be removed after this update succeeds: ${wordsOf(point)}`);
+  for (const point of earlier) {
+    const when = used.has(point) ? 'before the data is copied' : 'after this update succeeds';
+    log.info(`will be removed ${when}: ${wordsOf(point)}`);
+  }
   for (const warning of surveyed.warnings) log.warn(warning);
   if (own.restartPolicy === 'no')
     log.warn(
@@ -66,17 +77,23 @@ export async function planPoint(
   return surveyed.point;
 }
 
-/** Complete ones that can be read, the newest first. */
+/** Complete ones that can be read, the newest first, and those that a rollback has used. */
 async function earlierPoints(
   directory: string,
   project: { name: string; directory: string },
-): Promise<Point[]> {
-  const places = await placesIn(directory, project);
-  const points = await Promise.all(places.map((place) => readPoint(place).catch(() => null)));
-  return points.filter((point): point is Point => point !== null && isComplete(point));
+): Promise<{ earlier: Point[]; used: ReadonlySet<Point> }> {
+  const earlier: Point[] = [];
+  const used = new Set<Point>();
+  for (const place of await placesIn(directory, project)) {
+    const point = await readPoint(place).catch(() => null);
+    if (point === null || !isComplete(point)) continue;
+    earlier.push(point);
+    if (await isUsed(place)) used.add(point);
+  }
+  return { earlier, used };
 }
 
-/** How long services were stopped for the newest restore point, and for how much data; null if there is none. */
+/** How long the app was unavailable for the newest restore point, and for how much data; null if there is none. */
 function lastTime(points: readonly Point[]): LastTime | null {
   const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
   return timed ? { bytes: timed.bytes, seconds: timed.downtimeSeconds ?? 0 } : null;

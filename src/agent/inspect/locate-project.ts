@@ -174,7 +174,13 @@ function notThat(
 
 function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
   if (directories.length === 0) {
-    return new UpdateError('not-mounted', `no mounted directory contains a compose file; ${list(projects)}`);
+    const [only, ...others] = projects;
+    const advice = only && others.length === 0 ? { advice: addMounts(only.directory) } : {};
+    return new UpdateError(
+      'not-mounted',
+      `no mounted directory contains a compose file; ${list(projects)}`,
+      advice,
+    );
   }
   const where = directories.join(' or ');
   const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));

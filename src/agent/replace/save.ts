@@ -1,7 +1,7 @@
 import { listProject } from '../../engine/api/project-containers.ts';
 import { inspectContainers } from '../../engine/api/query.ts';
 import type { Model } from '../../engine/cli/compose.ts';
-import { isUp } from '../../engine/container.ts';
+import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { coldCopy, warmCopy } from '../data/copies.ts';
@@ -255,9 +255,9 @@ const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
 
 /** False if another version was started. */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
-  const { log, journal, planned, record } = work;
-  const stoppedAt = performance.now();
-  if (!(await copyWhileStopped(work, watch))) {
+  const { log, journal, planned, record, options } = work;
+  const stoppedAt = await copyWhileStopped(work, watch);
+  if (stoppedAt === null) {
     await forgo(work);
     return false;
   }
@@ -269,34 +269,46 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   await putReserve(work.place);
   const what = and(planned.mounts.map(({ where }) => where)) || 'no data';
   log.info(
-    `saved ${what} as of ${at} (${size(planned.bytes)}); services were stopped for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
+    `saved ${what} as of ${at} (${size(planned.bytes)}); ${options.product.name} has been unavailable for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
     { restorePoint: toldOf(record.point) },
   );
   return true;
 }
 
-/** Stops workers, the app and data services, each with its grace period. */
-async function stopCovered({ log, engine, journal, changeover }: SaveWork): Promise<void> {
+/** Stops workers, the app and data services, each with its grace period. Gives the time at which only workers were stopped. */
+async function stopCovered({ log, engine, journal, changeover }: SaveWork): Promise<number> {
   await writePointState(journal, { state: 'saving' });
   const groups = await runningCovered({ engine }, journal.data, changeover);
   const names = groups.flat().map(({ name }) => name);
   if (names.length > 0) log.info(`stopping ${and(names)}, then copying the changes`);
-  const killed = await stopInOrder({ engine, log }, groups);
+  const isWorker = (each: Container) =>
+    changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
+  const first = groups.findIndex((group) => !group.every(isWorker));
+  const [workers, others] = first < 0 ? [groups, []] : [groups.slice(0, first), groups.slice(first)];
+  const killed = await stopInOrder({ engine, log }, workers);
+  const stoppedAt = performance.now();
+  killed.push(...(await stopInOrder({ engine, log }, others)));
   if (killed.length > 0)
     log.warn(
       `${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
     );
+  return stoppedAt;
 }
 
 /**
- * Stops the covered services, and copies what has changed. False if another version was started. One `docker compose up` may
- * start several containers one after the other, so starts are counted for each container.
+ * Stops the covered services, and copies what has changed. Gives the time at which the app was stopped; null if another
+ * version was started. One `docker compose up` may start several containers one after the other, so starts are counted for
+ * each container.
  * @throws UpdateError save-failed if something starts again and again
  */
-async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<boolean> {
+async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<number | null> {
   const { engine, log, doors, place, journal, changeover, planned } = work;
   const starts = new RepeatedStarts(repeats, restlessMs);
-  for (let stop: () => Promise<unknown> = () => stopCovered(work); ; ) {
+  let stoppedAt = performance.now();
+  let stop = async () => {
+    stoppedAt = await stopCovered(work);
+  };
+  for (;;) {
     const end = new AbortController();
     const stopped = stop().then(() => watch.begin(end));
     const copying = coldCopy(doors, place, planned.mounts, { stopped, signal: end.signal }).then(
@@ -314,9 +326,9 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<bool
       watch.started(),
       listProject(engine, journal.data.project.name),
     ]);
-    if (newHasStarted(changeover, containers)) return false;
+    if (newHasStarted(changeover, containers)) return null;
     if (started.length === 0) {
-      if (failure === null) return true;
+      if (failure === null) return stoppedAt;
       if (!(failure instanceof SomethingStarted)) throw failure;
       continue;
     }

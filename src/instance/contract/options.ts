@@ -192,10 +192,17 @@ export type Settings = Required<Omit<InstanceOptions, Nullable | Renamed>> & {
   idleMs: number;
 };
 
+const leastNode = [22, 12] as const;
+
 /** @throws TypeError that lists all errors */
-export function readOptions(given: InstanceOptions): Settings {
+export function readOptions(given: InstanceOptions, nodeVersion = process.versions.node): Settings {
   const { product, mistakes } = readProduct(given);
   const { name, containerName } = product;
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  if (major < leastNode[0] || (major === leastNode[0] && minor < leastNode[1]))
+    throw new TypeError(
+      `${name}-updater requires Node.js ${leastNode.join('.')} or later; this is Node.js ${nodeVersion}`,
+    );
   // The product may have a default feed.
   const isSaid = given?.feed !== undefined || !given?.product?.feed;
   const options = isSaid ? given : { ...given, feed: { url: given.product?.feed ?? '' } };

@@ -25,6 +25,12 @@ function mistakes(options: unknown): string {
 }
 
 describe('readOptions', () => {
+  it.each(['20.20.2', '22.11.0'])('refuses Node.js %s in one sentence', (version) => {
+    expect(() => readOptions(required, version)).toThrow(
+      `svc-updater requires Node.js 22.12 or later; this is Node.js ${version}`,
+    );
+  });
+
   it('adds the defaults', () => {
     const settings = readOptions(required);
     expect(settings).toMatchObject({
