@@ -33,7 +33,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     const set = `The address of ${name} is not set. Set ${urlVariable}`;
     throw new Failure(
       2,
-      path === null ? `${set}.` : `${set}, or log in: ${name} login (${path} does not contain a url)`,
+      path === null ? `${set}.` : `${set}, or log in: ${name} login (${path} does not contain an address)`,
     );
   }
   const urlSetting = given === '' ? `url in ${path}` : urlVariable;

@@ -15,7 +15,7 @@ export function explain(refused: Refused, config: Config): string {
   if (refused.kind === 'problem') {
     const { status, detail } = refused.problem;
     if (status === 403)
-      return `${url} does not allow this (403): ${sentence(cleanText(detail))} Check ${tokenSetting}.`;
+      return `${url} rejected the request (403): ${sentence(cleanText(detail))} Check ${tokenSetting}.`;
     return `${url} responded with ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
   // A request has only one `Authorization` header, and it contains the token.

@@ -369,7 +369,7 @@ const overtaken: Reason = {
   code: 'up-to-date',
   message: 'the update has already been started, or it is no longer due',
 };
-const noPlace: Reason = { code: 'up-to-date', message: 'the installation of this server was not found' };
+const noPlace: Reason = { code: 'up-to-date', message: 'the compose project of this server was not found' };
 const noPoint: Reason = { code: 'no-restore-point', message: 'the last update did not save a restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'the server is still checking whether an update is in progress';

@@ -219,7 +219,7 @@ export const english = {
     'Stuck jobs do not finish on their own. Cancel them, or choose “Update anyway” to interrupt all jobs.',
   willBeInterrupted: 'These jobs will be interrupted:',
   cannotUpdate: (product: string) => `${product} cannot be updated from this page`,
-  manualCommands: 'Run these commands on the server, in the directory of the compose file:',
+  manualCommands: 'Run these commands on the server, in the directory that contains the compose file:',
   otherUpdateInProgress: 'Another update is in progress',
 
   rollBackToVersion: (version: string) => `Roll back to ${version}…`,
@@ -318,7 +318,7 @@ export const english = {
     canary: {
       name: 'canary',
       about:
-        'Every change, as soon as it is built: days or weeks before its stable release, and with less testing. Leaving canary never causes a downgrade: your version stays installed until a newer stable release is available.',
+        'Every change as soon as it is built, days or weeks before its stable release and with less testing. If you leave canary, your version stays installed until a newer stable release is available.',
     },
   } satisfies Record<Channel, { name: string; about: string }>,
   /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */

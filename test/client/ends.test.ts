@@ -14,7 +14,7 @@ const why = {
 const details = [
   `  ${why.cause}`,
   `  Next: ${why.advice}`,
-  '  Full log, on the server: docker logs svc-updater',
+  '  To read the full log on the server, run: docker logs svc-updater',
 ];
 
 /** The printed result of a run to v1.5.0. */

@@ -74,7 +74,7 @@ describe.concurrent('an unusable answer is explained', () => {
     [
       '403',
       problem(403, 'Only admins can do this.'),
-      'URL does not allow this (403): Only admins can do this. Check SVC_TOKEN.',
+      'URL rejected the request (403): Only admins can do this. Check SVC_TOKEN.',
     ],
     ["a proxy's 404", page(404), 'The response from URL is not from svc (404, text/html). Check SVC_URL.'],
     [

@@ -87,7 +87,7 @@ describe.concurrent('an update is followed', () => {
     const { out, exitCode } = await svc(url, 'instance update', hurried);
     expect(exitCode).toBe(1);
     expect(out).toMatch(
-      /\nsvc v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d\. On the server: docker logs svc-updater\n$/,
+      /\nsvc v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d\. On the server, run: docker logs svc-updater\n$/,
     );
   });
 });

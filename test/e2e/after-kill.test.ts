@@ -101,7 +101,7 @@ test('a container that is killed again and again gives up; one that has ended sa
   expect(again.exitCode, again.all).toBe(4);
   expect(again.all).toContain('this updater was interrupted 4 times in the recreate phase');
   const end =
-    /done failed \(killed-repeatedly\): the original files are in place, and v1\.0\.0 is running again\. Next: Find out what kills the updater/;
+    /done failed \(killed-repeatedly\): the original files are in place, and v1\.0\.0 is running again\. Next: Find out what killed the updater/;
   expect(again.all).toMatch(end);
   const third = await startAgain(run);
   expect(third.exitCode, third.all).toBe(0);

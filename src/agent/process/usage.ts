@@ -11,9 +11,12 @@ export function usageOf(product: Product): string {
   const [app, ...workers] = product.services;
   const services =
     workers.length > 0
-      ? `${app} and all services with the label ${roleLabelOf(product)}: worker; if there are none, ${app} and ${workers.join(', ')}`
-      : `${app} and all services with the label ${roleLabelOf(product)}: worker`;
+      ? `${app} and all services labelled ${roleLabelOf(product)}=worker; if no service has this label, ${app} and ${workers.join(', ')}`
+      : `${app} and all services labelled ${roleLabelOf(product)}=worker`;
   const isSvc = product === svc;
+  const heading = isSvc
+    ? 'Options of update, plan and fetch, with their environment variables in brackets:'
+    : 'Options of update, plan and fetch:';
   /** Descriptions begin in column 30. */
   const linesOf = (table: OptionTable): string =>
     Object.entries(table)
@@ -37,7 +40,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
   ${name}-updater --help | --version
 
-Options of update, plan and fetch${isSvc ? ', with their environment variables in brackets' : ''}:
+${heading}
 ${linesOf(updateTable)}
 Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir
 and --log as above, and:

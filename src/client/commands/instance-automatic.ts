@@ -67,7 +67,7 @@ function choiceOf({ options }: Args): AutomaticChoice | null {
     !isTime(from) && `--from must be a time such as 02:00, not "${from}".`,
     !isTime(to) && `--to must be a time such as 05:00, not "${to}".`,
     days?.every(isDay) === false &&
-      `--days must be all or a list of days from ${dayWords.join(',')}, not "${options.days}".`,
+      `--days must be "all" or a list of days (${dayWords.join(',')}), not "${options.days}".`,
     !(/^\d{1,4}$/.test(minAge ?? '0') && Number(minAge ?? 0) <= 8760) &&
       `--min-age must be a number of hours from 0 to 8760, not "${minAge}".`,
     majors && noMajors && '--include-majors and --exclude-majors cannot be combined.',

@@ -29,7 +29,10 @@ export const instanceUpdate: Command = {
     { name: 'yes', help: 'Do not ask for confirmation before installing a major version or stopping jobs' },
     { name: 'no-follow', help: 'Start the update without following it' },
     timeoutOption,
-    { name: 'json', help: 'Print one JSON event per line; if refused, print the problem document' },
+    {
+      name: 'json',
+      help: 'Print one JSON event per line; if the request is refused, print the problem document',
+    },
   ],
   examples: [
     ['svc instance update', 'update to the offered version and follow the update'],

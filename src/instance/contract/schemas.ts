@@ -23,7 +23,7 @@ const force = about(z.optional(z.boolean()), 'Start even if jobs are running, an
 export const startSchema = z.strictObject({
   target: about(
     z.optional(target),
-    'vX.Y.Z or canary. vX.Y.Z-canary.N means canary. Default: `next` from the status',
+    'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
     ['v1.5.0', 'canary'],
   ),
   when,
@@ -35,7 +35,7 @@ export const startSchema = z.strictObject({
 });
 
 export const rollbackSchema = z.strictObject({
-  confirm: about(z.string(), 'The version to roll back to. Must equal `to` of the rollback offer.', [
+  confirm: about(z.string(), 'The version to roll back to; must be the same as `to` in the rollback offer.', [
     'v1.4.2',
   ]),
   when,

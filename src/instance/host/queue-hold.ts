@@ -51,7 +51,7 @@ export class QueueHold {
       reject(cause);
       if (turn !== this.#turn) return false;
       const message = held
-        ? 'failed to hold the job queue; retrying'
+        ? 'failed to pause the job queue; retrying'
         : 'failed to resume the job queue; retrying';
       this.#settings.log({ level: 'error', message, cause });
       return true;

@@ -142,7 +142,7 @@ export class ProvenReleases {
           return await ledger.setLastOffered(channel, proof.publishedAt);
         proofs.set(
           version,
-          `it was published at ${proof.publishedAt}, earlier than the release that was offered last (${last})`,
+          `the release was published at ${proof.publishedAt}, before the release that was offered last (${last})`,
         );
       }
     } catch (error) {

@@ -343,7 +343,7 @@ const notRunning: CancelReason = { code: 'not-running', message: 'no update is r
 
 const endings: Record<'crashed' | 'cancelled', { message: string } & Why> = {
   crashed: {
-    message: 'the result of the update is unknown: its container was removed, so its log is lost',
+    message: 'the result of the update is unknown: the updater container was removed, so its log is lost',
     code: 'updater-gone',
     advice: adviceOnCrash,
   },

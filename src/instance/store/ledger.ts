@@ -163,7 +163,7 @@ export class Ledger {
       this.#unreadable.add(key);
       this.#settings.log({
         level: 'warn',
-        message: `ignoring the entry ${key} of the store, which cannot be read`,
+        message: `ignoring the store entry ${key}, which cannot be read`,
       });
     }
     return { text, value };
@@ -180,7 +180,7 @@ export class Ledger {
       if (newText === text || (await this.#set(key, newText, text))) return wanted;
       await sleep(Math.random() * 100);
     }
-    throw new HostFailure('store.set', `returned false in ${tries} attempts to write ${key}`);
+    throw new HostFailure('store.set', `returned false in all ${tries} attempts to write ${key}`);
   }
 
   async #set(key: string, text: string | null, was: string | null): Promise<boolean> {

@@ -256,7 +256,7 @@ describe('parseOptions', () => {
     ],
     [
       ['bump', '--to', 'v1.0.0', '--service', 'a', '--digest', 'abc'],
-      ['--digest must be sha256: followed by 64 hex digits, not "abc"'],
+      ['--digest must be sha256:<64 hex digits>, not "abc"'],
     ],
   ])('refuses %j', (argv, expected) => {
     expect(mistakes(argv).toSorted()).toEqual(expected.toSorted());

@@ -156,7 +156,7 @@ describe('an attack', () => {
     forge.publish(old, step);
     const after = feedOf();
     await after.check();
-    const dates = `it was published at ${older}, earlier than the release that was offered last (${newer})`;
+    const dates = `the release was published at ${older}, before the release that was offered last (${newer})`;
     expect([versions(after), why(after)]).toEqual([
       [],
       `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
