@@ -46,8 +46,8 @@ import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
 type RollbackContext = RunContext & { options: RollbackOptions };
 
 /**
- * The story of `rollback`: version, files and data of the last restore point. It is a dry run without `--yes`. Gives the
- * exit code.
+ * Restores the version, files and data of the last restore point. Without --yes, this is a dry run.
+ * Gives the exit code.
  */
 export const rollback = (given: RollbackContext, read: ReadOptions): Promise<number> =>
   finishRun(

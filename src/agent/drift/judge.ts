@@ -17,7 +17,7 @@ type Remedy =
 
 /** One thing that recreating would change, by name and never by value. */
 export interface Finding {
-  /** `app: environment variable DB_HOST would be set to an empty value` */
+  /** `app: label tier would be removed` */
   sentence: string;
   /** Refused unless drift is accepted; else a warning. */
   isLoss: boolean;

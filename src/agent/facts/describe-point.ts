@@ -15,8 +15,8 @@ interface Using {
 }
 
 /**
- * Running containers that use a service but are not updated, `report-1 (db)`. They use it through `depends_on` in the
- * project, or through a shared network in another project.
+ * Running containers that use a service but are not updated, such as `report-1 (db)`. Containers of the project use
+ * a service if they depend on it; containers of other projects, if they share a network with it.
  */
 export function usersOf(
   services: readonly string[],

@@ -171,8 +171,8 @@ export async function pullAdded(
 }
 
 /**
- * Pulls images that `pre_start` hooks of the services have of their own and that are not here: `up` pulls nothing, and would
- * miss them when the old container is gone.
+ * Pulls missing images that are used only by `pre_start` hooks.
+ * Compose would not pull them, and would fail after the old container has been removed.
  */
 export async function pullHookImages(
   context: RunContext,

@@ -128,6 +128,6 @@ export async function freeable(engine: Engine, changeover: Changeover): Promise<
   };
 }
 
-/** `to free up to 12 MB, run docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */
+/** The command that removes unused images, and the space that it frees. */
 export const howToFree = ({ references, size }: Freeable): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

@@ -55,7 +55,7 @@ export async function runOnce(
   log.info(`${name} finished successfully after ${seconds(performance.now() - beganAt, 1)}`);
 }
 
-/** What of the others runs now: `app is still running the old version, worker is stopped`. */
+/** The states of the other services, such as `app is running v1.5.0`. */
 function standing(changeover: Changeover, now: readonly Container[]): string {
   const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
   const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));

@@ -27,8 +27,10 @@ export interface RecordData {
 }
 
 /**
- * How far a run has come. `recreate`: services may have been written to; `back`: it goes back; `restore`: no new task is left,
- * and none has started.
+ * The progress of a run.
+ * `recreate`: service definitions may have been changed.
+ * `back`: the run is rolling back.
+ * `restore`: no new task is left, and no new task has started.
  */
 const phases = ['pull', 'write', 'recreate', 'back', 'restore'] as const;
 export type RecordPhase = (typeof phases)[number];

@@ -245,7 +245,7 @@ async function fromTheBeginning(
   return replace(found, soFar, replacingOf(found, record, { isResumed: false, headers }), planned);
 }
 
-/** `app and worker run v1.5.0`; of a service at 0 replicas nothing runs. */
+/** The version that each service runs. A service with 0 replicas is omitted. */
 function whatRuns(stack: string, moves: readonly ServiceMove[], version: string): string {
   const on = moves.filter(({ wanted }) => replicasOf(wanted) !== 0);
   const names = and((on.length > 0 ? on : moves).map((move) => shortName(stack, move)));

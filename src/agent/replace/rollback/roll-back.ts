@@ -41,8 +41,9 @@ interface BesideJournal extends StopsUnderWay {
 }
 
 /**
- * A run that ends before `recreate` restores files and tags. `texts` are the original texts of the written files. Always
- * throws: why it ended, or `Interrupted`.
+ * Restores files and tags if a run ends before `recreate`.
+ * `texts`: the original contents of the written files.
+ * Always throws: the reason why the run ended, or Interrupted.
  */
 export async function undoBeforeRecreate(
   context: RunContext,
