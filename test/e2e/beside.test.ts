@@ -117,12 +117,12 @@ test('a call was killed in the middle: what it left of app is removed, and the d
   await letStop('db');
   const result = await run.done;
   expect(
-    result.log.split(`removed containers of an interrupted docker compose command: ${app}\n`),
+    result.log.split(`removed leftover containers of an interrupted docker compose command: ${app}\n`),
   ).toHaveLength(3);
   expectWords(result, {
     exitCode: 0,
     says: [
-      `another docker compose command is replacing app (${app}); waiting for it to finish (`,
+      `another docker compose command is replacing app (${app}); waiting for the command to finish (`,
       `started ${project}-db-1, because another docker compose command was interrupted before it could do so`,
     ],
     ends: [/^updated v\S+ → v1\.4\.0 /],

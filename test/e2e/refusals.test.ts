@@ -260,7 +260,7 @@ test('reports the container and the start time of another update', async () => {
         `another update has been running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`,
       ),
     ],
-    ends: [unseen, `Wait until that update finishes: docker logs -f ${first.name}.`],
+    ends: [unseen, `Wait until the other update finishes. To follow it, run docker logs -f ${first.name}.`],
   });
   const plan = await instance.update(['plan', ...toNext]);
   expectWords(plan, {

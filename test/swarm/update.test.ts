@@ -64,9 +64,7 @@ describe.concurrent('an update of a stack', () => {
         expect(log).toContain('failure_action is set to pause instead of rollback');
         expect(log).toContain('run at the same time for a while');
         expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
-        expect(log).toContain(
-          'in the stack file before you deploy the file, or v1.4.2 will start on migrated data',
-        );
+        expect(log).toContain('in the stack file, or v1.4.2 will start on migrated data');
         expectUntouched(before, await snapshot(stack));
       },
     ));

@@ -234,7 +234,7 @@ export async function restoreCopies(
     if (mount === undefined) continue;
     throw new UpdateError(
       'data-not-restored',
-      `${mount.where} still differs from the restore point after it was restored`,
+      `${mount.where} still differs from the restore point after the data was restored`,
       { detail: differences[at] ?? [] },
     );
   }

@@ -89,7 +89,7 @@ export function pointsDirectory(
   if (restoreDir === null) return pointsOf(project.directory);
   const host = paths.toHost(restoreDir);
   if (host !== null) return host;
-  const message = `--restore-dir ${restoreDir} is not in a host directory that is mounted into this container`;
+  const message = `the directory ${restoreDir} (--restore-dir) is not inside a host directory that is mounted into this container`;
   throw new UpdateError('outside-mounts', message, { advice: `Add ${mountFlags(restoreDir)}.` });
 }
 

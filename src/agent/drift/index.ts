@@ -79,7 +79,9 @@ function report(
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
   ];
   for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files were edited, and the update will apply this change`);
+    log.warn(
+      `${sentence}: the files were edited after the app was started, and the update will apply this change`,
+    );
   }
   const detail = told(true);
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);

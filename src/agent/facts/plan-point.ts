@@ -57,7 +57,7 @@ export async function planPoint(
   });
   const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
   for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
-  for (const point of earlier) log.info(`will be removed after this update succeeds: ${wordsOf(point)}`);
+  for (const point of earlier) log.info(`${wordsOf(point)} will be removed after this update succeeds`);
   for (const warning of surveyed.warnings) log.warn(warning);
   if (own.restartPolicy === 'no')
     log.warn(

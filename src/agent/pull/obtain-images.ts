@@ -94,7 +94,7 @@ async function loadAll(
   if (expected === null)
     throw new UpdateError(
       'not-proven',
-      `${archive} cannot be verified, because nothing specifies its contents`,
+      `${archive} cannot be verified, because its expected contents are not specified`,
     );
   const loaded = await loadImages(context, wanted, { from: archive, expected, ...how });
   const others = [...wanted].filter(([, reference]) => !loaded.has(reference));

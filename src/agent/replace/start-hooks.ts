@@ -58,6 +58,11 @@ export function hookFailure(service: string, messages: readonly string[]): Updat
   return new UpdateError(
     'recreate-failed',
     `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,
-    { detail: kept === undefined ? [] : [`its container was kept; check docker logs ${kept}`] },
+    {
+      detail:
+        kept === undefined
+          ? []
+          : [`the container of the hook was kept; check its log with docker logs ${kept}`],
+    },
   );
 }

@@ -153,7 +153,7 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     'the compose directory',
     bind('/opt/svc', '/x'),
     {},
-    /^app:\/x has the source "\/opt\/svc", which contains \/opt\/svc\/\.svc-updater, /,
+    /^the source of app:\/x \("\/opt\/svc"\) overlaps with \/opt\/svc\/\.svc-updater, /,
   ],
   [
     'restore points elsewhere',

@@ -141,7 +141,7 @@ describe('locateProject by the mounted directory', () => {
       refusal(
         'not-compose',
         `no compose project was started from /srv/copy; ${engineHas}`,
-        'If one of these projects uses the same directory under another path, select it with --project.',
+        'If one of these projects uses the same directory under another path, select that project with --project.',
       ),
     ],
     [
@@ -213,7 +213,7 @@ describe('locateProject by --project', () => {
   it('refuses one that is not mounted where several mounts could be it', async () => {
     const expected = refusal(
       'not-mounted',
-      'the directory of project svc, /opt/svc, is not mounted',
+      'the directory /opt/svc of project svc is not mounted',
       'Add -v /opt/svc:/opt/svc to the docker run command.',
     );
     const told = locate(
