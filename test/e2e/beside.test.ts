@@ -142,7 +142,9 @@ test('a call that goes on and on is waited for for two minutes, and then the upd
   const result = await instance.update(['--target', 'v1.6.0'], { env: fastClock(20) });
   expectWords(result, {
     exitCode: 3,
-    says: [/another docker compose command is replacing app \(\w{12}_\S+-app-1\); waiting for it to finish/],
+    says: [
+      /another docker compose command is replacing app \(\w{12}_\S+-app-1\); waiting for the command to finish/,
+    ],
     ends: ['refused (compose-busy): nothing was changed. Next: ', /docker rm \w{12}_\S+-app-1\.$/],
   });
   expect(result.log).toMatch(

@@ -40,7 +40,7 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
     'data-undeclared',
     [
       'app uses a database on db.example.internal (DATABASE_URL), which is outside the project',
-      /store \(\S+\/tunnel:1\) looks like a search index, but no updated service depends on it/,
+      /store \(\S+\/tunnel:1\), which looks like a search index, is neither saved nor excluded/,
       'In .svc-updater.yaml, set data: {store: save, db.example.internal: none}',
     ],
   ],

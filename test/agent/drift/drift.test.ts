@@ -305,7 +305,7 @@ describe('what helps', () => {
       'the home',
       { ...difference, section: 'volumes', running: mount('/home/me/x'), planned: mount('/root/x') },
       nothingUnset,
-      'Add -e HOME=… to the docker run command',
+      'add -e HOME=… to the docker run command',
     ],
     [
       "one's own proxies",

@@ -136,9 +136,7 @@ it('says after a crash what state it left', () => {
   const { last, lines, outcome } = ending(new TypeError('x is not a function'), touched);
   expect(outcome).toBe('crashed');
   expect(lines[0]).toBe('TypeError: x is not a function');
-  expect(last).toMatch(
-    /^crashed: this is a bug in the updater; containers may have been only partly replaced/,
-  );
+  expect(last).toMatch(/^crashed: this is a bug in the updater; some containers may not have been replaced/);
 });
 
 it('says of what runs already and is not well that nothing was changed', () => {

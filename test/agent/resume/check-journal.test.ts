@@ -70,22 +70,22 @@ describe('checkProject', () => {
     [
       'a file where an app may write',
       { files: ['/opt/svc/data/evil.yaml'] },
-      'would run docker compose with /opt/svc/data/evil.yaml, but no container of svc was created from that file',
+      'lists the file /opt/svc/data/evil.yaml, but no container of svc was created from that file',
     ],
     [
       'the same by a detour',
       { files: ['/opt/svc/data/../data/evil.yaml'] },
-      'would run docker compose with /opt/svc/data/../data/evil.yaml, but no container of svc was created from that file',
+      'lists the file /opt/svc/data/../data/evil.yaml, but no container of svc was created from that file',
     ],
     [
       "another project's file",
       { files: ['/srv/other/compose.yaml'] },
-      'would run docker compose with /srv/other/compose.yaml, but no container of svc was created from that file',
+      'lists the file /srv/other/compose.yaml, but no container of svc was created from that file',
     ],
     [
       'an env file of nobody',
       { envFiles: ['/tmp/x.env'] },
-      'would run docker compose with /tmp/x.env, but no container of svc was created from that file',
+      'lists the file /tmp/x.env, but no container of svc was created from that file',
     ],
   ])('refuses %s', (_, changes, what) => {
     expect(() => check(changes)).toThrow(
