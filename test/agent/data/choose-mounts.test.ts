@@ -159,7 +159,7 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     'restore points elsewhere',
     bind('/backup', '/x'),
     { points: '/backup/svc' },
-    /which contains \/backup\/svc, /,
+    / overlaps with \/backup\/svc, /,
   ],
   ['another driver', volume('v', '/v', { driver: 'rclone' }), {}, /^app:\/v uses the volume driver rclone, /],
   [

@@ -160,7 +160,7 @@ describe('locateProject by the mounted directory', () => {
   });
 
   it('refuses a --dir that is not mounted', async () => {
-    const expected = refusal('not-mounted', '--dir /elsewhere is not mounted from the host');
+    const expected = refusal('not-mounted', 'the directory /elsewhere (--dir) is not mounted from the host');
     await expect(locate(one, ['compose/compose.yaml'], [svc], '--dir', '/elsewhere')).rejects.toThrow(
       expected,
     );

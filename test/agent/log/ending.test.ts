@@ -142,7 +142,7 @@ it('says after a crash what state it left', () => {
 it('says of what runs already and is not well that nothing was changed', () => {
   const { last } = ending(new UpdateError('unhealthy', 'svc-app-1 is unhealthy'));
   expect(last).toMatch(
-    /^broken \(unhealthy\): nothing was changed; v1\.4\.2 is already running, but it is unhealthy\. Next: Check docker compose -p svc ps .* up -d --no-deps app worker/,
+    /^broken \(unhealthy\): nothing was changed; v1\.4\.2 is already running, but it is unhealthy\. Next: Check the output of docker compose -p svc ps .* up -d --no-deps app worker/,
   );
 });
 

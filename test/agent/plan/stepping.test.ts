@@ -122,7 +122,7 @@ describe('a required intermediate release', () => {
       { requires: 'v1.5.0', pin: 'svc:edge', runs: 'svc:edge' },
       /^v1\.5\.0 must be installed before .* because the running version is unknown/,
     ],
-    ['a label of words', { requires: 'the one before' }, /which is not a release/],
+    ['a label of words', { requires: 'the one before' }, /does not specify a release/],
   ])('warns of %s', (_, given, words) => {
     expect(check(given)).toEqual([expect.stringMatching(words)]);
   });
