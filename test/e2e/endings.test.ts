@@ -343,7 +343,7 @@ describe('5: the new version has started and is not well', () => {
       exitCode: 5,
       says: [/ERROR verify \S+-(?:app|worker)-1 (?:is|has) /, /last (line|\d+ lines) printed by /],
       ends: [
-        `broken (unhealthy): nothing was changed; ${version} is already running, but it is unhealthy. Next: Check docker compose`,
+        `broken (unhealthy): nothing was changed; ${version} is already running, but it is unhealthy. Next: Check the output of docker compose`,
         /docker compose .*up -d --no-deps app worker/,
       ],
     });
