@@ -59,7 +59,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   const missing = references.filter((reference) => !images.has(reference));
   if (missing.length > 0) {
     log.info(
-      `not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
+      `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     await refuseUnpublished(engine, missing);
     if (needsImages(installation, plan)) return finish(log);
@@ -86,9 +86,11 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   for (const name of alsoMoved)
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
-    log.info(`changed in this release, but not recreated by the update: ${changedServices.join(', ')}`);
+    log.info(
+      `services that this release changes but that the update does not recreate: ${changedServices.join(', ')}`,
+    );
   if (newServices.length > 0)
-    log.info(`new in this release, but not started by the update: ${newServices.join(', ')}`);
+    log.info(`new services in this release that the update does not start: ${newServices.join(', ')}`);
   finish(log);
 }
 

@@ -96,7 +96,7 @@ async function fromTheBeginning(
   return replace(context, { journal, ...written, texts, record });
 }
 
-/** The phases `save`, if a restore point is wanted, and `write`. */
+/** The phases save (only with a restore point) and write. */
 async function saveAndWrite(
   context: RunContext,
   journal: Journal,

@@ -292,7 +292,7 @@ export const english = {
     crashed: 'interrupted',
   } satisfies Record<EndState, string>,
   /** By the words of `phaseRows`. */
-  phases: { ...phaseTexts, saved: 'Data saved' },
+  phases: phaseTexts,
   /** A phase that has not started or was not finished. */
   toDo: {
     waiting: 'Wait',

@@ -76,7 +76,7 @@ test('files that a killed run has written are put back before another target is 
   const { exitCode, log } = await instance.update(['--target', 'v1.9.9']);
   expect(exitCode, log).toBe(4);
   expect(log).toMatch(/inspect the update to v1\.1\.0 started at .* was interrupted in the write phase/);
-  expect(log).toContain('the interrupted update was undone; v1.0.0 is restored');
+  expect(log).toContain('the interrupted update was undone, and v1.0.0 has been restored');
   expect(log).toContain(
     'done failed (pull-unknown): nothing was changed; v1.0.0 is still running. Next: Check that',
   );

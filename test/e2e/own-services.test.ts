@@ -43,7 +43,7 @@ test('are listed, held together, and updated', async () => {
     `services: [server, machine-learning, worker]  # server runs ${image}:${version}`,
     `services: [db]  # db runs ${inject('host').parts}/db:1`,
   ];
-  const choose = `Add one of the lines above to ${settings}, or specify its services with --service, starting with the app.`;
+  const choose = `Add one of the lines above to ${settings}, or specify the same services with --service, starting with the app.`;
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
       exitCode: 3,
@@ -61,7 +61,7 @@ test('are listed, held together, and updated', async () => {
     [...toNext, ...three.split(' '), '--service', 'db'],
     'unrelated-service',
     [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server (${image}:v1.0.0)`],
-    `Run the update with ${three} so that db is not updated.`,
+    `To update without db, run the update with ${three}.`,
   );
   await refused(
     [...toNext, '--service', 'server'],

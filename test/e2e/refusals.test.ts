@@ -265,7 +265,7 @@ test('plan reports a missing release; an update reports the container and the st
         `another update has been running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`,
       ),
     ],
-    ends: [unseen, `Wait until that update finishes: docker logs -f ${first.name}.`],
+    ends: [unseen, `Wait until the other update finishes. To follow it, run docker logs -f ${first.name}.`],
   });
   const plan = await instance.update(['plan', ...toNext]);
   expectWords(plan, {

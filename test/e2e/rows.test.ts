@@ -201,7 +201,7 @@ describe('generated', () => {
       version: 'v1.1.0',
       changed: { '.env': set('v1.0.0', 'v1.1.0'), ...releaseFiles.addsService.files },
       says: [
-        /not started: cache \(to start: docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache\)/,
+        /not started: cache \(start them with docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache\)/,
       ],
       warns: [/^compose\.yaml .*overwritten.*\.svc-updater\/backup\/\S+\/compose\.yaml/],
     });

@@ -49,7 +49,9 @@ describe.concurrent('the record of a run', () => {
       expectUpdated(before, after, both);
       await frozen.kill('CONT');
       const { exitCode, lines } = await frozen.done;
-      expect(lines.at(-1)).toMatch(/ERROR done refused \(update-running\): this run makes no more changes/);
+      expect(lines.at(-1)).toMatch(
+        /ERROR done refused \(update-running\): this run will make no further changes/,
+      );
       expect(exitCode).toBe(3);
       expect(await snapshot(stack)).toEqual(after);
     }));

@@ -166,13 +166,13 @@ function refusalOf(where: string, mount: StorageMount, path: string, around: Sur
   if (networkTypes.test(String(options)) || /(?:^|,)addr=/.test(String(o)))
     return `${where} is a volume on a network file system (${options}): move its data to a local disk, or ${exclude}`;
   if (!path.startsWith('/'))
-    return `${where} has the source ${JSON.stringify(path)}, which cannot be saved in a restore point: ${exclude}`;
+    return `the source of ${where} (${JSON.stringify(path)}) cannot be saved in a restore point: ${exclude}`;
   const state = join(around.directory, stateName);
   const contained = [state, around.points].find((each) => isWithin(each, path));
   const within = isWithin(path, state) ? state : undefined;
   return contained === undefined && within === undefined
     ? null
-    : `${where} has the source ${JSON.stringify(path)}, which ${contained ? 'contains' : 'is inside'} ${contained ?? within}, a directory of the updater: mount a directory that contains only data, or ${exclude}`;
+    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${contained ?? within}, a directory of the updater: mount a directory that contains only data, or ${exclude}`;
 }
 
 interface Nested {

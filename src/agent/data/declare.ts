@@ -104,7 +104,7 @@ export function judgeData(facts: DataFacts): Judged {
     else if (hasSaved && looks !== null)
       undecided.push({
         ...{ key: service, proposal: 'save' },
-        sentence: `${service} (${image}) looks like ${named[looks]}, but no updated service depends on it, and it is neither saved nor excluded`,
+        sentence: `${service} (${image}), which looks like ${named[looks]}, is neither saved nor excluded, and no updated service depends on it`,
       });
     else if (hasSaved)
       for (const { destination } of saved.filter((each) => !without.has(each.destination)))

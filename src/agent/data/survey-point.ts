@@ -167,7 +167,7 @@ export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, lo
     ),
     ...look.strange.map(
       (name) =>
-        `${where} contains ${JSON.stringify(name)}, whose owner or group the engine does not map into containers: change its owner, or move it out of ${quoted}`,
+        `${where} contains ${JSON.stringify(name)}, which belongs to a user or group that is not mapped into containers: change its owner, or move it out of ${quoted}`,
     ),
     ...look.tooLong.map(
       (name) =>

@@ -111,7 +111,7 @@ async function run(
   const exitCode = Number(state.ExitCode);
   // The program exits with 0 or 1; other codes are the engine's, or a signal's.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
-    const why = state.OOMKilled === true ? 'it ran out of memory' : `exit code ${exitCode}`;
+    const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
     const detail = stderr.trim() === '' ? [] : [lastLine(stderr)];
     throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
       detail,

@@ -1,5 +1,6 @@
-// The messages between the updater and `tools.ts`, which it runs in a container. Each container gets the mounts of one service
-// at `/data/<n>`, and the folder of that service in the restore point at `/point`, with one copy each at `/point/<n>`.
+// The messages between the updater and tools.ts, which it runs in a container. Each container gets the mounts of one service
+// (`/data/<n>`). The folder of that service in the restore point is mounted at /point;
+// it contains one copy of each mount (`/point/<n>`).
 
 /** In the updater's image. */
 export const program = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
@@ -26,7 +27,7 @@ export interface AskedMount {
 export interface Look {
   /** Sockets and devices are `other`. */
   type: 'directory' | 'file' | 'other';
-  /** Where the mount begins in its file system (`/opt/svc/data`), and that file system's `major:minor`, as the kernel lists them. */
+  /** The directory of the file system that is mounted, such as `/opt/svc/data`. `device` is major:minor. Both are as in mountinfo. */
   root: string;
   device: string;
   /** The kernel's number for the type of the file system. */
@@ -58,7 +59,12 @@ export interface Progress {
   bytes: number;
 }
 
-/** The last line. `warm` and `cold` result in nothing, `hash` in a hash a mount, `restore` in what still differs a mount (empty: nothing), `ports` in the TCP ports that are listened on. */
+/**
+ * The last line. `warm` and `cold` have no result.
+ * `hash`: one hash for each mount.
+ * `restore`: the remaining differences of each mount, none if it is empty.
+ * `ports`: the TCP ports on which a process is listening.
+ */
 export type Told =
   | { result: unknown }
   /** The first line of the error is a sentence, the others are details. `at` is the path in the container whose mount it is about. */

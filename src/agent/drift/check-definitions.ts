@@ -38,11 +38,12 @@ export function checkDefinitions(
   if (edited.length === 0) return;
   const users = edited.flatMap(usersOf);
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
+  const networks = and(edited.map((name) => `network ${name}`));
   const compose = composeCommand(project);
-  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down, then ${compose} up -d. Then run the update again.`;
+  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down followed by ${compose} up -d. Then run the update again.`;
   throw new UpdateError(
     'network-edited',
-    `${and(edited.map((name) => `network ${name}`))} ${edited.length > 1 ? 'were' : 'was'} changed in the files after the app was started: replacing ${and([...new Set(names)])} would disconnect containers from ${edited.length > 1 ? 'these networks' : 'this network'}`,
+    `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,
     { advice },
   );
 }

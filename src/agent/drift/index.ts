@@ -4,8 +4,8 @@
 // For every container that the update would replace, two definitions are compared:
 // - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
 // - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
-//   (`dry-run.ts`, `recorder.ts`), which records the request and creates nothing (`plannedDefinition`).
-// Both are converted to one shape (`shape.ts`), and their differences are judged (`changes.ts`, `judge.ts`; docs/contract.md 4.2,
+//   (dry-run.ts, recorder.ts). The recorder records the request and creates nothing (`plannedDefinition`).
+// Both are converted to the same shape (shape.ts). Their differences are then classified (changes.ts, judge.ts; docs/contract.md 4.2,
 // 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other differences are warnings. The
 // texts of the files (`written-text.ts`) show which variable only a shell can have set.
 //
@@ -79,7 +79,9 @@ function report(
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
   ];
   for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files were edited, and the update will apply this change`);
+    log.warn(
+      `${sentence}: the files were edited after the app was started, and the update will apply this change`,
+    );
   }
   const detail = told(true);
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);

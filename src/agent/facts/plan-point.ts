@@ -67,7 +67,7 @@ export async function planPoint(
   for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
   for (const point of earlier) {
     const when = used.has(point) ? 'before the data is copied' : 'after this update succeeds';
-    log.info(`will be removed ${when}: ${wordsOf(point)}`);
+    log.info(`${wordsOf(point)} will be removed ${when}`);
   }
   for (const warning of surveyed.warnings) log.warn(warning);
   if (own.restartPolicy === 'no')

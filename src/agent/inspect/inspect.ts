@@ -104,7 +104,7 @@ async function inspectProject(
     if (name in model.services) log.info(`${name} has no container; the update does not create one`);
     else if (options.servicesNamed) {
       throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
-        advice: `The services of the project are ${Object.keys(model.services).sort().join(', ')}. Select those to update with --service.`,
+        advice: `The services of the project are ${Object.keys(model.services).sort().join(', ')}. Use --service to select the ones to update.`,
       });
     }
   }

@@ -42,16 +42,18 @@ function judge(
   if (gets === null) {
     throw new UpdateError(
       'pull-platform',
-      `${to} is for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
+      `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
     );
   }
   if (gets === runs) return [];
   if (chosen !== null) {
-    return [`${service} changes its platform from ${runs} to ${gets}, as specified in the compose files`];
+    return [
+      `the platform of ${service} will change from ${runs} to ${gets}, as specified in the compose files`,
+    ];
   }
   throw new UpdateError(
     'pull-platform',
-    `${service} runs on ${runs}, which no compose file specifies; with ${to}, it would run on ${gets}`,
+    `${service} runs on ${runs}, but no compose file specifies a platform, and ${to} would run on ${gets}`,
     {
       advice: `Set ${write(runs)} to keep the platform, or ${write(gets)} to change it, then run the update again.`,
     },

@@ -49,7 +49,7 @@ export function checkGenerated(
   const { services: before } = installation.model;
   const known = staying.filter((name) => name in before);
   const gone = known.filter((name) => !(name in model.services));
-  const leaves = `the release's compose file no longer has ${and(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} are not changed`;
+  const leaves = `the release's compose file no longer contains ${and(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} are not changed`;
   const isOther = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(model.services[name]);
   return {
     warnings: [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])],
@@ -76,6 +76,7 @@ function sharedChanges(
   { model, hashedNetworks }: NewDefinitions,
 ): SharedChange[] {
   const command = composeCommand(installation.project);
+  const downAnd = `${command} down, then `;
   const before = installation.model;
   const changed = (kind: 'networks' | 'volumes') =>
     Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
@@ -96,7 +97,7 @@ function sharedChanges(
       what: `network ${key}`,
       // A renamed network is new, and the other services are not connected to it.
       isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
-      warning: `the release changes the definition of network ${key}, but the update does not recreate the network. To recreate it, run ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d`,
+      warning: `the release changes the definition of network ${key}, but the update does not recreate the network. To recreate it, run ${hashedNetworks.has(name) ? '' : downAnd}${command} up -d`,
     })),
     ...changed('volumes').map(({ key, isRenamed }) => ({
       what: `volume ${key}`,

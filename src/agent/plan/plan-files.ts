@@ -101,7 +101,7 @@ export function pulledVersion(
   if (version && runningVersion && compareTold(version, runningVersion) < 0) {
     throw new UpdateError(
       'downgrade',
-      `${app.to} is ${prefix}${version}, which is older than the running version ${prefix}${runningVersion}`,
+      `${app.to} points to ${prefix}${version}, which is older than the running version ${prefix}${runningVersion}`,
     );
   }
   return version;

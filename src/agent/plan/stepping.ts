@@ -28,21 +28,21 @@ export function checkStepping(
   if (installation.app.containers.every((container) => runsImage(container, image))) return [];
   if (image?.config === null) {
     return [
-      `${app.to} is for another platform, so its labels cannot be read; it is unknown whether another release must be installed first`,
+      `${app.to} was built for another platform, so its labels cannot be read; it is unknown whether another release must be installed first`,
     ];
   }
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release') {
     return [
-      `${app.to} has ${requiresLabel}=${label}, which is not a release; it is unknown whether another release must be installed first`,
+      `the label ${requiresLabel}=${label} of ${app.to} does not specify a release; it is unknown whether another release must be installed first`,
     ];
   }
   // The app migrates the database, so its oldest container counts, not a newer worker.
   const running = runningVersions(installation.app.containers)[0] ?? installation.runningVersion;
   if (running === null) {
     return [
-      `${step.tag} must be installed before ${app.to}; this is not checked because the running version is unknown`,
+      `${step.tag} must be installed before ${app.to}; this cannot be checked, because the running version is unknown`,
     ];
   }
   if (compareVersions(running, step.version) >= 0) return [];
@@ -50,7 +50,7 @@ export function checkStepping(
   const pulled = versionOfLabel(image?.labels[versionLabel]);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
     throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
-      advice: 'The release has a wrong label. Report this to the publisher.',
+      advice: 'The release has an incorrect label. Report this to the publisher.',
     });
   }
   throw new UpdateError('upgrade-step', message, {
@@ -68,5 +68,5 @@ function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTar
     return `Run the update with --target ${step.tag} first, then run it again ${again}.`;
   }
   // A floating pin is only pulled again, regardless of the target.
-  return `Set the tag ${step.tag} manually (${pin.place.description}) and run the update with --target ${step.tag}. Then set the tag ${pin.tag.text} again and run the update ${again}.`;
+  return `Set the tag ${step.tag} manually (${pin.place.description}) and run the update with --target ${step.tag}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

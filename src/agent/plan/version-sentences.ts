@@ -16,7 +16,7 @@ function reachedBy({ targetName, prefix }: UpdatePlan, { tag }: Move, version: s
   return version ? `${tag} (${prefix}${version})` : tag;
 }
 
-/** The versions after the update: `app and worker run v1.5.0`. Services that remain stopped are omitted. */
+/** The version of each service after the update. Services that remain stopped are omitted. */
 export function whatRuns(
   plan: UpdatePlan,
   filePlan: FilePlan,
@@ -51,7 +51,6 @@ export function versionWarnings(
 
 const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
 
-/** `app and worker run v1.5.0` */
 const runs = ([what, moves]: [string, Move[]]): string =>
   `${and(moves.map(({ service }) => service))} ${moves.length > 1 ? 'run' : 'runs'} ${what}`;
 

@@ -83,7 +83,7 @@ export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonl
   );
   throw new UpdateError(
     'pin-unsupported',
-    `${places.join(', ')} ${places.length > 1 ? 'affect' : 'affects'} more than the version: ${otherMeanings.join('; ')}`,
+    `changing ${places.join(', ')} would affect more than the version: ${otherMeanings.join('; ')}`,
     { advice: 'Use a separate variable for the image version, then run the command again.' },
   );
 }

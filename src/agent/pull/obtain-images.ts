@@ -94,7 +94,7 @@ async function loadAll(
   if (expected === null)
     throw new UpdateError(
       'not-proven',
-      `${archive} cannot be verified, because nothing specifies its contents`,
+      `${archive} cannot be verified, because its expected contents are not specified`,
     );
   const loaded = await loadImages(context, wanted, { from: archive, expected, ...how });
   const others = [...wanted].filter(([, reference]) => !loaded.has(reference));
@@ -171,8 +171,8 @@ export async function pullAdded(
 }
 
 /**
- * Pulls images that `pre_start` hooks of the services have of their own and that are not here: `up` pulls nothing, and would
- * miss them when the old container is gone.
+ * Pulls missing images that are used only by `pre_start` hooks.
+ * Compose would not pull them, and would fail after the old container has been removed.
  */
 export async function pullHookImages(
   context: RunContext,

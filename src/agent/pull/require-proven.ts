@@ -19,9 +19,12 @@ export function requireProven(
     const image = images.get(to);
     if (image === undefined || !isProven(image, proven)) {
       const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
+      const verified = [...proven].join(' or ');
       throw new UpdateError(
         'not-proven',
-        `the image ${to} of ${service} is ${is === undefined ? 'missing; the verified image is' : `${is} instead of the verified`} ${[...proven].join(' or ')}`,
+        is === undefined
+          ? `the image ${to} of ${service} is missing; the verified image is ${verified}`
+          : `the image ${to} of ${service} is ${is} instead of the verified ${verified}`,
       );
     }
   }

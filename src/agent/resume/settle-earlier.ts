@@ -92,7 +92,7 @@ export async function settleEarlier(
       }
       if (journal.data.goingBack === null) await markRollback(journal, log, null);
       const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
-      if (!isOvertaken) log.info(`the interrupted update was undone; ${data.from} is restored`);
+      if (!isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;

@@ -104,7 +104,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   const names = behind.map((each) => shortName(name, each));
   throw new UpdateError(
     'unlisted-services',
-    `${and(names)} ${names.length > 1 ? 'use' : 'uses'} the image of ${shortName(name, app)} but ${names.length > 1 ? 'are' : 'is'} not selected for the update`,
+    `services that use the image of ${shortName(name, app)} but are not selected for the update: ${and(names)}`,
   );
 }
 
@@ -128,7 +128,7 @@ export function checkServices(
     const nodeOf = (id: string) => nodes.find((node) => node.id === id);
     if (isJob(service.spec)) {
       throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
-        advice: `Exclude ${shortName(name, service)}: with --service, list only services that run permanently.`,
+        advice: `Do not list ${shortName(name, service)} with --service: list only services that run permanently.`,
       });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
@@ -136,7 +136,7 @@ export function checkServices(
         'stack-busy',
         `another update of ${service.name} is in progress (${service.updateState})`,
         {
-          advice: `Wait until that update finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
+          advice: `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
         },
       );
     }

@@ -175,10 +175,10 @@ export async function draftStackFiles(
   if (wrong.length > 0 || after.size !== before.size) {
     throw new UpdateError(
       'proof-failed',
-      'docker stack config does not resolve the edited files to the planned images',
+      'docker stack config does not produce the planned images from the edited files',
       {
         detail: wrong.map(([name, image]) => `${name}: ${image}`),
-        advice: 'Change the version in the file manually and deploy it.',
+        advice: 'Change the version in the stack file manually and deploy the stack.',
       },
     );
   }

@@ -91,7 +91,7 @@ function refuseUnfit({ options, log }: RunContext): void {
       },
     );
   }
-  if (acceptDrift) log.warn('--accept-drift applies only to compose projects and is ignored');
+  if (acceptDrift) log.warn('--accept-drift is ignored, because it applies only to compose projects');
 }
 
 /**

@@ -77,7 +77,7 @@ export async function planStack(
       ? [
           changed === ''
             ? `the directory of the stack is not mounted: deploying the stack file would start ${plan.from} on migrated data`
-            : `the directory of the stack is not mounted: change ${changed} in the stack file before you deploy the file, or ${plan.from} will start on migrated data`,
+            : `the directory of the stack is not mounted: before the next deployment, change ${changed} in the stack file, or ${plan.from} will start on migrated data`,
         ]
       : []),
   ];
@@ -100,7 +100,7 @@ function refuseOlder(
     'downgrade',
     `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
     {
-      advice: `Deploy ${data.to} or a newer release manually. If you restored the data of ${from}, remove the config svc-updater.${stack} and run the update again.`,
+      advice: `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run the update again.`,
     },
   );
 }

@@ -369,7 +369,7 @@ export class Replacing {
     const where = left.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
     const message =
       what === 'returns'
-        ? `${move.name} has ${tasks.oldRunning.length} of ${tasks.needs} tasks running after ${seconds(waitedMs)}`
+        ? `after ${seconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
         : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
     if (this.#isBack) throw new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) });
     throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
@@ -383,7 +383,7 @@ export class Replacing {
   }
 
   #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
-    const has = `${move.name} has ${tasks.newRunning.length} of ${tasks.needs} new tasks running after ${seconds(waitedMs)}`;
+    const has = `after ${seconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
     const old =
       tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
     const message = `${why ?? has}${old}`;
@@ -400,7 +400,7 @@ export class Replacing {
     return this.hasStarted
       ? new UpdateError('broken', message, { advice: adviceOn([move]) })
       : new UpdateError('containers-changed', message, {
-          advice: `Check docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run the update again.`,
+          advice: `Check the service with docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run the update again.`,
         });
   }
 
@@ -457,8 +457,8 @@ const sentenceOf: Record<Write, (service: ServiceView) => string> = {
       ? `limiting ${move.name} to its ${held} old tasks`
       : `stopping ${move.name}, because Swarm would otherwise replace old tasks with new ones`,
   restore: ({ move }) => `restoring the previous definition of ${move.name}`,
-  settle: ({ move }) => `${move.name} is healthy; its original settings are restored, with the new image`,
+  settle: ({ move }) => `${move.name} is healthy; restoring its original settings and keeping the new image`,
 };
 
 const adviceOn = (moves: readonly ServiceMove[]): string =>
-  `Check docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run the update again.`;
+  `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run the update again.`;

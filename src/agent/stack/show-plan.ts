@@ -19,7 +19,7 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const { state, data } = record ?? {};
   if (state && state.outcome === null)
     log.warn(
-      `run ${state.run} is in progress or was interrupted in the ${state.phase} phase; update resumes or undoes it first`,
+      `the run ${state.run} is in progress or was interrupted in the ${state.phase} phase; the next update resumes or undoes it first`,
     );
   checkServices(chosen, found, { isOurs: state?.outcome === null });
   log.enter('plan');
@@ -41,7 +41,7 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
     const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
     if (together)
       log.info(
-        `old and new tasks of ${move.name} run at the same time for a while; use --stop-first to prevent this`,
+        `old and new tasks of ${move.name} will run at the same time for a while; use --stop-first to prevent this`,
       );
   }
   const may = nodesFor(chosen, nodes);

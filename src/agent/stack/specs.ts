@@ -97,13 +97,13 @@ export function takesOneTask(spec: Json): boolean {
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
 }
 
-/** Settings of the owner's `update_config` that are overridden during the update, for `plan`. */
+/** The `update_config` settings that are overridden during the update, for messages. */
 export function putAside(spec: Json): string[] {
   const { FailureAction, Order } = object(spec.UpdateConfig);
   return [
-    ...(FailureAction === 'rollback' ? ['failure_action is pause instead of rollback'] : []),
+    ...(FailureAction === 'rollback' ? ['failure_action is set to pause instead of rollback'] : []),
     ...(Order === 'start-first' && takesOneTask(spec)
-      ? ['order is stop-first instead of start-first, because no node accepts a second task']
+      ? ['order is set to stop-first instead of start-first, because no node can run a second task']
       : []),
   ];
 }

@@ -22,7 +22,7 @@ export async function isWellNow(
       'unhealthy',
       `${ill.name} already has the new image, but not all of its tasks are running`,
       {
-        advice: `Check docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
+        advice: `Check the output of docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
       },
     );
   }

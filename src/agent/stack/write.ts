@@ -86,5 +86,6 @@ export async function restoreStackFiles(
       };
     }),
   );
-  for (const path of changed) log.warn(`${path} was changed by another user or process and is not restored`);
+  for (const path of changed)
+    log.warn(`${path} was changed by another user or process, so the original is not restored`);
 }

@@ -76,7 +76,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
         };
         if (await isOnSmb(state))
           log.warn(
-            `${directory} is on SMB, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateName}`,
+            `${directory} is on an SMB share, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateName}`,
           );
         return { state, takenOver, restore, release };
       }
@@ -149,7 +149,7 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
         'update-running',
         `another update has been running in container ${container.name} since ${holder.since}`,
         {
-          advice: `Wait until that update finishes: docker logs -f ${container.name}.`,
+          advice: `Wait until the other update finishes. To follow it, run docker logs -f ${container.name}.`,
         },
       );
     }

@@ -153,13 +153,13 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     'the compose directory',
     bind('/opt/svc', '/x'),
     {},
-    /^app:\/x has the source "\/opt\/svc", which contains \/opt\/svc\/\.svc-updater, /,
+    /^the source of app:\/x \("\/opt\/svc"\) overlaps with \/opt\/svc\/\.svc-updater, /,
   ],
   [
     'restore points elsewhere',
     bind('/backup', '/x'),
     { points: '/backup/svc' },
-    /which contains \/backup\/svc, /,
+    / overlaps with \/backup\/svc, /,
   ],
   ['another driver', volume('v', '/v', { driver: 'rclone' }), {}, /^app:\/v uses the volume driver rclone, /],
   [

@@ -138,10 +138,10 @@ describe('a service that has to be declared', () => {
       code: 'data-undeclared',
       outcome: 'refused',
       detail: [
-        'db (postgres:16) looks like a database, but no updated service depends on it, and it is neither saved nor excluded',
+        'db (postgres:16), which looks like a database, is neither saved nor excluded, and no updated service depends on it',
       ],
       message:
-        'search (elasticsearch:8) looks like a search index, but no updated service depends on it, and it is neither saved nor excluded',
+        'search (elasticsearch:8), which looks like a search index, is neither saved nor excluded, and no updated service depends on it',
       advice:
         'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} (save includes the data in restore points, and none excludes it). Then run the update again.',
     });

@@ -236,7 +236,8 @@ describe('inspectInstallation refuses', () => {
 
   it('a service that is named and does not exist', async () => {
     const told = inspect({ argv: ['--service', 'app', '--service', 'mailer'] });
-    const advice = 'The services of the project are app, db, worker. Select those to update with --service.';
+    const advice =
+      'The services of the project are app, db, worker. Use --service to select the ones to update.';
     await expect(told).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message: 'project svc has no service mailer', advice }),
     );

@@ -116,7 +116,7 @@ describe('changes in a generated file', () => {
       'that a service is no longer there',
       { services: { proxy: null } },
       [],
-      ["the release's compose file no longer has proxy; the containers of this service are not changed"],
+      ["the release's compose file no longer contains proxy; the containers of this service are not changed"],
     ],
   ])('allows changes of %s', (_, changes, hashed, warnings) => {
     expect(check(changes, hashed)).toEqual(

@@ -150,7 +150,7 @@ describe('planFiles refuses', () => {
       services: { ...model.services, app: { ...model.services.app, ...mounts('v1.1.0').app } },
     });
     const message =
-      'V in .env line 1 affects more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
+      'changing V in .env line 1 would affect more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
     expect(() => planned(from, { after })).toThrow(expected('pin-unsupported', message));
   });
 
@@ -198,7 +198,7 @@ describe('pulledVersion', () => {
 
   it('refuses an older version, because migrations cannot be undone', () => {
     const message =
-      'acme/svc:latest is v1.1.0-canary.9, which is older than the running version v1.1.0-canary.10';
+      'acme/svc:latest points to v1.1.0-canary.9, which is older than the running version v1.1.0-canary.10';
     expect(() => pulled('1.1.0-canary.10', '1.1.0-canary.9')).toThrow(
       expect.objectContaining({ code: 'downgrade', message }),
     );

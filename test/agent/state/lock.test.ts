@@ -85,7 +85,7 @@ describe('takeLock', () => {
     await expect(take(answers)).rejects.toMatchObject({
       code: 'update-running',
       message: `another update has been running in container svc-updater-2 since ${since}`,
-      advice: 'Wait until that update finishes: docker logs -f svc-updater-2.',
+      advice: 'Wait until the other update finishes. To follow it, run docker logs -f svc-updater-2.',
     });
     expect(asked).toEqual([other.id]);
     expect(await files()).toEqual(['lock']);

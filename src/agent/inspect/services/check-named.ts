@@ -75,8 +75,7 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   const foreign = namesWhere(true);
   if (foreign.length === 0) return;
   const sentences = judged.flatMap(({ why }) => why ?? []);
-  const stay = foreign.length > 1 ? 'are not updated' : 'is not updated';
-  const next = `Run the update with ${flags('service', [app.name, ...namesWhere(false)])} so that ${and(foreign)} ${stay}.`;
+  const next = `To update without ${and(foreign)}, run the update with ${flags('service', [app.name, ...namesWhere(false)])}.`;
   throw refusal('unrelated-service', sentences, next);
 }
 

@@ -81,6 +81,6 @@ const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(ref
 /** `acme/svc:v1.2.0`, without a digest. */
 export const shown = (reference: Reference): string => formatReference({ ...reference, digest: null });
 
-/** `--service app --service worker` */
+/** Repeats an option for each value. */
 export const flags = (name: string, values: readonly string[]): string =>
   values.map((value) => `--${name} ${value}`).join(' ');

@@ -45,9 +45,7 @@ export async function restoreContainers(
     // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
     const removed = await findRemoved(before, work);
     if (removed.length === 0) throw failure;
-    context.log.warn(
-      `${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed during the rollback; trying again`,
-    );
+    context.log.warn(`another process removed ${and(removed)} during the rollback; trying again`);
     await sleep(pauseMs * attempt);
   }
 }

@@ -53,7 +53,7 @@ describe('a service that is not of the app', () => {
     const [said, ...rest] = check({ images, args: both });
     expect(said).toContain(`unrelated-service: db runs ${image}, `);
     expect(said).toContain(why);
-    expect(rest).toEqual(['Next: Run the update with --service server so that db is not updated.']);
+    expect(rest).toEqual(['Next: To update without db, run the update with --service server.']);
   });
 
   it('is found among Docker’s own images, which are of many publishers', () => {
