@@ -31,7 +31,7 @@ const table = {
   },
   'socket-denied': {
     outcome: 'refused',
-    meaning: 'The updater has no permission to use the socket of the engine.',
+    meaning: 'The updater does not have permission to use the engine socket.',
     advice: 'Run the updater without --user, so that it runs as root, the owner of the socket.',
   },
   'engine-version': {
@@ -57,7 +57,7 @@ const table = {
       'No running project was started from the mounted directory by docker compose v2. The containers of the instance may have been started from another directory or by another program, such as systemd.',
     why: 'The updater uses docker compose to replace containers, and docker compose only replaces containers that it created itself.',
     advice:
-      'Update manually: run docker compose pull && docker compose up -d in the directory of the compose file.',
+      'Update manually: run docker compose pull && docker compose up -d in the directory that contains the compose file.',
   },
   'not-mounted': {
     outcome: 'refused',
@@ -81,7 +81,7 @@ const table = {
       'The engine is not a Swarm manager, or a proxy blocks the requests that the updater needs for stacks.',
     why: 'Only a Swarm manager can update the services of a stack.',
     advice:
-      'Run the updater on a Swarm manager and mount the socket of the engine there. To list the managers, run docker node ls.',
+      'Run the updater on a Swarm manager and mount the engine socket there. To list the managers, run docker node ls.',
   },
   'stack-unsupported': {
     outcome: 'refused',
@@ -186,7 +186,7 @@ const table = {
   },
   'built-from-source': {
     outcome: 'refused',
-    meaning: 'The image of the service is built locally.',
+    meaning: 'The service image is built locally.',
     why: 'No registry contains releases of this image.',
     advice: 'Add an image: line to the service in the compose file, or rebuild the service to update it.',
   },
@@ -224,7 +224,7 @@ const table = {
   },
   'no-marker': {
     outcome: 'refused',
-    meaning: 'The compose file of the release does not begin with the marker of a generated install.',
+    meaning: "The release's compose file does not begin with the marker of a generated install.",
     why: 'An update replaces the whole compose file only if the file begins with this marker.',
     advice: 'Report the missing marker to the publisher of the release.',
   },
@@ -324,7 +324,7 @@ const table = {
     outcome: 'failed',
     meaning: 'The registry denied access. The credentials are wrong, expired or missing.',
     advice:
-      'On the host, log in with docker login. Mount the config.json file of the host (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
+      "On the host, log in with docker login. Mount the host's config.json file (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.",
   },
   'pull-unknown': {
     outcome: 'failed',
@@ -365,14 +365,14 @@ const table = {
   },
   'file-changed': {
     outcome: 'failed',
-    meaning: 'A file of the project was changed during the update.',
+    meaning: 'A project file was changed during the update.',
     why: 'If the update continued, it would overwrite the change or install something that was not planned.',
     advice: 'Make sure that no one edits the files during an update, then run the update again.',
   },
   'containers-changed': {
     outcome: 'failed',
     meaning:
-      'A container of the instance was replaced or removed by another user or program during the update.',
+      'An instance container was replaced or removed by another user or program during the update.',
     advice: 'Make sure that no one replaces containers during an update, then run the update again.',
   },
   'write-failed': {

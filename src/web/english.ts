@@ -108,7 +108,7 @@ export const english = {
   httpStatus: (status: number) => `HTTP status ${status}`,
   runUnknown: (version: string, time: string) =>
     `${version} is running but has no record of the update that started at ${time}`,
-  runUnknownAbout: 'The log of the update is on the server.',
+  runUnknownAbout: 'The update log is on the server.',
 
   startedBy: (by: string, time: string) => `Started by ${by} at ${time}`,
   startedAt: (time: string) => `Started at ${time}`,
@@ -264,7 +264,7 @@ export const english = {
   windowFrom: 'From',
   windowTo: 'To',
   timeZone: 'Time zone',
-  days: 'Days (select none for every day)',
+  days: 'Days (if none are selected: every day)',
   /** The input field replaces `{days}`. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',

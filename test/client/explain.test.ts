@@ -111,7 +111,7 @@ describe.concurrent('an unusable answer is explained', () => {
       answer(request, response);
     });
     expect(await said(url)).toBe(
-      'The response from URL is larger than 8 MiB, so it is not from svc. Check SVC_URL.',
+      'The response from URL is larger than 8 MiB, so the server at that address is not svc. Check SVC_URL.',
     );
     await dropped.promise;
   });
@@ -136,7 +136,7 @@ describe.concurrent('an unusable answer is explained', () => {
     await once(server, 'listening');
     afterTests(() => server.close());
     expect(await said(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)).toBe(
-      'The certificate of URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.',
+      'The certificate for URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.',
     );
   });
 });

@@ -89,7 +89,7 @@ describe('how the updater was started', () => {
     {
       name: 'no right to use the socket',
       options: () => ({ docker: ['--user', '1000:1000'] }),
-      says: () => ['permission denied for the socket of the engine, unix:///var/run/docker.sock'],
+      says: () => ['permission denied for the engine socket, unix:///var/run/docker.sock'],
       state: unseen,
       next: () => 'Run the updater without --user, so that it runs as root, the owner of the socket.',
     },

@@ -45,7 +45,7 @@ test('a forged journal restores no file but those of the project, and none with 
   expect(await readFile(tool, 'utf8')).toBe('harmless\n');
   expectWords(result, {
     exitCode: 3,
-    says: [`the journal lists ${tool}, which is not a file of the project`],
+    says: [`the journal lists ${tool}, which is not a project file`],
     ends: ['refused (unexpected-file): nothing was changed; v1.0.0 is still running. Next: '],
   });
 

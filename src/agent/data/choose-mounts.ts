@@ -172,7 +172,7 @@ function refusalOf(where: string, mount: StorageMount, path: string, around: Sur
   const within = isWithin(path, state) ? state : undefined;
   return contained === undefined && within === undefined
     ? null
-    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${contained ?? within}, a directory of the updater: mount a directory that contains only data, or ${exclude}`;
+    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${contained ?? within}, an updater directory: mount a directory that contains only data, or ${exclude}`;
 }
 
 interface Nested {

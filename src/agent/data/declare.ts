@@ -96,11 +96,11 @@ export function judgeData(facts: DataFacts): Judged {
     else if (isAbsent) {
       if (word === 'save' && keys.includes(service))
         mistakes.push(
-          `${where} is set to save, but ${service} has no container: start the service or remove the line`,
+          `${where} is set to "save", but ${service} has no container: start the service or remove the line`,
         );
     } else if (hasSaved && (word === 'save' || reached.includes(service))) covered.add(service);
     else if (word === 'save' && !isUpdated)
-      mistakes.push(`${where} is set to save, but ${service} has no writable volume or bind mount to save`);
+      mistakes.push(`${where} is set to "save", but ${service} has no writable volume or bind mount to save`);
     else if (hasSaved && looks !== null)
       undecided.push({
         ...{ key: service, proposal: 'save' },
@@ -166,7 +166,7 @@ function mistakeIn(
       return `${where} is set, but ${service} has no mount at ${path}`;
     return word === 'none'
       ? null
-      : `${where} is set to save, but save applies only to a whole service; a single mount can only be set to none`;
+      : `${where} is set to "save", but "save" applies only to a whole service; a single mount can only be set to "none"`;
   }
   return word === 'save' || at > 0
     ? `${where} is set, but the project has no service ${at > 0 ? service : key}`

@@ -147,7 +147,7 @@ function likeliest(
   if (first && next && rank(first) === rank(next)) {
     throw several(rows, {
       advice:
-        'Mount the directory of the project that you want to update at the same path as on the host, and specify it with --dir.',
+        'Mount the project directory that you want to update at the same path as on the host, and specify it with --dir.',
     });
   }
   return first;

@@ -183,7 +183,7 @@ export const bumpTable = {
   to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
   service: {
     ...service,
-    help: `Service whose pin to change, repeatable (default: the services in ${settingsName})`,
+    help: `Service to pin to the new version, repeatable (default: the services in ${settingsName})`,
   },
   dir: {
     value: 'DIR',

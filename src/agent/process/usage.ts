@@ -51,7 +51,7 @@ Options of bump:
 ${linesOf(bumpTable)}
 Settings of an instance can be stored in ${settingsName} in its compose directory. Options and variables override them.
 
-Mount the socket of the engine (this gives root access to the host) and the compose directory at the same path as on the host:
+Mount the engine socket (this gives root access to the host) and the compose directory at the same path as on the host:
   docker run --rm --name ${containerName} --stop-timeout 120 \\
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
 For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro

@@ -38,7 +38,7 @@ export async function dataDoors(
   { data: { containerId, project } }: Pick<Journal, 'data'>,
 ): Promise<DataDoors> {
   const [own] = await inspectContainers(engine, [containerId]);
-  if (!own) throw new UpdateError('own-container', 'the engine cannot find the container of the updater');
+  if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
   return { engine, log, project: project.name, toolsImage: own.imageId };
 }
 

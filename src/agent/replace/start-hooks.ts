@@ -62,7 +62,7 @@ export function hookFailure(service: string, messages: readonly string[]): Updat
       detail:
         kept === undefined
           ? []
-          : [`the container of the hook was kept; check its log with docker logs ${kept}`],
+          : [`the hook container was kept; check its log with docker logs ${kept}`],
     },
   );
 }

@@ -47,7 +47,7 @@ export function checkFiles(
   mountedAt: string,
 ): void {
   const odd = files.find(({ path }) => !known.includes(path));
-  if (odd) throw foreign(`the journal lists ${odd.path}, which is not a file of the project`, mountedAt);
+  if (odd) throw foreign(`the journal lists ${odd.path}, which is not a project file`, mountedAt);
 }
 
 /**

@@ -76,8 +76,8 @@ export async function planStack(
     ...(directory === null
       ? [
           changed === ''
-            ? `the directory of the stack is not mounted: deploying the stack file would start ${plan.from} on migrated data`
-            : `the directory of the stack is not mounted: before the next deployment, change ${changed} in the stack file, or ${plan.from} will start on migrated data`,
+            ? `the stack directory is not mounted: deploying the stack file would start ${plan.from} on migrated data`
+            : `the stack directory is not mounted: before the next deployment, change ${changed} in the stack file, or ${plan.from} will start on migrated data`,
         ]
       : []),
   ];

@@ -23,7 +23,7 @@ export const instanceUpdate: Command = {
       value: 'VERSION',
       help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
     },
-    { name: 'all-steps', help: 'Install all releases of the upgrade path, one after the other' },
+    { name: 'all-steps', help: 'Install all releases on the upgrade path, one after the other' },
     { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
     { name: 'force', help: 'Stop running jobs' },
     { name: 'yes', help: 'Do not ask for confirmation before installing a major version or stopping jobs' },
@@ -93,7 +93,7 @@ async function run(context: Context): Promise<number> {
   if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
   const to = clean(run).to ?? 'the latest release';
-  tell(`The update to ${to} has started. To follow: ${names().name} instance follow`);
+  tell(`The update to ${to} has started. To follow its progress: ${names().name} instance follow`);
   return 0;
 }
 

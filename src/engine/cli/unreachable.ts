@@ -28,7 +28,7 @@ export function unreachable(host: string, stderr: string, users = mappedBy()): U
   if (/permission denied/i.test(stderr)) {
     return new UpdateError(
       'socket-denied',
-      `permission denied for the socket of the engine, ${host}`,
+      `permission denied for the engine socket, ${host}`,
       users === null ? {} : { advice: adviceFor[users] },
     );
   }

@@ -38,7 +38,7 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
         ? new HomeNotFound('not-compose', noCompose)
         : new HomeNotFound(
             'no-engine',
-            `the container of this server is not running on the engine at ${engine.path}`,
+            `this server's container is not running on the engine at ${engine.path}`,
           );
     }
     await refuseSwarm(engine, own, settings);

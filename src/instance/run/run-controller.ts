@@ -211,7 +211,7 @@ export class RunController {
         if (undone !== null) await ledger.addPast(takenBack(undone, origin), null);
         const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(
-          past ? runAgain(past) : freshRun(origin, 'launching', 'reading the log of the updater'),
+          past ? runAgain(past) : freshRun(origin, 'launching', 'reading the updater log'),
         );
         const open = this.#opened(record.run, containerId);
         await hold.ensure(true);

@@ -129,7 +129,7 @@ describe('an excluded mount', () => {
 
 it.each<[string, StorageMount, string]>([
   ['memory', bind('', '/state', { type: 'tmpfs' }), 'in memory'],
-  ['the socket of the engine', bind('/var/run/docker.sock', '/x'), 'a system path'],
+  ['the engine socket', bind('/var/run/docker.sock', '/x'), 'a system path'],
   ['an env file', bind('/etc/svc/env', '/x'), 'a compose or env file, which the update backs up separately'],
 ])('is not data: %s', (_, mount, reason) => {
   const found = choose([mount]);

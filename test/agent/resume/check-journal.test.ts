@@ -116,7 +116,7 @@ describe('checkFiles', () => {
     expect(() => checkFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
       expect.objectContaining({
         code: 'unexpected-file',
-        message: 'the journal lists /etc/cron.d/x, which is not a file of the project',
+        message: 'the journal lists /etc/cron.d/x, which is not a project file',
         advice,
       }),
     );
