@@ -371,8 +371,7 @@ const table = {
   },
   'containers-changed': {
     outcome: 'failed',
-    meaning:
-      'An instance container was replaced or removed by another user or program during the update.',
+    meaning: 'An instance container was replaced or removed by another user or program during the update.',
     advice: 'Make sure that no one replaces containers during an update, then run the update again.',
   },
   'write-failed': {

@@ -60,9 +60,7 @@ export function hookFailure(service: string, messages: readonly string[]): Updat
     `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,
     {
       detail:
-        kept === undefined
-          ? []
-          : [`the hook container was kept; check its log with docker logs ${kept}`],
+        kept === undefined ? [] : [`the hook container was kept; check its log with docker logs ${kept}`],
     },
   );
 }
