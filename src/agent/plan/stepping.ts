@@ -1,15 +1,14 @@
 import type { Image } from '../../engine/container.ts';
-import { versionLabel } from '../../engine/labels.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { requiresLabelOf } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { channelOf } from '../../release/channel.ts';
 import { compareVersions } from '../../release/order.ts';
-import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
+import { parsePinTag } from '../../release/pin-tag.ts';
 import { type PlannedTarget, parseTarget } from '../../release/target.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
-import { newTag, type UpdatePlan } from './plan-update.ts';
+import { labelledVersion, newTag, type UpdatePlan } from './plan-update.ts';
 
 /**
  * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
@@ -47,7 +46,7 @@ export function checkStepping(
   }
   if (compareVersions(running, step.version) >= 0) return [];
   const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
-  const pulled = versionOfLabel(image?.labels[versionLabel]);
+  const pulled = labelledVersion(app, image);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
     throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
       advice: 'The release has a wrong label. Report this to the publisher.',
