@@ -1,3 +1,4 @@
+import { placesOf } from '../../compose/pin.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf } from '../../release/order.ts';
@@ -60,7 +61,7 @@ export function checkLag(
   if (asks.length > 0) return { asks };
   const [first, ...others] = found.flatMap((each) => ('lags' in each ? [each.lags] : []));
   if (first !== undefined) {
-    const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
+    const places = placesOf(moves.map(({ pin }) => pin));
     throw new UpdateError('tag-lags', first, {
       detail: others,
       advice: `Run the update again when the tag points to ${plan.targetName}, or run it without --target to install the image that the tag points to now. If ${plan.targetName} has its own tag, you can also pin that tag (${places}).`,

@@ -97,7 +97,7 @@ function plannedTarget(
       if (!isPinnedTo(pin, asked.tag)) throw notPinnedTo(pin, asked.tag);
       return impliedTarget(installation);
     case 'unversioned':
-      throw noVersion(pin, asked.tag);
+      throw noVersion(pinsOf(installation), asked.tag);
     case 'release':
       return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
     case 'canary':
@@ -130,7 +130,7 @@ function planMove(
     case 'variant':
       throw otherVariant(pin, target);
     case 'unversioned':
-      throw unversionedPin(pin, target);
+      throw unversionedPin(pin, target, pinsOf(installation));
   }
 }
 
@@ -165,7 +165,7 @@ export const majorAdvice = (prefix: string, from: string, to: string): string =>
 
 /** The target if none was specified: canary for a generated install on canary. A pinned release needs a target. */
 function impliedTarget(installation: InspectedProject): PlannedTarget | null {
-  const pins = movedServices(installation).map(({ pin }) => pin);
+  const pins = pinsOf(installation);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind === 'release') {
     throw new UpdateError(
@@ -180,6 +180,8 @@ function impliedTarget(installation: InspectedProject): PlannedTarget | null {
   const canary = installation.kind === 'generated' && pins.every((pin) => pin.tag.kind === 'canary');
   return canary ? { kind: 'canary', tag: 'canary' } : null;
 }
+
+const pinsOf = (installation: InspectedProject): Pin[] => movedServices(installation).map(({ pin }) => pin);
 
 /** The new tag of a pin for a target. */
 export function newTag(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {

@@ -1,3 +1,4 @@
+import { placesOf } from '../../compose/pin.ts';
 import type { Image } from '../../engine/container.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { requiresLabelOf } from '../../progress/product.ts';
@@ -8,7 +9,7 @@ import { parsePinTag } from '../../release/pin-tag.ts';
 import { type PlannedTarget, parseTarget } from '../../release/target.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
-import { labelledVersion, newTag, type UpdatePlan } from './plan-update.ts';
+import { labelledVersion, movesOf, newTag, type UpdatePlan } from './plan-update.ts';
 
 /**
  * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
@@ -60,12 +61,17 @@ export function checkStepping(
 
 /** The commands for the required release and then for the target. */
 function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
-  const { pin } = installation.app;
+  const { pin } = plan.app;
+  const places = placesOf(
+    movesOf(plan)
+      .filter(({ tag }) => tag === plan.app.tag)
+      .map((move) => move.pin),
+  );
   const again = plan.target === null ? 'without --target' : `with --target ${plan.targetName}`;
   const next = newTag(installation, pin, step);
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step.tag} first, then run it again ${again}.`;
   }
   // A floating pin is only pulled again, regardless of the target.
-  return `Set the tag ${step.tag} manually (${pin.place.description}) and run the update with --target ${step.tag}. Then set the tag ${pin.tag.text} again and run the update ${again}.`;
+  return `Set the tag ${step.tag} manually (${places}) and run the update with --target ${step.tag}. Then set the tag ${pin.tag.text} again and run the update ${again}.`;
 }
