@@ -55,9 +55,7 @@ function unpublished(plan: UpdatePlan, { pin, tag }: Move, there: readonly strin
   const { targetName } = plan;
   // A tag with fewer numbers than the pin may point to another release.
   const own = there.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
-  const pins = movesOf(plan)
-    .filter((move) => move.tag !== move.pin.tag.text)
-    .map((move) => move.pin);
+  const pins = movesOf(plan).flatMap((move) => (move.tag === move.pin.tag.text ? [] : [move.pin]));
   const others = own ? `; ${targetName} is published as ${and(there)}` : '';
   return new UpdateError('pin-unsupported', `${pin.reference.repository} has no tag ${tag}${others}`, {
     advice: own

@@ -105,11 +105,8 @@ function plannedTarget(
   }
 }
 
-function planMove(
-  installation: InspectedProject,
-  { pin, containers }: PinnedService,
-  target: PlannedTarget | null,
-): Move {
+function planMove(installation: InspectedProject, moved: PinnedService, target: PlannedTarget | null): Move {
+  const { pin, containers } = moved;
   const { service, reference } = pin;
   const model = installation.model.services[service];
   checkAgainstModel(pin, model?.image);
@@ -139,13 +136,11 @@ export const labelledVersion = ({ trustsLabel }: Move, image: Image | undefined)
   trustsLabel ? versionOfLabel(image?.labels[versionLabel]) : null;
 
 function untrustedLabels(installation: InspectedProject): string[] {
-  const containers = movedServices(installation).flatMap((service) => service.containers);
-  const sentences = containers
-    .filter(hasOtherLabel)
-    .map(
-      ({ imageReference, labels }) =>
-        `the version label of ${imageReference} is ${labels[versionLabel]}, so the updater compares only the tags of this image`,
-    );
+  const untrusted = movedServices(installation).flatMap(({ containers }) => containers.filter(hasOtherLabel));
+  const sentences = untrusted.map(
+    ({ imageReference, labels }) =>
+      `the version label of ${imageReference} specifies ${labels[versionLabel]}, which differs from its tag; the updater ignores this label and compares tags`,
+  );
   return [...new Set(sentences)];
 }
 
@@ -181,7 +176,8 @@ function impliedTarget(installation: InspectedProject): PlannedTarget | null {
   return canary ? { kind: 'canary', tag: 'canary' } : null;
 }
 
-const pinsOf = (installation: InspectedProject): Pin[] => movedServices(installation).map(({ pin }) => pin);
+export const pinsOf = (installation: InspectedProject): Pin[] =>
+  movedServices(installation).map(({ pin }) => pin);
 
 /** The new tag of a pin for a target. */
 export function newTag(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {

@@ -9,7 +9,7 @@ import { parsePinTag } from '../../release/pin-tag.ts';
 import { type PlannedTarget, parseTarget } from '../../release/target.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
-import { labelledVersion, movesOf, newTag, type UpdatePlan } from './plan-update.ts';
+import { labelledVersion, newTag, pinsOf, type UpdatePlan } from './plan-update.ts';
 
 /**
  * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
@@ -61,12 +61,8 @@ export function checkStepping(
 
 /** The commands for the required release and then for the target. */
 function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
-  const { pin } = plan.app;
-  const places = placesOf(
-    movesOf(plan)
-      .filter(({ tag }) => tag === plan.app.tag)
-      .map((move) => move.pin),
-  );
+  const { pin } = installation.app;
+  const places = placesOf(pinsOf(installation).filter(({ tag }) => tag.text === pin.tag.text));
   const again = plan.target === null ? 'without --target' : `with --target ${plan.targetName}`;
   const next = newTag(installation, pin, step);
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {

@@ -12,9 +12,8 @@ export function nameReached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'
 
 function reachedBy(plan: UpdatePlan, move: Move, version: string | null): string {
   const { targetName, prefix } = plan;
-  const { tag } = move;
-  if (parsePinTag(tag).kind === 'release') return targetName;
-  return version && !isDisproved(plan, move, version) ? `${tag} (${prefix}${version})` : tag;
+  if (parsePinTag(move.tag).kind === 'release') return targetName;
+  return version && !isDisproved(plan, move, version) ? `${move.tag} (${prefix}${version})` : move.tag;
 }
 
 /** The versions after the update: `app and worker run v1.5.0`. Services that remain stopped are omitted. */
