@@ -38,8 +38,9 @@ export function refuseProvided(
   const pins = services.flatMap(({ pin }) => (pin && isNumbered(pin.tag) ? [pin] : []));
   const isDone = services.every(
     ({ name, pin, containers }) =>
-      pin?.tag.kind === 'release' &&
-      containers.every(({ imageReference }) => imageReference === planned.get(name)),
+      !pin ||
+      (pin.tag.kind === 'release' &&
+        containers.every(({ imageReference }) => imageReference === planned.get(name))),
   );
   if (isDone) {
     const message = 'the target is already running, but its containers cannot be recreated';
