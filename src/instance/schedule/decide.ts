@@ -43,7 +43,8 @@ export function isOverdue(
   settings: AutomaticSettings,
   now: number,
 ): boolean {
-  const begun = Date.parse(startedAt);
+  // The start of a stored run may be unreadable. Another window follows.
+  const begun = Date.parse(startedAt) || 0;
   const { value } = windowsAfter(settings, begun).next() as { value: Window };
   return !settings.enabled || value.begin > begun || value.end <= now;
 }

@@ -94,6 +94,7 @@ it.each<[string, string, Partial<typeof settings>, boolean]>([
   // Its window was moved, or is no more.
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { from: '03:00' }, true],
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
+  ['', '2026-11-25T03:00:00Z', {}, true],
 ])('what began at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
   expect(isOverdue({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
 });

@@ -124,6 +124,36 @@ describe('an empty store', () => {
   });
 });
 
+it.each(['yesterday', '+275760-09-13T00:00:00.000Z', 42])(
+  'reports the status although times in the store are unreadable: %j',
+  async (time) => {
+    leaveOpen({ updater: 'd'.repeat(64) });
+    const { run } = JSON.parse(rig.state.store.get('run') ?? '');
+    const ended = { outcome: 'updated', state: 'updated', upgradePath: ['v1.5.0', 'v2.0.0'] };
+    const broken = {
+      ...run,
+      ...ended,
+      startedAt: time,
+      endedAt: time,
+      steps: [{ ...run.steps[0], endedAt: time }],
+    };
+    const past = { updaterStartedAt: null, told: true, attempts: 0, teller: null };
+    rig.state.store.set('history', JSON.stringify([{ ...past, run: { ...broken, id: 'before' } }]));
+    rig.state.store.set(
+      'run',
+      JSON.stringify({ ...rig.open, run: { ...run, startedAt: time, until: time } }),
+    );
+    rig.state.store.set('skip', JSON.stringify({ version: 'v1.5.0', since: String(time) }));
+    const one = await rig.booted({}, { automatic: { enabled: true } });
+    await over();
+    expect(await one.updates.status()).toMatchObject({ run: { id, outcome: 'crashed' } });
+    // The last run may also be the one with an unreadable end.
+    rig.state.store.set('history', JSON.stringify([{ ...past, run: { ...broken, id: 'before' } }]));
+    const other = await rig.booted({ name: 'svc-app-2' }, { automatic: { enabled: true } });
+    expect(await other.updates.status()).toMatchObject({ pendingStep: null, run: { id: 'before' } });
+  },
+);
+
 it('warns once about unreadable entries', async () => {
   rig.state.store.set('run', '{"run":');
   rig.state.store.set('history', '[]x');
