@@ -69,11 +69,21 @@ function whyBlocked(
       kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
   );
   if (hasFailed) return { code: 'failed', message: `an earlier update to ${version} failed` };
+  if (past.some((_, at) => rolledBackFrom(past.slice(at)) === version))
+    return { code: 'rolled-back', message: `${version} was rolled back` };
   if (isSkipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
   if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
     return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
   return null;
+}
+
+/** The version that a rollback left. A manual one may not know it, but it was installed by the last successful update. */
+function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
+  if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;
+  return (
+    run.from ?? before.find(({ kind, outcome }) => kind === 'update' && outcome === 'updated')?.to ?? null
+  );
 }
 
 const isUsed = ({ begin, end }: Window, past: readonly Run[]): boolean =>

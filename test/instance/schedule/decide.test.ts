@@ -73,6 +73,34 @@ describe('what is offered starts by itself', () => {
       { past: [run('updated', { kind: 'rollback', to: 'v1.4.2' }), run('broken')] },
       [inWindow, 'failed'],
     ],
+    [
+      'not the one that an admin rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' }), run('updated')] },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'nor the one that was rolled back manually, also days later',
+      {
+        past: [
+          run('refused', { to: 'v1.4.9' }),
+          run('updated', { kind: 'rollback', from: null, to: null }),
+          run('unchanged'),
+          run('updated'),
+          run('updated', { to: 'v1.4.2' }),
+        ],
+      },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'a newer one than was rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.4.9', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
+    [
+      'though a rollback from it failed',
+      { past: [run('failed', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
     // Once in a window.
     ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
     ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
