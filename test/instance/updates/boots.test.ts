@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
+import { goodRun, workOf } from '../../rig/engine-double/script.ts';
 import { freshRigs, rig, runOf, until } from './rig.ts';
 import { atWork, endGood, id, leaveOpen, updater } from './scene.ts';
 
@@ -153,6 +154,29 @@ it.each(['yesterday', '+275760-09-13T00:00:00.000Z', 42])(
     expect(await other.updates.status()).toMatchObject({ pendingStep: null, run: { id: 'before' } });
   },
 );
+
+it('does not trust the labels of a container that another user created', async () => {
+  rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
+  const forged = updater(id, []);
+  forged.start();
+  rig.state.violations.length = 0;
+  const one = await rig.booted();
+  expect([rig.state.isHeld, await runOf(one), rig.open]).toEqual([false, undefined, null]);
+  expect(await one.ask()).toMatchObject({
+    reason: { code: 'update-running', message: expect.stringContaining('does not belong to this instance') },
+  });
+  rig.state.violations.length = 0;
+  // Once it has stopped, it is renamed and not removed.
+  forged.exit(0);
+  rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
+  expect(await one.ask()).toHaveProperty('run');
+  await over();
+  expect([outcomes(), forged.isGone, forged.name]).toEqual([
+    ['updated'],
+    false,
+    `svc-updater-${forged.id.slice(0, 12)}`,
+  ]);
+});
 
 it('warns once about unreadable entries', async () => {
   rig.state.store.set('run', '{"run":');
