@@ -92,7 +92,7 @@ export class Prefetcher {
     if (same !== null && (isReady || Date.now() < endOf(same) + pauseMs(triesOf(same)))) return;
     if (own !== null && same === null) await engine.remove(own.id, { force: true });
     // A running update pulls its images itself.
-    if (offered === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
+    if (offered === null || this.#isBusy() || (window !== null && !isIn(window, Date.now()))) return;
     if (performance.now() < this.#notBefore) return;
     this.#notBefore = performance.now() + hourMs;
     if (same !== null) await engine.remove(same.id, { force: true });

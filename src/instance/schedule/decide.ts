@@ -1,8 +1,8 @@
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import type { BlockedBy, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
+import { type Window, windowsAfter } from '../contract/time-window.ts';
 import type { Offered } from '../offer/offer.ts';
-import { type Window, windowsAfter } from './window.ts';
 
 export interface AutomaticFacts {
   settings: AutomaticSettings;
