@@ -2,17 +2,14 @@ import type { ContainerDetails } from '../../engine/socket.ts';
 import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts';
 
 export interface PrefetchFacts {
-  /** The release to download; null if there is none, or the releases have not been read. */
-  offered: string | null;
-  /** When the releases were last read, in milliseconds since 1970. */
-  checkedAt: number;
+  /** The release to download, and when the releases were read, in milliseconds since 1970; null if none is known. */
+  offered: { to: string; checkedAt: number } | null;
   /** The running version. */
   version: string;
   /** The prefetch container of this instance; null if there is none. */
   found: ContainerDetails | null;
   /** Whether this server has followed that container, so that a different offer is newer. */
   isFollowed: boolean;
-  now: number;
 }
 
 export type PrefetchStep =
@@ -30,24 +27,18 @@ const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hour
  * Decides by the labels and the state of the container, because a server that has just started or has no feed knows less
  * than the server that created it. Has no side effects.
  */
-export function planPrefetch({
-  offered,
-  checkedAt,
-  version,
-  found,
-  isFollowed,
-  now,
-}: PrefetchFacts): PrefetchStep {
+export function planPrefetch(
+  { offered, version, found, isFollowed }: PrefetchFacts,
+  now = Date.now(),
+): PrefetchStep {
   if (found === null) return offered === null ? { kind: 'leave' } : { kind: 'launch', tries: 1 };
   const { id, status, exitCode, createdAt, labels } = found;
   const { to } = originOf(found);
   if (to === version) return { kind: 'remove', id };
   if (offered === null) return { kind: 'leave' };
-  if (to !== offered) {
-    // Its server may have read the releases later.
-    const isOld = isFollowed || checkedAt > Date.parse(createdAt);
-    return isOld ? { kind: 'remove', id } : { kind: 'leave' };
-  }
+  // The server that created it may have read the releases later.
+  const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
+  if (to !== offered.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
   if (isUnderWay(found, now)) return { kind: 'follow', container: found };
   if (status === 'exited' && exitCode === 0) return { kind: 'tell', state: 'downloaded' };
   const tries = Math.max(1, Number(labels[triesLabel]) || 1);

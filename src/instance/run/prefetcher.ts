@@ -24,10 +24,9 @@ import type { ServerContext } from './server-context.ts';
 
 const hourMs = 3_600_000;
 
-/** The functions that this class needs. */
 interface Doors {
-  /** The target of an update and when the releases were read; null if no release is known. @throws HostFailure */
-  offered(): Promise<(Destination & Pick<PrefetchFacts, 'checkedAt'>) | null>;
+  /** The target of an update; null if no release is known. @throws HostFailure */
+  offered(): Promise<(Destination & PrefetchFacts['offered']) | null>;
   /** Whether an update is in progress. */
   isBusy(): boolean;
 }
@@ -74,24 +73,12 @@ export class Prefetcher {
     const offered = await this.#doors.offered();
     const home = await place.findHome();
     const found = await engine.inspect(asideName('prefetch', settings, home));
-    const step: PrefetchStep =
-      found !== null && !isAbout(found, home)
-        ? { kind: 'leave' }
-        : planPrefetch({
-            offered: offered?.to ?? null,
-            checkedAt: offered?.checkedAt ?? 0,
-            version: settings.version,
-            found,
-            isFollowed: found?.id === this.#followed,
-            now: Date.now(),
-          });
+    const isOurs = found === null || isAbout(found, home);
+    const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
+    const step: PrefetchStep = isOurs ? planPrefetch(facts) : { kind: 'leave' };
     if (offered === null || step.kind === 'leave') this.#told = null;
-    else if (step.kind !== 'follow')
-      this.#told = {
-        version: offered.to,
-        state: step.kind === 'tell' ? step.state : 'waiting',
-        percent: null,
-      };
+    else if (step.kind === 'tell') this.#told = { version: offered.to, state: step.state, percent: null };
+    else if (step.kind === 'launch') this.#told = { version: offered.to, state: 'waiting', percent: null };
     switch (step.kind) {
       case 'leave':
       case 'tell':
@@ -104,9 +91,8 @@ export class Prefetcher {
         return this.#follow(step.container);
       case 'launch':
         // A running update pulls its images itself.
-        if (offered === null || this.#doors.isBusy() || (window !== null && !isIn(window, Date.now())))
-          return;
-        if (performance.now() < this.#notBefore) return;
+        if (offered === null || this.#doors.isBusy() || performance.now() < this.#notBefore) return;
+        if (window !== null && !isIn(window, Date.now())) return;
         this.#notBefore = performance.now() + hourMs;
         return this.#launch(home, offered, { tries: step.tries, replaced: found?.id });
     }
