@@ -68,7 +68,7 @@ const deciders = [
   /^agent\/drift\/(?!dry-run|recorder|facts|index)/,
   /^agent\/inspect\/services\//,
   /^instance\/run\/plan-resume\.ts$/,
-  /^instance\/schedule\/(?:window|decide)\.ts$/,
+  /^instance\/(?:contract\/time-window|schedule\/decide|run\/plan-prefetch)\.ts$/,
   /^web\/model\//,
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
   /^agent\/replace\/rollback\/(?:plan-restore|find-losses)\.ts$/,
