@@ -5,6 +5,7 @@ import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { settingsName, stateName } from '../progress/state-name.ts';
 import { judgeData, proposalLine } from './data/declare.ts';
+import { checkHost } from './facts/check-host.ts';
 import type { Planned } from './facts/make-plan.ts';
 import { dataFacts } from './facts/plan-point.ts';
 import { prepareFiles } from './facts/prepare-files.ts';
@@ -33,7 +34,9 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     if (await isStackInstead(given, search.reason)) return showStackPlan(given, read);
     throw search.reason;
   }
-  const { context, installation, plan, early } = await planUnlocked(given, search.value, soFar, read);
+  const planned = await planUnlocked(given, search.value, soFar, read);
+  const { context, installation, plan, early } = planned;
+  await checkHost(context, search.value, planned);
   const { engine, log } = context;
   const proposal = context.options.restorePoint
     ? null

@@ -1,4 +1,5 @@
 import type { ProjectContainers } from '../engine/api/project-containers.ts';
+import { checkHost } from './facts/check-host.ts';
 import { makePlan, type Planned } from './facts/make-plan.ts';
 import { planPoint } from './facts/plan-point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
@@ -79,6 +80,7 @@ async function fromTheBeginning(
     throw error;
   };
   const planned = await planRun(context, instance, soFar, { ...found, earlier, begun }).catch(endPull);
+  const checked = startEarly(checkHost(context, instance, planned));
   const journal = await beginJournal(context, { instance, lock }, { ...planned, begun }, earlier).catch(
     endPull,
   );
@@ -88,6 +90,7 @@ async function fromTheBeginning(
   const pulled = await pullAndPrepare(context, planned, journal, begun).catch(endPull).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
   if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
+  await checked.catch(undo());
   const texts = oldTexts(pulled.filePlan);
   const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
   const { saved, ...written } = await saving.catch(undo(texts));
