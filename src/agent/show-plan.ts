@@ -5,7 +5,6 @@ import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
 import { settingsName, stateName } from '../progress/state-name.ts';
 import { judgeData, proposalLine } from './data/declare.ts';
-import { checkHost } from './facts/check-host.ts';
 import type { Planned } from './facts/make-plan.ts';
 import { dataFacts } from './facts/plan-point.ts';
 import { prepareFiles } from './facts/prepare-files.ts';
@@ -34,9 +33,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     if (await isStackInstead(given, search.reason)) return showStackPlan(given, read);
     throw search.reason;
   }
-  const planned = await planUnlocked(given, search.value, soFar, read);
-  const { context, installation, plan, early } = planned;
-  await checkHost(context, search.value, planned);
+  const { context, installation, plan, early } = await planUnlocked(given, search.value, soFar, read);
   const { engine, log } = context;
   const proposal = context.options.restorePoint
     ? null
@@ -113,10 +110,10 @@ export async function planUnlocked(
   // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
   const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
   const found = await listProject(engine, name);
-  return {
-    context,
-    ...(await planRun(holder ? withoutData : context, instance, soFar, { ...found, earlier: pending })),
-  };
+  const before = { ...found, earlier: pending };
+  const planned = await planRun(holder ? withoutData : context, instance, soFar, before);
+  await planned.checked;
+  return { context, ...planned };
 }
 
 /** The running holder of the lock; null if there is none, or if it was killed. */

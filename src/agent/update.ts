@@ -80,7 +80,6 @@ async function fromTheBeginning(
     throw error;
   };
   const planned = await planRun(context, instance, soFar, { ...found, earlier, begun }).catch(endPull);
-  const checked = startEarly(checkHost(context, instance, planned));
   const journal = await beginJournal(context, { instance, lock }, { ...planned, begun }, earlier).catch(
     endPull,
   );
@@ -90,7 +89,7 @@ async function fromTheBeginning(
   const pulled = await pullAndPrepare(context, planned, journal, begun).catch(endPull).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
   if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
-  await checked.catch(undo());
+  await planned.checked.catch(undo());
   const texts = oldTexts(pulled.filePlan);
   const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
   const { saved, ...written } = await saving.catch(undo(texts));
@@ -131,7 +130,7 @@ export async function planRun(
   instance: FoundInstance,
   soFar: RunSoFar,
   { containers, leftovers, earlier, begun }: LookBefore,
-): Promise<PlannedRun & Planned> {
+): Promise<PlannedRun & Planned & { checked: Promise<void> }> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
   const interrupted = wasInterrupted(earlier, leftovers);
@@ -142,10 +141,11 @@ export async function planRun(
   });
   soFar.installation = installation;
   describeInstallation(installation, context.log);
+  const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
   const planned = await makePlan(context, installation, instance.own.id);
   const point = await planPoint(context, instance, installation);
-  return { installation, ...planned, interrupted, point, expected };
+  return { installation, ...planned, interrupted, point, expected, checked };
 }
 
 /** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */

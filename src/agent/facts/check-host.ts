@@ -9,14 +9,16 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { isOfService, placed } from '../data/choose-mounts.ts';
 import { toolsMount } from '../data/copies.ts';
 import type { DataDoors } from '../data/data-doors.ts';
-import { namedIn, type PlannedPoint } from '../data/survey-point.ts';
+import { declareData } from '../data/declare.ts';
+import { namedIn } from '../data/survey-point.ts';
 import { runTools } from '../data/tools-container.ts';
 import type { Tables } from '../data/tools-protocol.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import type { Installation } from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { changedMounts, type HostMount } from './changed-mounts.ts';
+import { dataFacts } from './plan-point.ts';
 
 /** What a container of a service is started with. */
 interface Definition {
@@ -35,12 +37,13 @@ const unseen = { isFile: false, root: null, device: null, excluded: [] };
  * @throws UpdateError host-changed
  */
 export async function checkHost(
-  { engine, log }: RunContext,
+  { engine, options, log }: RunContext,
   { own }: FoundInstance,
-  { installation, point }: { installation: Installation; point: PlannedPoint | null },
+  installation: Installation,
 ): Promise<void> {
   const { project, containers, sent } = installation;
-  const services = [...replacedServices(installation).map(({ name }) => name), ...(point?.services ?? [])];
+  const facts = dataFacts(installation, options);
+  const services = [...facts.updated, ...(options.restorePoint ? declareData(facts).covered : [])];
   const ids = containers
     .filter((each) => isOfService(each, project.name) && services.includes(serviceOf(each)) && isUp(each))
     .map(({ id }) => id);
