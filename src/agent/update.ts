@@ -89,7 +89,6 @@ async function fromTheBeginning(
   const pulled = await pullAndPrepare(context, planned, journal, begun).catch(endPull).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
   if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
-  await planned.checked.catch(undo());
   const texts = oldTexts(pulled.filePlan);
   const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
   const { saved, ...written } = await saving.catch(undo(texts));
@@ -102,12 +101,13 @@ async function fromTheBeginning(
 async function saveAndWrite(
   context: RunContext,
   journal: Journal,
-  planned: PlannedRun,
+  planned: PlannedRun & Checked,
   before: Parameters<typeof planReplacement>[3],
 ) {
   const { point, installation } = planned;
-  if (point !== null) await saveWarm(context, journal, point);
+  if (point !== null) await planned.checked.then(() => saveWarm(context, journal, point));
   const replacement = await planReplacement(context, journal, planned, before);
+  await planned.checked;
   const { changeover } = replacement;
   const saved = point && (await saveCold(context, journal, point, changeover, installation));
   try {
@@ -116,6 +116,11 @@ async function saveAndWrite(
   } finally {
     saved?.endWatch();
   }
+}
+
+interface Checked {
+  /** Of the host, until before the first container is stopped. */
+  checked: Promise<void>;
 }
 
 /** What there is before anything is planned, and the pull that may begin meanwhile. */
@@ -130,7 +135,7 @@ export async function planRun(
   instance: FoundInstance,
   soFar: RunSoFar,
   { containers, leftovers, earlier, begun }: LookBefore,
-): Promise<PlannedRun & Planned & { checked: Promise<void> }> {
+): Promise<PlannedRun & Planned & Checked> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
   const interrupted = wasInterrupted(earlier, leftovers);
