@@ -126,10 +126,10 @@ export async function planUnlocked(
   // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
   const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
   const found = await listProject(engine, name);
-  return {
-    context,
-    ...(await planRun(holder ? withoutData : context, instance, soFar, { ...found, earlier: pending })),
-  };
+  const before = { ...found, earlier: pending };
+  const planned = await planRun(holder ? withoutData : context, instance, soFar, before);
+  await planned.checked;
+  return { context, ...planned };
 }
 
 /** The running holder of the lock; null if there is none, or if it was killed. */

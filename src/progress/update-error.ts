@@ -203,6 +203,14 @@ const table = {
     advice:
       'Add the missing values to .env or apply your edits with docker compose up -d, then run the update again. To ignore the differences, use --accept-drift.',
   },
+  'host-changed': {
+    outcome: 'refused',
+    meaning:
+      'The host has changed since the containers were started. A new container could not start, or would get other files than the running container has.',
+    why: 'The updater only stops a container that could be started again with the same files.',
+    advice:
+      'Fix what the log reports on the host. If a changed mount is correct, recreate its container with docker compose up -d --force-recreate. Then run the update again.',
+  },
   'outside-mounts': {
     outcome: 'refused',
     meaning: 'The instance uses a file that is not mounted into the updater container.',

@@ -82,7 +82,10 @@ export const looksSaved = ({ type, source, writable }: Mount, files: readonly st
   !(type === 'bind' && source.endsWith('.sock'));
 
 /** Where a mount begins on the host: a local volume with `o=bind` is a bind mount. Empty if it has no path there. */
-function placed(mount: StorageMount, around: Surroundings): { path: string; volume: string } {
+export function placed(
+  mount: StorageMount,
+  around: Pick<Surroundings, 'options'>,
+): { path: string; volume: string } {
   const { o, device } = optionsOf(mount, around);
   const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
   const source = isBind ? String(device) : mount.path;
@@ -93,7 +96,7 @@ function placed(mount: StorageMount, around: Surroundings): { path: string; volu
   };
 }
 
-const optionsOf = ({ type, source }: Mount, { options }: Surroundings): Json =>
+const optionsOf = ({ type, source }: Mount, { options }: Pick<Surroundings, 'options'>): Json =>
   object(type === 'volume' ? options.get(source) : {});
 
 /** @param containers at least those of the project */

@@ -5,13 +5,15 @@
 /** In the updater's image. */
 export const program = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
-export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports';
+export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
 /** The only argument after the verb, as JSON. */
 export interface Asked {
   mounts: readonly AskedMount[];
   /** While the product is available: at the lowest priority, on the disk as well. */
   isIdle?: boolean;
+  /** For `tables`: processes of the host. */
+  pids?: readonly number[];
 }
 
 export interface AskedMount {
@@ -52,6 +54,14 @@ export interface Probe {
   device: string;
   size: number;
   free: number;
+}
+
+/** The result of `tables`. */
+export interface Tables {
+  /** The kernel's lists of mounts, by process, and of this container (`self`); empty if it has ended. */
+  tables: Readonly<Record<string, string>>;
+  /** Whether each mount of this container is a directory. */
+  directories: readonly boolean[];
 }
 
 /** A line in between: bytes handled so far of all mounts together. */
