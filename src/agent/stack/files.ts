@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { type Draft, draftOf } from '../../compose/draft.ts';
 import { findAssignments } from '../../compose/env-file.ts';
 import { directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
+import { parseReference } from '../../compose/reference.ts';
 import { variablesOf } from '../../compose/variables.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
@@ -13,6 +14,7 @@ import { isFile } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { isNumbered } from '../../release/pin-tag.ts';
 import { readBumpProject } from '../bump/find-files.ts';
 import { planBump } from '../bump/plan-bump.ts';
 import { hasComposeHere } from '../inspect/host-look.ts';
@@ -21,7 +23,7 @@ import type { UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { castShadow } from '../proof/shadow.ts';
 import { type ChosenStack, shortName } from './choose-stack.ts';
-import type { StackPlan } from './plan-moves.ts';
+import { type StackPlan, tagOf } from './plan-moves.ts';
 
 /** The files that a stack is deployed from, proven to be its own. */
 export interface StackFiles {
@@ -64,12 +66,14 @@ export async function stackDirectory(
   return only;
 }
 
-/** Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid. */
+/**
+ * Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid.
+ * @param left references that an unfinished run has used: the files may have the version of one service for all
+ */
 export async function readStackFiles(
   { engine, options, log }: RunContext,
   directory: string,
-  chosen: ChosenStack,
-  plan: StackPlan,
+  { chosen, plan, left }: { chosen: ChosenStack; plan: StackPlan; left: readonly string[] },
 ): Promise<StackFiles> {
   const { product } = options;
   const asked = { command: 'bump', log: options.log, product, digest: null, dryRun: false } as const;
@@ -87,10 +91,16 @@ export async function readStackFiles(
   const paths = project.composeFiles.map(({ path }) => path);
   const names = paths.map((path) => nameOf(project, path));
   const wanted = plan.moves.map((move) => ({ ...move, name: shortName(chosen.name, move.service) }));
+  const known = new Set([...plan.moves.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
     wanted.every(({ name, from }) => images.get(name) === from) ||
     // Edited already, and not deployed yet.
-    wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to);
+    wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to) ||
+    (left.length > 0 &&
+      wanted.every(({ name, repository }) => {
+        const image = images.get(name) ?? '';
+        return parseReference(image)?.repository === repository && known.has(versionOf(image));
+      }));
   const alone = withoutEnv(project);
   const tries: { withEnv: boolean; reader: StackFiles['reader']; images: Images | UpdateError }[] = [];
   for (const withEnv of [false, true]) {
@@ -122,6 +132,11 @@ export async function readStackFiles(
         'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.',
     },
   );
+}
+
+function versionOf(image: string): string {
+  const tag = tagOf(image);
+  return isNumbered(tag) ? tag.version : tag.text;
 }
 
 /** What `docker stack deploy` sees: no values but those in the files. An empty file keeps compose from looking for its own. */

@@ -5,7 +5,7 @@ import { compareTold } from '../../release/order.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { and } from '../log/wording.ts';
 import { askPublished, type PublishedImage } from '../pull/ask-published.ts';
-import { type ChosenStack, nodesFor, shortName } from './choose-stack.ts';
+import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
@@ -37,15 +37,17 @@ export async function planStack(
   { plan, succeeds, carries = succeeds }: { plan: StackPlan; succeeds: boolean; carries?: boolean },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
-  const files = directory === null ? null : await readStackFiles(context, directory, chosen, plan);
+  const before = carries ? (earlier?.data.moves ?? []) : [];
+  const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
+  const files = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
   for (const { to, repository } of plan.moves) {
     if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
   }
   const moves = plan.moves.map(({ service, from, to }, at): ServiceMove => {
     const { digest = '', platforms = [] } = published.get(to) ?? {};
-    const left = carries ? earlier?.data.moves.find(({ id }) => id === service.id) : undefined;
-    const base = left && imageSideOf(left, service.spec) !== null ? left : undefined;
+    const move = before.find(({ id }) => id === service.id);
+    const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
     return {
       id: service.id,
       name: service.name,
