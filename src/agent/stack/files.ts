@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { type Draft, draftOf } from '../../compose/draft.ts';
-import { findAssignments } from '../../compose/env-file.ts';
 import { directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { parseReference } from '../../compose/reference.ts';
 import { variablesOf } from '../../compose/variables.ts';
@@ -12,7 +11,6 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { object } from '../../engine/json.ts';
 import { isFile } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { readBumpProject } from '../bump/find-files.ts';
@@ -217,16 +215,11 @@ async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: Pr
 /** By `docker stack config`, which needs no engine; an error where it rejects the files. */
 async function stackImages(
   engine: Engine,
-  { envFiles }: ProjectFiles,
+  files: ProjectFiles,
   paths: readonly string[],
 ): Promise<Images | UpdateError> {
-  const env = Object.fromEntries(valuesOf(envFiles));
-  const result = await engine.call(
-    ['stack', 'config', ...paths.flatMap((path) => ['--compose-file', path])],
-    {
-      env,
-    },
-  );
+  const flags = paths.flatMap((path) => ['--compose-file', path]);
+  const result = await engine.call(['stack', 'config', ...flags], { env: valuesOf(files) });
   if (result.exitCode !== 0) {
     const lines = result.stderr.trim().split('\n');
     return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
@@ -252,10 +245,18 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
   return new Map(Object.entries(services).map(([name, { image = '' }]) => [name, image]));
 }
 
-function valuesOf(envFiles: readonly TextFile[]): [string, string][] {
+/** The variables that the compose files refer to. No others: they become the environment of the docker command. */
+function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = variablesOf(envFiles);
-  const names = new Set(envFiles.flatMap((file) => findAssignments(file).map(({ key }) => key)));
-  return [...names].map((name) => [name, lookup(name)?.text ?? '']);
+  const names = composeFiles.flatMap(({ text }) =>
+    [...text.matchAll(/\$\{?(\w+)/g)].map(([, name = '']) => name),
+  );
+  return Object.fromEntries(
+    [...new Set(names)].flatMap((name) => {
+      const value = lookup(name);
+      return value === null ? [] : [[name, value.text] as const];
+    }),
+  );
 }
 
 /** How its owner deploys it: with the values of `.env` where they count. */

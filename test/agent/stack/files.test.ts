@@ -118,4 +118,30 @@ describe('the files of a stack', () => {
     if (accepted) await expect(found).resolves.toMatchObject({ reader: 'stack' });
     else await expect(found).rejects.toMatchObject({ code: 'stack-file' });
   });
+
+  it('get only the variables of .env that they refer to, and no other program is called', async () => {
+    const other = join(folder, 'other');
+    await mkdir(other);
+    await writeFile(join(other, 'docker'), `#!/bin/sh\n: >${folder}/called\n`);
+    await chmod(join(other, 'docker'), 0o755);
+    const stage = { app: svc('1.4.2'), worker: svc('1.4.2') };
+    const env = `PATH=${other}\nHOME=/elsewhere\nTAG=v1.4.2\nPASSWORD=secret\n`;
+    const text = fileOf('acme/svc:$TAG', 'acme/svc:$TAG');
+    await expect(read({ ...stage, text, env })).resolves.toMatchObject({ withEnv: true });
+    // A file may refer to any variable.
+    await expect(read({ ...stage, text: `${text}x-path: "$PATH"\n`, env })).resolves.toMatchObject({
+      withEnv: true,
+    });
+    const calls = (await readFile(join(programs, 'calls'), 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(calls.map(({ PATH, HOME, TAG, PASSWORD }) => [PATH, HOME, TAG, PASSWORD])).toEqual([
+      [programs, '/', undefined, undefined],
+      [programs, '/', 'v1.4.2', undefined],
+      [programs, '/', undefined, undefined],
+      [other, '/', 'v1.4.2', undefined],
+    ]);
+    await expect(readFile(join(folder, 'called'))).rejects.toThrow('ENOENT');
+  });
 });
