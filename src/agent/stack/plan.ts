@@ -11,7 +11,7 @@ import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
 import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
-import { isAlive } from './tasks.ts';
+import { endsWhenDone, isAlive } from './tasks.ts';
 
 /** All that is decided before anything is changed. */
 export interface PlannedStack {
@@ -48,10 +48,11 @@ export async function planStack(
     const { digest = '', platforms = [] } = published.get(to) ?? {};
     const move = before.find(({ id }) => id === service.id);
     const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
+    const isOnce = base?.role === 'once' || endsWhenDone(service, tasks, context.options.waitTimeoutMs);
     return {
       id: service.id,
       name: service.name,
-      role: at === 0 ? 'app' : 'worker',
+      role: at === 0 ? 'app' : isOnce ? 'once' : 'worker',
       before: service.spec,
       wanted: base?.wanted ?? service.spec,
       image: `${to}@${digest}`,
@@ -108,11 +109,12 @@ function refuseOlder(
 }
 
 /** The line of `plan` for a service. */
-export const describeMove = (stack: string, { name, wanted, label, image }: ServiceMove): string => {
+export const describeMove = (stack: string, { name, role, wanted, label, image }: ServiceMove): string => {
   const replicas = replicasOf(wanted);
   const many =
     replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
-  return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
+  const how = role === 'once' ? 'runs once, before the app' : many;
+  return `image of ${shortName(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
 };
 
 const awayWord = ({ name, state, availability }: SwarmNode): string =>
