@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceOptions } from '../rig/swarm.ts';
-import { closedRegistry, docker, on } from '../rig/swarm.ts';
+import { closedRegistry, docker, on, until } from '../rig/swarm.ts';
 import { expectUntouched, snapshot } from '../rig/swarm-judge.ts';
 import { imageOf, onStack, svcImage } from '../rig/swarm-try.ts';
 
@@ -48,6 +48,20 @@ describe.concurrent('an update of a stack', () => {
       const again = await update('1.5.0');
       expect(again.last).toMatch(/INFO {2}done unchanged: app and worker run v1\.5\.0; nothing to do/);
     }));
+
+  test('runs a migration once, before the app, and does not wait for it to keep running', () => {
+    const command = 'sleep 12; echo "0 migrate $$(cat /etc/version) here" >>/data/boots';
+    const more = { entrypoint: ['/bin/sh', '-c', command], healthcheck: { test: ['NONE'] } };
+    const migrate = { more, deploy: { restart_policy: { condition: 'on-failure' } } };
+    return onStack({ services: { app: { replicas: 1 }, migrate } }, async ({ stack, update }) => {
+      const boots = async () => (await stack.boots()).map((line) => line.split(' ').slice(1, 3).join(' '));
+      await until('it has migrated', async () => (await boots()).includes('migrate 1.4.2'));
+      const args = ['app', 'worker', 'migrate'].flatMap((name) => ['--service', name]);
+      const { last, log } = await update('1.5.0', { args });
+      expect(last, log).toContain('done updated v1.4.2 → v1.5.0');
+      expect((await boots()).slice(-3)).toEqual(['migrate 1.5.0', 'app 1.5.0', 'worker 1.5.0']);
+    });
+  });
 
   test('is shown by plan, which changes nothing', () =>
     onStack(

@@ -179,5 +179,5 @@ export function nodesFor(
 }
 
 /** The image as the stack file has it: by the label of `docker stack deploy`, else as it is set, without a digest. */
-export const writtenImage = ({ spec }: SwarmService): string =>
+export const writtenImage = ({ spec }: Pick<SwarmService, 'spec'>): string =>
   labelsOf(spec)[swarmLabels.image] ?? imageOf(spec).replace(/@.*$/, '');

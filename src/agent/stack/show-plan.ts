@@ -28,8 +28,9 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
   const step = planEarlier(readable, asked);
   const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
+  const carries = succeeds || step.kind === 'set-aside';
   const plan = planOf(found);
-  const { stopFirst, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds });
+  const { stopFirst, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds, carries });
   log.info(`${plan.from} → ${plan.to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));

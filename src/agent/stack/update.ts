@@ -247,8 +247,9 @@ async function fromTheBeginning(
 
 /** The version that each service runs. A service with 0 replicas is omitted. */
 function whatRuns(stack: string, moves: readonly ServiceMove[], version: string): string {
-  const on = moves.filter(({ wanted }) => replicasOf(wanted) !== 0);
-  const names = and((on.length > 0 ? on : moves).map((move) => shortName(stack, move)));
+  const lasting = moves.filter(({ role }) => role !== 'once');
+  const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
+  const names = and((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
   return on.length > 0
     ? `${names} run${on.length > 1 ? '' : 's'} ${version}`
     : `${version} for ${names} (0 replicas)`;
@@ -270,6 +271,7 @@ async function replace(
   try {
     await replacing.forward();
   } catch (error) {
+    replacing.tellOpen();
     throw await afterFailure(found, record, replacing, error);
   }
   log.enter('done');
@@ -283,10 +285,7 @@ async function replace(
       : files || data.files.length > 0
         ? `to check it, run docker stack services ${data.stack}`
         : `the stack file still specifies ${data.from}: before the next deployment, change ${plan ? textToChange(plan) : 'the images'} in that file, or ${data.from} will start on migrated data`;
-  if (replacing.lost.length > 0)
-    log.warn(
-      `an old task may still be running on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down; Swarm stops it when the node reconnects`,
-    );
+  replacing.tellOpen();
   return endWell(log, 'updated', `updated ${data.from} → ${version} in ${took}: ${runs}; ${next}`, {
     from: data.from,
     to: version,

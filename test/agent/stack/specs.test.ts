@@ -54,6 +54,17 @@ describe('specOf', () => {
       { ...newParts, update: { ...rollback, FailureAction: 'pause' } },
     ],
     [
+      'a label more, for an instant',
+      'nudged',
+      { update: rollback },
+      {},
+      {
+        ...newParts,
+        update: { ...rollback, FailureAction: 'pause' },
+        labels: { 'svc-updater.nudge': '1' },
+      },
+    ],
+    [
       'not beside a port of the host',
       'moving',
       { update: startFirst, ports: hostPort },
@@ -119,7 +130,7 @@ describe('specOf', () => {
   it('does not modify its input', () => {
     const before = specWith({ update: rollback, ports: hostPort });
     const copy = structuredClone(before);
-    const forms: SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
+    const forms: SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
     for (const form of forms) specOf(moveOf('app', { before }), form, amounts({ replicas: 7, forced: 9 }));
     expect(before).toEqual(copy);
   });
@@ -133,6 +144,7 @@ describe('imageSideOf', () => {
     ['stopped', 'old'],
     ['held', 'old'],
     ['moving', 'new'],
+    ['nudged', 'new'],
     ['after', 'new'],
   ];
 
