@@ -30,7 +30,7 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
  */
 export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
   if (!(await isHookRunning(engine, service))) return;
-  const sentence = `waiting for the pre_start hook of ${service.name}, which is already running`;
+  const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
   log.info(sentence);
   const beganAt = performance.now();
   const ended = async () => {
@@ -60,9 +60,7 @@ export function hookFailure(service: string, messages: readonly string[]): Updat
     `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,
     {
       detail:
-        kept === undefined
-          ? []
-          : [`the hook container was kept; check its log with docker logs ${kept}`],
+        kept === undefined ? [] : [`the hook container was kept; check its log with docker logs ${kept}`],
     },
   );
 }

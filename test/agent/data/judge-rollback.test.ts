@@ -61,7 +61,7 @@ describe('judgeRollback', () => {
     [
       'a pruned image',
       { images: new Set([db]) },
-      ['the image of svc-app-1, acme/svc:v1, is no longer on this machine'],
+      ['the image used by svc-app-1, acme/svc:v1, is no longer on this machine'],
     ],
   ])('refuses %s', (_, changes, reasons) => {
     expect(judgeRollback(back, ['db'], { ...asLeft, ...changes })).toEqual(reasons);
