@@ -201,7 +201,7 @@ describe('an attack', () => {
     await stillTrusted.check();
     expect([versions(stillTrusted), why(stillTrusted)]).toEqual([
       [],
-      expect.stringContaining('earlier than'),
+      expect.stringContaining('before the release that was offered last'),
     ]);
     const removed = feedOf({}, { trust: { keys: [bert.key] } });
     await removed.check();
