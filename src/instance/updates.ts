@@ -85,11 +85,12 @@ export class Updates implements UpdateService {
     this.#catalog = new OfferCatalog(this.#context, () => this.#lastRun());
     this.#prefetcher = new Prefetcher(this.#context, {
       offered: async () => {
-        const known = await this.#catalog.facts(await this.#lastRun());
+        const [last = null] = await this.#history.all();
+        const known = await this.#catalog.facts(last);
         const { next, updateAvailable } = offerFields(offer(known), known);
         if (next === null || !updateAvailable) return null;
         const way = verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
-        return 'reason' in way ? null : way;
+        return 'reason' in way ? null : { ...way, checkedAt: known.checkedAt?.getTime() ?? 0 };
       },
       isBusy: () => this.#runs.isUnderWay,
     });

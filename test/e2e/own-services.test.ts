@@ -63,6 +63,13 @@ test('are listed, held together, and updated', async () => {
     [`db runs ${inject('host').parts}/db:1, which is not from the publisher of server (${image}:v1.0.0)`],
     `To update without db, run the update with ${three}.`,
   );
+  // The advice has the services that the command left out, too.
+  await refused(
+    [...toNext, '--service', 'server', '--service', 'db'],
+    'unrelated-service',
+    [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server`],
+    `To update without db, run the update with ${three}.`,
+  );
   await refused(
     [...toNext, '--service', 'server'],
     'unlisted-services',

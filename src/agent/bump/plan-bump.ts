@@ -157,7 +157,7 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
 /** Null for a floating pin that needs no change. */
 function bumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
-  if (target.kind === 'unversioned') throw noVersion(pin, target.tag);
+  if (target.kind === 'unversioned') throw noVersion([pin], target.tag);
   if (target.kind === 'word') {
     if (isPinnedTo(pin, target.tag)) return null;
     throw notPinnedTo(pin, target.tag, '--to');

@@ -27,6 +27,7 @@ import { definedByModel } from './definition.ts';
 import type { InstanceFacts } from './dry-run.ts';
 import { askDefaults, askEngine, askSurroundings, askTexts } from './facts.ts';
 import { adviceFor, type Finding, judgeChanges } from './judge.ts';
+import { refuseProvided } from './refuse-provided.ts';
 import type { SetValue } from './written-text.ts';
 
 export { type DryRun, dryRun, recordUp } from './dry-run.ts';
@@ -34,13 +35,13 @@ export { type DryRun, dryRun, recordUp } from './dry-run.ts';
 /**
  * Holds what `up` would do against what is there. What would be lost is refused, and so is what would be gained over the
  * host, unless it is accepted; everything else that would change is a warning.
- * @param ownId of the updater's own container
+ * @param ownId of the updater's own container; `planned` are the references that the update installs, by service
  * Refusals: network-edited, drift.
  */
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
   instance: InstanceFacts,
-  { ownId, accepted }: { ownId: string; accepted: boolean },
+  { ownId, accepted, planned }: { ownId: string; accepted: boolean; planned: ReadonlyMap<string, string> },
 ): Promise<void> {
   checkDefinitions(instance, log);
   const services = instance.services.filter(({ containers }) => containers.length > 0);
@@ -55,10 +56,9 @@ export async function checkDrift(
   const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
   const places = changes.map((change) => ({ service: change.service, place: placeOf(change) }));
   const texts = await askTexts(instance, places);
-  const findings = judgeChanges(
-    changes.map((change, at) => [change, texts[at] ?? []]),
-    { setTo, home: homedir() },
-  );
+  const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
+  refuseProvided(instance, written, planned);
+  const findings = judgeChanges(written, { setTo, home: homedir() });
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 

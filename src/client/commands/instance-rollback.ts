@@ -75,7 +75,9 @@ async function run(context: Context): Promise<number> {
   if ('lines' in started) return stay(started);
   if (!options['no-follow']) return followUpdate(session, { run: started, timeout, json: json === true });
   if (json) stdout.write(jsonLine({ event: 'run', data: started }));
-  tell(`The rollback to ${clean(offer).to} has started. To follow its progress: ${names().name} instance follow`);
+  tell(
+    `The rollback to ${clean(offer).to} has started. To follow its progress: ${names().name} instance follow`,
+  );
   return 0;
 }
 

@@ -41,6 +41,8 @@ export interface ModelService {
   labels?: Record<string, string> | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
+  /** A program on the host runs the service, and sets variables of its dependents. */
+  provider?: unknown;
   depends_on?: Record<string, { condition?: string; restart?: boolean }> | null;
   /** Since compose 5.3: commands that run from the service's image before a container of it starts. */
   pre_start?: readonly ModelHook[] | null;

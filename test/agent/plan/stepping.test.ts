@@ -90,7 +90,7 @@ describe('a required intermediate release', () => {
       'latest, which no target moves',
       { requires: 'v1.5.0', pin: 'svc:latest', runs: 'svc:latest', label: '1.5.0-canary.9', target: null },
       'v1.5.0-canary.9',
-      'Set the tag v1.5.0 manually (image of app in compose.yaml line 3) and run the update with --target v1.5.0. Then change the tag back to latest and run the update without --target.',
+      'Set the tag v1.5.0 manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5) and run the update with --target v1.5.0. Then change the tag back to latest and run the update without --target.',
     ],
   ])('refuses %s, with the commands to run', (_, given, runs, advice) => {
     expect(() => check(given)).toThrow(

@@ -249,7 +249,8 @@ describe('a download', () => {
       signal: new AbortController().signal,
     };
     await expect(download(transfer)).rejects.toThrow(sentence);
-    await expect.poll(() => rig.forge.seen.at(-1)?.dropped).toBe(true);
+    // On a busy machine, a request may be aborted before it arrives.
+    await expect.poll(() => rig.forge.seen.every(({ dropped }) => dropped)).toBe(true);
   });
 });
 

@@ -52,6 +52,17 @@ describe('a service that is not of the app', () => {
     expect(rest).toEqual(['Next: To update without db, run the update with --service server.']);
   });
 
+  it('is refused with all services of the app, also those that were not specified', () => {
+    const images = { server: 'acme/server:v1.2.0', cron: 'acme/cron:v1.2.0', db: 'postgres:16.4' };
+    expect(check({ images, args: both }).at(-1)).toBe(
+      'Next: To update without db, run the update with --service server --service cron.',
+    );
+    expect(check({ images, args: '--service server --service cron' })).toEqual([]);
+    expect(check({ images, args: `${both} --exclude cron` }).at(-1)).toBe(
+      'Next: To update without db, run the update with --service server.',
+    );
+  });
+
   it('is found among Docker’s own images, which are of many publishers', () => {
     const images = { app: 'nextcloud:32.0.1-apache', proxy: 'docker.io/library/nginx:32.0.1' };
     const [said] = check({ images, args: '--service app --service proxy' });
