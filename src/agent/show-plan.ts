@@ -87,10 +87,10 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
     log.info(
-      `services that this release changes but that the update does not recreate: ${changedServices.join(', ')}`,
+      `services that this release changes but that the update will not recreate: ${changedServices.join(', ')}`,
     );
   if (newServices.length > 0)
-    log.info(`new services in this release that the update does not start: ${newServices.join(', ')}`);
+    log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
   finish(log);
 }
 
@@ -142,5 +142,5 @@ async function runningHolder(engine: Engine, directory: string): Promise<Holder 
 
 function finish(log: Log): void {
   log.enter('done');
-  log.info('planned: nothing was changed; to update, run the same command without plan');
+  log.info('planned: nothing was changed; to update, run the same command without "plan"');
 }

@@ -52,7 +52,7 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
     return `The response from ${url} is larger than 8 MiB, so the server at that address is not ${name}. ${check}`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${cleanText(why.type)}`}`;
-    return `The response from ${url} is not from ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
+    return `The response from ${url} was not sent by ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
   }
   const code = codeOf(why.cause);
   const { hostname, host, pathname } = new URL(url);
@@ -74,7 +74,7 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
       /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/,
       `${url} closed the connection before the response was complete. ${checkServer}`,
     ],
-    [/^HPE_|HTTP\/1\.1 protocol/, `The response from ${url} is not HTTP. ${check}`],
+    [/^HPE_|HTTP\/1\.1 protocol/, `The response from ${url} is not valid HTTP. ${check}`],
   ];
   const [, text] = known.find(([form]) => form.test(code)) ?? [];
   return text ?? `The connection to ${url} failed (${cleanText(code)}). ${checkServer}`;

@@ -22,7 +22,7 @@ export function offerLines(status: Status): string[] {
     if (next.upgradePath.length > 1)
       lines.push(
         pathLine(status.version, next.upgradePath),
-        `To install all releases of the upgrade path: ${names().name} instance update --all-steps`,
+        `To install all releases on the upgrade path: ${names().name} instance update --all-steps`,
       );
     else if (latest !== null && latest.version !== next.version)
       lines.push(`${next.version} must be installed before ${latest.version}.`);
@@ -152,7 +152,7 @@ export function refusalLines(
       facts.length === 0
         ? `${what} is already in progress.`
         : `${what} is already in progress (started ${facts.join(' ')}).`,
-      `To follow: ${names().name} instance follow`,
+      `To follow the ${run.kind}: ${names().name} instance follow`,
     ];
   }
   if (!['not-compose', 'swarm', 'no-directory', 'no-engine'].includes(code))

@@ -122,7 +122,7 @@ const table = {
   'unrelated-container': {
     outcome: 'refused',
     meaning:
-      'Some containers have the labels of this instance but were started from other files or from another image.',
+      "Some containers have this instance's labels but were started from other files or from another image.",
     why: 'Anyone who can start a container can set its labels. The updater must not replace a container that belongs to another project.',
     advice: 'Remove the container that the log lists, then run the update again.',
   },
@@ -164,7 +164,7 @@ const table = {
     outcome: 'refused',
     meaning:
       'The target cannot be installed directly over the running version. Another release must be installed first.',
-    why: 'The target needs the migrations of the required intermediate release.',
+    why: 'The target needs the migrations from the required intermediate release.',
     advice: 'Update to the required intermediate release first, then run the update again.',
   },
   'no-target': {
@@ -232,8 +232,8 @@ const table = {
   },
   'no-marker': {
     outcome: 'refused',
-    meaning: "The release's compose file does not begin with the marker of a generated install.",
-    why: 'An update replaces the whole compose file only if the file begins with this marker.',
+    meaning: "The release's compose file does not begin with the product's marker line.",
+    why: "An update replaces the whole compose file only if the file begins with the product's marker line.",
     advice: 'Report the missing marker to the publisher of the release.',
   },
   'release-file': {
@@ -299,14 +299,14 @@ const table = {
   },
   'restore-point-damaged': {
     outcome: 'refused',
-    meaning: 'The files of the restore point do not match their checksums.',
+    meaning: 'The files in the restore point do not match their checksums.',
     why: 'Restoring files that do not match their checksums could damage the instance.',
     advice:
-      'Find out what changed the files of the restore point. The saved data can only be restored manually.',
+      'Find out what changed the files in the restore point. The saved data can only be restored manually.',
   },
   'restore-point-unreadable': {
     outcome: 'refused',
-    meaning: 'The files of the restore point cannot be read.',
+    meaning: 'The files in the restore point cannot be read.',
     advice:
       'Check the disk that contains the restore point, for example with dmesg and mount. Then run the command again. The restore point itself may be intact.',
   },

@@ -125,7 +125,7 @@ describe.concurrent('Ctrl-C', () => {
     isFollowed = false;
     expect(said.exitCode).toBe(code);
     expect(said.out).toMatch(
-      /\nThe update continues\. To follow: svc instance follow\. To cancel: svc instance cancel\.\n$/,
+      /\nThe update continues\. To follow its progress: svc instance follow\. To cancel: svc instance cancel\.\n$/,
     );
     // Polls the server directly, because the client gets no answer during the downtime.
     await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);

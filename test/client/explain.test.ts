@@ -76,21 +76,25 @@ describe.concurrent('an unusable answer is explained', () => {
       problem(403, 'Only admins can do this.'),
       'URL rejected the request (403): Only admins can do this. Check SVC_TOKEN.',
     ],
-    ["a proxy's 404", page(404), 'The response from URL is not from svc (404, text/html). Check SVC_URL.'],
+    [
+      "a proxy's 404",
+      page(404),
+      'The response from URL was not sent by svc (404, text/html). Check SVC_URL.',
+    ],
     [
       "a proxy's 504",
       page(504),
-      'The response from URL is not from svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
+      'The response from URL was not sent by svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
     ],
     [
       'JSON of another program',
       json('{"version":"3.2","status":"ok"}'),
-      'The response from URL is not from svc (200, application/json). Check SVC_URL.',
+      'The response from URL was not sent by svc (200, application/json). Check SVC_URL.',
     ],
     [
       'another protocol',
       ({ socket }) => socket.end('SSH-2.0-x\r\n'),
-      'The response from URL is not HTTP. Check SVC_URL.',
+      'The response from URL is not valid HTTP. Check SVC_URL.',
     ],
     [
       'an incomplete answer',

@@ -36,7 +36,7 @@ describe.concurrent('the first request', () => {
       expect([exitCode, out, err]).toEqual([
         2,
         '',
-        `The response from ${url} is not from svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
+        `The response from ${url} was not sent by svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
       ]);
     }
   });

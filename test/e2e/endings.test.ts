@@ -288,7 +288,7 @@ describe('4: recreate fails before anything new has started, and the old version
 
 describe('5: the new version has started and is not well', () => {
   const cases: [name: string, tag: string, says: Says][] = [
-    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'output of the health check:']],
+    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'health check output:']],
     [
       'has a worker that exits at once',
       'v1.1.6',

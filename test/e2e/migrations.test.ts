@@ -76,7 +76,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
   expect((await killed.done).exitCode).toBe(137);
 
   const goesOn = instance.startUpdate(['--target', 'v1.1.0']);
-  await goesOn.waitFor('waiting for migrate, which is already running');
+  await goesOn.waitFor('migrate is already running; waiting for it to finish');
   expect(await instance.version()).toBe('v1.0.0');
   await instance.write('data/migrate', '0\n');
   const { exitCode, log } = await goesOn.done;

@@ -60,7 +60,7 @@ test('are listed, held together, and updated', async () => {
   await refused(
     [...toNext, ...three.split(' '), '--service', 'db'],
     'unrelated-service',
-    [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server (${image}:v1.0.0)`],
+    [`db runs ${inject('host').parts}/db:1, which is not from the publisher of server (${image}:v1.0.0)`],
     `To update without db, run the update with ${three}.`,
   );
   // The advice has the services that the command left out, too.
@@ -85,7 +85,7 @@ test('are listed, held together, and updated', async () => {
     {
       exitCode: 0,
       says: [
-        `machine-learning is excluded and keeps ${learning}:v1.0.0, although it belongs with server (same pin: `,
+        `machine-learning is excluded and will stay at ${learning}:v1.0.0, although it belongs with server (same pin: `,
         'check whether v1.1.0 comes with a new compose file',
         'services: [server, worker]',
         'exclude: [machine-learning]',

@@ -75,7 +75,7 @@ describe.concurrent('an update of a stack', () => {
         expect(exitCode).toBe(0);
         expect(log).toContain('plan v1.4.2 → v1.5.0');
         expect(log).toContain(`image of app (2 replicas): ${svcImage('1.5.0')}, digest sha256:`);
-        expect(log).toContain('failure_action is set to pause instead of rollback');
+        expect(log).toContain('failure_action will be "pause" instead of "rollback"');
         expect(log).toContain('run at the same time for a while');
         expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
         expect(log).toContain('in the stack file, or v1.4.2 will start on migrated data');

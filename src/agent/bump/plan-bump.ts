@@ -186,8 +186,10 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
     throw otherVariant(pin, target);
   if (countOf(version) === count) return styled(tag, version);
   if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
-  const part = countOf(version) > count ? `${tag.prefix}${cut(version, count)}` : 'a tag in the same format';
   const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
-  const advice = `Run update, which checks the registry, or wait until ${part} points to the release and specify that tag with --to.`;
+  const advice =
+    countOf(version) > count
+      ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cut(version, count)} points to the release and specify that tag with --to.`
+      : 'Run the update command, which checks the registry, or wait until a tag in the same format points to the release and specify that tag with --to.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }

@@ -70,7 +70,7 @@ const volumesOf = ({ dataRoot }: Surroundings): string => join(dataRoot || '/var
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
-  if (files.includes(path)) return 'a compose or env file, which the update backs up separately';
+  if (files.includes(path)) return 'compose and env files are backed up separately';
   return isOfSystem(path) ? 'a system path' : null;
 }
 
@@ -143,7 +143,7 @@ export function chooseMounts(
     const same = found.find((each) => each.path === path);
     if (same && isExcluded(service, mount.destination))
       refusals.add(
-        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsName}, set both to none, or remove the exclusion`,
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsName}, set both mounts to "none", or remove the exclusion`,
       );
   }
   const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
@@ -221,8 +221,8 @@ export function writersOf(
       else
         refusals.add(
           isOfService(container, around.project)
-            ? `${sentence}, and the update does not stop that container: stop it yourself, mount the path read-only, or ${save}`
-            : `${sentence}, and the update does not stop that container: stop it yourself or mount the path read-only`,
+            ? `${sentence}, and the update will not stop that container: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update will not stop that container: stop it yourself or mount the path read-only`,
         );
     }
   }

@@ -54,7 +54,7 @@ export function declareData(facts: DataFacts): Declared {
   const sentences = undecided.map(({ sentence }) => sentence);
   throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
     detail: sentences.slice(0, -1),
-    advice: `In ${settingsName}, set ${line} (save includes the data in restore points, and none excludes it). Then run the update again.`,
+    advice: `In ${settingsName}, set ${line} ("save" includes the data in restore points, and "none" excludes it). Then run the update again.`,
   });
 }
 
@@ -91,7 +91,7 @@ export function judgeData(facts: DataFacts): Judged {
     );
     for (const path of without) excluded.push({ service, path });
     if (word !== null && !isDataWord(word))
-      mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be save or none`);
+      mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
     else if (word === 'none') excluded.push({ service, path: null });
     else if (isAbsent) {
       if (word === 'save' && keys.includes(service))

@@ -20,7 +20,7 @@ export function checkDefinitions(
     used.some(({ type, source = '' }) => type === 'volume' && model.volumes?.[source]?.name === volume);
   for (const name of [...editedVolumes].filter(isUsed).sort()) {
     log.warn(
-      `the definition of volume ${name} in the files has changed since the volume was created; the update does not change the volume`,
+      `the definition of volume ${name} in the files has changed since the volume was created; the update will not change the volume`,
     );
   }
   const hasOn = (network: string, some: readonly Container[]) =>

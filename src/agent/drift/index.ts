@@ -21,7 +21,6 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { gainedRights } from '../../engine/rights.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/wording.ts';
 import { changesOf, placeOf } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
 import { definedByModel } from './definition.ts';
@@ -79,21 +78,21 @@ function report(
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
   ];
   for (const sentence of told(false)) {
-    log.warn(
-      `${sentence}: the files were edited after the app was started, and the update will apply this change`,
-    );
+    log.warn(`${sentence}: the files were edited after the app was started; the update will apply the edits`);
   }
   const detail = told(true);
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
   if (accepted || detail.length === 0) return;
   const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
   const rights = remedies.filter(({ kind }) => kind === 'rights');
-  const what = [
-    ...(rights.length < remedies.length ? ['remove settings that the files do not contain'] : []),
-    ...(rights.length > 0 ? ['give the containers more rights on this host'] : []),
-  ];
+  const message =
+    rights.length === 0
+      ? 'recreating the containers would remove settings that the files do not contain'
+      : rights.length === remedies.length
+        ? 'recreating the containers would give them more rights on this host'
+        : 'recreating the containers would remove settings that the files do not contain and give the containers more rights on this host';
   const advice = adviceFor(remedies, envFile);
-  throw new UpdateError('drift', `recreating the containers would ${and(what)}`, { detail, advice });
+  throw new UpdateError('drift', message, { detail, advice });
 }
 
 /**

@@ -63,13 +63,13 @@ export function describePoint(
   );
   const left = [...excluded.map(excludedWords), ...outside.map((host) => `the database on ${host}`)];
   return [
-    `the restore point saves ${and(saved) || 'no data, because no covered service has a writable mount'}`,
+    `the restore point will contain ${and(saved) || 'no data, because no covered service has a writable mount'}`,
     ...(left.length > 0
       ? [`excluded from the restore point and therefore not restored by a rollback: ${and(left)}`]
       : []),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
     ...(services.length > 0
-      ? [`services that are stopped while the data is saved, then started again: ${and(services)}`]
+      ? [`services that will be stopped while the data is saved, then started again: ${and(services)}`]
       : []),
     ...(inMemory.length > 0
       ? [`services that keep data only in memory and are restarted after a rollback: ${and(inMemory)}`]
@@ -80,7 +80,7 @@ export function describePoint(
     `the restore point needs ${size(needed)}; ${size(free)} is free in ${directory}`,
     ...(users.length > 0
       ? [
-          `these running containers are not updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,
+          `these running containers will not be updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,
         ]
       : []),
   ];

@@ -101,10 +101,11 @@ async function inspectProject(
   const migrations = findMigrations({ files, exclude, model, containers, ...related });
   const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
-    if (name in model.services) log.info(`${name} has no container; the update does not create one`);
+    if (name in model.services)
+      log.info(`${name} has no container; the update will not create a container for it`);
     else if (options.servicesNamed) {
       throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
-        advice: `The services of the project are ${Object.keys(model.services).sort().join(', ')}. Use --service to select the ones to update.`,
+        advice: `The project has these services: ${Object.keys(model.services).sort().join(', ')}. Use --service to select the services to update.`,
       });
     }
   }

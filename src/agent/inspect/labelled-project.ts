@@ -86,7 +86,7 @@ function notFound(files: readonly string[]): UpdateError {
   const foreign = files.find((file) => !isAbsolute(file));
   const message =
     foreign === undefined
-      ? 'the labels of the containers do not list a compose file'
+      ? 'the container labels do not list a compose file'
       : `the instance was started from ${foreign}, which is not a file on this host`;
   const advice =
     'Start the instance from a compose file with docker compose up -d, then run the update again.';

@@ -155,12 +155,14 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   if (code === 'containers-changed')
     return 'nothing was changed by this run; the changes that another process made during the update were kept';
   if (facts.touched) {
-    return `${files(facts)}, and ${running(facts)} is ${facts.isStopped ? stillStopped : 'running again'}${saved(facts)}`;
+    return `${files(facts)}, and ${standing(running(facts), facts, 'running again')}${saved(facts)}`;
   }
   return nothingChanged(facts);
 }
 
-const stillStopped = 'still stopped, as before the update';
+/** @param state of a version that was not stopped before the update */
+const standing = (version: string, { isStopped }: EndingFacts, state: string): string =>
+  isStopped ? `${version} is still stopped, as before the update` : `${version} is ${state}`;
 
 const files = ({ leftAlone }: EndingFacts): string =>
   leftAlone ? 'the other files have been restored' : 'the original files are in place';
@@ -169,10 +171,12 @@ const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${editedSi
 
 /** A run that ends early has not found the running version yet, and `bump` never does. */
 function nothingChanged(facts: EndingFacts): string {
-  const { version, halfDone, isStopped } = facts;
+  const { version, halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
-  const stands = isStopped ? stillStopped : 'still running';
-  const what = version === null ? 'nothing was changed' : `nothing was changed; ${version} is ${stands}`;
+  const what =
+    version === null
+      ? 'nothing was changed'
+      : `nothing was changed; ${standing(version, facts, 'still running')}`;
   return `${what}${saved(facts)}`;
 }
 

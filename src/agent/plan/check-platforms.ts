@@ -38,7 +38,6 @@ function judge(
   const told = container?.platform ?? (old?.platforms.length === 1 ? old.platforms[0] : undefined);
   const runs = told ?? own;
   const gets = takenPlatform(here, chosen, own);
-  const write = (platform: string) => `platform: ${platform} for ${service} in the compose file`;
   if (gets === null) {
     throw new UpdateError(
       'pull-platform',
@@ -55,7 +54,7 @@ function judge(
     'pull-platform',
     `${service} runs on ${runs}, but no compose file specifies a platform, and ${to} would run on ${gets}`,
     {
-      advice: `Set ${write(runs)} to keep the platform, or ${write(gets)} to change it, then run the update again.`,
+      advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run the update again.`,
     },
   );
 }

@@ -54,7 +54,7 @@ export function emptyVariables(
   const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
   if (names.length === 0) return [];
   return [
-    `the release uses variables that no file sets, so their values are empty: ${and(names)}. ${linesToAdd(installation, names)} if a value is needed`,
+    `the release uses variables that no file sets, so their values will be empty: ${and(names)}. ${linesToAdd(installation, names)} if a value is needed`,
   ];
 }
 

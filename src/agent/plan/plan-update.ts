@@ -151,7 +151,7 @@ function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedT
   const isTold = (kind === 'other' && !isHeld) || kind === 'unversioned' || target?.kind === 'canary';
   if (tag !== text || !isTold || kind === 'canary') return [];
   return [
-    `${service} is pinned to ${tag}, which is not a release tag; the update keeps the tag and pulls its image again`,
+    `${service} is pinned to ${tag}, which is not a release tag; the update will keep the tag and pull its image again`,
   ];
 }
 

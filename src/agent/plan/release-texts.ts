@@ -47,11 +47,11 @@ export function releaseTexts(
     if (before === text) continue;
     if (before !== null && !isGenerated(before, product)) {
       warnings.push(
-        `the first line of ${name} is not "${product.marker}"; the update overwrites the file and keeps a backup in ${backup}/${name}`,
+        `the first line of ${name} is not "${product.marker}"; the update will overwrite the file and keep a backup in ${backup}/${name}`,
       );
     } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
       warnings.push(
-        `${name} was edited manually; the update overwrites the file and keeps a backup in ${backup}/${name}`,
+        `${name} was edited manually; the update will overwrite the file and keep a backup in ${backup}/${name}`,
       );
     }
     texts.push({ path, text, description: `${name}: replaced with the file from the new release` });

@@ -35,7 +35,7 @@ export function checkStepping(
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release') {
     return [
-      `the label ${requiresLabel}=${label} of ${app.to} does not specify a release; it is unknown whether another release must be installed first`,
+      `the label ${requiresLabel}=${label} on ${app.to} does not specify a release; it is unknown whether another release must be installed first`,
     ];
   }
   // The app migrates the database, so its oldest container counts, not a newer worker.

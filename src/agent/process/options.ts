@@ -195,7 +195,7 @@ export function parseOptions(
   const data = (): DataSaid[] =>
     (file?.get('data') ?? []).flatMap(({ value: word, where, key = '' }) => {
       if (isDataWord(word)) return [{ key, word, where }];
-      mistakes.push(`${where} must be save or none, not "${word}"`);
+      mistakes.push(`${where} must be "save" or "none", not "${word}"`);
       return [];
     });
 

@@ -95,7 +95,7 @@ const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[]
     return typeof value === 'boolean' ? [{ value: value ? '1' : '0', where }] : 'must be true or false';
   },
   pairs: (node, { name, at, follow }) => {
-    if (!isMap(node)) return 'must specify save or none for each service, such as {db: save}';
+    if (!isMap(node)) return 'must specify "save" or "none" for each service, such as {db: save}';
     return node.items.map(({ key: written, value }) => {
       const key = textOf(follow(written)) ?? '';
       return { key, value: textOf(follow(value)) ?? '', where: `${at(written)}: ${name} of ${key}` };

@@ -106,7 +106,7 @@ async function loadAll(
     if (local.has(reference)) continue;
     throw new UpdateError(
       'pull-unknown',
-      `the image ${reference} of ${service} is neither in ${archive} nor on this machine`,
+      `the image ${reference} used by ${service} is neither in ${archive} nor on this machine`,
       { advice: 'Load the image with docker load or pull it once, then run the update again.' },
     );
   }

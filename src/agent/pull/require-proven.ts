@@ -23,8 +23,8 @@ export function requireProven(
       throw new UpdateError(
         'not-proven',
         is === undefined
-          ? `the image ${to} of ${service} is missing; the verified image is ${verified}`
-          : `the image ${to} of ${service} is ${is} instead of the verified ${verified}`,
+          ? `the image ${to} used by ${service} is missing; the verified image is ${verified}`
+          : `the image ${to} used by ${service} is ${is} instead of the verified ${verified}`,
       );
     }
   }
@@ -34,7 +34,10 @@ export function requireProven(
 export function requireNamed(named: ReadonlyMap<string, string>, expected: Expectations['images']): void {
   for (const [service, to] of named) {
     if (provenOf(service, to, expected).size === 0)
-      throw new UpdateError('not-proven', `the image ${to} of ${service} is not part of a verified release`);
+      throw new UpdateError(
+        'not-proven',
+        `the image ${to} used by ${service} is not part of a verified release`,
+      );
   }
 }
 

@@ -97,6 +97,6 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
       ? `${container.name} has not written anything to its log`
       : `last ${count} printed by ${container.name}:`,
     ...eachOnce(lines).map((line) => `  ${line}`),
-    ...(health && container.health !== 'healthy' ? [`output of the health check: ${health}`] : []),
+    ...(health && container.health !== 'healthy' ? [`health check output: ${health}`] : []),
   ];
 }

@@ -80,7 +80,7 @@ async function completeHashes(
     const hashed: Promise<unknown> = record
       ? record.hashed(await dataDoors({ engine, log }, journal))
       : completePoint({ engine, log }, journal);
-    await withHeartbeat(log, 'computing the hashes of the restore point', hashed);
+    await withHeartbeat(log, "computing the restore point's hashes", hashed);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     log.warn(`the restore point is incomplete: ${error.message}`);

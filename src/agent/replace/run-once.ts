@@ -43,7 +43,7 @@ export async function runOnce(
     });
   };
   if (own(await list()).some(isUp)) {
-    log.info(`waiting for ${name}, which is already running`);
+    log.info(`${name} is already running; waiting for it to finish`);
     await toEnd();
     const moved = changeover.moved.find((each) => each.name === name);
     if (moved !== undefined && isDone(changeover, moved, await list())) return;
@@ -62,11 +62,10 @@ function standing(changeover: Changeover, now: readonly Container[]): string {
   const stopped = names.filter((name) => isUpNow(name).length === 0);
   const old = names.filter((name) => isUpNow(name).some((each) => isBefore(changeover, each)));
   const fresh = names.filter((name) => isUpNow(name).some((each) => !isBefore(changeover, each)));
-  const said = (list: readonly string[], words: string) =>
-    list.length === 0 ? [] : [`${and(list)} ${list.length > 1 ? 'are' : 'is'} ${words}`];
+  const are = (list: readonly string[]) => `${and(list)} ${list.length > 1 ? 'are' : 'is'}`;
   return [
-    ...said(fresh, `running ${changeover.words.goal}`),
-    ...said(old, 'still running the old version'),
-    ...said(stopped, 'stopped'),
+    ...(fresh.length > 0 ? [`${are(fresh)} running ${changeover.words.goal}`] : []),
+    ...(old.length > 0 ? [`${are(old)} still running the old version`] : []),
+    ...(stopped.length > 0 ? [`${are(stopped)} stopped`] : []),
   ].join(', ');
 }

@@ -30,7 +30,7 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
  */
 export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
   if (!(await isHookRunning(engine, service))) return;
-  const sentence = `waiting for the pre_start hook of ${service.name}, which is already running`;
+  const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
   log.info(sentence);
   const beganAt = performance.now();
   const ended = async () => {

@@ -61,7 +61,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
-          ? `The services of the stack are ${and(names)}. Select the app service with --service.`
+          ? `The stack has these services: ${and(names)}. Select the app service with --service.`
           : all.length > 0
             ? `Deploy the stack first, or choose another stack with --stack (found: ${and(all)}).`
             : 'Deploy the stack first, or choose another stack with --stack.',
@@ -85,7 +85,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
 
 const missing = (stack: string, short: string): never => {
   throw new UpdateError('no-app', `stack ${stack} has no service ${stack}_${short}`, {
-    advice: 'Pass only services of this stack to --service.',
+    advice: 'With --service, specify only services in this stack.',
   });
 };
 
@@ -104,7 +104,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   const names = behind.map((each) => shortName(name, each));
   throw new UpdateError(
     'unlisted-services',
-    `services that use the image of ${shortName(name, app)} but are not selected for the update: ${and(names)}`,
+    `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${and(names)}`,
   );
 }
 

@@ -77,7 +77,7 @@ function refuseUnfit({ options, log }: RunContext): void {
   if (trust !== null || expect.length + expectFiles.length > 0)
     throw new UpdateError(
       'not-proven',
-      'images of a stack cannot be verified, because every node pulls them itself',
+      'stack images cannot be verified, because every node pulls them itself',
       {
         advice: 'Verify the release yourself, then update without verification.',
       },

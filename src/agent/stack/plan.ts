@@ -72,7 +72,7 @@ export async function planStack(
   const warnings = [
     ...(stopFirst && !context.options.stopFirst
       ? [
-          `not all tasks of ${chosen.app.name} are running, so all old tasks are stopped before new ones start`,
+          `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
         ]
       : []),
     ...(away.length > 0 ? [`the images will not be pulled in advance on ${and(away.map(awayWord))}`] : []),

@@ -161,7 +161,7 @@ export class StackRecord {
       throw new UpdateError(
         'stack-unsupported',
         `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes} bytes`,
-        { advice: 'Update the services of the stack manually.' },
+        { advice: "Update the stack's services manually." },
       );
     }
     const state: RecordState = {

@@ -19,7 +19,7 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const { state, data } = record ?? {};
   if (state && state.outcome === null)
     log.warn(
-      `the run ${state.run} is in progress or was interrupted in the ${state.phase} phase; the next update resumes or undoes it first`,
+      `the run ${state.run} is in progress or was interrupted during the ${state.phase} phase; the next update resumes or undoes it first`,
     );
   checkServices(chosen, found, { isOurs: state?.outcome === null });
   log.enter('plan');
@@ -37,7 +37,7 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
     const aside = putAside(move.wanted);
     if (aside.length > 0)
       log.info(
-        `while ${move.name} is being updated, ${and(aside)}; the original settings are restored afterwards`,
+        `while ${move.name} is being updated, ${and(aside)}; the original settings will be restored afterwards`,
       );
     const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
     if (together)
@@ -58,5 +58,5 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   }
   for (const warning of warnings) log.warn(warning);
   log.enter('done');
-  log.info('planned: nothing was changed; to update, run the same command without plan');
+  log.info('planned: nothing was changed; to update, run the same command without "plan"');
 }

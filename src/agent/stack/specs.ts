@@ -108,9 +108,9 @@ export function takesOneTask(spec: Json): boolean {
 export function putAside(spec: Json): string[] {
   const { FailureAction, Order } = object(spec.UpdateConfig);
   return [
-    ...(FailureAction === 'rollback' ? ['failure_action is set to pause instead of rollback'] : []),
+    ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
     ...(Order === 'start-first' && takesOneTask(spec)
-      ? ['order is set to stop-first instead of start-first, because no node can run a second task']
+      ? ['order will be "stop-first" instead of "start-first", because no node can run a second task']
       : []),
   ];
 }

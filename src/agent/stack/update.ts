@@ -119,8 +119,8 @@ async function settle(
   const { data, state } = earlier;
   const name = `the run ${data.run} (${data.from} → ${data.to})`;
   const story = state.outcome
-    ? `${name} ended with the outcome ${state.outcome.outcome} in the ${state.phase} phase`
-    : `${name} was interrupted in the ${state.phase} phase`;
+    ? `${name} ended with the outcome ${state.outcome.outcome} during the ${state.phase} phase`
+    : `${name} was interrupted during the ${state.phase} phase`;
   switch (step.kind) {
     case 'repeat':
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
@@ -131,7 +131,10 @@ async function settle(
       return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
     case 'succeed':
       log.warn(`${story}; this run keeps the changes made so far and continues the update`);
-      soFar.facts = { ...soFar.facts, halfDone: `the changes of run ${data.run} (to ${data.to}) were kept` };
+      soFar.facts = {
+        ...soFar.facts,
+        halfDone: `the changes made by run ${data.run} (to ${data.to}) were kept`,
+      };
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
       log.warn(`${story}; no service was changed, so the update starts again from the beginning`);

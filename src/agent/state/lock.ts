@@ -154,7 +154,7 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
       );
     }
     log.warn(
-      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)} (held since ${holder.since}), because that container is no longer running`,
+      `took over the lock that ${holder.name || holder.containerId.slice(0, 12)} had held since ${holder.since}, because that container is no longer running`,
     );
   }
   // Two updaters may find the same stale lock. The slower one could remove the new lock of the faster one, so each looks

@@ -164,15 +164,13 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
   if (isLike({ uid: 0, mode: 0 })) return is.uid;
   const made = await madeIn(dirname(path)).catch(() => null);
   if (made !== null && isLike(made)) return is.uid;
-  const whose =
-    is.uid === 0 ? 'is writable by users other than root' : `is owned by user ${is.uid} instead of root`;
-  throw new UpdateError(
-    'unexpected-file',
-    `${path} is not accepted as a restore point, because it ${whose}`,
-    {
-      advice: `If the updater created this path, make root its owner and only writer (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Otherwise, find out who created it and move it elsewhere. Then run the command again.`,
-    },
-  );
+  const message =
+    is.uid === 0
+      ? `${path} is not accepted as a restore point, because it is writable by users other than root`
+      : `${path} is not accepted as a restore point, because it is owned by user ${is.uid} instead of root`;
+  throw new UpdateError('unexpected-file', message, {
+    advice: `If the updater created this path, make root its owner and only writer (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Otherwise, find out who created it and move it elsewhere. Then run the command again.`,
+  });
 }
 
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {

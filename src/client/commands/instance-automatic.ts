@@ -15,7 +15,11 @@ export const instanceAutomatic: Command = {
   options: [
     { name: 'from', value: 'TIME', help: 'Start of the time window, e.g. 02:00' },
     { name: 'to', value: 'TIME', help: 'End of the time window, e.g. 05:00' },
-    { name: 'days', value: 'DAYS', help: 'Days on which updates may start, e.g. mon,tue; all for every day' },
+    {
+      name: 'days',
+      value: 'DAYS',
+      help: 'Days on which updates may start, e.g. mon,tue, or "all" for every day',
+    },
     { name: 'time-zone', value: 'ZONE', help: 'Time zone of the window, e.g. Europe/Berlin' },
     { name: 'min-age', value: 'HOURS', help: 'Install only releases published at least HOURS hours ago' },
     { name: 'include-majors', help: 'Also install major versions' },
@@ -27,7 +31,7 @@ export const instanceAutomatic: Command = {
       'svc instance automatic --from 02:00 --to 05:00 --days sat,sun',
       'install updates on weekend nights only',
     ],
-    ['svc instance automatic', 'show the settings and when the next update will start'],
+    ['svc instance automatic', 'show the settings and the start time of the next update'],
   ],
   run,
 };

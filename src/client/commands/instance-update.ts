@@ -103,7 +103,7 @@ function wishOf({ args: { options } }: Context): Wish {
   if (whenIdle && force) throw new UsageError('--when-idle and --force cannot be combined.');
   const target = typeof options.target === 'string' ? options.target : null;
   if (target !== null && target !== 'canary' && channelOf(target) === null)
-    throw new UsageError(`--target must be a version such as v1.5.0, or canary, not "${target}".`);
+    throw new UsageError(`--target must be "canary" or a version such as v1.5.0, not "${target}".`);
   const allSteps = options['all-steps'] === true;
   if (allSteps && target === 'canary')
     throw new UsageError('--all-steps cannot be combined with --target canary.');

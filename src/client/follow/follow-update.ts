@@ -191,7 +191,7 @@ async function partingLines(
       return refused?.kind === 'logged-out' && refused.inFront !== null
         ? [
             explain(refused, config),
-            `${what.replace('t', 'T')} continues. To follow: ${name} instance follow`,
+            `${what.replace('t', 'T')} continues. To follow its progress: ${name} instance follow`,
           ]
         : [
             `${name} no longer accepts the token (401). ${what.replace('t', 'T')} continues.`,
@@ -210,9 +210,9 @@ async function partingLines(
 function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
   if (next !== undefined)
-    return `The update to ${next} will start automatically. To follow: ${name} instance follow. To cancel: ${name} instance cancel.`;
+    return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;
   const what = nameOf(run).replace('t', 'T');
-  const following = `${what} continues. To follow: ${name} instance follow.`;
+  const following = `${what} continues. To follow its progress: ${name} instance follow.`;
   if (isTooLate(run)) return `${following} ${what} can no longer be cancelled.`;
   if (run.state !== 'waiting') return `${following} To cancel: ${name} instance cancel.`;
   const { length } = run.jobs;

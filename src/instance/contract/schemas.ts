@@ -57,7 +57,10 @@ export const automaticFields = {
     '05:00',
   ]),
   timeZone: about(z.optional(timeZone), "IANA time zone. Default: the server's time zone", ['Europe/Berlin']),
-  days: about(z.optional(z.array(z.enum(dayWords))), 'Days on which a window starts; empty for every day'),
+  days: about(
+    z.optional(z.array(z.enum(dayWords))),
+    'Days on which a window starts; an empty list means every day',
+  ),
   minAgeHours: about(
     z.optional(z.number().check(z.gte(0), z.lte(8760))),
     'Minimum age of a release in hours before it is installed automatically',

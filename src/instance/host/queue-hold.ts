@@ -61,7 +61,8 @@ export class QueueHold {
   }
 
   async #try(held: boolean, turn: number): Promise<void> {
-    if (turn !== this.#turn) throw new HostFailure('queue.hold', 'was superseded by a later call');
+    if (turn !== this.#turn)
+      throw new HostFailure('queue.hold', 'a call of queue.hold() was superseded by a later call');
     const late = () => {
       if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
     };

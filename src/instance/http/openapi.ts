@@ -15,7 +15,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       description: sentences([
-        'Lists new releases and updates the instance.',
+        'This API lists new releases and updates the instance.',
         'Most endpoints require an admin. Other users can only read the version and whether an update is in progress.',
         'Errors have the type application/problem+json (RFC 9457).',
         'Requests are authenticated before their path is checked. An unknown path returns 404 (`#/components/responses/NotFound`).',
@@ -146,7 +146,7 @@ const getStatus = {
       'refresh',
       'Set to 1 to read the release feed again, at most once every 10 seconds. Otherwise, a cached result is returned.',
     ),
-    flag('notes', 'Set to 1 to get the release notes of all releases up to `next`'),
+    flag('notes', 'Set to 1 to get the release notes for all releases up to `next`'),
   ],
   responses: {
     '200': {
@@ -175,7 +175,7 @@ const startUpdate = {
         ...headers,
         Location: {
           required: true,
-          description: 'URL path that returns the progress of the run',
+          description: "URL path for the run's progress",
           schema: { type: 'string', format: 'uri-reference' },
         },
       },
@@ -188,7 +188,7 @@ const startUpdate = {
 
 const getRollback = {
   operationId: 'getRollback',
-  summary: 'Get the effects of a rollback to the last restore point',
+  summary: 'Preview a rollback to the last restore point',
   responses: {
     '200': {
       description:

@@ -65,7 +65,7 @@ export class ProvenReleases {
     const proofs = await this.#prove(asked.flat(), signal);
     for (const [release, proof] of proofs)
       if (typeof proof === 'object' && isFuture(proof.publishedAt))
-        proofs.set(release, `it was published at ${proof.publishedAt}, which is in the future`);
+        proofs.set(release, `the publication date ${proof.publishedAt} is in the future`);
     for (const line of asked) await this.#refuseOld(line, proofs);
     this.#proofs = proofs;
     const isUnproven = (release: Release) =>
@@ -107,7 +107,7 @@ export class ProvenReleases {
       const known = this.#known.get(key);
       if (known !== undefined) return { proof: known, key };
       if (performance.now() < this.#quietUntil)
-        return { proof: 'the server of the release feed is rate-limiting requests', key: null };
+        return { proof: 'the release feed server is rate-limiting requests', key: null };
       const [file, bundle] = await readProof(release, asking);
       const proof = await proveRelease(
         file ?? new Uint8Array(),

@@ -186,7 +186,7 @@ export class Ledger {
       if (newText === text || (await this.#set(key, newText, text))) return wanted;
       await sleep(Math.random() * 100);
     }
-    throw new HostFailure('store.set', `returned false in all ${tries} attempts to write ${key}`);
+    throw new HostFailure('store.set', `store.set() returned false in all ${tries} attempts to write ${key}`);
   }
 
   async #set(key: string, text: string | null, was: string | null): Promise<boolean> {

@@ -152,7 +152,7 @@ describe('planBump refuses', () => {
     const expected = refusal(
       'pin-unsupported',
       'app is pinned to 2025.10 (image of app in compose.yaml line 3) and can only be changed to a tag in the same format',
-      'Run update, which checks the registry, or wait until 2025.11 points to the release and specify that tag with --to.',
+      'Run the update command, which checks the registry, or wait until 2025.11 points to the release and specify that tag with --to.',
     );
     await expect(planned(app('acme/home:2025.10'), services('app'), '2025.11.1')).rejects.toThrow(expected);
   });

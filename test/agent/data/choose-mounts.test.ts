@@ -118,7 +118,7 @@ describe('an excluded mount', () => {
     const holders = [holder('app', mounts), holder('worker', [bind('/srv/a/library', '/l')])];
     const found = chooseMounts(holders, covering(['app', 'worker'], ['app', '/library']), around());
     expect(found.refusals).toEqual([
-      'app:/library is excluded, but worker:/l has the same source ("/srv/a/library"): in .svc-updater.yaml, set both to none, or remove the exclusion',
+      'app:/library is excluded, but worker:/l has the same source ("/srv/a/library"): in .svc-updater.yaml, set both mounts to "none", or remove the exclusion',
     ]);
   });
 
@@ -130,7 +130,7 @@ describe('an excluded mount', () => {
 it.each<[string, StorageMount, string]>([
   ['memory', bind('', '/state', { type: 'tmpfs' }), 'in memory'],
   ['the engine socket', bind('/var/run/docker.sock', '/x'), 'a system path'],
-  ['an env file', bind('/etc/svc/env', '/x'), 'a compose or env file, which the update backs up separately'],
+  ['an env file', bind('/etc/svc/env', '/x'), 'compose and env files are backed up separately'],
 ])('is not data: %s', (_, mount, reason) => {
   const found = choose([mount]);
   expect(found).toMatchObject({

@@ -70,7 +70,7 @@ it.each<[what: string, removed: string[], sentence: string]>([
 
 it('warns about edited volumes in use only', () => {
   const stays =
-    'in the files has changed since the volume was created; the update does not change the volume';
+    'in the files has changed since the volume was created; the update will not change the volume';
   expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([
     `the definition of volume svc_data ${stays}`,
   ]);

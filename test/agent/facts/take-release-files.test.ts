@@ -97,7 +97,7 @@ describe('takeReleaseFiles', () => {
   });
 
   const edited =
-    'compose.yaml was edited manually; the update overwrites the file and keeps a backup in .svc-updater/backup/1/compose.yaml';
+    'compose.yaml was edited manually; the update will overwrite the file and keep a backup in .svc-updater/backup/1/compose.yaml';
   it.each<[string, Record<string, Shipped>, string]>([
     [
       'that the running release did not ship like this',
@@ -115,7 +115,7 @@ describe('takeReleaseFiles', () => {
     expect(await taken(texts, { new: shipped, 'sha256:old': shipped })).toMatchObject({
       names: [[at('compose.cluster.yaml'), cluster]],
       warnings: [
-        'the first line of compose.cluster.yaml is not "# svc:generated"; the update overwrites the file and keeps a backup in .svc-updater/backup/1/compose.cluster.yaml',
+        'the first line of compose.cluster.yaml is not "# svc:generated"; the update will overwrite the file and keep a backup in .svc-updater/backup/1/compose.cluster.yaml',
       ],
     });
   });

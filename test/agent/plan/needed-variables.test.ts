@@ -64,7 +64,9 @@ describe('unset variables of a release', () => {
     const { install, draft, release } = given(text, undefined, before);
     const warnings = emptyVariables(install, draft, release);
     expect(warnings).toEqual(
-      names === null ? [] : [expect.stringContaining(`no file sets, so their values are empty: ${names}. `)],
+      names === null
+        ? []
+        : [expect.stringContaining(`no file sets, so their values will be empty: ${names}. `)],
     );
   });
 

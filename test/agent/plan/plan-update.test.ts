@@ -144,7 +144,7 @@ describe('planUpdate', () => {
     const from = product('edge', null);
     expect(planTo('v0.0.1', from).app.to).toBe('acme/home:edge');
     expect(planTo(null, from).warnings).toEqual([
-      'app is pinned to edge, which is not a release tag; the update keeps the tag and pulls its image again',
+      'app is pinned to edge, which is not a release tag; the update will keep the tag and pull its image again',
     ]);
   });
 

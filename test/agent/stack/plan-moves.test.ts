@@ -84,7 +84,7 @@ describe('planMoves', () => {
       { label: 'acme/svc@sha256:a' },
       'pin-digest: svc_app is pinned to a digest without a tag (acme/svc@sha256:a)',
     ],
-    ['no tag', { image: 'acme/svc' }, 'pin-unsupported: the image of svc_app has no tag (acme/svc)'],
+    ['no tag', { image: 'acme/svc' }, 'pin-unsupported: the image used by svc_app has no tag (acme/svc)'],
     [
       'a tag that has no version',
       { image: 'acme/svc:2025-10-15@sha256:a' },

@@ -218,12 +218,12 @@ describe('update settings of a service', () => {
 
   it.each<[Parts, string[]]>([
     [{}, []],
-    [{ update: rollback }, ['failure_action is set to pause instead of rollback']],
+    [{ update: rollback }, ['failure_action will be "pause" instead of "rollback"']],
     [
       { update: { ...rollback, Order: 'start-first' }, maxReplicas: 1 },
       [
-        'failure_action is set to pause instead of rollback',
-        'order is set to stop-first instead of start-first, because no node can run a second task',
+        'failure_action will be "pause" instead of "rollback"',
+        'order will be "stop-first" instead of "start-first", because no node can run a second task',
       ],
     ],
   ])('putAside %j: %j', (parts, aside) => expect(putAside(specWith(parts))).toEqual(aside));

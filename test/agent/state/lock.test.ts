@@ -100,7 +100,7 @@ describe('takeLock', () => {
     await put('lock', text);
     expect((await take(() => answer)).takenOver).toBe(true);
     expect(lines).toEqual([
-      `took over the lock of svc-updater-2 (held since ${since}), because that container is no longer running`,
+      `took over the lock that svc-updater-2 had held since ${since}, because that container is no longer running`,
     ]);
     expect(await lockHolder(directory)).toMatchObject({ containerId: own.id });
     expect(await files()).toEqual(['lock']);

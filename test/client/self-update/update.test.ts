@@ -217,7 +217,9 @@ describe('a bad release', () => {
 
   it('whose program prints another version changes nothing', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': "console.log('svc v1.5.1')" });
-    await expectUnchanged('svc.mjs of v1.5.0 does not run on this machine: --version printed "svc v1.5.1".');
+    await expectUnchanged(
+      'svc.mjs from v1.5.0 does not run on this machine: --version printed "svc v1.5.1".',
+    );
   });
 
   it.each<[string, string[]]>([

@@ -126,7 +126,7 @@ describe('an attack', () => {
     [
       'with a time in the future',
       () => attach(forge, anna, releaseFile('v1.5.0', { publishedAt: '9999-01-01T00:00:00Z' })),
-      'it was published at 9999-01-01T00:00:00Z, which is in the future',
+      'the publication date 9999-01-01T00:00:00Z is in the future',
     ],
     [
       'without an image',

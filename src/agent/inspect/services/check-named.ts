@@ -57,7 +57,7 @@ export function checkNamed(
   return [
     ...bound.map(
       ({ each, bond }) =>
-        `${each.name} is excluded and keeps ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
+        `${each.name} is excluded and will stay at ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
     ),
     ...unknown.map((name) => `--exclude lists ${name}, but the project has no such service`),
   ];

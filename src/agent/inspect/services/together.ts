@@ -61,7 +61,7 @@ export function whyForeign(app: ServiceImage, other: ServiceImage): string | nul
   const ofApp = `${app.name} (${shown(app.reference)})`;
   return isOne
     ? `${runs}, but the image and version differ from those of ${ofApp}`
-    : `${runs}, whose publisher differs from that of ${ofApp}`;
+    : `${runs}, which is not from the publisher of ${ofApp}`;
 }
 
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>

@@ -141,7 +141,7 @@ const executors: Executors = {
     const losses = records.flatMap((record, index) => {
       const blueprint = work.journal.data.blueprints.find(({ id }) => id === record.id);
       const now = found.find(({ id }) => id === ids[index]);
-      return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
+      return findLosses(record, blueprint, now);
     });
     if (losses.length > 0) {
       throw new UpdateError(

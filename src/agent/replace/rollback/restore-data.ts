@@ -50,7 +50,7 @@ export async function completePoint(
 export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
   await persistently(doors, async () => {
     const checking = checkCopies(doors, place, point);
-    await withHeartbeat(doors.log, 'verifying the hashes of the restore point', checking);
+    await withHeartbeat(doors.log, "verifying the restore point's hashes", checking);
     await checkRoom(doors, point);
   });
 }

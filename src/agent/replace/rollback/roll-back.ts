@@ -182,7 +182,7 @@ async function rollBack(
   };
   await hashing?.hashed(await dataDoors(context, journal)).catch(() => {});
   const found = await completePoint(context, journal).catch(giveUp);
-  if (found === null) return giveUp(new Error('the record of the restore point is missing'));
+  if (found === null) return giveUp(new Error("the restore point's record is missing"));
   const { point, place } = found.record;
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
   await checkPoint(found.doors, found.record).catch(giveUp);
