@@ -29,7 +29,7 @@ import { checkNamed } from './services/check-named.ts';
 import { chooseServices, profilesOf } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
 import { lastUp, withoutApp } from './survey.ts';
-import { givePaths, viewProject } from './view-project.ts';
+import { asOutside, givePaths, viewProject } from './view-project.ts';
 
 /** Facts about the project that are known before its files are read. */
 interface Found {
@@ -57,7 +57,7 @@ export async function inspectInstallation(
   const project = labelledProject(told ?? app, { place, containers });
   await givePaths(project, paths, log);
   return inspectProject(project, context, instance, found).catch((error) => {
-    throw withCommandsOf(project, error);
+    throw withCommandsOf(project, asOutside(error, paths));
   });
 }
 

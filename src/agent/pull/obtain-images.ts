@@ -1,11 +1,11 @@
-import { parseReference } from '../../compose/reference.ts';
+import { isOnePublisher, parseReference } from '../../compose/reference.ts';
 import type { Compose, Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import { type Move, movesOf, type UpdatePlan } from '../plan/plan-update.ts';
 import type { Expectations } from '../process/expectations.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
@@ -168,6 +168,30 @@ export async function pullAdded(
   const named = new Map([...added].filter(([service]) => moved.has(service)));
   await requireAllProven(context, named, images, { wanted: added, forms, journal, expected });
   return images;
+}
+
+/**
+ * Images that services mount (`type: image`), by names of their own: those of the release, and those that are not here.
+ * Compose pulls the images of services alone, and `up` would miss them.
+ */
+export async function mountedImages(
+  engine: Engine,
+  { services }: Model,
+  names: readonly string[],
+  moves: readonly Move[],
+): Promise<Map<string, string>> {
+  const all = names.flatMap((name) =>
+    (services[name]?.volumes ?? []).flatMap(({ type, source = '' }, at) =>
+      type === 'image' ? [[`${name}.volume${at}`, source] as const] : [],
+    ),
+  );
+  const local = await localImages(engine, new Map(all).values());
+  const isOfRelease = (source: string) =>
+    moves.some(({ to, pull }) => {
+      const [own, moved] = [parseReference(source), parseReference(to)];
+      return pull && own && moved && own.tag === moved.tag && isOnePublisher(own, moved);
+    });
+  return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source)));
 }
 
 /**

@@ -92,6 +92,8 @@ const container = shape({
   down: flag,
   /** It was running, was not unhealthy and was not crashing; it must be the same after a rollback. */
   well: flag,
+  /** How its health check failed. */
+  failing: optional(text),
 });
 
 const movedService = shape({

@@ -166,6 +166,13 @@ describe('no difference', () => {
         { host: { NetworkMode: 'service:app' } },
       ],
     ],
+    [
+      'a mounted image, which compose 5.4 sends by its id and compose 5.5 by its name',
+      host(
+        { Mounts: [anonymous, { Type: 'image', Source: 'acme/assets:v1.0.0', Target: '/assets' }] },
+        { Mounts: [anonymous, { Type: 'image', Source: `sha256:${id}`, Target: '/assets' }] },
+      ),
+    ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
   ])('%s', (_, [has, would]) => {
     expect(findings(has, would)).toEqual([]);
