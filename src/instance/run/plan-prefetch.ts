@@ -29,7 +29,7 @@ const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hour
  */
 export function planPrefetch(
   { offered, version, found, isFollowed }: PrefetchFacts,
-  now = Date.now(),
+  now: number,
 ): PrefetchStep {
   if (found === null) return offered === null ? { kind: 'leave' } : { kind: 'launch', tries: 1 };
   const { id, status, exitCode, createdAt, labels } = found;

@@ -75,7 +75,7 @@ export class Prefetcher {
     const found = await engine.inspect(asideName('prefetch', settings, home));
     const isOurs = found === null || isAbout(found, home);
     const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
-    const step: PrefetchStep = isOurs ? planPrefetch(facts) : { kind: 'leave' };
+    const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
     if (offered === null || step.kind === 'leave') this.#told = null;
     else if (step.kind === 'tell') this.#told = { version: offered.to, state: step.state, percent: null };
     else if (step.kind === 'launch') this.#told = { version: offered.to, state: 'waiting', percent: null };
