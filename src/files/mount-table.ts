@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 export function mountOf(path: string): { root: string; device: string; below: string[] } {
   const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
   const mounts = lines.map((line) => line.split(' '));
-  const [, , device = '', root = ''] = mounts.findLast(([, , , , where]) => where === path) ?? [];
+  const [, , device = '', root = ''] =
+    mounts.findLast(([, , , , where = '']) => unescaped(where) === path) ?? [];
   const below = mounts.flatMap(([, , , , where = '']) =>
     where.startsWith(`${path}/`) ? [unescaped(where.slice(path.length))] : [],
   );
