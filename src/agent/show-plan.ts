@@ -17,6 +17,7 @@ import { isGenerated } from './inspect/installation.ts';
 import { settingsLines } from './inspect/services/choices.ts';
 import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
+import { and } from './log/wording.ts';
 import { floatingMoves } from './plan/check-lag.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { movesOf } from './plan/plan-update.ts';
@@ -86,7 +87,9 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   for (const name of alsoMoved)
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
-    log.info(`changed in this release, but not recreated by the update: ${changedServices.join(', ')}`);
+    log.info(
+      `after the update, the next docker compose up will also recreate ${and(changedServices)}, whose configuration changes`,
+    );
   if (newServices.length > 0)
     log.info(`new in this release, but not started by the update: ${newServices.join(', ')}`);
   finish(log);

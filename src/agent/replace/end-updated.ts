@@ -47,7 +47,7 @@ export async function endUpdated(
   }
   if (changedServices.length > 0) {
     log.info(
-      `changed in this release but not recreated: ${and(changedServices)} (to recreate: ${upCommand(project, changedServices)})`,
+      `the next docker compose up will also recreate ${and(changedServices)}, whose configuration has changed (to recreate now: ${upCommand(project, changedServices)})`,
     );
   }
   if (newServices.length > 0) {
