@@ -18,6 +18,7 @@ import { settingsLines } from './inspect/services/choices.ts';
 import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
 import { and } from './log/wording.ts';
+import { affectedBy } from './plan/affected.ts';
 import { floatingMoves } from './plan/check-lag.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { movesOf } from './plan/plan-update.ts';
@@ -48,6 +49,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`to make these services the default, add these lines to ${settingsName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
+  for (const warning of affectedBy(installation, plan)) log.warn(warning);
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
