@@ -17,7 +17,7 @@ const ground: Record<string, readonly string[]> = {
   'engine/cli': ['engine', 'files', 'progress'],
   'engine/api': ['engine', 'engine/cli', 'engine/http', 'files', 'progress'],
   feed: ['release', 'wire'],
-  provenance: [],
+  provenance: ['release'],
 };
 
 /** The rooms of a half, which may import besides what is named all of the ground. `''` is the half's own folder. */
@@ -68,7 +68,7 @@ const deciders = [
   /^agent\/drift\/(?!dry-run|recorder|facts|index)/,
   /^agent\/inspect\/services\//,
   /^instance\/run\/plan-resume\.ts$/,
-  /^instance\/schedule\/(?:window|decide)\.ts$/,
+  /^instance\/(?:contract\/time-window|schedule\/decide|run\/plan-prefetch)\.ts$/,
   /^web\/model\//,
   /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
   /^agent\/replace\/rollback\/(?:plan-restore|find-losses)\.ts$/,

@@ -105,6 +105,7 @@ export const tasksOf = (...words: readonly TaskWord[]): SwarmTask[] =>
       wanted: 'running',
       image: side === 'new' ? newImage : oldImage,
       error: '',
+      tookMs: 1_000,
       ...changes,
       ...(changes.image !== undefined && { image: whole(changes.image) }),
     };
@@ -140,5 +141,8 @@ export const summaryWith = (changes: Partial<TaskSummary> = {}): TaskSummary => 
   isWell: false,
   isBack: false,
   lost: [],
+  lostNew: [],
+  isStuck: false,
+  waiting: 0,
   ...changes,
 });

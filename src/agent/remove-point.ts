@@ -30,7 +30,7 @@ export const removePoint = (given: RunContext, read: ReadOptions): Promise<numbe
     const { removed, failures } = await discardPoints(doors, directory, project);
     const [failure] = failures;
     if (failure !== undefined) {
-      const message = `${counted(removed, 'restore point')} removed, ${failures.length} could not be removed`;
+      const message = `removed ${counted(removed, 'restore point')}; ${failures.length} could not be removed`;
       const directories = failures.map(({ directory }) => directory).join(' ');
       const advice = `If you no longer need these restore points, remove them manually: rm -r ${directories}.`;
       throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });

@@ -46,8 +46,8 @@ import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
 type RollbackContext = RunContext & { options: RollbackOptions };
 
 /**
- * The story of `rollback`: version, files and data of the last restore point. It is a dry run without `--yes`. Gives the
- * exit code.
+ * Restores the version, files and data of the last restore point. Without --yes, this is a dry run.
+ * Gives the exit code.
  */
 export const rollback = (given: RollbackContext, read: ReadOptions): Promise<number> =>
   finishRun(
@@ -198,7 +198,9 @@ function showRollback(
   log.info(
     `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
   );
-  const saved = discardCurrent ? '' : '; the current data is saved first, for manual recovery';
+  const saved = discardCurrent
+    ? ''
+    : '; the current data will be saved first, so that it can be recovered manually';
   log.warn(`all data written since then will be replaced${saved}`);
   log.info(`${names} will be unavailable for about ${about} s`);
   if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);

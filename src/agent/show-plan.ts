@@ -62,7 +62,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   const missing = references.filter((reference) => !images.has(reference));
   if (missing.length > 0) {
     log.info(
-      `not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
+      `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     await refuseUnpublished(engine, missing);
     if (needsImages(installation, plan)) return finish(log);
@@ -90,10 +90,10 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
     log.info(
-      `after the update, the next docker compose up will also recreate ${and(changedServices)}, whose configuration changes`,
+      `services that the next docker compose up after the update will recreate, because their configuration changes: ${and(changedServices)}`,
     );
   if (newServices.length > 0)
-    log.info(`new in this release, but not started by the update: ${newServices.join(', ')}`);
+    log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
   finish(log);
 }
 
@@ -129,10 +129,10 @@ export async function planUnlocked(
   // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
   const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
   const found = await listProject(engine, name);
-  return {
-    context,
-    ...(await planRun(holder ? withoutData : context, instance, soFar, { ...found, earlier: pending })),
-  };
+  const before = { ...found, earlier: pending };
+  const planned = await planRun(holder ? withoutData : context, instance, soFar, before);
+  await planned.checked;
+  return { context, ...planned };
 }
 
 /** The running holder of the lock; null if there is none, or if it was killed. */
@@ -145,5 +145,5 @@ async function runningHolder(engine: Engine, directory: string): Promise<Holder 
 
 function finish(log: Log): void {
   log.enter('done');
-  log.info('planned: nothing was changed; to update, run the same command without plan');
+  log.info('planned: nothing was changed; to update, run the same command without "plan"');
 }

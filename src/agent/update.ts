@@ -1,4 +1,5 @@
 import type { ProjectContainers } from '../engine/api/project-containers.ts';
+import { checkHost } from './facts/check-host.ts';
 import { makePlan, type Planned } from './facts/make-plan.ts';
 import { planPoint } from './facts/plan-point.ts';
 import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
@@ -96,16 +97,17 @@ async function fromTheBeginning(
   return replace(context, { journal, ...written, texts, record });
 }
 
-/** The phases `save`, if a restore point is wanted, and `write`. */
+/** The phases save (only with a restore point) and write. */
 async function saveAndWrite(
   context: RunContext,
   journal: Journal,
-  planned: PlannedRun,
+  planned: PlannedRun & Checked,
   before: Parameters<typeof planReplacement>[3],
 ) {
   const { point, installation } = planned;
-  if (point !== null) await saveWarm(context, journal, point);
+  if (point !== null) await planned.checked.then(() => saveWarm(context, journal, point));
   const replacement = await planReplacement(context, journal, planned, before);
+  await planned.checked;
   const { changeover } = replacement;
   const saved = point && (await saveCold(context, journal, point, changeover, installation));
   try {
@@ -114,6 +116,11 @@ async function saveAndWrite(
   } finally {
     saved?.endWatch();
   }
+}
+
+interface Checked {
+  /** Of the host, until before the first container is stopped. */
+  checked: Promise<void>;
 }
 
 /** What there is before anything is planned, and the pull that may begin meanwhile. */
@@ -128,7 +135,7 @@ export async function planRun(
   instance: FoundInstance,
   soFar: RunSoFar,
   { containers, leftovers, earlier, begun }: LookBefore,
-): Promise<PlannedRun & Planned> {
+): Promise<PlannedRun & Planned & Checked> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
   const interrupted = wasInterrupted(earlier, leftovers);
@@ -139,10 +146,11 @@ export async function planRun(
   });
   soFar.installation = installation;
   describeInstallation(installation, context.log);
+  const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
   const planned = await makePlan(context, installation, instance.own.id);
   const point = await planPoint(context, instance, installation);
-  return { installation, ...planned, interrupted, point, expected };
+  return { installation, ...planned, interrupted, point, expected, checked };
 }
 
 /** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */

@@ -30,10 +30,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const file = isWhole || path === null ? null : readFile(path);
   const fromFile = file?.url ?? '';
   if (given === '' && fromFile === '') {
-    const set = `The address of ${name} is not set. Set ${urlVariable}`;
     throw new Failure(
       2,
-      path === null ? `${set}.` : `${set}, or log in: ${name} login (${path} does not contain a url)`,
+      path === null
+        ? `The address of ${name} is not set. Set ${urlVariable}.`
+        : `The address of ${name} is not set. Set ${urlVariable}, or log in: ${name} login (${path} does not contain an address)`,
     );
   }
   const urlSetting = given === '' ? `url in ${path}` : urlVariable;

@@ -20,7 +20,7 @@ export function connect(context: Context): Session {
   const { url, token, openFile } = config;
   if (openFile !== null)
     context.stderr.write(
-      `! Other users can read or change ${openFile}, which contains the token. To prevent this: chmod 600 ${shellWord(openFile)}\n`,
+      `! Other users can read or change ${openFile}, which contains the token. To prevent this, run: chmod 600 ${shellWord(openFile)}\n`,
     );
   const headers = {
     'User-Agent': `${names().name}/${context.version}`,
@@ -45,7 +45,7 @@ export async function statusForAdmins(
   const status = await expectAnswer(asked, session);
   if (isForAdmins(status)) return status;
   const { url, tokenSetting } = session.config;
-  throw new Failure(2, `${url} allows this only for admins. Check ${tokenSetting}.`);
+  throw new Failure(2, `${url} accepts this command only from admins. Check ${tokenSetting}.`);
 }
 
 /** The failure of a command that requires a valid answer. */

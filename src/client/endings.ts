@@ -59,7 +59,7 @@ function badLines(run: Run): string[] {
       : `✗ ${headOf(word, run, subject)}. ${sentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
-    ...(run.log === null ? [] : [`  Full log, on the server: ${run.log}`]),
+    ...(run.log === null ? [] : [`  To read the full log on the server, run: ${run.log}`]),
   ];
 }
 

@@ -15,7 +15,7 @@ export function explain(refused: Refused, config: Config): string {
   if (refused.kind === 'problem') {
     const { status, detail } = refused.problem;
     if (status === 403)
-      return `${url} does not allow this (403): ${sentence(cleanText(detail))} Check ${tokenSetting}.`;
+      return `${url} rejected the request (403): ${sentence(cleanText(detail))} Check ${tokenSetting}.`;
     return `${url} responded with ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
   // A request has only one `Authorization` header, and it contains the token.
@@ -49,10 +49,10 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   const checkServer = `Check that ${name} is running and that ${urlSetting} is correct.`;
   if (why.what === 'late') return `${url} did not respond in time. ${checkServer}`;
   if (why.what === 'large')
-    return `The response from ${url} is larger than 8 MiB, so it is not from ${name}. ${check}`;
+    return `The response from ${url} is larger than 8 MiB, so the server at that address is not ${name}. ${check}`;
   if (why.what === 'other') {
     const what = `${why.status}${why.type === '' ? '' : `, ${cleanText(why.type)}`}`;
-    return `The response from ${url} is not from ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
+    return `The response from ${url} was not sent by ${name} (${what}). ${proxyErrors.has(why.status) ? checkServer : check}`;
   }
   const code = codeOf(why.cause);
   const { hostname, host, pathname } = new URL(url);
@@ -60,11 +60,11 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   const known: readonly (readonly [form: RegExp, text: string])[] = [
     [/^ECONNREFUSED$/, `${url} refused the connection. ${checkServer}`],
     [/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, `The host ${hostname} was not found (${url}). ${check}`],
-    [/^ERR_TLS_CERT_ALTNAME_INVALID$/, `The certificate of ${url} is for another host. ${check}`],
-    [/^CERT_HAS_EXPIRED$/, `The certificate of ${url} has expired. Renew it on the server.`],
+    [/^ERR_TLS_CERT_ALTNAME_INVALID$/, `The certificate for ${url} is for another host. ${check}`],
+    [/^CERT_HAS_EXPIRED$/, `The certificate for ${url} has expired. Renew it on the server.`],
     [
       /CERT|SIGNED|UNABLE_TO_/,
-      `The certificate of ${url} is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.`,
+      `The certificate for ${url} is not trusted (${code}). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.`,
     ],
     [
       /^(?:EPROTO|ERR_SSL_)/,
@@ -74,7 +74,7 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
       /^(?:UND_ERR_SOCKET|ECONNRESET|EPIPE)$/,
       `${url} closed the connection before the response was complete. ${checkServer}`,
     ],
-    [/^HPE_|HTTP\/1\.1 protocol/, `The response from ${url} is not HTTP. ${check}`],
+    [/^HPE_|HTTP\/1\.1 protocol/, `The response from ${url} is not valid HTTP. ${check}`],
   ];
   const [, text] = known.find(([form]) => form.test(code)) ?? [];
   return text ?? `The connection to ${url} failed (${cleanText(code)}). ${checkServer}`;

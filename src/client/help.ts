@@ -5,8 +5,8 @@ import { table } from './text.ts';
 function settings(): string[] {
   const { name, url, token } = names();
   return [
-    `Server address and token: ${url} and ${token}, or $XDG_CONFIG_HOME/${name}/config.json (written by ${name} login).`,
-    'Colours are off if NO_COLOR is set or the output is not a terminal.',
+    `The server address and token are read from ${url} and ${token}, or from $XDG_CONFIG_HOME/${name}/config.json (written by ${name} login).`,
+    'Colours are disabled if NO_COLOR is set or the output is not a terminal.',
   ];
 }
 
@@ -19,7 +19,7 @@ export function helpOfAll(commands: readonly Command[], group: string): string {
     '',
     ...table(listed.map(({ name, summary }) => [`${program} ${name}`, summary])),
     '',
-    `Options and examples: ${program} COMMAND --help. Version of this client: ${program} --version`,
+    `Run ${program} COMMAND --help for options and examples, or ${program} --version for the version of this client.`,
     ...settings(),
   );
 }

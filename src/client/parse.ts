@@ -39,7 +39,7 @@ function withoutCommand(words: readonly string[], commands: readonly Command[]):
     .filter((name) => group === '' || name.startsWith(`${group} `));
   const unknown =
     rest[0] === undefined
-      ? `No command for ${names().name} was given.`
+      ? `No ${names().name} command was specified.`
       : `Unknown command "${words.join(' ')}".`;
   throw new UsageError(`${unknown} Commands: ${known.join(', ')}`);
 }

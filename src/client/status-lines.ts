@@ -22,11 +22,12 @@ export function offerLines(status: Status): string[] {
     if (next.upgradePath.length > 1)
       lines.push(
         pathLine(status.version, next.upgradePath),
-        `To install all steps: ${names().name} instance update --all-steps`,
+        `To install all releases on the upgrade path: ${names().name} instance update --all-steps`,
       );
     else if (latest !== null && latest.version !== next.version)
       lines.push(`${next.version} must be installed before ${latest.version}.`);
-    if (status.skipped !== null) lines.push(`Skipped. Offer again: ${names().name} instance skip --undo`);
+    if (status.skipped !== null)
+      lines.push(`Skipped. To offer the release again: ${names().name} instance skip --undo`);
     if (next.major) lines.push(`${next.version} is a major version. Migrations cannot be undone.`);
     const fetched = prefetchLine(status);
     if (fetched !== null) lines.push(fetched);
@@ -48,7 +49,7 @@ export const pathLine = (version: string, path: readonly string[]): string =>
 
 /** The wait between two steps of an upgrade path. */
 export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
-  if (reason === null) return `Next step: update to ${to}.`;
+  if (reason === null) return `Next update on the upgrade path: ${to}.`;
   const line = `${version} is not ready for ${to} yet: ${reason.replace(/\.$/, '')}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }
@@ -59,9 +60,9 @@ export function automaticLine({ automatic, next, now }: Status): string | null {
   const { blockedBy, nextAt, timeZone } = automatic;
   if (blockedBy?.code === 'paused') {
     const since = dateTime(blockedBy.since ?? '');
-    const paused =
-      since === '' ? 'Automatic updates are paused.' : `Automatic updates have been paused since ${since}.`;
-    return `${paused} They resume after the next successful update.`;
+    return since === ''
+      ? 'Automatic updates are paused. They resume after the next successful update.'
+      : `Automatic updates have been paused since ${since}. They resume after the next successful update.`;
   }
   if (blockedBy !== null) return `Not installed automatically: ${blockedBy.message}`;
   if (nextAt === null) return null;
@@ -81,10 +82,13 @@ function prefetchLine({ next, prefetch }: Status): string | null {
   const is = next?.downloaded
     ? 'Downloaded.'
     : prefetch?.state === 'downloading'
-      ? `Downloading in the background${prefetch.percent === null ? '' : `, ${prefetch.percent} %`}.`
+      ? downloading(prefetch.percent)
       : '';
   return [is, takes].filter(Boolean).join(' ') || null;
 }
+
+const downloading = (percent: number | null): string =>
+  percent === null ? 'Downloading in the background.' : `Downloading in the background, ${percent} %.`;
 
 /** The preparation that is shown before an update that cannot be undone. */
 export const beforeUpdate = ({ preparation, restorePoint }: Status): string => {
@@ -97,9 +101,11 @@ export function restorePointLine({ restorePoint, version }: Status, to: string):
   if (restorePoint === null) return null;
   const { name } = names();
   const { downtimeSeconds: last } = restorePoint;
-  const long =
-    last === null ? 'while the last changes are copied' : `for about ${seconds(last)} (same as last time)`;
-  return `Data is saved first. If ${to} fails, ${name} rolls back to ${version} and restores the data. ${name} and its data services will be unavailable ${long}.`;
+  const downtime =
+    last === null
+      ? `${name} and its data services will be unavailable while the last changes are copied.`
+      : `${name} and its data services will be unavailable for about ${seconds(last)} (same as last time).`;
+  return `Data is saved first. If ${to} fails, ${name} rolls back to ${version} and restores the data. ${downtime}`;
 }
 
 /** The effects of a rollback. */
@@ -146,7 +152,7 @@ export function refusalLines(
       facts.length === 0
         ? `${what} is already in progress.`
         : `${what} is already in progress (started ${facts.join(' ')}).`,
-      `To follow: ${names().name} instance follow`,
+      `To follow the ${run.kind}: ${names().name} instance follow`,
     ];
   }
   if (!['not-compose', 'swarm', 'no-directory', 'no-engine'].includes(code))
@@ -155,7 +161,9 @@ export function refusalLines(
       ...(advice === undefined ? [] : [`  Next: ${advice}`]),
     ];
   const commands =
-    manual.length === 0 ? [] : ['To update manually, on the server:', ...manual.map((line) => `  ${line}`)];
+    manual.length === 0
+      ? []
+      : ['To update manually, run on the server:', ...manual.map((line) => `  ${line}`)];
   return [`${cannot} with this client: ${why}.`, ...commands];
 }
 

@@ -38,7 +38,7 @@ export function effectiveImage(files: ProjectFiles, service: string): EffectiveI
   const included = reachOf(files).layers.filter(({ follows }) => follows);
   const services = [...new Set(included.flatMap(({ file }) => file.services))];
   throw new UpdateError('no-app', `there is no service ${service} in ${list(files)}`, {
-    advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Select those to update with --service.`,
+    advice: `The files define these services: ${services.sort().join(', ') || 'none'}. Use --service to select the services to update.`,
   });
 }
 

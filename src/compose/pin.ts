@@ -15,6 +15,10 @@ export interface Pin {
   resolved: TracedText;
 }
 
+/** All places where these tags are written, for people who change them manually. */
+export const placesOf = (pins: readonly Pin[]): string =>
+  [...new Set(pins.map(({ place }) => place.description))].join(', ');
+
 export interface PinPlace {
   /** Written in the image, in a variable's value, in a variable's default, or not at all. */
   kind: 'literal' | 'variable' | 'default' | 'absent';

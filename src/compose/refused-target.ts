@@ -1,6 +1,6 @@
 import { UpdateError } from '../progress/update-error.ts';
 import type { ReleaseTarget } from '../release/target.ts';
-import type { Pin } from './pin.ts';
+import { type Pin, placesOf } from './pin.ts';
 
 const thenApply = 'then run docker compose pull && docker compose up -d';
 
@@ -17,16 +17,21 @@ export const notPinnedTo = ({ service, tag, place }: Pin, word: string, option =
     `Specify a release with ${option}, or set the tag ${word} manually, ${thenApply}.`,
   );
 
-export const noVersion = ({ place }: Pin, tag: string): UpdateError =>
+export const noVersion = (pins: readonly Pin[], tag: string): UpdateError =>
   refused(
     `${tag} is not a version and cannot be compared with the running version`,
-    `Set the tag manually (${place.description}), ${thenApply}.`,
+    `Set the tag manually (${placesOf(pins)}), ${thenApply}.`,
   );
 
-export const unversionedPin = ({ service, tag, place }: Pin, target: ReleaseTarget): UpdateError =>
+/** @param pins of all updated services */
+export const unversionedPin = (
+  { service, tag, place }: Pin,
+  target: ReleaseTarget,
+  pins: readonly Pin[],
+): UpdateError =>
   refused(
     `${service} is pinned to ${tag.text} (${place.description}), which is not a version and cannot be compared with ${target.tag}`,
-    `Set the new tag manually, ${thenApply}.`,
+    `Set the new tag manually (${placesOf(pins)}), ${thenApply}.`,
   );
 
 export const otherVariant = (

@@ -1,3 +1,4 @@
+import { type HealthCheck, readHealthCheck } from './health-check.ts';
 import { composeLabels } from './labels.ts';
 import { readPlatform } from './platform.ts';
 
@@ -46,6 +47,7 @@ export interface Container {
   /** `healthy`, `unhealthy`, `starting`, or null without a health check. */
   health: string | null;
   lastHealthOutput: string;
+  healthCheck: HealthCheck;
   /** What is mounted now. */
   mounts: readonly Mount[];
   /** The same with their storage, and memory (tmpfs) as well. */
@@ -187,6 +189,7 @@ export function readContainer(raw: Raw): Container {
     stopTimeout: stopTimeoutOf(config),
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
+    healthCheck: readHealthCheck(config.Healthcheck ?? {}, log),
     mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
     storage: storageOf(raw.Mounts ?? [], host),
     requestedMounts: requestedMounts(host),

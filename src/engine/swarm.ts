@@ -32,6 +32,8 @@ export interface SwarmTask {
   image: string;
   /** Why it failed, or waits; empty if there is nothing to say. */
   error: string;
+  /** From its creation to its last change of state. */
+  tookMs: number;
 }
 
 export interface SwarmNode {
@@ -90,7 +92,7 @@ export function readService(raw: Json): SwarmService {
 }
 
 export function readTask(raw: Json): SwarmTask {
-  const { State, Err } = object(raw.Status);
+  const { State, Err, Timestamp } = object(raw.Status);
   return {
     id: text(raw.ID),
     service: text(raw.ServiceID),
@@ -100,6 +102,7 @@ export function readTask(raw: Json): SwarmTask {
     wanted: text(raw.DesiredState),
     image: text(object(object(raw.Spec).ContainerSpec).Image),
     error: text(Err),
+    tookMs: Date.parse(text(Timestamp)) - Date.parse(text(raw.CreatedAt)),
   };
 }
 

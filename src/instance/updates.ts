@@ -85,11 +85,12 @@ export class Updates implements UpdateService {
     this.#catalog = new OfferCatalog(this.#context, () => this.#lastRun());
     this.#prefetcher = new Prefetcher(this.#context, {
       offered: async () => {
-        const known = await this.#catalog.facts(await this.#lastRun());
+        const [last = null] = await this.#history.all();
+        const known = await this.#catalog.facts(last);
         const { next, updateAvailable } = offerFields(offer(known), known);
         if (next === null || !updateAvailable) return null;
         const way = verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
-        return 'reason' in way ? null : way;
+        return 'reason' in way ? null : { ...way, checkedAt: known.checkedAt?.getTime() ?? 0 };
       },
       isBusy: () => this.#runs.isUnderWay,
     });
@@ -369,7 +370,7 @@ const overtaken: Reason = {
   code: 'up-to-date',
   message: 'the update has already been started, or it is no longer due',
 };
-const noPlace: Reason = { code: 'up-to-date', message: 'the installation of this server was not found' };
+const noPlace: Reason = { code: 'up-to-date', message: 'the compose project of this server was not found' };
 const noPoint: Reason = { code: 'no-restore-point', message: 'the last update did not save a restore point' };
 const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
 const notKnown = 'the server is still checking whether an update is in progress';

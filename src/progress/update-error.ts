@@ -19,7 +19,7 @@ interface Explanation {
 const table = {
   usage: {
     outcome: 'usage',
-    meaning: 'The command line or the environment contains mistakes. The updater lists all of them.',
+    meaning: 'The command line or the environment contains errors. The updater lists all of them.',
     advice: 'See --help.',
   },
 
@@ -31,7 +31,7 @@ const table = {
   },
   'socket-denied': {
     outcome: 'refused',
-    meaning: 'The updater has no permission to use the socket of the engine.',
+    meaning: 'The updater does not have permission to use the engine socket.',
     advice: 'Run the updater without --user, so that it runs as root, the owner of the socket.',
   },
   'engine-version': {
@@ -42,7 +42,7 @@ const table = {
   'own-container': {
     outcome: 'refused',
     meaning: 'The updater cannot find its own container on this engine.',
-    why: 'The updater uses the mounts of its own container to find out which directories on the host it can use.',
+    why: 'The updater uses the mounts of its own container to determine which directories on the host it can use.',
     advice:
       'Start the updater with docker run, without --hostname or --uts, on the engine whose socket is mounted.',
   },
@@ -57,11 +57,11 @@ const table = {
       'No running project was started from the mounted directory by docker compose v2. The containers of the instance may have been started from another directory or by another program, such as systemd.',
     why: 'The updater uses docker compose to replace containers, and docker compose only replaces containers that it created itself.',
     advice:
-      'Update manually: run docker compose pull && docker compose up -d in the directory of the compose file.',
+      'Update manually: run docker compose pull && docker compose up -d in the directory that contains the compose file.',
   },
   'not-mounted': {
     outcome: 'refused',
-    meaning: 'The compose directory is not mounted into the container of the updater.',
+    meaning: 'The compose directory is not mounted into the updater container.',
     advice: 'Mount the compose directory at the same path as on the host: -v /opt/svc:/opt/svc.',
   },
   'read-only': {
@@ -71,7 +71,7 @@ const table = {
   },
   'several-projects': {
     outcome: 'refused',
-    meaning: 'Several compose projects or stacks could be the instance to update.',
+    meaning: 'The updater found several compose projects or stacks that could be the instance to update.',
     why: 'The updater does not guess which instance to update.',
     advice: 'Choose the project with --project and its directory with --dir.',
   },
@@ -79,25 +79,25 @@ const table = {
     outcome: 'refused',
     meaning:
       'The engine is not a Swarm manager, or a proxy blocks the requests that the updater needs for stacks.',
-    why: 'Only a manager can update the services of a stack.',
+    why: 'Only a Swarm manager can update the services of a stack.',
     advice:
-      'Run the updater on a Swarm manager and mount the socket of the engine there. To list the managers, run docker node ls.',
+      'Run the updater on a Swarm manager and mount the engine socket there. To list the managers, run docker node ls.',
   },
   'stack-unsupported': {
     outcome: 'refused',
-    meaning: 'The stack contains a service that the updater cannot update, such as a job.',
+    meaning: 'The stack contains a service that the updater cannot update, such as a Swarm job.',
     advice: 'Update the services manually with docker service update --image.',
   },
   'stack-busy': {
     outcome: 'refused',
     meaning:
       'The stack cannot be updated safely at the moment, for example because a service is being updated or a node is down.',
-    advice: 'Fix the problem that the log reports, then run the update again.',
+    advice: 'Fix the problem reported in the log, then run the update again.',
   },
   'stack-file': {
     outcome: 'refused',
     meaning: 'The mounted files are not the files that the stack was deployed from.',
-    why: 'The next docker stack deploy command uses the stack files, so the updater must write the new version to the correct files.',
+    why: 'The next docker stack deploy command will use the stack files, so the updater must write the new version to the correct files.',
     advice:
       'Mount the directory that contains the stack files. With --file, pass the same files as with docker stack deploy -c, in the same order.',
   },
@@ -116,13 +116,13 @@ const table = {
     outcome: 'refused',
     meaning:
       'A service passed with --service is not released together with the app, for example because it is a database.',
-    why: 'The target version is a version of the app. For another product, the same version is a different release or does not exist.',
+    why: 'The target is a version of the app. Another product may not have this version, or may use it for a different release.',
     advice: 'Pass --service only for the app and for services that are released with it.',
   },
   'unrelated-container': {
     outcome: 'refused',
     meaning:
-      'Some containers have the labels of this instance but were started from other files or from another image.',
+      "Some containers have this instance's labels but were started from other files or from another image.",
     why: 'Anyone who can start a container can set its labels. The updater must not replace a container that belongs to another project.',
     advice: 'Remove the container that the log lists, then run the update again.',
   },
@@ -150,13 +150,13 @@ const table = {
   downgrade: {
     outcome: 'refused',
     meaning: 'The target is older than the running version.',
-    why: 'The running version may have migrated the data. Migrations only run forward, and an older version may damage migrated data.',
+    why: 'The running version may have migrated the data. Migrations cannot be undone, and an older version may damage migrated data.',
     advice: 'Choose a release that is newer than the running version. Downgrades are not supported.',
   },
   'tag-lags': {
     outcome: 'refused',
     meaning: 'The floating tag in the compose file does not point to the target release yet.',
-    why: 'For a floating tag, the updater only pulls the image again. This would not install the target release.',
+    why: 'For a floating tag, the updater only pulls the image again, so the target release would not be installed.',
     advice:
       'Run the update without --target to install the release that the tag points to, or pin the target release in the compose file.',
   },
@@ -164,29 +164,29 @@ const table = {
     outcome: 'refused',
     meaning:
       'The target cannot be installed directly over the running version. Another release must be installed first.',
-    why: 'The target needs the migrations of the required intermediate release.',
+    why: 'The target needs the migrations from the required intermediate release.',
     advice: 'Update to the required intermediate release first, then run the update again.',
   },
   'no-target': {
     outcome: 'refused',
-    meaning: 'The compose file pins a release, but no target was given.',
+    meaning: 'The compose file pins a release, but no target was specified.',
     advice: 'Choose a release with --target vX.Y.Z, or use --target canary.',
   },
   'pin-digest': {
     outcome: 'refused',
-    meaning: 'The image is pinned by digest, but the updater cannot find out the version or the new digest.',
+    meaning: 'The image is pinned by digest, but the updater cannot determine the version or the new digest.',
     advice: 'Write the image as repository:vX.Y.Z@sha256:… or repository:vX.Y.Z.',
   },
   'pin-unsupported': {
     outcome: 'refused',
     meaning:
       'The updater cannot set the target version in the pin. The log reports the file, the line and the reason.',
-    why: 'The updater changes only the version in a pin, and only if the result is certain.',
+    why: 'The updater changes only the version in a pin, and only if the result is unambiguous.',
     advice: 'Change the version in the file manually, then run docker compose pull && docker compose up -d.',
   },
   'built-from-source': {
     outcome: 'refused',
-    meaning: 'The image of the service is built locally.',
+    meaning: 'The service image is built locally.',
     why: 'No registry contains releases of this image.',
     advice: 'Add an image: line to the service in the compose file, or rebuild the service to update it.',
   },
@@ -199,15 +199,23 @@ const table = {
     outcome: 'refused',
     meaning:
       'The containers do not match the compose files. Recreating the containers would remove a setting or give a container more rights on the host.',
-    why: 'docker compose creates the new containers from the files alone. A setting that is not in the files would be lost.',
+    why: 'docker compose creates the new containers only from the compose files. A setting that is not in these files would be lost.',
     advice:
       'Add the missing values to .env or apply your edits with docker compose up -d, then run the update again. To ignore the differences, use --accept-drift.',
   },
+  'host-changed': {
+    outcome: 'refused',
+    meaning:
+      'The host has changed since the containers were started. A new container could not start, or would get other files than the running container has.',
+    why: 'The updater only stops a container that could be started again with the same files.',
+    advice:
+      'Fix what the log reports on the host. If a changed mount is correct, recreate its container with docker compose up -d --force-recreate. Then run the update again.',
+  },
   'outside-mounts': {
     outcome: 'refused',
-    meaning: 'The instance uses a file that is not mounted into the container of the updater.',
+    meaning: 'The instance uses a file that is not mounted into the updater container.',
     why: 'Without this file, docker compose would create different containers.',
-    advice: 'Add the -v option from the log to the docker run command.',
+    advice: 'Add the -v option shown in the log to the docker run command.',
   },
   'shared-definition': {
     outcome: 'refused',
@@ -224,13 +232,13 @@ const table = {
   },
   'no-marker': {
     outcome: 'refused',
-    meaning: 'The compose file of the release does not begin with the marker of a generated install.',
-    why: 'The marker shows that an update may replace the whole file.',
-    advice: 'Tell the publisher that this release does not support generated installs.',
+    meaning: "The release's compose file does not begin with the product's marker line.",
+    why: "An update replaces the whole compose file only if the file begins with the product's marker line.",
+    advice: 'Report the missing marker to the publisher of the release.',
   },
   'release-file': {
     outcome: 'refused',
-    meaning: 'The release lacks a file that this install needs, or the file is invalid.',
+    meaning: 'A file that this installation needs is missing from the release or is invalid.',
     advice: 'Report the problem to the publisher of the release, and choose another release for now.',
   },
   'not-proven': {
@@ -247,8 +255,7 @@ const table = {
   },
   'not-a-file': {
     outcome: 'refused',
-    meaning:
-      'The updater must replace a file that is itself a bind mount, or a path that is not a regular file.',
+    meaning: 'A file that the updater must replace is a bind mount or is not a regular file.',
     advice: 'Use a regular file in the compose directory instead, then run the update again.',
   },
   'rights-lost': {
@@ -256,7 +263,7 @@ const table = {
     meaning: 'The update would not preserve the owner, the mode or the access control list of a file.',
     why: 'The updater replaces the file with a new copy, which must be accessible to the same users.',
     advice:
-      'Run the svc-updater image as root. On NFS or SMB, allow root to set owners and modes. To remove an access control list, run setfacl -b. Then run the update again.',
+      'Run the svc-updater image as root. On NFS or SMB, allow root to set file owners and modes. To remove an access control list, run setfacl -b. Then run the update again.',
   },
   'unexpected-file': {
     outcome: 'refused',
@@ -269,13 +276,14 @@ const table = {
     outcome: 'refused',
     meaning:
       'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
-    why: 'Without this data, a restore point might not be able to restore the old version.',
-    advice: `Add the line from the log to ${settingsName}. Set it to save to include the data, or to none to exclude the data. Then run the update again.`,
+    why: 'Without this data, it might not be possible to restore the old version.',
+    advice: `Add the line shown in the log to ${settingsName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run the update again.`,
   },
   'data-unsupported': {
     outcome: 'refused',
-    meaning: 'The data cannot be saved in a restore point, for example if it is on a network file system.',
-    advice: `Change the mount that the log lists, or exclude the mount by setting it to none in ${settingsName}. If you can do neither, back up the data yourself and update without --restore-point.`,
+    meaning:
+      'The data cannot be saved in a restore point, for example because it is on a network file system.',
+    advice: `Change the mount that the log lists, or set the value of the mount to "none" in ${settingsName}. If neither is possible, back up the data yourself and update without --restore-point.`,
   },
   'no-space': {
     outcome: 'refused',
@@ -291,14 +299,14 @@ const table = {
   },
   'restore-point-damaged': {
     outcome: 'refused',
-    meaning: 'A checksum of the restore point does not match its files.',
-    why: 'Restoring changed data could damage the instance.',
+    meaning: 'The files in the restore point do not match their checksums.',
+    why: 'Restoring files that do not match their checksums could damage the instance.',
     advice:
-      'Find out what changed the files of the restore point. The saved data can only be restored manually.',
+      'Find out what changed the files in the restore point. The saved data can only be restored manually.',
   },
   'restore-point-unreadable': {
     outcome: 'refused',
-    meaning: 'The files of the restore point cannot be read.',
+    meaning: 'The files in the restore point cannot be read.',
     advice:
       'Check the disk that contains the restore point, for example with dmesg and mount. Then run the command again. The restore point itself may be intact.',
   },
@@ -310,8 +318,8 @@ const table = {
   },
   'path-taken': {
     outcome: 'refused',
-    meaning: 'The path of the compose directory already exists in the container of the updater.',
-    why: 'docker compose needs every file at the same path as on the host.',
+    meaning: 'The path of the compose directory already exists in the updater container.',
+    why: 'docker compose needs every file to have the same path inside the container as on the host.',
     advice: 'Mount the compose directory at the same path as on the host.',
   },
 
@@ -324,7 +332,7 @@ const table = {
     outcome: 'failed',
     meaning: 'The registry denied access. The credentials are wrong, expired or missing.',
     advice:
-      'On the host, log in with docker login. Mount the config.json file of the host (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.',
+      "On the host, log in with docker login. Mount the host's config.json file (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.",
   },
   'pull-unknown': {
     outcome: 'failed',
@@ -348,31 +356,30 @@ const table = {
   },
   'pull-timeout': {
     outcome: 'failed',
-    meaning: 'The images were not pulled within the time that --pull-timeout allows.',
+    meaning: 'The images were not pulled within the time limit set by --pull-timeout.',
     advice:
       'Run the update again with a longer --pull-timeout. Layers that were already downloaded are not downloaded again.',
   },
   'pull-failed': {
     outcome: 'failed',
     meaning: 'The images could not be pulled. The log reports the cause.',
-    advice: 'Fix the cause that the log reports, then run the update again.',
+    advice: 'Fix the cause reported in the log, then run the update again.',
   },
   'proof-failed': {
     outcome: 'failed',
     meaning: 'The planned edit would change more than the version, so nothing was written.',
-    why: 'The updater compares the output of docker compose config from before and after the edit. Only the version may differ.',
+    why: 'The updater compares the output of docker compose config before and after the edit. Only the version may differ.',
     advice: 'Change the version manually, then run docker compose pull && docker compose up -d.',
   },
   'file-changed': {
     outcome: 'failed',
-    meaning: 'A file of the project was changed during the update.',
+    meaning: 'A project file was changed during the update.',
     why: 'If the update continued, it would overwrite the change or install something that was not planned.',
     advice: 'Make sure that no one edits the files during an update, then run the update again.',
   },
   'containers-changed': {
     outcome: 'failed',
-    meaning:
-      'A container of the instance was replaced or removed by another user or program during the update.',
+    meaning: 'An instance container was replaced or removed by another user or program during the update.',
     advice: 'Make sure that no one replaces containers during an update, then run the update again.',
   },
   'write-failed': {
@@ -385,25 +392,25 @@ const table = {
     outcome: 'failed',
     meaning: 'The update was killed several times. Files and containers are the same as before the update.',
     advice:
-      'Find out what kills the updater, for example with docker inspect svc-updater or in the kernel log. Then run the update again.',
+      'Find out what killed the updater, for example with docker inspect svc-updater or in the kernel log. Then run the update again.',
   },
   'save-failed': {
     outcome: 'failed',
     meaning: 'The data could not be saved, so the new version was not started.',
-    advice: 'Fix the cause that the log reports, then run the update again.',
+    advice: 'Fix the cause reported in the log, then run the update again.',
   },
   'rolled-back': {
     outcome: 'failed',
     meaning:
       'The new version failed. The old version is running again with the files and the data from before the update.',
     advice:
-      'Find the cause in the output of the new version, which the log contains. Fix the cause or report it to the publisher, then run the update again.',
+      'The log contains the output of the new version. Find the cause there, and fix it or report it to the publisher. Then run the update again.',
   },
   'recreate-failed': {
     outcome: 'failed',
     meaning:
       'The containers could not be replaced. No container of the new version has started, and the old containers are running again.',
-    advice: 'Fix the cause that the log reports, then run the update again.',
+    advice: 'Fix the cause reported in the log, then run the update again.',
   },
 
   'files-not-restored': {
@@ -421,7 +428,7 @@ const table = {
     meaning: 'The new version failed, and the old data has not been restored yet. The services stay stopped.',
     why: 'A service that starts with partly restored data could damage the data.',
     advice:
-      'Do not start the stopped services. Fix the cause that the log reports, such as a full disk, then run the update again to continue the restore.',
+      'Do not start the stopped services. Fix the cause reported in the log, such as a full disk, then run the update again to continue the restore.',
   },
   'engine-lost': {
     outcome: 'broken',
@@ -431,7 +438,7 @@ const table = {
   },
   unhealthy: {
     outcome: 'broken',
-    meaning: 'The target version was already running, but it is not healthy. Nothing was changed.',
+    meaning: 'The target version was already running, but it is unhealthy. Nothing was changed.',
     advice: 'Check the output of docker compose logs app worker.',
   },
   'migration-failed': {

@@ -1,12 +1,16 @@
 import { createPublicKey } from 'node:crypto';
 import type { TrustMaterial } from '@sigstore/verify';
+import { channelOf } from '../release/channel.ts';
 import { type ReleaseFile, readReleaseFile } from './release-file.ts';
-import type { Trust } from './trust.ts';
+import { signersOf, type Trust } from './trust.ts';
 
 /** The release is not verified. */
 export class Unproven extends Error {
   override readonly name = 'Unproven';
 }
+
+/** The verified content of `release.json`, and which of the trusted signers signed it. */
+export type Proven = ReleaseFile & { signer: string };
 
 /** The expected product and version. */
 export interface Wanted {
@@ -25,18 +29,22 @@ export async function proveRelease(
   bundle: string,
   trust: Trust,
   wanted: Wanted,
-): Promise<ReleaseFile> {
-  await verify(file, bundle, trust);
+): Promise<Proven> {
+  const signer = await verify(file, bundle, trust);
   const told = attempt(() => readReleaseFile(file), 'release.json cannot be read');
-  const { product, version } = told;
+  const { product, version, channel } = told;
   if (product !== wanted.product)
     throw new Unproven(`it is a release of ${product}, not of ${wanted.product}`);
   if (wanted.version !== null && version !== wanted.version)
     throw new Unproven(`the signed version is ${version}, not ${wanted.version}`);
-  return told;
+  const expected = channelOf(version) ?? channel;
+  if (channel !== expected)
+    throw new Unproven(`the signed channel is ${channel}, but ${version} is a ${expected} release`);
+  return { ...told, signer };
 }
 
-async function verify(file: Uint8Array, text: string, trust: Trust): Promise<void> {
+/** Which of the trusted signers signed the file. @throws Unproven */
+async function verify(file: Uint8Array, text: string, trust: Trust): Promise<string> {
   // Loaded on demand, because these packages are large.
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
     await Promise.all([
@@ -70,8 +78,9 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
         return false;
       }
     };
-    if (!trust.keys.some(isBy)) throw new Unproven('it is not signed with a trusted key');
-    return;
+    const signer = signersOf(trust)[trust.keys.findIndex(isBy)];
+    if (signer === undefined) throw new Unproven('it is not signed with a trusted key');
+    return signer;
   }
   if (signed.key.$case !== 'certificate')
     throw new Unproven('it is signed with a key, not with a certificate');
@@ -87,6 +96,7 @@ async function verify(file: Uint8Array, text: string, trust: Trust): Promise<voi
   const isWhole = !trust.identity.endsWith('*');
   if (isWhole ? name !== trust.identity : !name.startsWith(trust.identity.slice(0, -1)))
     throw new Unproven(`it is signed by ${name}, not by ${trust.identity}`);
+  return signersOf(trust).join();
 }
 
 const keyMaterial = (pem: string): TrustMaterial => ({

@@ -1,3 +1,4 @@
+import { createHash, createPublicKey } from 'node:crypto';
 import { trustSchema } from './trust-schema.ts';
 
 /** The trusted publisher: the owner of one of the keys, or a workflow with a sigstore certificate. */
@@ -27,6 +28,15 @@ export function readTrust(given: string | object): Trust {
     );
   return data;
 }
+
+/** Names of the trusted signers, each the same in every server: the fingerprints of keys, in their order, or the identity. */
+export const signersOf = (trust: Trust): string[] =>
+  'keys' in trust ? trust.keys.map(fingerprint) : [`${trust.identity} ${trust.issuer}`];
+
+const fingerprint = (pem: string): string =>
+  createHash('sha256')
+    .update(createPublicKey(pem).export({ type: 'spki', format: 'der' }))
+    .digest('hex');
 
 function readText(text: string): unknown {
   const keys = text.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g);

@@ -108,7 +108,7 @@ export const english = {
   httpStatus: (status: number) => `HTTP status ${status}`,
   runUnknown: (version: string, time: string) =>
     `${version} is running but has no record of the update that started at ${time}`,
-  runUnknownAbout: 'The log of the update is on the server.',
+  runUnknownAbout: 'The update log is on the server.',
 
   startedBy: (by: string, time: string) => `Started by ${by} at ${time}`,
   startedAt: (time: string) => `Started at ${time}`,
@@ -219,7 +219,7 @@ export const english = {
     'Stuck jobs do not finish on their own. Cancel them, or choose “Update anyway” to interrupt all jobs.',
   willBeInterrupted: 'These jobs will be interrupted:',
   cannotUpdate: (product: string) => `${product} cannot be updated from this page`,
-  manualCommands: 'Run these commands on the server, in the directory of the compose file:',
+  manualCommands: 'Run these commands on the server, in the directory that contains the compose file:',
   otherUpdateInProgress: 'Another update is in progress',
 
   rollBackToVersion: (version: string) => `Roll back to ${version}…`,
@@ -264,7 +264,7 @@ export const english = {
   windowFrom: 'From',
   windowTo: 'To',
   timeZone: 'Time zone',
-  days: 'Days (select none for every day)',
+  days: 'Days (if none are selected: every day)',
   /** The input field replaces `{days}`. */
   minimumAge: 'Wait until a release is {days} days old',
   includeMajors: 'Include major versions',
@@ -292,7 +292,7 @@ export const english = {
     crashed: 'interrupted',
   } satisfies Record<EndState, string>,
   /** By the words of `phaseRows`. */
-  phases: { ...phaseTexts, saved: 'Data saved' },
+  phases: phaseTexts,
   /** A phase that has not started or was not finished. */
   toDo: {
     waiting: 'Wait',
@@ -318,7 +318,7 @@ export const english = {
     canary: {
       name: 'canary',
       about:
-        'Every change, as soon as it is built: days or weeks before its stable release, and with less testing. Leaving canary never causes a downgrade: your version stays installed until a newer stable release is available.',
+        'Every change as soon as it is built, days or weeks before its stable release and with less testing. If you leave canary, your version stays installed until a newer stable release is available.',
     },
   } satisfies Record<Channel, { name: string; about: string }>,
   /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */

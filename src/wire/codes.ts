@@ -50,6 +50,8 @@ export const blockedByCodes = [
   'paused',
   /** An earlier update to this release failed. */
   'failed',
+  /** An admin rolled back from this release. */
+  'rolled-back',
   'skipped',
   'major',
   /** The publication date is unknown. */

@@ -41,9 +41,14 @@ export const text = (description?: string): Field<string> => ({
   missing: () => '',
 });
 
+const timeForm = /^\d{4}-\d\d-\d\dT/;
+
+/** Whoever calculates with a time relies on it, so an unreadable one counts as missing. */
 export const time = (description = 'UTC, ISO 8601'): Field<string> => ({
   ...text(),
   schema: { type: 'string', format: 'date-time', description },
+  read: (value) =>
+    typeof value === 'string' && timeForm.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined,
 });
 
 export const flag = (description?: string): Field<boolean> => ({

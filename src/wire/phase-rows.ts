@@ -37,7 +37,7 @@ export const phaseTexts = {
   pulling: 'Downloading',
   pulled: 'Downloaded',
   saving: 'Saving data',
-  saved: 'Saved data',
+  saved: 'Data saved',
   replacing: 'Replacing',
   replaced: 'Replaced',
   verifying: 'Verifying',

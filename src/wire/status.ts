@@ -103,7 +103,7 @@ export const automaticShape = shape('Automatic', 'Settings and state of automati
   from: text('Start of the time window in `timeZone`: `02:00`'),
   to: text('End of the time window'),
   timeZone: text('IANA time zone: `Europe/Berlin`'),
-  days: list(word(codes.dayWords), 'Days on which a window starts; empty for every day'),
+  days: list(word(codes.dayWords), 'Days on which a window starts; an empty list means every day'),
   minAgeHours: number({ minimum: 0, description: 'Minimum age of a release in hours' }),
   includeMajors: flag('Whether major versions are also installed automatically'),
   nextAt: nullable(time(), 'When the next automatic update can start'),

@@ -13,7 +13,7 @@ import { onTestHost, startBenchInstance } from './bench-instance.ts';
 import { type Comparison, describeMachine, report } from './compare.ts';
 
 /**
- * Section `restore` of scripts/bench: the additional downtime of the app for a restore point, compared with stop, tar, sync and
+ * Section `restore` of scripts/bench: the additional app downtime for a restore point, compared with stop, tar, sync and
  * start by hand in the same run; and the downtime that `plan` expects, compared with what happened.
  */
 

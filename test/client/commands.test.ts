@@ -62,7 +62,7 @@ describe.concurrent('svc instance status', () => {
       'an unsupported environment',
       { status: { reason: { code: 'no-engine', message: 'the engine does not answer' } } },
       [
-        /^Cannot update with this client: the engine does not answer\.\nTo update manually, on the server:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
+        /^Cannot update with this client: the engine does not answer\.\nTo update manually, run on the server:\n {2}docker compose pull\n {2}docker compose up -d\n$/m,
       ],
     ],
     ['only the version to a user', { authorize: () => 'user' }, [/^svc v1\.4\.2\n$/]],
@@ -99,9 +99,11 @@ describe.concurrent('svc instance skip', () => {
     const { url, asked } = await play();
     const { out, exitCode } = await svc(url, 'instance skip v1.5.0');
     expect([exitCode, asked]).toEqual([0, ['PUT /skip']]);
-    expect(out).toMatch(/^Update available: v1\.5\.0.*\nSkipped\. Offer again: svc instance skip --undo\n/);
+    expect(out).toMatch(
+      /^Update available: v1\.5\.0.*\nSkipped\. To offer the release again: svc instance skip --undo\n/,
+    );
     expect((await svc(url, 'instance status')).out).toContain(
-      '\nSkipped. Offer again: svc instance skip --undo\n',
+      '\nSkipped. To offer the release again: svc instance skip --undo\n',
     );
     expect((await svc(url, 'instance skip --undo')).out).not.toContain('Skipped');
   });
@@ -237,7 +239,7 @@ describe.concurrent('the configuration', () => {
     });
     mkdirSync(join(home, 'svc'));
     writeFileSync(file, JSON.stringify({ url: `${url}/`, token: 'of-the-file' }), { mode: 0o640 });
-    const warning = `! Other users can read or change ${file}, which contains the token. To prevent this: chmod 600 ${file}\n`;
+    const warning = `! Other users can read or change ${file}, which contains the token. To prevent this, run: chmod 600 ${file}\n`;
     const status = (env: Record<string, string>) =>
       svc('', 'instance status', { env: { XDG_CONFIG_HOME: home, ...env } });
     expect(await status({})).toMatchObject({ exitCode: 0, err: warning });

@@ -14,7 +14,7 @@ const why = {
 const details = [
   `  ${why.cause}`,
   `  Next: ${why.advice}`,
-  '  Full log, on the server: docker logs svc-updater',
+  '  To read the full log on the server, run: docker logs svc-updater',
 ];
 
 /** The printed result of a run to v1.5.0. */
@@ -125,7 +125,7 @@ describe.concurrent('Ctrl-C', () => {
     isFollowed = false;
     expect(said.exitCode).toBe(code);
     expect(said.out).toMatch(
-      /\nThe update continues\. To follow: svc instance follow\. To cancel: svc instance cancel\.\n$/,
+      /\nThe update continues\. To follow its progress: svc instance follow\. To cancel: svc instance cancel\.\n$/,
     );
     // Polls the server directly, because the client gets no answer during the downtime.
     await expect.poll(() => updates.history()).toMatchObject([{ outcome: 'updated' }]);

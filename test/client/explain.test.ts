@@ -74,23 +74,27 @@ describe.concurrent('an unusable answer is explained', () => {
     [
       '403',
       problem(403, 'Only admins can do this.'),
-      'URL does not allow this (403): Only admins can do this. Check SVC_TOKEN.',
+      'URL rejected the request (403): Only admins can do this. Check SVC_TOKEN.',
     ],
-    ["a proxy's 404", page(404), 'The response from URL is not from svc (404, text/html). Check SVC_URL.'],
+    [
+      "a proxy's 404",
+      page(404),
+      'The response from URL was not sent by svc (404, text/html). Check SVC_URL.',
+    ],
     [
       "a proxy's 504",
       page(504),
-      'The response from URL is not from svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
+      'The response from URL was not sent by svc (504, text/html). Check that svc is running and that SVC_URL is correct.',
     ],
     [
       'JSON of another program',
       json('{"version":"3.2","status":"ok"}'),
-      'The response from URL is not from svc (200, application/json). Check SVC_URL.',
+      'The response from URL was not sent by svc (200, application/json). Check SVC_URL.',
     ],
     [
       'another protocol',
       ({ socket }) => socket.end('SSH-2.0-x\r\n'),
-      'The response from URL is not HTTP. Check SVC_URL.',
+      'The response from URL is not valid HTTP. Check SVC_URL.',
     ],
     [
       'an incomplete answer',
@@ -111,7 +115,7 @@ describe.concurrent('an unusable answer is explained', () => {
       answer(request, response);
     });
     expect(await said(url)).toBe(
-      'The response from URL is larger than 8 MiB, so it is not from svc. Check SVC_URL.',
+      'The response from URL is larger than 8 MiB, so the server at that address is not svc. Check SVC_URL.',
     );
     await dropped.promise;
   });
@@ -136,7 +140,7 @@ describe.concurrent('an unusable answer is explained', () => {
     await once(server, 'listening');
     afterTests(() => server.close());
     expect(await said(`https://127.0.0.1:${(server.address() as AddressInfo).port}`)).toBe(
-      'The certificate of URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.',
+      'The certificate for URL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). Set NODE_EXTRA_CA_CERTS to the path of its CA certificate.',
     );
   });
 });

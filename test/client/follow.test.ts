@@ -46,12 +46,12 @@ it.each<[View, number, string[]]>([
   [
     viewOf('recreate', nothing),
     61,
-    ['svc has been unavailable for 1 min. On the server: docker logs svc-updater'],
+    ['svc has been unavailable for 1 min. On the server, run: docker logs svc-updater'],
   ],
   [
     viewOf('verify', nothing, { log: 'docker logs other' }),
     190,
-    ['svc has been unavailable for 3 min. On the server: docker logs other'],
+    ['svc has been unavailable for 3 min. On the server, run: docker logs other'],
   ],
   [
     viewOf('pull', nothing),
@@ -133,7 +133,9 @@ it('prints the reason of a silence once to stderr with --json', () => {
   for (const second of everySecond(130)) printer.show(viewOf('recreate', nothing), second * 1000);
   printer.news({ kind: 'line', line: { message: 'a\u009bb\u202e' } });
   expect(events).toEqual(['{"event":"line","data":{"message":"a\\u009bb\\u202e"}}\n']);
-  expect(sentences).toEqual(['svc has been unavailable for 1 min. On the server: docker logs svc-updater\n']);
+  expect(sentences).toEqual([
+    'svc has been unavailable for 1 min. On the server, run: docker logs svc-updater\n',
+  ]);
 });
 
 function listOn(columns: () => number, rows: number) {

@@ -36,7 +36,7 @@ describe.concurrent('the first request', () => {
       expect([exitCode, out, err]).toEqual([
         2,
         '',
-        `The response from ${url} is not from svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
+        `The response from ${url} was not sent by svc (502, text/html). Check that svc is running and that SVC_URL is correct.\n${command === 'follow' ? advice : ''}`,
       ]);
     }
   });
@@ -87,7 +87,7 @@ describe.concurrent('an update is followed', () => {
     const { out, exitCode } = await svc(url, 'instance update', hurried);
     expect(exitCode).toBe(1);
     expect(out).toMatch(
-      /\nsvc v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d\. On the server: docker logs svc-updater\n$/,
+      /\nsvc v1\.4\.2 is running but has no record of the update that started at \d\d:\d\d\. On the server, run: docker logs svc-updater\n$/,
     );
   });
 });

@@ -9,7 +9,7 @@ const parse = (line: string) => parseTyped(line.split(' ').filter(Boolean), comm
 describe('a mistyped command', () => {
   it.each([
     ['instance statu', 'Unknown command "instance statu". Commands: instance status, '],
-    ['', 'No command for svc was given. Commands: instance status, '],
+    ['', 'No svc command was specified. Commands: instance status, '],
   ])('%s: the commands are listed', (line, said) => {
     expect(() => parse(line)).toThrow(said);
   });

@@ -42,7 +42,7 @@ describe.concurrent('svc instance update --all-steps', () => {
     ['the first update', [{ outcome: 'failed', code: 'not-healthy' }], 4, false],
     ['the last one', [{ outcome: 'updated' }, { outcome: 'broken' }], 5, true],
   ])('exits with the code of %s', async (_, ends, code, goesOn) => {
-    const { url, typing } = await playPath('\nNext step: update to v2.0.0.\n', { ends });
+    const { url, typing } = await playPath('\nNext update on the upgrade path: v2.0.0.\n', { ends });
     const { out, exitCode } = await svc(url, 'instance update --all-steps --yes', typing);
     expect([exitCode, out.includes('2 of 2')]).toEqual([code, goesOn]);
   });
@@ -134,11 +134,11 @@ describe.concurrent('between two steps of an upgrade path', () => {
     expect(said).toMatchObject({
       exitCode: 130,
       out: expect.stringMatching(
-        /\nThe update to v2\.0\.0 will start automatically\. To follow: svc instance follow\. To cancel: svc instance cancel\.\n$/,
+        /\nThe update to v2\.0\.0 will start automatically\. To follow its progress: svc instance follow\. To cancel: svc instance cancel\.\n$/,
       ),
     });
     expect((await svc(url, 'instance status')).out).toMatch(
-      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left \(\d+ s so far\)\nTo follow: svc instance follow\. To cancel: svc instance cancel$/m,
+      /^v1\.5\.0 is not ready for v2\.0\.0 yet: rows are left \(\d+ s so far\)\nTo follow the update: svc instance follow\. To cancel it: svc instance cancel$/m,
     );
     const { promise: isFollowed, resolve: follows } = Promise.withResolvers<void>();
     const following = svc(url, 'instance follow', {
@@ -200,7 +200,7 @@ describe.concurrent('an offered upgrade path', () => {
   it('is shown by status, and by an update to its first step', async () => {
     const { url, asked } = await play({ speed: 30, status });
     expect((await svc(url, 'instance status')).out).toContain(
-      `\n${offer}\nTo install all steps: svc instance update --all-steps\nTo update now`,
+      `\n${offer}\nTo install all releases on the upgrade path: svc instance update --all-steps\nTo update now`,
     );
     const { out } = await svc(url, 'instance update --no-follow');
     expect(out).toMatch(

@@ -52,19 +52,19 @@ describe("another product's client", () => {
       expect(said).toContain(`  larder ${name} `.trimEnd());
     }
     expect((await larder('instance status --help')).said).toContain(
-      'Server address and token: LARDER_URL and LARDER_TOKEN',
+      'The server address and token are read from LARDER_URL and LARDER_TOKEN',
     );
     expect((await larder('completion bash')).said).toContain('larder');
   });
 
   it('uses the name of the product in errors', async () => {
     expect((await larder('')).said).toMatch(
-      /^larder: No command for larder was given\. .*\nHelp: larder --help$/s,
+      /^larder: No larder command was specified\. .*\nHelp: larder --help$/s,
     );
     const none = await larder('instance status');
     expect(none).toEqual({
       exitCode: 2,
-      said: `The address of larder is not set. Set LARDER_URL, or log in: larder login (${directory}/.config/larder/config.json does not contain a url)`,
+      said: `The address of larder is not set. Set LARDER_URL, or log in: larder login (${directory}/.config/larder/config.json does not contain an address)`,
     });
     const away = await larder('instance status', { LARDER_URL: 'http://127.0.0.1:1' });
     expect(away.said).toMatch(/Check that larder is running and that LARDER_URL is correct\.$/);

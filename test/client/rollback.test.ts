@@ -63,7 +63,7 @@ describe.concurrent('svc instance rollback', () => {
     const { out, exitCode } = await svc(url, 'instance rollback --yes');
     expect([exitCode, posts(asked)]).toEqual([0, ['POST /rollback {"confirm":"v1.4.2"}']]);
     expect(out).toMatch(
-      /\nRolling back svc v1\.5\.0 → v1\.4\.2\n[\s\S]*\nSaved data, \d+ s\n[\s\S]*\n✓ Rolled back to v1\.4\.2 in \d+ s \(3 s downtime\)\n$/,
+      /\nRolling back svc v1\.5\.0 → v1\.4\.2\n[\s\S]*\nData saved, \d+ s\n[\s\S]*\n✓ Rolled back to v1\.4\.2 in \d+ s \(3 s downtime\)\n$/,
     );
     expect(out).not.toMatch(/updat/i);
     expect((await svc(url, 'instance history')).out).toMatch(/v1\.5\.0 → v1\.4\.2 {2}rolled back {2}/);

@@ -60,7 +60,7 @@ it('prints the log command once during a long downtime', async () => {
   const { said } = follow(900);
   await vi.advanceTimersByTimeAsync(200_000);
   expect(said().match(/svc has been unavailable for .*/g)).toEqual([
-    'svc has been unavailable for 1 min. On the server: docker logs svc-updater',
+    'svc has been unavailable for 1 min. On the server, run: docker logs svc-updater',
   ]);
   expect(said().match(/^Replacing, .*: svc is unavailable$/gm)).toHaveLength(20);
 });

@@ -38,7 +38,7 @@ describe.concurrent('on a terminal', () => {
       ),
     ).toBe(true);
     expect(all).toMatch(
-      /\nThe update will start when 1 job has finished\. To cancel: svc instance cancel\.$/,
+      /\nThe update will start when the running job has finished\. To cancel: svc instance cancel\.$/,
     );
     expect(all.replaceAll('\n', ' ')).toContain(' New jobs stay queued. The update will start');
   });

@@ -162,7 +162,7 @@ describe('a pin', () => {
     });
     expect(() => findPin(files, 'web')).toThrow(
       expect.objectContaining({
-        advice: 'The files define these services: app. Select those to update with --service.',
+        advice: 'The files define these services: app. Use --service to select the services to update.',
       }),
     );
     expect(move(files, 'v1.5.0')).toEqual({ 'sub/base.yaml': 'services: {b: {image: svc:v1.5.0}}' });

@@ -29,7 +29,8 @@ test('a run that is killed while the worker stops is told of by plan, and finish
     .toBe('exited');
 
   const halfDone = await look(instance);
-  const interrupted = /the update to v1\.1\.0 started at 20\S+ \S+ UTC was interrupted in the recreate phase/;
+  const interrupted =
+    /the update to v1\.1\.0 started at 20\S+ \S+ UTC was interrupted during the recreate phase/;
   const plan = await instance.update(['plan', '--target', 'v1.1.0']);
   expect(plan.log).toMatch(interrupted);
   const file = ['--file', 'compose.prod.yaml', '--service', 'app', '--service', 'worker'];
@@ -41,7 +42,7 @@ test('a run that is killed while the worker stops is told of by plan, and finish
 
   const { exitCode, log } = await instance.update(['--target', 'v1.1.0']);
   expect(exitCode, log).toBe(0);
-  expect(log).toContain(`took over the lock of ${run.name} (held since `);
+  expect(log).toContain(`took over the lock that ${run.name} had held since `);
   expect(log).toMatch(interrupted);
   expect(log).toContain('resuming the interrupted update');
   // Without another pull, and without a plan: what was decided stands.
@@ -75,8 +76,8 @@ test('files that a killed run has written are put back before another target is 
 
   const { exitCode, log } = await instance.update(['--target', 'v1.9.9']);
   expect(exitCode, log).toBe(4);
-  expect(log).toMatch(/inspect the update to v1\.1\.0 started at .* was interrupted in the write phase/);
-  expect(log).toContain('the interrupted update was undone; v1.0.0 is restored');
+  expect(log).toMatch(/inspect the update to v1\.1\.0 started at .* was interrupted during the write phase/);
+  expect(log).toContain('the interrupted update was undone, and v1.0.0 has been restored');
   expect(log).toContain(
     'done failed (pull-unknown): nothing was changed; v1.0.0 is still running. Next: Check that',
   );
@@ -99,9 +100,9 @@ test('a container that is killed again and again gives up; one that has ended sa
     execa('docker', ['start', '--attach', name], { reject: false, all: true });
   const again = await startAgain(run);
   expect(again.exitCode, again.all).toBe(4);
-  expect(again.all).toContain('this updater was interrupted 4 times in the recreate phase');
+  expect(again.all).toContain('this updater was interrupted 4 times during the recreate phase');
   const end =
-    /done failed \(killed-repeatedly\): the original files are in place, and v1\.0\.0 is running again\. Next: Find out what kills the updater/;
+    /done failed \(killed-repeatedly\): the original files are in place, and v1\.0\.0 is running again\. Next: Find out what killed the updater/;
   expect(again.all).toMatch(end);
   const third = await startAgain(run);
   expect(third.exitCode, third.all).toBe(0);

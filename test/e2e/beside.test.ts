@@ -117,12 +117,12 @@ test('a call was killed in the middle: what it left of app is removed, and the d
   await letStop('db');
   const result = await run.done;
   expect(
-    result.log.split(`removed containers of an interrupted docker compose command: ${app}\n`),
+    result.log.split(`removed leftover containers of an interrupted docker compose command: ${app}\n`),
   ).toHaveLength(3);
   expectWords(result, {
     exitCode: 0,
     says: [
-      `another docker compose command is replacing app (${app}); waiting for it to finish (`,
+      `another docker compose command is replacing app (${app}); waiting for the command to finish (`,
       `started ${project}-db-1, because another docker compose command was interrupted before it could do so`,
     ],
     ends: [/^updated v\S+ → v1\.4\.0 /],
@@ -142,7 +142,9 @@ test('a call that goes on and on is waited for for two minutes, and then the upd
   const result = await instance.update(['--target', 'v1.6.0'], { env: fastClock(20) });
   expectWords(result, {
     exitCode: 3,
-    says: [/another docker compose command is replacing app \(\w{12}_\S+-app-1\); waiting for it to finish/],
+    says: [
+      /another docker compose command is replacing app \(\w{12}_\S+-app-1\); waiting for the command to finish/,
+    ],
     ends: ['refused (compose-busy): nothing was changed. Next: ', /docker rm \w{12}_\S+-app-1\.$/],
   });
   expect(result.log).toMatch(

@@ -182,10 +182,11 @@ it('reports an unknown result if svc never answers, and the result after a manua
   const { out, err, exitCode } = await client.run('update --target v1.3.1 --timeout 4');
   expect([exitCode, err]).toEqual([1, '']);
   expect(out).toMatch(/^Updating svc v1\.1\.0 → v1\.3\.1\nPrepared, .*\nChecked, .*\nDownloaded, .*\n/);
-  const [, command = ''] = /On the server: (docker logs \S+)\. When/.exec(out) ?? [];
-  expect(out.trimEnd().split('\n').slice(-2)).toEqual([
+  const [, command = ''] = /On the server, run: (docker logs \S+)\n/.exec(out) ?? [];
+  expect(out.trimEnd().split('\n').slice(-3)).toEqual([
     'svc has not responded for 4 s; the result of the update is unknown.',
-    `On the server: ${logCommand()}. When svc responds again: svc instance follow`,
+    `On the server, run: ${logCommand()}`,
+    'When svc responds again, run: svc instance follow',
   ]);
   const status = async () => (await inspect(updaterOf(instance)))?.State.Status;
   await expect.poll(status, { timeout: 90_000, interval: 100 }).toBe('exited');
@@ -199,7 +200,9 @@ it('reports an unknown result if svc never answers, and the result after a manua
   const [message = '', advice] = /broken \(broken\): (.*) Next: (.*)$/m.exec(log)?.slice(1) ?? [];
   expect([followed.exitCode, followed.err]).toEqual([5, '']);
   expect(followed.out).toContain(`✗ Update failed and svc needs attention (broken). ${sentence(message)}`);
-  expect(followed.out).toContain(`\n  Next: ${advice}\n  Full log, on the server: ${command}\n`);
+  expect(followed.out).toContain(
+    `\n  Next: ${advice}\n  To read the full log on the server, run: ${command}\n`,
+  );
   const ends = ageless((await client.run('history')).out)
     .split('\n')
     .slice(0, 2);

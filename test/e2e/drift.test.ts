@@ -370,3 +370,37 @@ test('rights that the container has not: refused by name, whoever wrote them; ac
   expectWords(applied, { exitCode: 0, says: [], ends: ['planned'] });
   expect(warnings(applied)).toEqual([]);
 });
+
+// `provider:` exists since compose 2.36.
+const { stdout: version } = await execa('docker', ['compose', 'version', '--short']);
+const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+const hasProviders = major > 2 || minor >= 36;
+const provider = `#!/bin/sh
+case "$*" in *" up "*) echo '{"type":"setenv","message":"URL=x"}'; echo '{"type":"rawsetenv","message":"TOKEN=y"}' ;; esac
+`;
+
+test.runIf(hasProviders)(
+  'variables of a provider service: refused with the command to run, and never given up',
+  async () => {
+    const bin = join(inject('host').directory, `provider-${randomInt(1e6)}`);
+    await mkdir(bin);
+    await writeFile(join(bin, 'test-provider'), provider, { mode: 0o755 });
+    const shell = { PATH: `${bin}:${process.env.PATH}` };
+    const own = await createInstance({ ...alone, kind: 'inline', shell });
+    const text = await own.read('compose.yaml');
+    const storage = '  storage:\n    provider: { type: test-provider }\n';
+    const edited = text
+      .replace('depends_on: [db]', 'depends_on: [db, storage]')
+      .replace('services:\n', `services:\n${storage}`);
+    await own.write('compose.yaml', edited);
+    await own.compose('up', '-d', '--force-recreate', 'app');
+    await own.waitUntilHealthy();
+    for (const args of [toNext, [...toNext, '--accept-drift']]) {
+      await expectAttempt(own, args, {
+        exitCode: 3,
+        says: ['app: provider storage sets STORAGE_URL and TOKEN; the updater cannot run providers'],
+        ends: ['refused (drift)', /pull app worker && docker compose .*up -d app worker on the host/],
+      });
+    }
+  },
+);

@@ -235,7 +235,7 @@ describe('4: a registry with a password', () => {
     expectWords(await instance.update(toNext, mounted), {
       exitCode: 0,
       says: [
-        'the credential helper "gone" named in config.json does not exist in this container, so there are no credentials for other.example',
+        'the credential helper "gone" in config.json does not exist in this container, so there are no credentials for other.example',
       ],
       ends: ['updated v1.0.0 → v1.1.0'],
       never,
@@ -288,7 +288,7 @@ describe('4: recreate fails before anything new has started, and the old version
 
 describe('5: the new version has started and is not well', () => {
   const cases: [name: string, tag: string, says: Says][] = [
-    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'output of the health check:']],
+    ['is never healthy', 'v1.1.2', ['app-1', 'is unhealthy', 'health check output:']],
     [
       'has a worker that exits at once',
       'v1.1.6',
@@ -343,7 +343,7 @@ describe('5: the new version has started and is not well', () => {
       exitCode: 5,
       says: [/ERROR verify \S+-(?:app|worker)-1 (?:is|has) /, /last (line|\d+ lines) printed by /],
       ends: [
-        `broken (unhealthy): nothing was changed; ${version} is already running, but it is unhealthy. Next: Check docker compose`,
+        `broken (unhealthy): nothing was changed; ${version} is already running, but it is unhealthy. Next: Check the output of docker compose`,
         /docker compose .*up -d --no-deps app worker/,
       ],
     });
@@ -407,7 +407,7 @@ test('130 and 143: a signal in the pull cancels, and one while containers are re
   await sent;
   expectWords(await late.done, {
     exitCode: 0,
-    says: ['SIGTERM was received too late: containers are being replaced, so the update continues'],
+    says: ['SIGTERM was received too late: containers are already being replaced, so the update continues'],
     ends: ['updated v1.1.0-canary.1 → canary (v1.1.0-canary.2)'],
   });
 });

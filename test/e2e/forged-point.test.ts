@@ -81,7 +81,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   expectWords(await instance.update(toNext), {
     exitCode: 3,
     says: [
-      `the journal would restore data from ${point.directory}, which is not in a directory for restore points`,
+      `the journal lists the restore point ${point.directory}, which is not in a directory for restore points`,
     ],
     ends: ['refused (unexpected-file): nothing was changed'],
   });

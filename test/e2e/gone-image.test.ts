@@ -9,7 +9,7 @@ import { updateWell } from './support/good-run.ts';
 
 const instance = shareInstance({ publish: ['v1.1.0', 'v1.1.3'] });
 const gone =
-  /^the image of app and worker \(sha256:[0-9a-f]{12}\) is no longer on this machine, so drift detection is limited/;
+  /^the image used by app and worker \(sha256:[0-9a-f]{12}\) is no longer on this machine, so drift detection is limited/;
 
 /** As a person does who builds what runs by hand. Gives the id of the image that was there before. */
 async function buildOver(tag: string): Promise<string> {

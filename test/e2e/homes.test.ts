@@ -85,7 +85,7 @@ describe('a stack in a volume of Portainer', () => {
       ['--project', instance.project, ...toNext],
       {
         exitCode: 3,
-        says: [`the directory of project ${instance.project}, ${directory}, is not mounted`],
+        says: [`the directory ${directory} of project ${instance.project} is not mounted`],
         ends: [`Add -v ${source} to the docker run command.`],
       },
       { mount: null },

@@ -51,7 +51,7 @@ test.runIf(runsHooks)(
     await killed.kill();
     expect((await killed.done).exitCode).toBe(137);
     const going = instance.startUpdate(['--target', 'v1.2.0']);
-    await going.waitFor('waiting for the pre_start hook of app, which is already running');
+    await going.waitFor('the pre_start hook of app is already running; waiting for it to finish');
     await instance.write('data/hook-may-end', '');
     const goesOn = await going.done;
     expect(goesOn.exitCode, goesOn.log).toBe(0);

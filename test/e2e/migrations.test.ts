@@ -76,7 +76,7 @@ test('runs between the stop of the workers and the new app, and once, whatever k
   expect((await killed.done).exitCode).toBe(137);
 
   const goesOn = instance.startUpdate(['--target', 'v1.1.0']);
-  await goesOn.waitFor('waiting for migrate, which is already running');
+  await goesOn.waitFor('migrate is already running; waiting for it to finish');
   expect(await instance.version()).toBe('v1.0.0');
   await instance.write('data/migrate', '0\n');
   const { exitCode, log } = await goesOn.done;
@@ -120,7 +120,7 @@ test('one that fails ends the run, and the app is not replaced', async () => {
   );
   expect(failed.log).toContain(`${project}-migrate-1 is exited (exit code 3)`);
   expect(failed.lines.at(-1)?.message).toBe(
-    `broken (migration-failed): migrate failed; app is still running the old version, worker is stopped; the files are already updated, and nothing was rolled back, because data may have been migrated. Next: Check docker compose -p ${project} logs migrate. Fix the cause, then run the update again, which also runs migrate again.`,
+    `broken (migration-failed): nothing was rolled back, because data may have been migrated; the files have already been updated; migrate failed; app is still running the old version, worker is stopped. Next: Check the output of docker compose -p ${project} logs migrate. Fix the cause, then run the update again. The update will also run migrate again.`,
   );
   expect((await inspect(instance, 'app')).Id).toBe(old);
   expect(await instance.version()).toBe('v1.0.0');

@@ -80,7 +80,7 @@ test('a network that compose has given a hash', async () => {
   const refused = {
     exitCode: 3,
     says: [
-      /network \S+_internal was changed in the files after the app was started: replacing app and worker would/,
+      /network \S+_internal in the files was changed after the app was started: replacing app and worker would/,
     ],
     ends: [
       'refused (network-edited): nothing was changed; v1.0.0 is still running. Next: Apply the change with docker compose -p',

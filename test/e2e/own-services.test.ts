@@ -43,7 +43,7 @@ test('are listed, held together, and updated', async () => {
     `services: [server, machine-learning, worker]  # server runs ${image}:${version}`,
     `services: [db]  # db runs ${inject('host').parts}/db:1`,
   ];
-  const choose = `Add one of the lines above to ${settings}, or specify its services with --service, starting with the app.`;
+  const choose = `Add one of the lines above to ${settings}, or specify the same services with --service, starting with the app.`;
   const refused = (args: readonly string[], code: string, says: string[], next: string) =>
     expectAttempt(instance, args, {
       exitCode: 3,
@@ -60,8 +60,15 @@ test('are listed, held together, and updated', async () => {
   await refused(
     [...toNext, ...three.split(' '), '--service', 'db'],
     'unrelated-service',
-    [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server (${image}:v1.0.0)`],
-    `Run the update with ${three} so that db is not updated.`,
+    [`db runs ${inject('host').parts}/db:1, which is not from the publisher of server (${image}:v1.0.0)`],
+    `To update without db, run the update with ${three}.`,
+  );
+  // The advice has the services that the command left out, too.
+  await refused(
+    [...toNext, '--service', 'server', '--service', 'db'],
+    'unrelated-service',
+    [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server`],
+    `To update without db, run the update with ${three}.`,
   );
   await refused(
     [...toNext, '--service', 'server'],
@@ -78,7 +85,7 @@ test('are listed, held together, and updated', async () => {
     {
       exitCode: 0,
       says: [
-        `machine-learning is excluded and keeps ${learning}:v1.0.0, although it belongs with server (same pin: `,
+        `machine-learning is excluded and will stay at ${learning}:v1.0.0, although it belongs with server (same pin: `,
         'check whether v1.1.0 comes with a new compose file',
         'services: [server, worker]',
         'exclude: [machine-learning]',

@@ -72,7 +72,7 @@ const update = '/api/v1/instance/update';
 const lastRun = async (): Promise<Run | null> => (await ask<Status>(update)).run;
 const isHeld = async (): Promise<boolean> => (await ask<{ held: boolean }>('/api/v1/jobs')).held;
 
-/** Waits until the container of the updater has exited. */
+/** Waits until the updater container has exited. */
 async function updaterEnded(): Promise<void> {
   const state = async () => (await inspect(`${platform.name}-svc-updater`))?.State.Status;
   await expect.poll(state, { timeout: 60_000, interval: 100 }).toBe('exited');

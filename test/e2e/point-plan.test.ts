@@ -40,7 +40,7 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
     'data-undeclared',
     [
       'app uses a database on db.example.internal (DATABASE_URL), which is outside the project',
-      /store \(\S+\/tunnel:1\) looks like a search index, but no updated service depends on it/,
+      /store \(\S+\/tunnel:1\), which looks like a search index, is neither saved nor excluded/,
       'In .svc-updater.yaml, set data: {store: save, db.example.internal: none}',
     ],
   ],
@@ -49,13 +49,13 @@ test.each<[what: string, settings: string | null, refusal: string | null, says: 
     data(`${outside}, store: save, 'app:/library': none`),
     null,
     [
-      /the restore point saves db:\/var\/lib\/db \(\d+ \wB\), .*app:\/data \(\d+ \wB\)/,
+      /the restore point will contain db:\/var\/lib\/db \(\d+ \wB\), .*app:\/data \(\d+ \wB\)/,
       /store:\/meili_data/,
-      /excluded from the restore point and not restored: app:\/library and the database on db\.example\.internal/,
-      'stopped while the data is saved, then started again: db and store',
+      /excluded from the restore point and therefore not restored by a rollback: app:\/library and the database on db\.example\.internal/,
+      'services that will be stopped while the data is saved, then started again: db and store',
       /svc, db, store will be unavailable for (?:about )?\d+/,
       /the restore point needs \d+ \wB; .* is free in \S+\/\.svc-updater\/restore/,
-      /these running containers are not updated and will lose their connection to the data services: \S+-proxy-1 \(db\)/,
+      /these running containers will not be updated and will lose their connection to the data services: \S+-proxy-1 \(db\)/,
     ],
   ],
 ])('plan with %s', async (_, settings, refusal, says) => {

@@ -90,7 +90,7 @@ describe('how the updater was started', () => {
     {
       name: 'no right to use the socket',
       options: () => ({ docker: ['--user', '1000:1000'] }),
-      says: () => ['permission denied for the socket of the engine, unix:///var/run/docker.sock'],
+      says: () => ['permission denied for the engine socket, unix:///var/run/docker.sock'],
       state: unseen,
       next: () => 'Run the updater without --user, so that it runs as root, the owner of the socket.',
     },
@@ -276,7 +276,7 @@ test('plan reports a missing release; an update reports the container and the st
         `another update has been running in container ${first.name} since \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z`,
       ),
     ],
-    ends: [unseen, `Wait until that update finishes: docker logs -f ${first.name}.`],
+    ends: [unseen, `Wait until the other update finishes. To follow it, run docker logs -f ${first.name}.`],
   });
   const plan = await instance.update(['plan', ...toNext]);
   expectWords(plan, {

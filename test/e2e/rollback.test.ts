@@ -26,7 +26,7 @@ test('a restore that fails leaves everything stopped, and the next update only f
     exitCode: 5,
     says: [],
     ends: [
-      /^broken \(data-not-restored\): .*(?:app|worker|db).* stopped because the data of v1\.0\.0 has not been restored yet/,
+      /^broken \(data-not-restored\): .*the data of v1\.0\.0 has not been restored yet, so these services remain stopped: .*(?:app|worker|db)/,
     ],
   };
   const failed = await during(instance, { args: bad, verb: 'restore' }, async () => {

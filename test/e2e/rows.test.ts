@@ -46,6 +46,8 @@ const rewrite =
     await instance.write(path, changed);
   };
 
+const inherited = { versionLabel: 'v0.9.1' } satisfies ReleaseOptions;
+
 /** For one with several updates, beside others, on a machine that has more to do. */
 const patient = { timeout: 600_000 };
 
@@ -118,6 +120,32 @@ describe('user-written', () => {
           warns: [/v1\.2\.0-canary\.9 → v2\.0\.0 .*Back up the database first/],
         },
         { idle: 'v2.0.0' },
+      ],
+    },
+    {
+      name: 'all releases have the version label of their base image',
+      instance: { release: inherited },
+      steps: [
+        {
+          publish: { 'v1.1.0': inherited },
+          target: 'v1.1.0',
+          version: 'v1.1.0',
+          changed: { '.env': set('v1.0.0', 'v1.1.0') },
+          warns: [/^the version label of \S+:v1\.0\.0 specifies v0\.9\.1, which differs from its tag/],
+        },
+        {
+          publish: { latest: { version: '1.2.0', ...inherited } },
+          edit: rewrite('.env', set('=v1.1.0', '=latest')),
+          target: null,
+          version: 'v1.2.0',
+          warns: [/^the version label of \S+:v1\.1\.0 specifies v0\.9\.1, which differs from its tag/],
+        },
+        {
+          publish: { latest: { version: '1.3.0', ...inherited }, 'v1.3.0': inherited },
+          target: 'v1.3.0',
+          version: 'v1.3.0',
+          warns: [/changes the major version/, /:latest, whose label specifies v0\.9\.1, not v1\.3\.0$/],
+        },
       ],
     },
     {
@@ -201,7 +229,7 @@ describe('generated', () => {
       version: 'v1.1.0',
       changed: { '.env': set('v1.0.0', 'v1.1.0'), ...releaseFiles.addsService.files },
       says: [
-        /not started: cache \(to start: docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache\)/,
+        /not started: cache \(start them with docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache\)/,
       ],
       warns: [/^compose\.yaml .*overwritten.*\.svc-updater\/backup\/\S+\/compose\.yaml/],
     });

@@ -37,7 +37,11 @@ describe('while the data is copied', () => {
     expect(exitCode).toBe(137);
     expect(await statesOf(instance)).toEqual({ app: 'exited', worker: 'exited', db: 'exited' });
     const result = await instance.update(good);
-    expectWords(result, { exitCode: 0, says: ['was interrupted in the save phase'], ends: [/^updated /] });
+    expectWords(result, {
+      exitCode: 0,
+      says: ['was interrupted during the save phase'],
+      ends: [/^updated /],
+    });
     await expectSavedAndUpdated(instance, result.log);
   });
 

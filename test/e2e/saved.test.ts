@@ -26,11 +26,11 @@ test('before the worker is replaced: it is not given an older version, and the l
   expectWords(result, {
     exitCode: 5,
     says: [
-      /ERROR recreate \S+\/\.env was edited during the update, so worker is not replaced with the image that is now specified in this file/,
+      /ERROR recreate another user or process edited \S+\/\.env during the update, so worker is not replaced with the image that is now specified/,
     ],
     ends: [
       'broken (broken): the new version has started',
-      `/.env was edited during the update and not overwritten; the next docker compose up starts ${instance.image}:v1.0.0. Next: `,
+      `/.env during the update; the edits were kept, and the next docker compose up will start ${instance.image}:v1.0.0. Next: `,
       'Fix the cause, then run the update again.',
     ],
     never: ['up -d --no-deps'],

@@ -116,7 +116,7 @@ test('containers that share something with the update are named, before and afte
   const plan = await runUpdater(instance, ['plan', ...toNext]);
   for (const sentence of [
     ...warns,
-    'after the update, the next docker compose up will also recreate db, whose configuration changes',
+    'services that the next docker compose up after the update will recreate, because their configuration changes: db',
   ])
     expect(plan.log).toContain(sentence);
   const { log } = await updateWell(instance, toNext, {
@@ -133,7 +133,7 @@ test('containers that share something with the update are named, before and afte
     'exited',
   );
   // Each advice works.
-  const [, command = ''] = /recreate db, .* \(to recreate now: docker (.*)\)/.exec(log) ?? [];
+  const [, command = ''] = /has changed: db \(recreate them now with docker (.*)\)/.exec(log) ?? [];
   const version = async (name: string) => (await instance.containers())[name]?.id;
   const before = await version(`${project}-db-1`);
   await execa('docker', command.split(' '), { cwd: directory });

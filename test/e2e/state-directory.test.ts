@@ -45,7 +45,7 @@ test('a forged journal restores no file but those of the project, and none with 
   expect(await readFile(tool, 'utf8')).toBe('harmless\n');
   expectWords(result, {
     exitCode: 3,
-    says: [`the journal would restore ${tool}, which is not a file of the project`],
+    says: [`the journal lists ${tool}, which is not a project file`],
     ends: ['refused (unexpected-file): nothing was changed; v1.0.0 is still running. Next: '],
   });
 
@@ -55,7 +55,7 @@ test('a forged journal restores no file but those of the project, and none with 
   const { uid, gid, mode } = await lstat(path);
   const again = await instance.update(['--target', 'v1.2.0']);
   expect(again.exitCode, again.log).toBe(0);
-  expect(again.log).toContain('the interrupted update was undone; v1.0.0 is restored');
+  expect(again.log).toContain('the interrupted update was undone, and v1.0.0 has been restored');
   expect(await lstat(path)).toMatchObject({ uid, gid, mode });
   expect(await instance.read(`.svc-updater/backup/${(await journalOf(instance)).run}/.env`)).toContain(
     'v1.0.0',
@@ -96,7 +96,7 @@ test('a forged journal makes no container that may do more than the files let it
   expectWords(await instance.update(['--target', 'v1.2.0']), {
     exitCode: 5,
     says: [
-      `${app} was not recreated: the journal would grant it privileged: true and / of the host at /host, which neither the compose files nor the engine grant`,
+      `${app} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: privileged: true and / of the host at /host`,
     ],
     ends: ['broken (containers-not-restored): '],
   });

@@ -45,7 +45,7 @@ test('a stop of the app that was cut off by a kill is finished by the next run',
   const result = await next.done;
   expectWords(result, {
     exitCode: 4,
-    says: ['the interrupted update was undone; v1.0.0 is restored'],
+    says: ['the interrupted update was undone, and v1.0.0 has been restored'],
     ends: ['failed (pull-unknown): nothing was changed; v1.0.0 is still running.'],
   });
   // The very same containers are well again: they have ended, and run again.

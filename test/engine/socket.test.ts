@@ -34,7 +34,7 @@ async function all(lines: AsyncIterable<string>): Promise<string[]> {
   return read;
 }
 
-describe('the socket of the engine', () => {
+describe('the engine socket', () => {
   it('reports a fault if the socket is missing or nothing listens on it', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'stale-socket-'));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));

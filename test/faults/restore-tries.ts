@@ -228,7 +228,8 @@ const isOver = (story: Story, result: UpdateResult): boolean => {
 
 /** The new version was started by someone before the data was saved: no rollback is possible. */
 const isForward = (result: UpdateResult): boolean =>
-  endingOf(result) === 'broken' && /continues without a restore point|is not started again/.test(result.log);
+  endingOf(result) === 'broken' &&
+  /continues without a restore point|will not be started again/.test(result.log);
 
 async function note(tried: Tried, run: UpdaterRun): Promise<UpdateResult> {
   const result = await run.done;

@@ -56,7 +56,7 @@ export async function tryStrangers(subject: Subject): Promise<void> {
     ...judgeOutcome(unkept, ['refused']),
     ...judgeWords(unkept, {
       exitCode: 3,
-      says: [`/${strange}", whose owner or group`],
+      says: [`/${strange}", which belongs to a user or group`],
       ends: [/^refused \(data-unsupported\)/],
     }),
     ...judgeUntouched(asItWas, await look(instance)),

@@ -113,6 +113,13 @@ describe.each(Object.keys(machines).map((name, at) => [name as Machine, here[at]
       expect(await left()).toEqual(['.local', '.local/bin', '.local/bin/svc']);
     });
 
+    it.skipIf(!isThere)('does not install a file that was redirected to http', async () => {
+      const target = release({ [own]: program });
+      files = { ...files, [own]: (response) => response.writeHead(302, { location: `${from}/plain` }).end() };
+      files.plain = target[own] ?? '';
+      await expectNothing(await install(machine), new RegExp(`cannot download ${own} from`));
+    });
+
     it.skipIf(!isThere)('rejects a changed file and leaves no files', async () => {
       files = { ...files, [own]: `${program} ` };
       await expectNothing(await install(machine), /does not match its checksum in SHA256SUMS/);
@@ -138,6 +145,13 @@ describe('install.sh', () => {
   ])('rejects a file %s and leaves no files', async (_, others, why) => {
     files = { ...files, ...others };
     await expectNothing(await install('dash, with curl'), why);
+  });
+
+  it('rejects a file of another version than the one in the address', async () => {
+    files = release({ [own]: program.replace('v1.5.0', 'v1.4.0') });
+    const { exitCode, stderr } = await install('dash, with curl');
+    expect([exitCode, stderr]).toEqual([1, `install.sh: ${from} contains svc v1.4.0; nothing was installed`]);
+    expect(await left()).toEqual(['.local', '.local/bin']);
   });
 
   it('replaces an older client in the given directory with svc.mjs', async () => {

@@ -362,7 +362,7 @@ const ownVariable = 'Use a separate variable for the image version, then run the
 export const refusals: Record<string, [Layout, sentence: string, wayOut: string]> = {
   'a variable that is part of a path': [
     image('svc:$V\n    volumes: ["./data-$V:/data"]', 'V=v1.4.2'),
-    'V in .env line 1 affects more than the version: services.app.volumes.0.source: "@root@/p/data-v1.4.2" → "@root@/p/data-v1.5.0"',
+    'changing V in .env line 1 would affect more than the version: services.app.volumes.0.source: "@root@/p/data-v1.4.2" → "@root@/p/data-v1.5.0"',
     ownVariable,
   ],
   'an include in a circle': [

@@ -24,7 +24,7 @@ describe.concurrent('a bad release', () => {
       expect(again.last).toMatch(/ERROR done broken \(broken\): /);
       const none = await update('1.9.9');
       expect(none.last).toMatch(
-        /ERROR done failed \(pull-unknown\): nothing was changed by this run; the changes of run \S+ \(to v1\.6\.0\) were kept/,
+        /ERROR done failed \(pull-unknown\): nothing was changed by this run; the changes made by run \S+ \(to v1\.6\.0\) were kept/,
       );
       const next = await update('2.0.0', { node: 'n3' });
       expect(next.last).toMatch(/INFO {2}done updated v1\.6\.0 → v2\.0\.0 in /);

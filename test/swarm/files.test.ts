@@ -68,6 +68,18 @@ describe.concurrent('the files of a stack', () => {
       expect((await snapshot(stack)).boots).toEqual(boots);
     }));
 
+  test('name a version that is broken, and the next update moves them on', () =>
+    onStack(small, async ({ stack, update }) => {
+      const file = join(stack.directory, 'stack.yaml');
+      const how = { mount: stack.directory, args: ['--file', 'stack.yaml'] };
+      const broken = await update('1.6.0', how);
+      expect(broken.last, broken.log).toContain('done broken');
+      expect(await readFile(file, 'utf8')).toContain(svcImage('1.6.0'));
+      const next = await update('2.0.0', how);
+      expect(next.last, next.log).toContain('done updated v1.6.0 → v2.0.0');
+      expect(await readFile(file, 'utf8')).not.toContain(svcImage('1.6.0'));
+    }));
+
   test('are refused where the stack was not deployed from them, and put back with the rest', () =>
     onStack(small, async ({ stack, before, update }) => {
       const [file, other] = ['stack.yaml', 'other.yaml'].map((name) => join(stack.directory, name)) as [
@@ -87,7 +99,7 @@ describe.concurrent('the files of a stack', () => {
       await rename(file, join(stack.directory, 'compose.yaml'));
       const bad = await update('1.4.3', { mount: stack.directory });
       expect(bad.last, bad.log).toMatch(
-        /ERROR done failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is running again/,
+        /ERROR done failed \(recreate-failed\): the files were restored and v1\.4\.2 is running again/,
       );
       expect(bad.log).toMatch(/write compose\.yaml line \d+: .*backup: \.svc-updater\/backup/);
       expect(await readFile(join(stack.directory, 'compose.yaml'), 'utf8')).toBe(text);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { docker, on } from '../rig/swarm.ts';
+import { docker, on, swarm, until } from '../rig/swarm.ts';
 import { expectUntouched, snapshot } from '../rig/swarm-judge.ts';
+import { runUpdater } from '../rig/swarm-run.ts';
 import { onStack } from '../rig/swarm-try.ts';
 
 const small = { services: { app: { replicas: 1 } } };
@@ -26,3 +27,24 @@ test('one node that cannot pull is named, and nothing is changed; then it can', 
     }
     await updated('1.5.1');
   }));
+
+test('a node that goes down during a run is named, and the others are updated', () => {
+  const onFirst = { placement: { constraints: ['node.hostname==n1'] } };
+  return onStack({ services: { app: { replicas: 3 }, worker: { deploy: onFirst } } }, async ({ stack }) => {
+    const run = await runUpdater('n1', ['--stack', stack.name, '--target', '1.5.0', '--wait-timeout', '90']);
+    await run.waitFor(/old task \S+_app\.\d on n3: shutdown|new task \S+_app\.\d on n[12]: running/);
+    await swarm('kill', 'n3');
+    try {
+      const { exitCode, lines } = await run.done;
+      expect(lines.join('\n')).toMatch(
+        /WARN {2}done n3 is down, so the state of its task \S+ of \S+_app is unknown/,
+      );
+      expect([exitCode, lines.at(-1)]).toEqual([0, expect.stringContaining('done updated v1.4.2 → v1.5.0')]);
+    } finally {
+      await swarm('start', 'n3');
+      const ready = async () =>
+        /n3 Ready/.test(await docker('n1', 'node', 'ls', '--format', '{{.Hostname}} {{.Status}}'));
+      await until('n3 is ready', ready);
+    }
+  });
+});

@@ -32,7 +32,7 @@ describe.concurrent('the record of a run', () => {
       }
       // From another manager nobody can tell whether it still runs, but by its silence.
       const { exitCode, lines } = await (await runUpdater('n3', words)).done;
-      expect(lines.join('\n')).toContain('waiting up to 45 s to see whether it is still active');
+      expect(lines.join('\n')).toContain('waiting up to 45 s to see whether that run is active');
       expect([exitCode, lines.at(-1)]).toEqual([0, expect.stringContaining('done updated v1.4.2 → v1.5.0')]);
       expectUpdated(before, await snapshot(stack), both);
     }));
@@ -49,7 +49,9 @@ describe.concurrent('the record of a run', () => {
       expectUpdated(before, after, both);
       await frozen.kill('CONT');
       const { exitCode, lines } = await frozen.done;
-      expect(lines.at(-1)).toMatch(/ERROR done refused \(update-running\): this run makes no more changes/);
+      expect(lines.at(-1)).toMatch(
+        /ERROR done refused \(update-running\): this run will make no further changes/,
+      );
       expect(exitCode).toBe(3);
       expect(await snapshot(stack)).toEqual(after);
     }));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceOptions } from '../rig/swarm.ts';
-import { closedRegistry, docker, on } from '../rig/swarm.ts';
+import { closedRegistry, docker, on, until } from '../rig/swarm.ts';
 import { expectUntouched, snapshot } from '../rig/swarm-judge.ts';
 import { imageOf, onStack, svcImage } from '../rig/swarm-try.ts';
 
@@ -49,6 +49,20 @@ describe.concurrent('an update of a stack', () => {
       expect(again.last).toMatch(/INFO {2}done unchanged: app and worker run v1\.5\.0; nothing to do/);
     }));
 
+  test('runs a migration once, before the app, and does not wait for it to keep running', () => {
+    const command = 'sleep 12; echo "0 migrate $$(cat /etc/version) here" >>/data/boots';
+    const more = { entrypoint: ['/bin/sh', '-c', command], healthcheck: { test: ['NONE'] } };
+    const migrate = { more, deploy: { restart_policy: { condition: 'on-failure' } } };
+    return onStack({ services: { app: { replicas: 1 }, migrate } }, async ({ stack, update }) => {
+      const boots = async () => (await stack.boots()).map((line) => line.split(' ').slice(1, 3).join(' '));
+      await until('it has migrated', async () => (await boots()).includes('migrate 1.4.2'));
+      const args = ['app', 'worker', 'migrate'].flatMap((name) => ['--service', name]);
+      const { last, log } = await update('1.5.0', { args });
+      expect(last, log).toContain('done updated v1.4.2 → v1.5.0');
+      expect((await boots()).slice(-3)).toEqual(['migrate 1.5.0', 'app 1.5.0', 'worker 1.5.0']);
+    });
+  });
+
   test('is shown by plan, which changes nothing', () =>
     onStack(
       { services: layouts['start first, with an owner who rolls back'] ?? {} },
@@ -61,12 +75,10 @@ describe.concurrent('an update of a stack', () => {
         expect(exitCode).toBe(0);
         expect(log).toContain('plan v1.4.2 → v1.5.0');
         expect(log).toContain(`image of app (2 replicas): ${svcImage('1.5.0')}, digest sha256:`);
-        expect(log).toContain('failure_action is pause instead of rollback');
+        expect(log).toContain('failure_action will be "pause" instead of "rollback"');
         expect(log).toContain('run at the same time for a while');
         expect(log).toMatch(/images are pulled on n\d, n\d and n\d before services are changed/);
-        expect(log).toContain(
-          'in the stack file before you deploy the file, or v1.4.2 will start on migrated data',
-        );
+        expect(log).toContain('in the stack file, or v1.4.2 will start on migrated data');
         expectUntouched(before, await snapshot(stack));
       },
     ));

@@ -144,6 +144,24 @@ describe('an answer', () => {
   );
 });
 
+it.each(['yesterday', '2026-11-21', '2026-13-21T10:42:07Z', '+275760-09-13T00:00:00.000Z', '', 1])(
+  'an unreadable time counts as missing: %j',
+  (time) => {
+    const read = answers
+      .find(({ name }) => name === 'Run')
+      ?.read({
+        ...run,
+        startedAt: time,
+        endedAt: time,
+        steps: [
+          { ...step, startedAt: time },
+          { ...step, endedAt: time },
+        ],
+      });
+    expect(read).toEqual({ ...run, startedAt: '', endedAt: null, steps: [{ ...step, endedAt: null }] });
+  },
+);
+
 describe('of something else', () => {
   it.each([null, 1, 'x', true, [], [run], undefined])('%j, there is none', (value) => {
     for (const { read } of answers) expect(read(value)).toBeUndefined();

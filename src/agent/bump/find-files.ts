@@ -61,7 +61,7 @@ async function defaultPaths(directory: string, envFiles: readonly TextFile[]): P
     const override = await firstFile(directory, overrideNames);
     return override === null ? [found] : [found, override];
   }
-  throw new UpdateError('compose-invalid', `no compose file in ${directory}`, {
+  throw new UpdateError('compose-invalid', `there is no compose file in ${directory}`, {
     advice: 'Specify the file with --file, or its directory with --dir.',
   });
 }

@@ -142,7 +142,7 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
     });
   }
   if (digest !== null && digested.size === 0)
-    log.warn('--digest is not used because no pin contains a digest');
+    log.warn('--digest has no effect, because no pin contains a digest');
   const newest = moves
     .flatMap(({ pin }) => (isNumbered(pin.tag) ? [pin.tag] : []))
     .sort((a, b) => compareVersions(a.version, b.version))
@@ -157,7 +157,7 @@ function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMov
 /** Null for a floating pin that needs no change. */
 function bumpedTag(pin: Pin, target: Target): string | null {
   const { service, tag, place } = pin;
-  if (target.kind === 'unversioned') throw noVersion(pin, target.tag);
+  if (target.kind === 'unversioned') throw noVersion([pin], target.tag);
   if (target.kind === 'word') {
     if (isPinnedTo(pin, target.tag)) return null;
     throw notPinnedTo(pin, target.tag, '--to');
@@ -186,8 +186,10 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
     throw otherVariant(pin, target);
   if (countOf(version) === count) return styled(tag, version);
   if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
-  const part = countOf(version) > count ? `${tag.prefix}${cut(version, count)}` : 'a tag of that form';
-  const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}), which can only be changed to a tag of the same form`;
-  const advice = `Specify ${part} with --to when it points to the release, or run update, which checks the registry.`;
+  const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
+  const advice =
+    countOf(version) > count
+      ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cut(version, count)} points to the release and specify that tag with --to.`
+      : 'Run the update command, which checks the registry, or wait until a tag in the same format points to the release and specify that tag with --to.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }

@@ -70,7 +70,7 @@ const volumesOf = ({ dataRoot }: Surroundings): string => join(dataRoot || '/var
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
   if (type === 'tmpfs') return inMemory;
   if (type !== 'bind') return null;
-  if (files.includes(path)) return 'a compose or env file, which the update backs up separately';
+  if (files.includes(path)) return 'compose and env files are backed up separately';
   return isOfSystem(path) ? 'a system path' : null;
 }
 
@@ -82,7 +82,10 @@ export const looksSaved = ({ type, source, writable }: Mount, files: readonly st
   !(type === 'bind' && source.endsWith('.sock'));
 
 /** Where a mount begins on the host: a local volume with `o=bind` is a bind mount. Empty if it has no path there. */
-function placed(mount: StorageMount, around: Surroundings): { path: string; volume: string } {
+export function placed(
+  mount: StorageMount,
+  around: Pick<Surroundings, 'options'>,
+): { path: string; volume: string } {
   const { o, device } = optionsOf(mount, around);
   const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
   const source = isBind ? String(device) : mount.path;
@@ -93,7 +96,7 @@ function placed(mount: StorageMount, around: Surroundings): { path: string; volu
   };
 }
 
-const optionsOf = ({ type, source }: Mount, { options }: Surroundings): Json =>
+const optionsOf = ({ type, source }: Mount, { options }: Pick<Surroundings, 'options'>): Json =>
   object(type === 'volume' ? options.get(source) : {});
 
 /** @param containers at least those of the project */
@@ -140,7 +143,7 @@ export function chooseMounts(
     const same = found.find((each) => each.path === path);
     if (same && isExcluded(service, mount.destination))
       refusals.add(
-        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsName}, set both to none, or remove the exclusion`,
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsName}, set both mounts to "none", or remove the exclusion`,
       );
   }
   const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
@@ -166,13 +169,13 @@ function refusalOf(where: string, mount: StorageMount, path: string, around: Sur
   if (networkTypes.test(String(options)) || /(?:^|,)addr=/.test(String(o)))
     return `${where} is a volume on a network file system (${options}): move its data to a local disk, or ${exclude}`;
   if (!path.startsWith('/'))
-    return `${where} has the source ${JSON.stringify(path)}, which cannot be saved in a restore point: ${exclude}`;
+    return `the source of ${where} (${JSON.stringify(path)}) cannot be saved in a restore point: ${exclude}`;
   const state = join(around.directory, stateName);
   const contained = [state, around.points].find((each) => isWithin(each, path));
   const within = isWithin(path, state) ? state : undefined;
   return contained === undefined && within === undefined
     ? null
-    : `${where} has the source ${JSON.stringify(path)}, which ${contained ? 'contains' : 'is inside'} ${contained ?? within}, a directory of the updater: mount a directory that contains only data, or ${exclude}`;
+    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${contained ?? within}, an updater directory: mount a directory that contains only data, or ${exclude}`;
 }
 
 interface Nested {
@@ -218,8 +221,8 @@ export function writersOf(
       else
         refusals.add(
           isOfService(container, around.project)
-            ? `${sentence}, and the update does not stop that container: stop it yourself, mount the path read-only, or ${save}`
-            : `${sentence}, and the update does not stop that container: stop it yourself or mount the path read-only`,
+            ? `${sentence}, and the update will not stop that container: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update will not stop that container: stop it yourself or mount the path read-only`,
         );
     }
   }

@@ -29,7 +29,7 @@ function sharesOf(place: PointPlace, mounts: readonly SavedMount[]): Share[] {
   }));
 }
 
-/** A mount of a tools container, in the engine's own form. Never creates or fills a volume's source. */
+/** A mount of a tools container, in the form that the engine uses. Never creates or fills the source of a volume. */
 export const toolsMount = (
   { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
   at: number,
@@ -234,7 +234,7 @@ export async function restoreCopies(
     if (mount === undefined) continue;
     throw new UpdateError(
       'data-not-restored',
-      `${mount.where} still differs from the restore point after it was restored`,
+      `${mount.where} still differs from the restore point after the data was restored`,
       { detail: differences[at] ?? [] },
     );
   }

@@ -54,7 +54,7 @@ export function declareData(facts: DataFacts): Declared {
   const sentences = undecided.map(({ sentence }) => sentence);
   throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
     detail: sentences.slice(0, -1),
-    advice: `In ${settingsName}, set ${line} (save includes the data in restore points, and none excludes it). Then run the update again.`,
+    advice: `In ${settingsName}, set ${line} ("save" includes the data in restore points, and "none" excludes it). Then run the update again.`,
   });
 }
 
@@ -91,20 +91,20 @@ export function judgeData(facts: DataFacts): Judged {
     );
     for (const path of without) excluded.push({ service, path });
     if (word !== null && !isDataWord(word))
-      mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be save or none`);
+      mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
     else if (word === 'none') excluded.push({ service, path: null });
     else if (isAbsent) {
       if (word === 'save' && keys.includes(service))
         mistakes.push(
-          `${where} is set to save, but ${service} has no container: start the service or remove the line`,
+          `${where} is set to "save", but ${service} has no container: start the service or remove the line`,
         );
     } else if (hasSaved && (word === 'save' || reached.includes(service))) covered.add(service);
     else if (word === 'save' && !isUpdated)
-      mistakes.push(`${where} is set to save, but ${service} has no writable volume or bind mount to save`);
+      mistakes.push(`${where} is set to "save", but ${service} has no writable volume or bind mount to save`);
     else if (hasSaved && looks !== null)
       undecided.push({
         ...{ key: service, proposal: 'save' },
-        sentence: `${service} (${image}) looks like ${named[looks]}, but no updated service depends on it, and it is neither saved nor excluded`,
+        sentence: `${service} (${image}), which looks like ${named[looks]}, is neither saved nor excluded, and no updated service depends on it`,
       });
     else if (hasSaved)
       for (const { destination } of saved.filter((each) => !without.has(each.destination)))
@@ -166,7 +166,7 @@ function mistakeIn(
       return `${where} is set, but ${service} has no mount at ${path}`;
     return word === 'none'
       ? null
-      : `${where} is set to save, but save applies only to a whole service; a single mount can only be set to none`;
+      : `${where} is set to "save", but "save" applies only to a whole service; a single mount can only be set to "none"`;
   }
   return word === 'save' || at > 0
     ? `${where} is set, but the project has no service ${at > 0 ? service : key}`

@@ -31,8 +31,11 @@ export async function discardPoints(
     try {
       const point = await readPoint(place);
       await discardPoint(doors, place);
-      const what = point === null ? 'an empty restore point' : wordsOf(point);
-      doors.log.info(`removed ${what}: ${place.directory}`);
+      doors.log.info(
+        point === null
+          ? `removed an empty restore point: ${place.directory}`
+          : `removed ${wordsOf(point)}: ${place.directory}`,
+      );
       discarded.removed++;
     } catch (error) {
       if (!(error instanceof UpdateError)) throw error;

@@ -47,16 +47,17 @@ export function judgeRollback(
     if (own.length === 0) return [`${name} no longer has a container`];
     return own.some((each) => each.imageId === before.imageId)
       ? []
-      : [`the image of ${name} has changed since the data was saved`];
+      : [`the image used by ${name} has changed since the data was saved`];
   });
   const pruned = blueprints.filter(({ imageId }) => !now.images.has(imageId));
   return [
     ...edited.map((path) => `${path} has changed since the update`),
-    ...strange.map((each) => `the image of ${each.name} has changed since the update`),
+    ...strange.map((each) => `the image used by ${each.name} has changed since the update`),
     ...gone.map(({ name }) => `${name} no longer has a container`),
     ...dataChanged,
     ...pruned.map(
-      ({ name, imageReference }) => `the image of ${name}, ${imageReference}, is no longer on this machine`,
+      ({ name, imageReference }) =>
+        `the image used by ${name}, ${imageReference}, is no longer on this machine`,
     ),
   ];
 }

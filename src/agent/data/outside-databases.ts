@@ -126,7 +126,8 @@ function insideOf(
       .find(([, alias]) => alias.split('/').at(-1) === host);
     if (linked) return known.has(linked[0]);
     if (isKnown(host)) return true;
-    // In the host's network, a loopback address is the host's: of the project only if another service is there, too.
+    // In the host network, a loopback address is the host itself. It belongs to the project only if another service
+    // is reachable on the host.
     const isShared = (each: Container) =>
       serviceOf(each) !== serviceOf(by) && (each.networkMode === 'host' || each.published.length > 0);
     return isLoopback(host) && (by.networkMode !== 'host' || containers.some(isShared));

@@ -89,7 +89,7 @@ export function pointsDirectory(
   if (restoreDir === null) return pointsOf(project.directory);
   const host = paths.toHost(restoreDir);
   if (host !== null) return host;
-  const message = `--restore-dir ${restoreDir} is not in a host directory that is mounted into this container`;
+  const message = `the directory ${restoreDir} (--restore-dir) is not inside a host directory that is mounted into this container`;
   throw new UpdateError('outside-mounts', message, { advice: `Add ${mountFlags(restoreDir)}.` });
 }
 
@@ -259,7 +259,7 @@ export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({
 /** The name of a restore point's folder, as labels and tags have it. */
 export const nameOf = ({ directory }: PointPlace): string => basename(directory).toLowerCase();
 
-/** `the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC` */
+/** For example: the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC. */
 export const wordsOf = ({ kind, version, at }: Pick<Point, 'kind' | 'version' | 'at'>): string => {
   const what = kind === 'current' ? 'the pre-rollback data' : 'the restore point';
   return at === null ? what : `${what} of ${version}, saved at ${savedAt({ at })}`;

@@ -144,14 +144,16 @@ function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError |
   if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
   const text = [error.message, ...error.detail].join('\n');
   if (!/does not exist|no such file|not a directory/i.test(text)) return null;
-  const named = mounts
-    .toSorted((a, b) => b.path.length - a.path.length)
-    .find(({ path }) => text.includes(path));
+  const named = namedIn(text, mounts);
   const message = named
     ? `the source of ${named.where} is missing: ${JSON.stringify(named.path)}`
     : `at least one source of ${and(mounts.map(({ where }) => where))} is missing`;
   return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
 }
+
+/** The mount whose source a text of the engine contains. */
+export const namedIn = <M extends Pick<Unseen, 'path'>>(text: string, mounts: readonly M[]): M | undefined =>
+  mounts.toSorted((a, b) => b.path.length - a.path.length).find(({ path }) => text.includes(path));
 
 /** Why the content of a mount cannot be saved, a sentence each. */
 export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, look: Look): string[] {
@@ -167,7 +169,7 @@ export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, lo
     ),
     ...look.strange.map(
       (name) =>
-        `${where} contains ${JSON.stringify(name)}, whose owner or group the engine does not map into containers: change its owner, or move it out of ${quoted}`,
+        `${where} contains ${JSON.stringify(name)}, which belongs to a user or group that is not mapped into containers: change its owner, or move it out of ${quoted}`,
     ),
     ...look.tooLong.map(
       (name) =>

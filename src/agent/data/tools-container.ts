@@ -19,6 +19,8 @@ export interface ToolsCall {
   mounts: readonly Json[];
   /** For `ports`: the container whose network namespace is joined. */
   networkOf?: string;
+  /** What else of the host it is given, in the engine's own form. */
+  hostConfig?: Json;
   onProgress?: (bytes: number) => void;
   /** `cold` begins once it resolves. If it rejects, the container is to be ended by the signal. */
   stopped?: Promise<unknown>;
@@ -45,12 +47,14 @@ export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unkno
     call.signal?.throwIfAborted();
     throw error;
   } finally {
-    await remove(doors.engine.uncancellable(), id);
+    const removed = remove(doors.engine.uncancellable(), id);
+    // It changes no file, so nobody has to wait.
+    if (call.verb !== 'tables') await removed;
   }
 }
 
 async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall): Promise<string> {
-  const { verb, asked, mounts, networkOf } = call;
+  const { verb, asked, mounts, networkOf, hostConfig = {} } = call;
   const id = await createScratch(engine, toolsImage, project, {
     mounts,
     ...(networkOf !== undefined && { networkMode: `container:${networkOf}` }),
@@ -77,6 +81,7 @@ async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCal
       PidsLimit: 256,
       // Its output is read while it runs.
       LogConfig: { Type: 'none' },
+      ...hostConfig,
     },
   });
   if (id === null)
@@ -111,7 +116,7 @@ async function run(
   const exitCode = Number(state.ExitCode);
   // The program exits with 0 or 1; other codes are the engine's, or a signal's.
   if (told === null || exitCode > 1 || state.OOMKilled === true) {
-    const why = state.OOMKilled === true ? 'it ran out of memory' : `exit code ${exitCode}`;
+    const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
     const detail = stderr.trim() === '' ? [] : [lastLine(stderr)];
     throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
       detail,

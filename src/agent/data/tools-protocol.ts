@@ -1,16 +1,19 @@
-// The messages between the updater and `tools.ts`, which it runs in a container. Each container gets the mounts of one service
-// at `/data/<n>`, and the folder of that service in the restore point at `/point`, with one copy each at `/point/<n>`.
+// The messages between the updater and tools.ts, which it runs in a container. Each container gets the mounts of one service
+// (`/data/<n>`). The folder of that service in the restore point is mounted at /point;
+// it contains one copy of each mount (`/point/<n>`).
 
 /** In the updater's image. */
 export const program = ['/usr/local/bin/node', '--', '/usr/local/lib/svc-updater/tools.mjs'];
 
-export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports';
+export type Verb = 'look' | 'probe' | 'warm' | 'cold' | 'hash' | 'restore' | 'ports' | 'tables';
 
 /** The only argument after the verb, as JSON. */
 export interface Asked {
   mounts: readonly AskedMount[];
   /** While the product is available: at the lowest priority, on the disk as well. */
   isIdle?: boolean;
+  /** For `tables`: processes of the host. */
+  pids?: readonly number[];
 }
 
 export interface AskedMount {
@@ -26,7 +29,7 @@ export interface AskedMount {
 export interface Look {
   /** Sockets and devices are `other`. */
   type: 'directory' | 'file' | 'other';
-  /** Where the mount begins in its file system (`/opt/svc/data`), and that file system's `major:minor`, as the kernel lists them. */
+  /** The directory of the file system that is mounted, such as `/opt/svc/data`. `device` is major:minor. Both are as in mountinfo. */
   root: string;
   device: string;
   /** The kernel's number for the type of the file system. */
@@ -53,12 +56,25 @@ export interface Probe {
   free: number;
 }
 
+/** The result of `tables`. */
+export interface Tables {
+  /** The kernel's lists of mounts, by process, and of this container (`self`); empty if it has ended. */
+  tables: Readonly<Record<string, string>>;
+  /** Whether each mount of this container is a directory. */
+  directories: readonly boolean[];
+}
+
 /** A line in between: bytes handled so far of all mounts together. */
 export interface Progress {
   bytes: number;
 }
 
-/** The last line. `warm` and `cold` result in nothing, `hash` in a hash a mount, `restore` in what still differs a mount (empty: nothing), `ports` in the TCP ports that are listened on. */
+/**
+ * The last line. `warm` and `cold` have no result.
+ * `hash`: one hash for each mount.
+ * `restore`: the remaining differences of each mount, none if it is empty.
+ * `ports`: the TCP ports on which a process is listening.
+ */
 export type Told =
   | { result: unknown }
   /** The first line of the error is a sentence, the others are details. `at` is the path in the container whose mount it is about. */

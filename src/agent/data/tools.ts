@@ -19,11 +19,12 @@ import {
   type Probe,
   type Progress,
   pointPath,
+  type Tables,
   type Told,
   type Verb,
 } from './tools-protocol.ts';
 
-const verbs = { look, probe, warm, cold, hash, restore, ports } satisfies Record<Verb, unknown>;
+const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
 
 /** Longer ones in a destination are removed before rsync sees them: it cannot delete what is too deep. */
 const longestRemoved = 3_000;
@@ -270,6 +271,18 @@ function ports(): number[] {
     return state === '0A' ? [Number.parseInt(local.split(':').at(-1) ?? '', 16)] : [];
   });
   return [...new Set(open)].sort((a, b) => a - b);
+}
+
+function tables({ mounts, pids = [] }: Asked): Tables {
+  const table = (process: number | string): string => {
+    try {
+      return fs.readFileSync(`/proc/${process}/mountinfo`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const directories = mounts.map((_, at) => fs.lstatSync(dataPath(at)).isDirectory());
+  return { tables: Object.fromEntries(['self', ...pids].map((each) => [each, table(each)])), directories };
 }
 
 function noSpace(path: string, why: string): Failure {

@@ -20,7 +20,7 @@ export function checkDefinitions(
     used.some(({ type, source = '' }) => type === 'volume' && model.volumes?.[source]?.name === volume);
   for (const name of [...editedVolumes].filter(isUsed).sort()) {
     log.warn(
-      `the definition of volume ${name} in the files has changed since the volume was created; the update does not change the volume`,
+      `the definition of volume ${name} in the files has changed since the volume was created; the update will not change the volume`,
     );
   }
   const hasOn = (network: string, some: readonly Container[]) =>
@@ -38,11 +38,12 @@ export function checkDefinitions(
   if (edited.length === 0) return;
   const users = edited.flatMap(usersOf);
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
+  const networks = and(edited.map((name) => `network ${name}`));
   const compose = composeCommand(project);
-  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down, then ${compose} up -d. Then run the update again.`;
+  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down followed by ${compose} up -d. Then run the update again.`;
   throw new UpdateError(
     'network-edited',
-    `${and(edited.map((name) => `network ${name}`))} ${edited.length > 1 ? 'were' : 'was'} changed in the files after the app was started: replacing ${and([...new Set(names)])} would disconnect containers from ${edited.length > 1 ? 'these networks' : 'this network'}`,
+    `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,
     { advice },
   );
 }

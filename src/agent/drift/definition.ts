@@ -139,7 +139,7 @@ const givingRights = {
   VolumesFrom: 'volumes_from',
 };
 
-/** What gives rights of what compose's model says of a service, in the engine's words. @param user of the image */
+/** The settings of a service in the compose model that grant rights, in the form that the engine uses. @param user of the image */
 export function definedByModel(model: Model, name: string, user: string): DefinedContainer {
   const service = model.services[name] ?? {};
   const raw = service as Json;

@@ -113,7 +113,8 @@ function realPath(here: string | null): string | null {
 }
 
 /**
- * A container that was made from an image's id counts as made from the files' reference where both lead to one image.
+ * A container that was created from an image ID is treated as created from the image reference in the files
+ * if both point to the same image.
  * @throws UpdateError engine-unavailable
  */
 async function findOtherImages(
@@ -172,8 +173,9 @@ const modes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(String(mode))?.[1] ?? null;
 
 /**
- * The definitions with the containers whose namespaces and volumes they take named as a compose file does: `service:db`,
- * `container:other` for a container that is not of the project, and `container:gone` for one that is not there any more.
+ * The definitions, in which containers whose namespaces or volumes are shared are named as in a compose file: `service:db`,
+ * `container:other` for a container outside the project,
+ * and `container:gone` for a container that no longer exists.
  * @throws UpdateError engine-unavailable
  */
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {

@@ -4,8 +4,8 @@
 // For every container that the update would replace, two definitions are compared:
 // - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
 // - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
-//   (`dry-run.ts`, `recorder.ts`), which records the request and creates nothing (`plannedDefinition`).
-// Both are converted to one shape (`shape.ts`), and their differences are judged (`changes.ts`, `judge.ts`; docs/contract.md 4.2,
+//   (dry-run.ts, recorder.ts). The recorder records the request and creates nothing (`plannedDefinition`).
+// Both are converted to the same shape (shape.ts). Their differences are then classified (changes.ts, judge.ts; docs/contract.md 4.2,
 // 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other differences are warnings. The
 // texts of the files (`written-text.ts`) show which variable only a shell can have set.
 //
@@ -21,13 +21,13 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { gainedRights } from '../../engine/rights.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { and } from '../log/wording.ts';
 import { changesOf, placeOf } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
 import { definedByModel } from './definition.ts';
 import type { InstanceFacts } from './dry-run.ts';
 import { askDefaults, askEngine, askSurroundings, askTexts } from './facts.ts';
 import { adviceFor, type Finding, judgeChanges } from './judge.ts';
+import { refuseProvided } from './refuse-provided.ts';
 import type { SetValue } from './written-text.ts';
 
 export { type DryRun, dryRun, recordUp } from './dry-run.ts';
@@ -35,13 +35,13 @@ export { type DryRun, dryRun, recordUp } from './dry-run.ts';
 /**
  * Holds what `up` would do against what is there. What would be lost is refused, and so is what would be gained over the
  * host, unless it is accepted; everything else that would change is a warning.
- * @param ownId of the updater's own container
+ * @param ownId of the updater's own container; `planned` are the references that the update installs, by service
  * Refusals: network-edited, drift.
  */
 export async function checkDrift(
   { engine, log }: { engine: Engine; log: Log },
   instance: InstanceFacts,
-  { ownId, accepted }: { ownId: string; accepted: boolean },
+  { ownId, accepted, planned }: { ownId: string; accepted: boolean; planned: ReadonlyMap<string, string> },
 ): Promise<void> {
   checkDefinitions(instance, log);
   const services = instance.services.filter(({ containers }) => containers.length > 0);
@@ -56,10 +56,9 @@ export async function checkDrift(
   const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
   const places = changes.map((change) => ({ service: change.service, place: placeOf(change) }));
   const texts = await askTexts(instance, places);
-  const findings = judgeChanges(
-    changes.map((change, at) => [change, texts[at] ?? []]),
-    { setTo, home: homedir() },
-  );
+  const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
+  refuseProvided(instance, written, planned);
+  const findings = judgeChanges(written, { setTo, home: homedir() });
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }
 
@@ -79,19 +78,21 @@ function report(
     ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
   ];
   for (const sentence of told(false)) {
-    log.warn(`${sentence}: the files were edited, and the update will apply this change`);
+    log.warn(`${sentence}: the files were edited after the app was started; the update will apply the edits`);
   }
   const detail = told(true);
   if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
   if (accepted || detail.length === 0) return;
   const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
   const rights = remedies.filter(({ kind }) => kind === 'rights');
-  const what = [
-    ...(rights.length < remedies.length ? ['remove settings that the files do not contain'] : []),
-    ...(rights.length > 0 ? ['give the containers more rights on this host'] : []),
-  ];
+  const message =
+    rights.length === 0
+      ? 'recreating the containers would remove settings that the files do not contain'
+      : rights.length === remedies.length
+        ? 'recreating the containers would give them more rights on this host'
+        : 'recreating the containers would remove settings that the files do not contain and give the containers more rights on this host';
   const advice = adviceFor(remedies, envFile);
-  throw new UpdateError('drift', `recreating the containers would ${and(what)}`, { detail, advice });
+  throw new UpdateError('drift', message, { detail, advice });
 }
 
 /**

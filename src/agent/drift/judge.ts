@@ -17,7 +17,7 @@ type Remedy =
 
 /** One thing that recreating would change, by name and never by value. */
 export interface Finding {
-  /** `app: environment variable DB_HOST would be set to an empty value` */
+  /** `app: label tier would be removed` */
   sentence: string;
   /** Refused unless drift is accepted; else a warning. */
   isLoss: boolean;
@@ -180,19 +180,19 @@ export function adviceFor(remedies: readonly Remedy[], envFile: string): string 
   const advice: readonly (readonly [applies: boolean, sentence: string])[] = [
     [
       lines.length > 0,
-      `Add ${lines.join(', ')} to ${envFile}, with the values from the shell in which the app was started.`,
+      `Add ${lines.join(', ')} to ${envFile}, using the values from the shell in which the app was started.`,
     ],
     [
       of('set').some((remedy) => remedy.hasDefault),
-      'If the variable was never set in a shell, but its default was edited, run docker compose up -d first.',
+      'If the variable was never set in a shell but its default value was edited in a file, run docker compose up -d first.',
     ],
     [
       of('home').length > 0,
-      'Add -e HOME=… to the docker run command, with the home directory of the user who started the app.',
+      'Set HOME to the home directory of the user who started the app: add -e HOME=… to the docker run command.',
     ],
     [
       of('proxies').length > 0,
-      'Mount the config.json that contains the proxies: -v ~/.docker/config.json:/root/.docker/config.json:ro.',
+      'Mount the config.json that contains the proxy settings: -v ~/.docker/config.json:/root/.docker/config.json:ro.',
     ],
     [
       networks.length > 0,

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { apiTarget } from '../../engine/api/api.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
+import { notExecuted } from '../../engine/cli/rejection.ts';
 import { openRequest } from '../../engine/http/request.ts';
 import type { EngineTarget } from '../../engine/http/target.ts';
 import { type Json, parseObject } from '../../engine/json.ts';
@@ -16,7 +17,7 @@ export interface RecordedWrite {
   method: string;
   /** Without the version and the query. */
   path: string;
-  /** The one in the query, such as a container's; empty where there is none. */
+  /** The one in the query, such as a container's or that of an image to pull; empty where there is none. */
   name: string;
   /** `1.45`, as the client spoke; empty where it named none. */
   apiVersion: string;
@@ -111,7 +112,8 @@ function keep(
   request.on('end', () => {
     const [, apiVersion = '', path = '', query] =
       /^(?:\/v([\d.]+))?([^?]*)(.*)/.exec(request.url ?? '') ?? [];
-    const name = new URLSearchParams(query).get('name') ?? '';
+    const asked = new URLSearchParams(query);
+    const name = asked.get('name') ?? asked.get('fromImage') ?? '';
     const body = parseObject(Buffer.concat(chunks).toString());
     const write = { method: request.method ?? '', path, name, apiVersion, body };
     writes.push(write);
@@ -133,9 +135,10 @@ const pretended: readonly [method: string, path: RegExp, status: number][] = [
   ['POST', /^\/volumes\/create$/, 201],
 ];
 
-function answerTo({ method, path, body }: RecordedWrite): [status: number, body?: Json] {
+function answerTo({ method, path, name, body }: RecordedWrite): [status: number, body?: Json] {
   const status = pretended.find(([verb, form]) => verb === method && form.test(path))?.[2];
-  if (status === undefined) return [500, { message: 'recorded by svc-updater, but not executed' }];
+  if (status === undefined)
+    return [500, { message: `${notExecuted} ${method} ${path}${name && ` (${name})`}` }];
   if (status !== 201) return [status];
   // What the engine answers to who makes a network or a volume.
   if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];

@@ -245,7 +245,8 @@ export function mounts(host: Json): { target: string; mount: ShapedMount; option
 
 const shaped = (type: string, source: string, readOnly: boolean): ShapedMount => ({
   type,
-  source: type === 'volume' && anonymous.test(source) ? '' : withoutSlash(source),
+  // An image that is mounted holds no data; compose 5.5 and later send its name, earlier versions its id.
+  source: type === 'image' || (type === 'volume' && anonymous.test(source)) ? '' : withoutSlash(source),
   readOnly,
 });
 

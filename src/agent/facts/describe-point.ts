@@ -15,8 +15,8 @@ interface Using {
 }
 
 /**
- * Running containers that use a service but are not updated, `report-1 (db)`. They use it through `depends_on` in the
- * project, or through a shared network in another project.
+ * Running containers that use a service but are not updated, such as `report-1 (db)`. Containers of the project use
+ * a service if they depend on it; containers of other projects, if they share a network with it.
  */
 export function usersOf(
   services: readonly string[],
@@ -63,12 +63,16 @@ export function describePoint(
   );
   const left = [...excluded.map(excludedWords), ...outside.map((host) => `the database on ${host}`)];
   return [
-    `the restore point saves ${and(saved) || 'no data, because no covered service has a writable mount'}`,
-    ...(left.length > 0 ? [`excluded from the restore point and not restored: ${and(left)}`] : []),
+    `the restore point will contain ${and(saved) || 'no data, because no covered service has a writable mount'}`,
+    ...(left.length > 0
+      ? [`excluded from the restore point and therefore not restored by a rollback: ${and(left)}`]
+      : []),
     ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
-    ...(services.length > 0 ? [`stopped while the data is saved, then started again: ${and(services)}`] : []),
+    ...(services.length > 0
+      ? [`services that will be stopped while the data is saved, then started again: ${and(services)}`]
+      : []),
     ...(inMemory.length > 0
-      ? [`services with data only in memory, restarted after a rollback: ${and(inMemory)}`]
+      ? [`services that keep data only in memory and are restarted after a rollback: ${and(inMemory)}`]
       : []),
     ...(mounts.length > 0
       ? [`${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`]
@@ -76,7 +80,7 @@ export function describePoint(
     `the restore point needs ${size(needed)}; ${size(free)} is free in ${directory}`,
     ...(users.length > 0
       ? [
-          `these running containers are not updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,
+          `these running containers will not be updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,
         ]
       : []),
   ];

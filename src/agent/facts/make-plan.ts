@@ -5,7 +5,7 @@ import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
-import { planUpdate, type UpdatePlan } from '../plan/plan-update.ts';
+import { movesOf, planUpdate, type UpdatePlan } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
 import { askRegistry } from './ask-registry.ts';
@@ -30,10 +30,11 @@ export async function makePlan(
   const plan = planUpdate(installation, options.target);
   const early = startEarly(askModelEarly(installation, plan));
   await askRegistry(options.archive === null ? engine : null, (published) => checkPublished(plan, published));
+  const planned = new Map(movesOf(plan).map(({ service, to }) => [service, to]));
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },
-    { ownId, accepted: options.acceptDrift },
+    { ownId, accepted: options.acceptDrift, planned },
   );
   const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
   describePlan(installation, plan, log);

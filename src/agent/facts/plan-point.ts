@@ -66,8 +66,11 @@ export async function planPoint(
   const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
   for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
   for (const point of earlier) {
-    const when = used.has(point) ? 'before the data is copied' : 'after this update succeeds';
-    log.info(`will be removed ${when}: ${wordsOf(point)}`);
+    log.info(
+      used.has(point)
+        ? `${wordsOf(point)} will be removed before the data is copied`
+        : `${wordsOf(point)} will be removed after this update succeeds`,
+    );
   }
   for (const warning of surveyed.warnings) log.warn(warning);
   if (own.restartPolicy === 'no')

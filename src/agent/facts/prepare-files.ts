@@ -44,8 +44,10 @@ export async function askModelEarly(
 
 /**
  * Drafts the files, gets compose's model of them, and checks it. Nothing on disk changes.
- * @param pulled the local images of the plan; `backup` is the backup directory, for messages; `early` is the result of
- *   `askModelEarly`; `log` gets the secrets that must be masked
+ * @param pulled the local images of the plan
+ *   `backup`: path of the backup directory for use in messages
+ *   `early`: result of askModelEarly
+ *   `log`: gets the secrets that must be masked
  * Refusals: downgrade, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
  * Failure: proof-failed, pull-platform.
  */

@@ -1,13 +1,14 @@
 import { basename } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
 import { type Container, isUp } from '../../engine/container.ts';
+import { quoted } from '../../engine/health-check.ts';
 import { parsePinTag } from '../../release/pin-tag.ts';
 import type { Log } from '../log/log.ts';
 import { and } from '../log/wording.ts';
 import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
 import { migrationsOf } from './services/migrations.ts';
 
-/** Logs the running version, its pin, and stopped containers. */
+/** Logs the running version, its pin, and stopped and unhealthy containers. */
 export function describeInstallation(installation: Installation, log: Log): void {
   const { app, workers, kind, files, runningVersion, followers } = installation;
   const migrations = migrationsOf(installation);
@@ -31,6 +32,16 @@ export function describeInstallation(installation: Installation, log: Log): void
     else if (down.length > worker.stopped.length) {
       log.warn(`${worker.name} is stopped because its replacement was interrupted; the update will start it`);
     } else describeReplicas(worker, down, log);
+  }
+  for (const { name, containers } of moved) {
+    const failed = containers.find(({ status, health }) => status === 'running' && health === 'unhealthy');
+    if (failed === undefined) continue;
+    const what = failed.healthCheck.cannotRun
+      ? `the health check of ${name} cannot run`
+      : `${name} is already unhealthy`;
+    log.warn(
+      `${what}, so the update of ${name} cannot be verified${quoted(log.masked(failed.lastHealthOutput))}`,
+    );
   }
   const shared = and(followers.map(({ name }) => name));
   if (followers.length === 1)

@@ -129,7 +129,7 @@ async function findOwnContainer(engine: Engine): Promise<Container> {
   throw new UpdateError(
     'own-container',
     id
-      ? `the engine behind the socket does not have this container (${id.slice(0, 12)}); the socket belongs to another engine`
+      ? `the mounted socket belongs to an engine that does not run this container (${id.slice(0, 12)})`
       : 'cannot determine which container the updater is running in',
   );
 }

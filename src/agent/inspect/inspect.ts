@@ -30,7 +30,7 @@ import { checkNamed } from './services/check-named.ts';
 import { chooseServices, profilesOf } from './services/choose-services.ts';
 import { findMigrations } from './services/migrations.ts';
 import { lastUp, withoutApp } from './survey.ts';
-import { givePaths, viewProject } from './view-project.ts';
+import { asOutside, givePaths, viewProject } from './view-project.ts';
 
 /** Facts about the project that are known before its files are read. */
 interface Found {
@@ -58,7 +58,7 @@ export async function inspectInstallation(
   const project = labelledProject(told ?? app, { place, containers });
   await givePaths(project, paths, log);
   return inspectProject(project, context, instance, found).catch((error) => {
-    throw withCommandsOf(project, error);
+    throw withCommandsOf(project, asOutside(error, paths));
   });
 }
 
@@ -103,10 +103,11 @@ async function inspectProject(
   const migrations = findMigrations({ files, exclude, model, containers, ...related });
   const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
   for (const { name } of asked.filter((worker) => !isThere(worker))) {
-    if (name in model.services) log.info(`${name} has no container; the update does not create one`);
+    if (name in model.services)
+      log.info(`${name} has no container; the update will not create a container for it`);
     else if (options.servicesNamed) {
       throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
-        advice: `The services of the project are ${Object.keys(model.services).sort().join(', ')}. Select those to update with --service.`,
+        advice: `The project has these services: ${Object.keys(model.services).sort().join(', ')}. Use --service to select the services to update.`,
       });
     }
   }

@@ -26,7 +26,7 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
     if (unit) throw keptBySystemd(name, unit);
     if (labels[composeLabels.version]?.startsWith('1.')) {
       const project = labels[composeLabels.project];
-      throw new UpdateError('not-compose', `${name} of project ${project} was created by docker-compose 1`, {
+      throw new UpdateError('not-compose', `${name} of project ${project} was created by docker-compose v1`, {
         advice: `Run docker compose -p ${project} up -d once, then run the update again.`,
       });
     }

@@ -86,9 +86,10 @@ function notFound(files: readonly string[]): UpdateError {
   const foreign = files.find((file) => !isAbsolute(file));
   const message =
     foreign === undefined
-      ? 'the labels of the containers do not list a compose file'
+      ? 'the container labels do not list a compose file'
       : `the instance was started from ${foreign}, which is not a file on this host`;
-  const advice = 'Start it from a compose file with docker compose up -d, then run the update again.';
+  const advice =
+    'Start the instance from a compose file with docker compose up -d, then run the update again.';
   return new UpdateError('compose-invalid', message, { advice });
 }
 

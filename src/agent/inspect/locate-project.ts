@@ -55,7 +55,7 @@ function byDirectory(
 ): ProjectPlace | UpdateError {
   const hosts = candidates.map((here) => paths.toHost(here)).filter((host) => host !== null);
   if (dir && hosts.length === 0)
-    return new UpdateError('not-mounted', `--dir ${dir} is not mounted from the host`);
+    return new UpdateError('not-mounted', `the directory ${dir} (--dir) is not mounted from the host`);
   const hereOf = (directories: readonly string[]) =>
     directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
   const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
@@ -122,7 +122,7 @@ async function byName(search: Search, name: string): Promise<ProjectPlace> {
   const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
   if (mountedAt === undefined || others.length > 0 || host === null) {
     const advice = (await mountOfHidden(directory, look)) ?? addMounts(directory);
-    const message = `the directory of project ${name}, ${directory}, is not mounted`;
+    const message = `the directory ${directory} of project ${name} is not mounted`;
     throw new UpdateError('not-mounted', message, { advice });
   }
   // The labels may contain another path of the mounted directory, such as a symlink.
@@ -146,7 +146,8 @@ function likeliest(
   const [first, next] = rows;
   if (first && next && rank(first) === rank(next)) {
     throw several(rows, {
-      advice: 'Mount the directory of the project to update at its own path and specify it with --dir.',
+      advice:
+        'Mount the project directory that you want to update at the same path as on the host, and specify it with --dir.',
     });
   }
   return first;
@@ -185,7 +186,7 @@ function noMatch(directories: readonly string[], projects: readonly KnownProject
   const where = directories.join(' or ');
   const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));
   const advice =
-    'If one of these projects uses the same directory under another path, select it with --project.';
+    'If one of these projects uses the same directory under another path, select that project with --project.';
   const message = `no compose project was started from ${where}; ${list(projects)}`;
   return new UpdateError('not-compose', message, outside.length > 0 ? { advice } : {});
 }

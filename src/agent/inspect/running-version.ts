@@ -3,17 +3,27 @@ import { parseReference } from '../../compose/reference.ts';
 import type { Container } from '../../engine/container.ts';
 import { versionLabel } from '../../engine/labels.ts';
 import type { Product } from '../../progress/product.ts';
-import { compareVersions } from '../../release/order.ts';
+import { compareTold, compareVersions } from '../../release/order.ts';
 import { isNumbered, type PinTag, parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
 
 /** The versions that containers run, `1.4.2`, the oldest first: by a release tag of the image, else by its label. */
 export function runningVersions(containers: readonly Container[]): string[] {
   const versions = containers.flatMap((container) => {
     const tag = tagOf(container);
-    const version = tag.kind === 'release' ? tag.version : versionOfLabel(container.labels[versionLabel]);
-    return version ? [version] : [];
+    if (tag.kind === 'release') return [tag.version];
+    return hasOtherLabel(container) ? [] : (versionOfLabel(container.labels[versionLabel]) ?? []);
   });
   return versions.sort(compareVersions);
+}
+
+/**
+ * Whether the version label differs from the version in the tag. The image then usually inherits the label from its base
+ * image, as do the other releases.
+ */
+export function hasOtherLabel(container: Container): boolean {
+  const tag = tagOf(container);
+  const version = versionOfLabel(container.labels[versionLabel]);
+  return isNumbered(tag) && version !== null && compareTold(version, tag.version) !== 0;
 }
 
 /**

@@ -154,6 +154,15 @@ function checkEnvFiles(
   refuseOutside(outside);
 }
 
+/** A file that compose reads only when it creates a container, such as a seccomp profile, may not be mounted here. */
+export function asOutside(error: unknown, paths: HostPaths): unknown {
+  if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;
+  const [, path] = /\b(?:open|stat) (\/[^:]+): no such file or directory/.exec(error.message) ?? [];
+  if (path === undefined || paths.fromHost(path) !== null) return error;
+  const message = `compose needs ${path}, which is outside the mounted directories`;
+  return new UpdateError('outside-mounts', message, { advice: addMounts(path), cause: error });
+}
+
 function refuseOutside(outside: readonly NamedFile[]): void {
   if (outside.length === 0) return;
   const named = outside.map(({ path, as }) => `${path} (${as})`).join(', ');

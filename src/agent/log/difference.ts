@@ -4,9 +4,9 @@ import { allEnvFiles, type ProjectFiles } from '../../compose/project-files.ts';
 import { unifiedDiff } from '../../files/unified-diff.ts';
 
 /**
- * What changes in a file, for people. Of a person's file only the lines that change: what stands beside them, or behind
- * them as a comment, may be a password that somebody has put out of use. `isShipped` says that the new text is a
- * release's own: what stands round its changes is in it, too, and nobody's secret.
+ * The changes in a file, for people. For files that a person edits, only the changed lines are shown, without comments:
+ * an unchanged line or a comment may contain an old password. With `isShipped`, the new text comes from a release,
+ * so the lines around a change contain no secrets and are shown, too.
  */
 export function difference(
   name: string,

@@ -35,15 +35,15 @@ export interface LeftAlone {
 }
 
 export const wereEdited = (paths: readonly string[]): string =>
-  `${and(paths)} ${paths.length > 1 ? 'were' : 'was'} edited during the update`;
+  `another user or process edited ${and(paths)} during the update`;
 
 /** Edits made during the update are kept, and the next `up` uses them. */
 export function editedSince({ paths, next }: LeftAlone): string {
   const then =
     next === null
       ? 'docker compose rejects the edited files'
-      : `the next docker compose up starts ${next.length > 0 ? and(next) : 'none of the services'}`;
-  return `${wereEdited(paths)} and not overwritten; ${then}`;
+      : `the next docker compose up will start ${next.length > 0 ? and(next) : 'none of the services'}`;
+  return `${wereEdited(paths)}; the edits were kept, and ${then}`;
 }
 
 /** The facts of a run that ends before it has found the instance, and of commands without an instance. */

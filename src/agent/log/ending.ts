@@ -33,7 +33,7 @@ interface Failure extends Ending {
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
   const { touched, project, product = svc } = facts;
   const again = (text: string) =>
-    facts.isRollback ? text.replace('un the update again', 'un rollback --yes again') : text;
+    facts.isRollback ? text.replace(/(?<=[Rr]un )the update(?= again)/, 'rollback --yes') : text;
   const own = (text: string) =>
     again(ofProduct(project === null ? text : withOwnCommands(text, project), product));
   if (error instanceof Cancelled || error instanceof Interrupted) {
@@ -43,7 +43,7 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
-      ? own('containers may have been only partly replaced; check with docker compose ps')
+      ? own('some containers may not have been replaced; check them with docker compose ps')
       : 'no container was changed, and the original files are in place';
     const state = `this is a bug in the updater; ${stands}`;
     const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
@@ -135,10 +135,10 @@ const sentenceOfCause = (error: UpdateError): string => {
 
 function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
   if (state !== null) return `${state}${saved(facts)}`;
-  if (code === 'files-not-restored') return 'not all files could be restored';
+  if (code === 'files-not-restored') return 'some files could not be restored';
   if (code === 'data-not-restored') {
     const stopped = [...facts.services, ...(facts.dataServices ?? [])];
-    return `${and(stopped)} ${stopped.length > 1 ? 'are' : 'is'} stopped because the data of ${running(facts)} has not been restored yet`;
+    return `the data of ${running(facts)} has not been restored yet, so these services remain stopped: ${and(stopped)}`;
   }
   if (code === 'engine-lost') {
     return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${and(facts.services)} may have been only partly replaced`;
@@ -153,26 +153,30 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
   }
   // Another process has decided which version is running now.
   if (code === 'containers-changed')
-    return 'nothing was changed by this run; the changes that were made during the update remain';
+    return 'nothing was changed by this run; the changes that another process made during the update were kept';
   if (facts.touched) {
-    return `${files(facts)}, and ${running(facts)} is ${facts.isStopped ? stillStopped : 'running again'}${saved(facts)}`;
+    return `${files(facts)}, and ${standing(running(facts), facts, 'running again')}${saved(facts)}`;
   }
   return nothingChanged(facts);
 }
 
-const stillStopped = 'stopped, as it was before the update';
+/** @param state of a version that was not stopped before the update */
+const standing = (version: string, { isStopped }: EndingFacts, state: string): string =>
+  isStopped ? `${version} is still stopped, as before the update` : `${version} is ${state}`;
 
 const files = ({ leftAlone }: EndingFacts): string =>
-  leftAlone ? 'the other files are restored' : 'the original files are in place';
+  leftAlone ? 'the other files have been restored' : 'the original files are in place';
 
 const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${editedSince(leftAlone)}` : '');
 
 /** A run that ends early has not found the running version yet, and `bump` never does. */
 function nothingChanged(facts: EndingFacts): string {
-  const { version, halfDone, isStopped } = facts;
+  const { version, halfDone } = facts;
   if (halfDone) return `nothing was changed by this run; ${halfDone}`;
-  const stands = isStopped ? stillStopped : 'still running';
-  const what = version === null ? 'nothing was changed' : `nothing was changed; ${version} is ${stands}`;
+  const what =
+    version === null
+      ? 'nothing was changed'
+      : `nothing was changed; ${standing(version, facts, 'still running')}`;
   return `${what}${saved(facts)}`;
 }
 
@@ -182,7 +186,7 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): st
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
-  const fix = `Check ${compose} ps and ${compose} logs ${names}. Fix the cause, then run the update again`;
+  const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run the update again`;
   // With edited files, compose may start an older version than the one whose migrations have run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =

@@ -61,8 +61,8 @@ export class Log {
   }
 
   /**
-   * Keeps a copy of the whole log, from its first line on, in a file that outlives the container. A run that goes on
-   * with another one's work adds to that one's story.
+   * Copies the whole log, from its first line, to a file that outlives the container. A run that resumes another run
+   * appends to the log of that run.
    */
   copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
     let works = true;

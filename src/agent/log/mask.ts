@@ -25,7 +25,8 @@ const urlCredentials =
 
 /**
  * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
- * the key looks secret, become `***` in each of the ways of `spellingsOf`; so does `user:password` in any URL.
+ * the key looks secret, become `***` in every spelling (see spellingsOf).
+ * The user name and password of any URL are also masked.
  */
 export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules): (text: string) => string {
   const shownWhole = new Set([...shown].filter((text) => text !== ''));
@@ -96,21 +97,21 @@ function passwordsIn(value: string): string[] {
   });
 }
 
-/** What the engine calls the states of a container and of its health. */
-const states = 'created running paused restarting removing exited dead healthy unhealthy starting'.split(' ');
+/** States of containers and of their health, as the engine reports them. */
+const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
 const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataWords]);
 
 /** Words that the log is made of, and that the server reads back from it, are no secrets. */
 const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
 
 /**
- * Shown as wholes, whatever value lies inside one (docs/contract.md 6.7): a password `update` would hide the outcome
- * `updated`, and tell of itself by that; one that is `docker` would hide what to type.
+ * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word update,
+ * masking it would hide the outcome `updated` and reveal the password.
  */
 const ownTexts = [
   ...words,
-  ...'compose run logs ps image start restart network volume pull commit login inspect'
-    .split(' ')
+  ...'compose,run,logs,ps,image,start,restart,network,volume,pull,commit,login,inspect'
+    .split(',')
     .map((command) => `docker ${command}`),
   'svc-updater',
 ];
@@ -160,7 +161,7 @@ function shownEnds(text: string, shown: Matcher): Int32Array {
   });
 }
 
-/** Not a part of a longer word: a project named `acme` is no excuse for `acme4711`. */
+/** Not part of a longer word: if a project is named acme, the text acme4711 may still be a secret. */
 function isWhole(text: string, start: number, end: number): boolean {
   const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
   const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);

@@ -1,11 +1,11 @@
+import { placesOf } from '../../compose/pin.ts';
 import type { Image } from '../../engine/container.ts';
-import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf } from '../../release/order.ts';
-import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
+import { parsePinTag } from '../../release/pin-tag.ts';
 import { wholeForms } from '../../release/retag.ts';
 import type { ReleaseTarget } from '../../release/target.ts';
-import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import { labelledVersion, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 import type { JudgedByTags, Published, PublishedTag } from './published.ts';
 
 /** The result for one tag: an error message, a warning, or a tag to look up in the registry first. */
@@ -61,10 +61,10 @@ export function checkLag(
   if (asks.length > 0) return { asks };
   const [first, ...others] = found.flatMap((each) => ('lags' in each ? [each.lags] : []));
   if (first !== undefined) {
-    const places = [...new Set(moves.map(({ pin }) => pin.place.description))].join(', ');
+    const places = placesOf(moves.map(({ pin }) => pin));
     throw new UpdateError('tag-lags', first, {
       detail: others,
-      advice: `Run the update again when the tag points to ${plan.targetName}, or run it without --target to install the image that the tag points to now. If ${plan.targetName} has its own tag, you can also pin that tag (${places}).`,
+      advice: `Run the update again when the tag points to ${plan.targetName}, or run it without --target to install the image that the tag points to now. If ${plan.targetName} has its own tag, you can also set that tag manually (${places}).`,
     });
   }
   return { result: found.flatMap((each) => ('warning' in each ? [each.warning] : [])) };
@@ -72,31 +72,35 @@ export function checkLag(
 
 function judge(
   { target, targetName, prefix }: UpdatePlan,
-  { to, tag, pin }: Move,
+  move: Move,
   image: Image | undefined,
   published: Published,
 ): Judgement {
   if (image === undefined || target?.kind !== 'release') return null;
-  const version = versionOfLabel(image.labels[versionLabel]);
-  if (version !== null) {
-    // A newer version only causes a warning at the end of the run.
-    const isOlder = compareTold(version, target.version) < 0;
-    return isOlder ? { lags: `${to} points to ${prefix}${version}, not to ${targetName}` } : null;
-  }
+  const { to, tag, pin } = move;
+  const version = labelledVersion(move, image);
+  // A newer version only causes a warning at the end of the run.
+  if (version !== null && compareTold(version, target.version) >= 0) return null;
+  // The label may be inherited from the base image: then the registry has this image as the target.
+  const older = version && { lags: `${to} points to ${prefix}${version}, not to ${targetName}` };
   const { repository } = pin.reference;
   // The first of these tags that the registry has is the target.
   for (const name of wholeForms(pin.tag, target)) {
     const said = published.get(`${repository}:${name}`);
     if (said === undefined) return { asks: { repository, tag: name } };
     if (said === null)
-      return {
-        warning: `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`,
-      };
+      return (
+        older || {
+          warning: `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`,
+        }
+      );
     if (said === 'none') continue;
     const isIt = image.digests.some((each) => each.endsWith(`@${said.digest}`)) || image.id === said.digest;
-    return isIt ? null : { lags: `${to} and ${repository}:${name} point to different images` };
+    return isIt ? null : older || { lags: `${to} and ${repository}:${name} point to different images` };
   }
-  return {
-    lags: `${repository} has no tag for ${targetName}, and the image that ${tag} points to does not specify its version`,
-  };
+  return (
+    older || {
+      lags: `${repository} has no tag for ${targetName}, and the image that ${tag} points to does not specify its version`,
+    }
+  );
 }

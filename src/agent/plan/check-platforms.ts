@@ -38,22 +38,23 @@ function judge(
   const told = container?.platform ?? (old?.platforms.length === 1 ? old.platforms[0] : undefined);
   const runs = told ?? own;
   const gets = takenPlatform(here, chosen, own);
-  const write = (platform: string) => `platform: ${platform} for ${service} in the compose file`;
   if (gets === null) {
     throw new UpdateError(
       'pull-platform',
-      `${to} is for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
+      `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
     );
   }
   if (gets === runs) return [];
   if (chosen !== null) {
-    return [`${service} changes its platform from ${runs} to ${gets}, as specified in the compose files`];
+    return [
+      `the platform of ${service} will change from ${runs} to ${gets}, as specified in the compose files`,
+    ];
   }
   throw new UpdateError(
     'pull-platform',
-    `${service} runs on ${runs}, which no compose file specifies; with ${to}, it would run on ${gets}`,
+    `${service} runs on ${runs}, but no compose file specifies a platform, and ${to} would run on ${gets}`,
     {
-      advice: `Set ${write(runs)} to keep the platform, or ${write(gets)} to change it, then run the update again.`,
+      advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run the update again.`,
     },
   );
 }

@@ -1,6 +1,7 @@
+import { placesOf } from '../../compose/pin.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { countOf } from '../../release/order.ts';
-import { parsePinTag } from '../../release/pin-tag.ts';
+import { isNumbered, parsePinTag } from '../../release/pin-tag.ts';
 import { formsOf } from '../../release/retag.ts';
 import type { ReleaseTarget } from '../../release/target.ts';
 import { and } from '../log/wording.ts';
@@ -50,14 +51,22 @@ function judge(
 }
 
 /** @param there the tags of the target that the registry has */
-function unpublished({ targetName }: UpdatePlan, { pin, tag }: Move, there: readonly string[]): UpdateError {
-  const others = there.length > 0 ? `; ${targetName} is published as ${and(there)}` : '';
+function unpublished(plan: UpdatePlan, { pin, tag }: Move, there: readonly string[]): UpdateError {
+  const { targetName } = plan;
+  // A tag with fewer numbers than the pin may point to another release.
+  const own = there.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
+  const pins = movesOf(plan).flatMap((move) => (move.tag === move.pin.tag.text ? [] : [move.pin]));
+  const others = own ? `; ${targetName} is published as ${and(there)}` : '';
   return new UpdateError('pin-unsupported', `${pin.reference.repository} has no tag ${tag}${others}`, {
-    advice:
-      there.length > 0
-        ? `Set the tag ${there[0]} manually (${pin.place.description}), then run docker compose pull && docker compose up -d.`
-        : 'Check that the release is published, then run the update again.',
+    advice: own
+      ? `Set the tag ${own} manually (${placesOf(pins)}), then run docker compose pull && docker compose up -d.`
+      : 'Check that the release is published, then run the update again.',
   });
+}
+
+function numbersIn(text: string): number {
+  const tag = parsePinTag(text);
+  return isNumbered(tag) ? countOf(tag.version) : 0;
 }
 
 function unclear(

@@ -24,16 +24,16 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
     ...(installation.kind === 'generated' ? ["install the release's compose file"] : []),
     ...places,
   ];
-  const run = migrations.length > 0 ? `run ${and(migrations)} once, ` : '';
+  const run = migrations.length > 0 ? [`run ${and(migrations)} once`] : [];
   const steps =
     what.length > 0
-      ? `${what.join(', ')}, ${run}recreate ${and(moved)}`
-      : `pull the image again, ${run}recreate ${and(moved)} if the image has changed`;
+      ? [...what, ...run, `recreate ${and(moved)}`]
+      : ['pull the image again', ...run, `recreate ${and(moved)} if the image has changed`];
   const from = fromWord(installation);
   log.addMaskRules(() => ({ shown: [plan.targetName] }));
   const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
   log.info(
-    `${way}: ${steps}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
+    `${way}: ${steps.join(', ')}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
     {
       from,
       to: plan.targetName,
@@ -56,7 +56,7 @@ export function recallFiles(
   if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(
-    `check whether ${targetName} comes with a new compose file: the update only changes versions in your file`,
+    `check whether ${targetName} comes with a new compose file: the update changes only the versions in your file`,
   );
 }
 

@@ -90,7 +90,7 @@ function newDigest(pin: Pin, move: Move, images: ReadonlyMap<string, Image>): { 
   const { repository } = pin.reference;
   const own = digests.filter(([name]) => name === repository || name?.endsWith(`/${repository}`));
   if (image?.isUnclear && own.length > 1) {
-    const message = `Podman has ${own.length} digests for ${move.to} and does not report which of them belongs to the tag`;
+    const message = `Podman has ${own.length} digests for ${move.to} and does not report which one belongs to the tag`;
     const advice = 'Set the new tag and its digest manually, or remove @sha256:… from the pin.';
     throw new UpdateError('pin-unsupported', message, { advice });
   }

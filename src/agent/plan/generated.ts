@@ -47,7 +47,7 @@ export function checkGenerated(
   const staying = stayingServices(installation);
   refuseLostNeighbours(installation, model, staying);
   const gone = staying.filter((name) => name in installation.model.services && !(name in model.services));
-  const leaves = `the release's compose file no longer has ${and(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} are not changed`;
+  const leaves = `the release's compose file no longer contains ${and(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} will not be changed`;
   return [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])];
 }
 
@@ -71,6 +71,7 @@ function sharedChanges(
   { model, hashedNetworks }: NewDefinitions,
 ): SharedChange[] {
   const command = composeCommand(installation.project);
+  const downAnd = `${command} down, then `;
   const before = installation.model;
   const changed = (kind: 'networks' | 'volumes') =>
     Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
@@ -91,13 +92,13 @@ function sharedChanges(
       what: `network ${key}`,
       // A renamed network is new, and the other services are not connected to it.
       isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
-      warning: `the release changes the definition of network ${key}, but the update does not recreate the network. To recreate it, run ${hashedNetworks.has(name) ? '' : `${command} down, then `}${command} up -d`,
+      warning: `the release changes the definition of network ${key}, but the update will not recreate the network. To recreate it, run ${hashedNetworks.has(name) ? '' : downAnd}${command} up -d`,
     })),
     ...changed('volumes').map(({ key, isRenamed }) => ({
       what: `volume ${key}`,
       // A renamed volume is new and empty.
       isFatal: volumes.has(key) && isRenamed,
-      warning: `the release changes the definition of volume ${key}, but the update does not recreate the volume. ${command} up -d asks whether to recreate the volume, which deletes its data`,
+      warning: `the release changes the definition of volume ${key}, but the update will not recreate the volume. ${command} up -d asks whether to recreate the volume, which deletes its data`,
     })),
   ];
 }

@@ -13,7 +13,7 @@ export function goneImages(installation: Installation): string[] {
   const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
   return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
     const names = [...new Set(those.map(serviceOf))];
-    return `the image of ${and(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
+    return `the image used by ${and(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
   });
 }
 

@@ -17,15 +17,11 @@ export function missingVariables(
 ): UpdateError | null {
   const names = unsetIn(draft.files, release, 'required');
   if (names.length === 0 || !/required variable/.test(cause.message)) return null;
-  return new UpdateError(
-    'missing-variable',
-    `the release requires ${and(names)}, but no file sets ${names.length > 1 ? 'them' : 'it'}`,
-    {
-      advice: `${linesToAdd(installation, names)}, then run the update again.`,
-      detail: [...cause.detail, cause.message],
-      cause,
-    },
-  );
+  return new UpdateError('missing-variable', `no file sets ${and(names)}, but the release requires a value`, {
+    advice: `${linesToAdd(installation, names)}, then run the update again.`,
+    detail: [...cause.detail, cause.message],
+    cause,
+  });
 }
 
 /**
@@ -43,7 +39,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
   if (unset.length === 0) return;
   throw new UpdateError(
     'missing-variable',
-    `the release requires ${and(unset)} for a secret, but no file sets ${unset.length > 1 ? 'them' : 'it'}`,
+    `no file sets ${and(unset)}, but the release requires a value for a secret`,
     { advice: `${linesToAdd(installation, unset)}, then run the update again.` },
   );
 }
@@ -58,7 +54,7 @@ export function emptyVariables(
   const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
   if (names.length === 0) return [];
   return [
-    `the release uses ${and(names)}, but no file sets ${names.length > 1 ? 'them, so they are' : 'it, so it is'} empty. ${linesToAdd(installation, names)} if a value is needed`,
+    `the release uses variables that no file sets, so their values will be empty: ${and(names)}. ${linesToAdd(installation, names)} if a value is needed`,
   ];
 }
 

@@ -3,7 +3,6 @@ import { sharesPin } from '../../compose/find-pin.ts';
 import { servicesReading } from '../../compose/layers.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
-import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, isMajorChange } from '../../release/order.ts';
 import { versionOfLabel } from '../../release/pin-tag.ts';
@@ -12,7 +11,7 @@ import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
-import { majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
+import { labelledVersion, type Move, majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** The second half of a plan, which depends on the pulled images. */
 export interface FilePlan {
@@ -109,18 +108,29 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
 
 /** The version label of the pulled app image, `1.5.0`; null if it has none. Refusal: downgrade. */
 export function pulledVersion(
-  { runningVersion }: Installation,
-  { app, prefix }: UpdatePlan,
+  installation: Installation,
+  plan: UpdatePlan,
   images: ReadonlyMap<string, Image>,
 ): string | null {
-  const version = versionOfLabel(images.get(app.to)?.labels[versionLabel]);
-  if (version && runningVersion && compareTold(version, runningVersion) < 0) {
+  const { app, prefix } = plan;
+  const image = images.get(app.to);
+  const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
+  const label = labelledVersion(app, image);
+  const running = installation.runningVersion ?? ownVariable(app, used);
+  const pulled = label ?? ownVariable(app, image);
+  if (pulled && running && compareTold(pulled, running) < 0) {
     throw new UpdateError(
       'downgrade',
-      `${app.to} is ${prefix}${version}, which is older than the running version ${prefix}${runningVersion}`,
+      `${app.to} points to ${prefix}${pulled}, which is older than the running version ${prefix}${running}`,
     );
   }
-  return version;
+  return label;
+}
+
+/** Official images state their version in a variable instead of a label, such as `NEXTCLOUD_VERSION`. */
+function ownVariable({ pin }: Move, image: Image | undefined): string | null {
+  const name = pin.reference.repository.replace(/^.*\//, '').replaceAll(/\W/g, '_');
+  return versionOfLabel(image?.env.get(`${name.toUpperCase()}_VERSION`));
 }
 
 /** With a floating tag, a new major version is only detected after the pull. */

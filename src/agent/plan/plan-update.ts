@@ -9,12 +9,20 @@ import {
   partIsNewer,
   unversionedPin,
 } from '../../compose/refused-target.ts';
+import type { Image } from '../../engine/container.ts';
+import { versionLabel } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold, countOf, isMajorChange } from '../../release/order.ts';
+import { versionOfLabel } from '../../release/pin-tag.ts';
 import { type NextTag, retag } from '../../release/retag.ts';
 import type { PlannedTarget, Target } from '../../release/target.ts';
-import { type InspectedProject, movedServices, releaseFileNames } from '../inspect/installation.ts';
-import { isOfProduct } from '../inspect/running-version.ts';
+import {
+  type InspectedProject,
+  movedServices,
+  type PinnedService,
+  releaseFileNames,
+} from '../inspect/installation.ts';
+import { hasOtherLabel, isOfProduct } from '../inspect/running-version.ts';
 
 /** The planned update of one service. */
 export interface Move {
@@ -26,6 +34,8 @@ export interface Move {
   to: string;
   /** False for `pull_policy: never`: the local image is used. */
   pull: boolean;
+  /** False if the label of the running image contradicts its tag. */
+  trustsLabel: boolean;
   /** The target has too few numbers for this pin, so it is refused with the tags in the registry. */
   isShort?: true;
 }
@@ -53,11 +63,12 @@ export function planUpdate(installation: InspectedProject, asked: Target | null)
   const { runningVersion } = installation;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
   const target = plannedTarget(installation, asked, prefix);
-  const app = planMove(installation, installation.app.pin, target);
-  const workers = installation.workers.map(({ pin }) => planMove(installation, pin, target));
+  const app = planMove(installation, installation.app, target);
+  const workers = installation.workers.map((worker) => planMove(installation, worker, target));
   const targetName = target?.kind === 'release' ? `${prefix}${target.version}` : (target?.tag ?? app.tag);
-  const warnings =
-    asked?.kind === 'word' ? [] : [app, ...workers].flatMap((move) => staysThere(move, app, target));
+  const warnings = untrustedLabels(installation);
+  if (asked?.kind !== 'word')
+    warnings.push(...[app, ...workers].flatMap((move) => staysThere(move, app, target)));
   if (target?.kind === 'release' && runningVersion) {
     // Never plan a downgrade: migrations only run forward.
     if (compareTold(target.version, runningVersion) < 0) {
@@ -86,7 +97,7 @@ function plannedTarget(
       if (!isPinnedTo(pin, asked.tag)) throw notPinnedTo(pin, asked.tag);
       return impliedTarget(installation);
     case 'unversioned':
-      throw noVersion(pin, asked.tag);
+      throw noVersion(pinsOf(installation), asked.tag);
     case 'release':
       return { ...asked, tag: `${asked.lead ?? ''}${prefix}${asked.version}${asked.suffix ?? ''}` };
     case 'canary':
@@ -94,14 +105,16 @@ function plannedTarget(
   }
 }
 
-function planMove(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): Move {
+function planMove(installation: InspectedProject, moved: PinnedService, target: PlannedTarget | null): Move {
+  const { pin, containers } = moved;
   const { service, reference } = pin;
   const model = installation.model.services[service];
   checkAgainstModel(pin, model?.image);
   const retagged = newTag(installation, pin, target);
   const tag = retagged.kind === 'moved' ? retagged.tag : pin.tag.text;
   const to = `${reference.repository}:${tag}`;
-  const move = { service, pin, tag, to, pull: model?.pull_policy !== 'never' };
+  const trustsLabel = !containers.some(hasOtherLabel);
+  const move = { service, pin, tag, to, pull: model?.pull_policy !== 'never', trustsLabel };
   if (target?.kind !== 'release') return move;
   switch (retagged.kind) {
     case 'moved':
@@ -114,8 +127,21 @@ function planMove(installation: InspectedProject, pin: Pin, target: PlannedTarge
     case 'variant':
       throw otherVariant(pin, target);
     case 'unversioned':
-      throw unversionedPin(pin, target);
+      throw unversionedPin(pin, target, pinsOf(installation));
   }
+}
+
+/** The version that the label of a pulled image specifies; null if there is none, or if it is not trusted. */
+export const labelledVersion = ({ trustsLabel }: Move, image: Image | undefined): string | null =>
+  trustsLabel ? versionOfLabel(image?.labels[versionLabel]) : null;
+
+function untrustedLabels(installation: InspectedProject): string[] {
+  const untrusted = movedServices(installation).flatMap(({ containers }) => containers.filter(hasOtherLabel));
+  const sentences = untrusted.map(
+    ({ imageReference, labels }) =>
+      `the version label of ${imageReference} specifies ${labels[versionLabel]}, which differs from its tag; the updater ignores this label and compares tags`,
+  );
+  return [...new Set(sentences)];
 }
 
 /** Warns about tags that are not compared with the target. The app's tag is always compared. */
@@ -125,7 +151,7 @@ function staysThere({ service, pin, tag, to }: Move, app: Move, target: PlannedT
   const isTold = (kind === 'other' && !isHeld) || kind === 'unversioned' || target?.kind === 'canary';
   if (tag !== text || !isTold || kind === 'canary') return [];
   return [
-    `${service} is pinned to ${tag}, which is not a release tag; the tag is kept, and its image is pulled again`,
+    `${service} is pinned to ${tag}, which is not a release tag; the update will keep the tag and pull its image again`,
   ];
 }
 
@@ -134,7 +160,7 @@ export const majorAdvice = (prefix: string, from: string, to: string): string =>
 
 /** The target if none was specified: canary for a generated install on canary. A pinned release needs a target. */
 function impliedTarget(installation: InspectedProject): PlannedTarget | null {
-  const pins = movedServices(installation).map(({ pin }) => pin);
+  const pins = pinsOf(installation);
   const pinned = pins.find(({ tag }) => tag.kind === 'release');
   if (pinned?.tag.kind === 'release') {
     throw new UpdateError(
@@ -149,6 +175,9 @@ function impliedTarget(installation: InspectedProject): PlannedTarget | null {
   const canary = installation.kind === 'generated' && pins.every((pin) => pin.tag.kind === 'canary');
   return canary ? { kind: 'canary', tag: 'canary' } : null;
 }
+
+export const pinsOf = (installation: InspectedProject): Pin[] =>
+  movedServices(installation).map(({ pin }) => pin);
 
 /** The new tag of a pin for a target. */
 export function newTag(installation: InspectedProject, pin: Pin, target: PlannedTarget | null): NextTag {

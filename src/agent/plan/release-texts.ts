@@ -47,14 +47,14 @@ export function releaseTexts(
     if (before === text) continue;
     if (before !== null && !isGenerated(before, product)) {
       warnings.push(
-        `the first line of ${name} is not "${product.marker}"; the file is overwritten, and a backup is kept in ${backup}/${name}`,
+        `the first line of ${name} is not "${product.marker}"; the update will overwrite the file and keep a backup in ${backup}/${name}`,
       );
     } else if (before !== null && shipped?.has(name) && shipped.get(name) !== before) {
       warnings.push(
-        `${name} was edited manually; it is overwritten, and a backup is kept in ${backup}/${name}`,
+        `${name} was edited manually; the update will overwrite the file and keep a backup in ${backup}/${name}`,
       );
     }
-    texts.push({ path, text, description: `${name}: replaced with the file of the new release` });
+    texts.push({ path, text, description: `${name}: replaced with the file from the new release` });
   }
   return { texts, warnings };
 }

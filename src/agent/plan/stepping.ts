@@ -1,15 +1,15 @@
+import { placesOf } from '../../compose/pin.ts';
 import type { Image } from '../../engine/container.ts';
-import { versionLabel } from '../../engine/labels.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { requiresLabelOf } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { channelOf } from '../../release/channel.ts';
 import { compareVersions } from '../../release/order.ts';
-import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
+import { parsePinTag } from '../../release/pin-tag.ts';
 import { type PlannedTarget, parseTarget } from '../../release/target.ts';
 import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
-import { newTag, type UpdatePlan } from './plan-update.ts';
+import { labelledVersion, newTag, pinsOf, type UpdatePlan } from './plan-update.ts';
 
 /**
  * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
@@ -28,29 +28,29 @@ export function checkStepping(
   if (installation.app.containers.every((container) => runsImage(container, image))) return [];
   if (image?.config === null) {
     return [
-      `${app.to} is for another platform, so its labels cannot be read; it is unknown whether another release must be installed first`,
+      `${app.to} was built for another platform, so its labels cannot be read; it is unknown whether another release must be installed first`,
     ];
   }
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release') {
     return [
-      `${app.to} has ${requiresLabel}=${label}, which is not a release; it is unknown whether another release must be installed first`,
+      `the label ${requiresLabel}=${label} on ${app.to} does not specify a release; it is unknown whether another release must be installed first`,
     ];
   }
   // The app migrates the database, so its oldest container counts, not a newer worker.
   const running = runningVersions(installation.app.containers)[0] ?? installation.runningVersion;
   if (running === null) {
     return [
-      `${step.tag} must be installed before ${app.to}; this is not checked because the running version is unknown`,
+      `${step.tag} must be installed before ${app.to}; this cannot be checked, because the running version is unknown`,
     ];
   }
   if (compareVersions(running, step.version) >= 0) return [];
   const message = `${step.tag} must be installed before ${app.to}, but the running version is ${plan.prefix}${running}`;
-  const pulled = versionOfLabel(image?.labels[versionLabel]);
+  const pulled = labelledVersion(app, image);
   if (pulled !== null && compareVersions(pulled, step.version) <= 0) {
     throw new UpdateError('upgrade-step', `${message}; the required release is not older than ${app.to}`, {
-      advice: 'The release has a wrong label. Report this to the publisher.',
+      advice: 'The release has an incorrect label. Report this to the publisher.',
     });
   }
   throw new UpdateError('upgrade-step', message, {
@@ -62,11 +62,12 @@ export function checkStepping(
 /** The commands for the required release and then for the target. */
 function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
   const { pin } = installation.app;
+  const places = placesOf(pinsOf(installation).filter(({ tag }) => tag.text === pin.tag.text));
   const again = plan.target === null ? 'without --target' : `with --target ${plan.targetName}`;
   const next = newTag(installation, pin, step);
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step.tag} first, then run it again ${again}.`;
   }
   // A floating pin is only pulled again, regardless of the target.
-  return `Set the tag ${step.tag} manually (${pin.place.description}) and run the update with --target ${step.tag}. Then set the tag ${pin.tag.text} again and run the update ${again}.`;
+  return `Set the tag ${step.tag} manually (${places}) and run the update with --target ${step.tag}. Then change the tag back to ${pin.tag.text} and run the update ${again}.`;
 }

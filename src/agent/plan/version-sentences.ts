@@ -1,22 +1,22 @@
 import type { Image } from '../../engine/container.ts';
-import { versionLabel } from '../../engine/labels.ts';
 import { compareTold } from '../../release/order.ts';
-import { parsePinTag, versionOfLabel } from '../../release/pin-tag.ts';
+import { parsePinTag } from '../../release/pin-tag.ts';
 import { and } from '../log/wording.ts';
 import type { FilePlan } from './plan-files.ts';
-import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import { labelledVersion, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** The version of the app after the update; for a floating tag, with the version of its image. */
 export function nameReached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
   return reachedBy(plan, plan.app, filePlan.version);
 }
 
-function reachedBy({ targetName, prefix }: UpdatePlan, { tag }: Move, version: string | null): string {
-  if (parsePinTag(tag).kind === 'release') return targetName;
-  return version ? `${tag} (${prefix}${version})` : tag;
+function reachedBy(plan: UpdatePlan, move: Move, version: string | null): string {
+  const { targetName, prefix } = plan;
+  if (parsePinTag(move.tag).kind === 'release') return targetName;
+  return version && !isDisproved(plan, move, version) ? `${move.tag} (${prefix}${version})` : move.tag;
 }
 
-/** The versions after the update: `app and worker run v1.5.0`. Services that remain stopped are omitted. */
+/** The version of each service after the update. Services that remain stopped are omitted. */
 export function whatRuns(
   plan: UpdatePlan,
   filePlan: FilePlan,
@@ -41,25 +41,25 @@ export function versionWarnings(
     return version !== null && compareTold(version, target.version) !== 0;
   };
   const warning = (move: Move) => {
-    const version = `${prefix}${versionOf(move, filePlan, images)}`;
-    return floats(move)
+    const found = versionOf(move, filePlan, images) ?? '';
+    const version = `${prefix}${found}`;
+    return floats(move) && !isDisproved(plan, move, found)
       ? `${move.tag}, which is now ${version}, not ${targetName}`
       : `${move.to}, whose label specifies ${version}, not ${targetName}`;
   };
   return [...Map.groupBy(movesOf(plan).filter(isOther), warning)].map(runs);
 }
 
+/** `checkLag` found the image of a floating tag under the target's tag, so its older label is wrong. */
+const isDisproved = ({ target, app }: UpdatePlan, move: Move, version: string): boolean =>
+  (move === app || floats(move)) && target?.kind === 'release' && compareTold(version, target.version) < 0;
+
 const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
 
-/** `app and worker run v1.5.0` */
 const runs = ([what, moves]: [string, Move[]]): string =>
   `${and(moves.map(({ service }) => service))} ${moves.length > 1 ? 'run' : 'runs'} ${what}`;
 
-function versionOf(
-  { service: name, to }: Move,
-  { references }: FilePlan,
-  images: ReadonlyMap<string, Image>,
-): string | null {
-  const image = images.get(references.get(name) ?? to) ?? images.get(to);
-  return versionOfLabel(image?.labels[versionLabel]);
+function versionOf(move: Move, { references }: FilePlan, images: ReadonlyMap<string, Image>): string | null {
+  const { service: name, to } = move;
+  return labelledVersion(move, images.get(references.get(name) ?? to) ?? images.get(to));
 }

@@ -18,7 +18,9 @@ export class Cancellation {
         this.#received ??= name;
         if (this.#stage === 'open') this.#controller.abort();
         if (this.#stage === 'too-late') {
-          log.warn(`${name} was received too late: containers are being replaced, so the update continues`);
+          log.warn(
+            `${name} was received too late: containers are already being replaced, so the update continues`,
+          );
         }
       });
     }

@@ -38,14 +38,15 @@ function parsed(text: string, source: string, log: Log): Record<string, unknown>
   }
 }
 
-const isAbsent = 'named in config.json does not exist in this container';
-
 async function usable(given: Record<string, unknown>, log: Log): Promise<Record<string, unknown>> {
   const { auths, proxies, credsStore, currentContext, credHelpers } = given;
   const config: Record<string, unknown> = { ...(auths ? { auths } : {}), ...(proxies ? { proxies } : {}) };
   if (typeof credsStore === 'string' && credsStore !== '') {
     if (await helperExists(credsStore)) config.credsStore = credsStore;
-    else log.warn(`the credential store "${credsStore}" ${isAbsent}, so its credentials are not used`);
+    else
+      log.warn(
+        `the credential store "${credsStore}" in config.json does not exist in this container, so its credentials are not used`,
+      );
   }
   if (typeof currentContext === 'string' && !['', 'default'].includes(currentContext)) {
     log.warn(
@@ -56,7 +57,9 @@ async function usable(given: Record<string, unknown>, log: Log): Promise<Record<
   for (const [registry, helper] of Object.entries(Object(credHelpers) as Record<string, string>)) {
     if (await helperExists(helper)) helpers[registry] = helper;
     else
-      log.warn(`the credential helper "${helper}" ${isAbsent}, so there are no credentials for ${registry}`);
+      log.warn(
+        `the credential helper "${helper}" in config.json does not exist in this container, so there are no credentials for ${registry}`,
+      );
   }
   if (Object.keys(helpers).length > 0) config.credHelpers = helpers;
   return config;

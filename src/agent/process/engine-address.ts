@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 const tlsFlags = { tlscacert: 'ca.pem', tlscert: 'cert.pem', tlskey: 'key.pem' };
 
-/** The engine's address from the container's environment, as flags, because compose must not see the variables. */
+/** The engine address from the environment of the container, as flags, because compose must not see the variables. */
 export function engineAddress(env: Readonly<Record<string, string | undefined>>): {
   host: string;
   tls: string[];

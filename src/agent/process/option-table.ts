@@ -39,7 +39,7 @@ const proven = (form: RegExp, name: string) =>
   ({
     value: `${name}=sha256:…`,
     isList: true,
-    form: [form, `${name}=sha256: followed by 64 hex digits`],
+    form: [form, `${name}=sha256:<64 hex digits>`],
   }) as const;
 const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
 const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
@@ -94,7 +94,8 @@ compose directory, repeatable []
   exclude: {
     ...service,
     form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, 'the name of a service, or *'],
-    help: 'Service of the app to exclude from the update, repeatable; * excludes all other services []',
+    help: `App service to exclude from the update, repeatable []
+(* excludes every app service that is not selected for the update)`,
   },
   'version-var': {
     value: 'NAME',
@@ -179,10 +180,10 @@ export const rollbackTable = {
 } satisfies Record<string, OptionRow>;
 
 export const bumpTable = {
-  to: { ...release, help: 'Release to write into the pins, in any form that --target accepts' },
+  to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
   service: {
     ...service,
-    help: `Change the pin of this service, repeatable (default: services in ${settingsName})`,
+    help: `Service to pin to the new version, repeatable (default: the services in ${settingsName})`,
   },
   dir: {
     value: 'DIR',
@@ -198,7 +199,7 @@ export const bumpTable = {
   'env-file': { value: 'FILE', isList: true, help: 'Environment file, repeatable (default: .env)' },
   digest: {
     value: 'sha256:…',
-    form: [/^sha256:[0-9a-f]{64}$/, 'sha256: followed by 64 hex digits'],
+    form: [/^sha256:[0-9a-f]{64}$/, 'sha256:<64 hex digits>'],
     help: 'Digest of the new image, for a pin that contains both a tag and a digest',
   },
   'dry-run': { help: 'Print a diff instead of changing files' },

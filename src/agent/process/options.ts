@@ -195,7 +195,7 @@ export function parseOptions(
   const data = (): DataSaid[] =>
     (file?.get('data') ?? []).flatMap(({ value: word, where, key = '' }) => {
       if (isDataWord(word)) return [{ key, word, where }];
-      mistakes.push(`${where} must be save or none, not "${word}"`);
+      mistakes.push(`${where} must be "save" or "none", not "${word}"`);
       return [];
     });
 
@@ -321,7 +321,7 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
   try {
     return productOf(given.startsWith('{') ? JSON.parse(given) : { name: given });
   } catch (error) {
-    const why = error instanceof TypeError ? error.message : 'it must be a name or a JSON object';
+    const why = error instanceof TypeError ? error.message : 'the value must be a name or a JSON object';
     mistakes.push(`${productVariable} is invalid: ${why.replace(/^invalid product: /, '')}`);
     return svc;
   }
@@ -337,7 +337,7 @@ function readCode(words: readonly string[], mistakes: string[]): ErrorCode | nul
   if (word === null || code !== null || word.startsWith('-')) return code;
   const near = nearCodes(word);
   const hint =
-    near.length > 0 ? `similar codes are ${near.join(', ')}` : 'explain without a code lists all codes';
+    near.length > 0 ? `similar codes are ${near.join(', ')}` : 'run explain without a code to list all codes';
   mistakes.push(`unknown code "${word}": ${hint}`);
   return null;
 }

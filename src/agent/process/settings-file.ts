@@ -62,7 +62,7 @@ export function settingsOf(file: TextFile): FileValues {
       mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...settings.keys()].join(', ')}`);
     else {
       const said = readers[setting.form](value, { name, where, at, follow });
-      if (typeof said === 'string') mistakes.push(`${where} must ${said}`);
+      if (typeof said === 'string') mistakes.push(`${where} ${said}`);
       else if (said.length > 0) values.set(setting.name, said);
     }
   }
@@ -77,25 +77,25 @@ interface Place {
   follow(node: unknown): unknown;
 }
 
-/** Reads a value in each form, or gives the rest of a sentence: `must be one value`. */
+/** Reads a value in each form, or gives the rest of a sentence: `must be a single value`. */
 const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
   value: (node, { where }) => {
     const value = textOf(node);
-    return value ? [{ value, where }] : 'be a single value';
+    return value ? [{ value, where }] : 'must be a single value';
   },
   list: (node, { name, where, follow }) => {
-    if (!isSeq(node)) return 'be a list, such as [app, worker]';
+    if (!isSeq(node)) return 'must be a list, such as [app, worker]';
     const values = node.items.map((item) => textOf(follow(item)) ?? '');
     if (values.length === 0 || values.includes(''))
-      return `be a list of ${name === 'files' ? 'files' : 'service names'}`;
+      return `must be a list of ${name === 'files' ? 'files' : 'service names'}`;
     return values.map((value) => ({ value, where }));
   },
   switch: (node, { where }) => {
     const value = isScalar(node) ? node.value : null;
-    return typeof value === 'boolean' ? [{ value: value ? '1' : '0', where }] : 'be true or false';
+    return typeof value === 'boolean' ? [{ value: value ? '1' : '0', where }] : 'must be true or false';
   },
   pairs: (node, { name, at, follow }) => {
-    if (!isMap(node)) return 'be save or none for each service, such as {db: save}';
+    if (!isMap(node)) return 'must specify "save" or "none" for each service, such as {db: save}';
     return node.items.map(({ key: written, value }) => {
       const key = textOf(follow(written)) ?? '';
       return { key, value: textOf(follow(value)) ?? '', where: `${at(written)}: ${name} of ${key}` };

@@ -11,9 +11,12 @@ export function usageOf(product: Product): string {
   const [app, ...workers] = product.services;
   const services =
     workers.length > 0
-      ? `${app} and all services with the label ${roleLabelOf(product)}: worker; if there are none, ${app} and ${workers.join(', ')}`
-      : `${app} and all services with the label ${roleLabelOf(product)}: worker`;
+      ? `${app} and all services labelled ${roleLabelOf(product)}=worker; if no service has this label, ${app} and ${workers.join(', ')}`
+      : `${app} and all services labelled ${roleLabelOf(product)}=worker`;
   const isSvc = product === svc;
+  const heading = isSvc
+    ? 'Options of update, plan and fetch, with their environment variables in brackets:'
+    : 'Options of update, plan and fetch:';
   /** Descriptions begin in column 30. */
   const linesOf = (table: OptionTable): string =>
     Object.entries(table)
@@ -37,7 +40,7 @@ If the update fails before the new version starts, the instance is restored.
   ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
   ${name}-updater --help | --version
 
-Options of update, plan and fetch${isSvc ? ', with their environment variables in brackets' : ''}:
+${heading}
 ${linesOf(updateTable)}
 Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir
 and --log as above, and:
@@ -48,7 +51,7 @@ Options of bump:
 ${linesOf(bumpTable)}
 Settings of an instance can be stored in ${settingsName} in its compose directory. Options and variables override them.
 
-Mount the socket of the engine (this gives root access to the host) and the compose directory at the same path as on the host:
+Mount the engine socket (this gives root access to the host) and the compose directory at the same path as on the host:
   docker run --rm --name ${containerName} --stop-timeout 120 \\
     -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
 For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro

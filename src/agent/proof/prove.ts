@@ -52,9 +52,11 @@ export function prove(before: Model, after: Model, expected: Expectation): Proof
     const comesAlong = typeof from === 'string' && typeof to === 'string';
     const comesFromVariable =
       comesAlong && expected.substitutions.some((change) => follows(from, to, change));
-    const isSame = isImage && (comesFromVariable || expected.shares(service));
+    const isVolume = isImageVolume(before, path) && isImageVolume(after, path);
+    const isSame =
+      (isImage && (comesFromVariable || expected.shares(service))) || (isVolume && comesFromVariable);
     if (comesAlong && isSame && movesAlong(from, to, moves)) {
-      proof.alsoMoved.push(service);
+      if (!expected.images.has(service)) proof.alsoMoved.push(service);
     } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
       // An extension changes no service by itself; it may differ where it holds the anchor of a moved image.
       if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
@@ -83,7 +85,7 @@ export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonl
   );
   throw new UpdateError(
     'pin-unsupported',
-    `${places.join(', ')} ${places.length > 1 ? 'affect' : 'affects'} more than the version: ${otherMeanings.join('; ')}`,
+    `changing ${places.join(', ')} would affect more than the version: ${otherMeanings.join('; ')}`,
     { advice: 'Use a separate variable for the image version, then run the command again.' },
   );
 }
@@ -137,6 +139,13 @@ function differences(before: unknown, after: unknown, path: string[]): Differenc
   }
   return [{ path, from: before, to: after }];
 }
+
+/** Whether a path leads to the image of a volume of `type: image`, which is read-only and holds no data. */
+const isImageVolume = ({ services }: Model, path: readonly string[]): boolean => {
+  const [section, service = '', key, at, field] = path;
+  const isSource = section === 'services' && key === 'volumes' && field === 'source' && path.length === 5;
+  return isSource && services[service]?.volumes?.[Number(at)]?.type === 'image';
+};
 
 /** The text of an inline config may say the version: it leads to nothing else, as a path would. */
 const isContent = ([section, , key]: readonly string[]): boolean =>

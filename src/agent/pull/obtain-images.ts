@@ -1,11 +1,11 @@
-import { parseReference } from '../../compose/reference.ts';
+import { isOnePublisher, parseReference } from '../../compose/reference.ts';
 import type { Compose, Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { isSameImage, type LocalImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import { type Move, movesOf, type UpdatePlan } from '../plan/plan-update.ts';
 import type { Expectations } from '../process/expectations.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
@@ -94,7 +94,7 @@ async function loadAll(
   if (expected === null)
     throw new UpdateError(
       'not-proven',
-      `${archive} cannot be verified, because nothing specifies its contents`,
+      `${archive} cannot be verified, because its expected contents are not specified`,
     );
   const loaded = await loadImages(context, wanted, { from: archive, expected, ...how });
   const others = [...wanted].filter(([, reference]) => !loaded.has(reference));
@@ -106,7 +106,7 @@ async function loadAll(
     if (local.has(reference)) continue;
     throw new UpdateError(
       'pull-unknown',
-      `the image ${reference} of ${service} is neither in ${archive} nor on this machine`,
+      `the image ${reference} used by ${service} is neither in ${archive} nor on this machine`,
       { advice: 'Load the image with docker load or pull it once, then run the update again.' },
     );
   }
@@ -171,8 +171,32 @@ export async function pullAdded(
 }
 
 /**
- * Pulls images that `pre_start` hooks of the services have of their own and that are not here: `up` pulls nothing, and would
- * miss them when the old container is gone.
+ * Images that services mount (`type: image`), by names of their own: those of the release, and those that are not here.
+ * Compose pulls the images of services alone, and `up` would miss them.
+ */
+export async function mountedImages(
+  engine: Engine,
+  { services }: Model,
+  names: readonly string[],
+  moves: readonly Move[],
+): Promise<Map<string, string>> {
+  const all = names.flatMap((name) =>
+    (services[name]?.volumes ?? []).flatMap(({ type, source = '' }, at) =>
+      type === 'image' ? [[`${name}.volume${at}`, source] as const] : [],
+    ),
+  );
+  const local = await localImages(engine, new Map(all).values());
+  const isOfRelease = (source: string) =>
+    moves.some(({ to, pull }) => {
+      const [own, moved] = [parseReference(source), parseReference(to)];
+      return pull && own && moved && own.tag === moved.tag && isOnePublisher(own, moved);
+    });
+  return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source)));
+}
+
+/**
+ * Pulls missing images that are used only by `pre_start` hooks.
+ * Compose would not pull them, and would fail after the old container has been removed.
  */
 export async function pullHookImages(
   context: RunContext,

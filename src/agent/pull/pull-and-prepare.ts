@@ -9,7 +9,7 @@ import type { Expectations } from '../process/expectations.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Journal } from '../state/journal.ts';
 import type { EarlyPull } from './early-pull.ts';
-import { pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
+import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
 
 /** What the run has before its first byte is written. */
 export interface Preparation {
@@ -54,8 +54,12 @@ export async function pullAndPrepare(
     log,
   });
   const images = withUntagged(pulled, filePlan.references.values());
-  const added = new Map([...filePlan.references].filter(([, reference]) => !images.has(reference)));
-  const moved = new Set(movesOf(plan).map(({ service }) => service));
+  const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
+  const mounted = await mountedImages(engine, filePlan.model, names, movesOf(plan));
+  const added = new Map(
+    [...filePlan.references, ...mounted].filter(([, reference]) => !images.has(reference)),
+  );
+  const moved = new Set([...movesOf(plan).map(({ service }) => service), ...mounted.keys()]);
   const more = await pullAdded(context, installation, added, {
     journal,
     keepTags,
@@ -63,7 +67,6 @@ export async function pullAndPrepare(
     expected,
     moved,
   });
-  const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
   await pullHookImages(context, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);
   return { filePlan, images: new Map([...images, ...more]) };

@@ -19,9 +19,12 @@ export function requireProven(
     const image = images.get(to);
     if (image === undefined || !isProven(image, proven)) {
       const is = image?.digests.map((digest) => digest.slice(digest.indexOf('@') + 1))[0] ?? image?.id;
+      const verified = [...proven].join(' or ');
       throw new UpdateError(
         'not-proven',
-        `the image ${to} of ${service} is ${is === undefined ? 'missing; the verified image is' : `${is} instead of the verified`} ${[...proven].join(' or ')}`,
+        is === undefined
+          ? `the image ${to} used by ${service} is missing; the verified image is ${verified}`
+          : `the image ${to} used by ${service} is ${is} instead of the verified ${verified}`,
       );
     }
   }
@@ -31,7 +34,10 @@ export function requireProven(
 export function requireNamed(named: ReadonlyMap<string, string>, expected: Expectations['images']): void {
   for (const [service, to] of named) {
     if (provenOf(service, to, expected).size === 0)
-      throw new UpdateError('not-proven', `the image ${to} of ${service} is not part of a verified release`);
+      throw new UpdateError(
+        'not-proven',
+        `the image ${to} used by ${service} is not part of a verified release`,
+      );
   }
 }
 

@@ -62,7 +62,11 @@ export async function awaitWell(
       // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
       log.addMaskRules(() => maskRulesOfContainers(services.flatMap(({ containers }) => containers)));
       const verdict = watch.look(services.map(shown), now);
-      if (verdict.kind === 'well') return { reports: verdict.reports, services };
+      if (verdict.kind === 'well') {
+        for (const { service, doubt } of verdict.reports)
+          if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
+        return { reports: verdict.reports, services };
+      }
       if (verdict.kind === 'unwell') {
         const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
         throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
@@ -97,6 +101,6 @@ async function lastLog(engine: Engine, container: Container): Promise<string[]> 
       ? `${container.name} has not written anything to its log`
       : `last ${count} printed by ${container.name}:`,
     ...eachOnce(lines).map((line) => `  ${line}`),
-    ...(health && container.health !== 'healthy' ? [`output of the health check: ${health}`] : []),
+    ...(health && container.health !== 'healthy' ? [`health check output: ${health}`] : []),
   ];
 }

@@ -55,12 +55,12 @@ export async function awaitOthers(
       const left = verdict.containers.filter(hasTemporaryName);
       throw new UpdateError(
         'compose-busy',
-        `${verdict.sentence} and has not finished after ${seconds(patienceMs)}`,
+        `${verdict.sentence}; the command has not finished after ${seconds(patienceMs)}`,
         left.length > 0 ? { advice: adviceOn(left) } : {},
       );
     }
     const limit = `${seconds(now - beganAt)} of at most ${seconds(patienceMs)}`;
-    const sentence = `${verdict.sentence}; waiting for it to finish (${limit})`;
+    const sentence = `${verdict.sentence}; waiting for the command to finish (${limit})`;
     if (isTold) breakSilence(log, sentence);
     else log.info(sentence);
     isTold = true;

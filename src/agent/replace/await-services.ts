@@ -35,7 +35,11 @@ export async function awaitServices(
   first: ProjectContainers | null = null,
 ): Promise<{ reports: HealthReport[]; found: ProjectContainers }> {
   const { engine, compose, changeover, options, starts } = work;
-  const rules = { app, timeoutMs: options.waitTimeoutMs, missingMs, starts };
+  const failedBefore = (container: Container) =>
+    recordsOf(changeover, serviceOf(container)).some(
+      ({ failing }) => failing !== undefined && failing === container.healthCheck.failing,
+    );
+  const rules = { app, timeoutMs: options.waitTimeoutMs, missingMs, starts, failedBefore };
   const about = ofProject(compose.project.name);
   for (let round = 1; round <= maxRounds; round++) {
     const { isBusy, seen } = await endOthers(work, round === 1 ? first : null);

@@ -35,7 +35,7 @@ export async function removeLeftovers(
   if (leftovers.length === 0) return;
   // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
   await engine.callOrThrow(['rm', '--force', ...leftovers.map(({ id }) => id)]);
-  log.info(`removed containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
+  log.info(`removed leftover containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
 }
 
 /** Gives containers the final names that a compose call did not come to give them. */

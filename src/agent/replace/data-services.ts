@@ -38,7 +38,7 @@ export async function dataDoors(
   { data: { containerId, project } }: Pick<Journal, 'data'>,
 ): Promise<DataDoors> {
   const [own] = await inspectContainers(engine, [containerId]);
-  if (!own) throw new UpdateError('own-container', 'the engine cannot find the container of the updater');
+  if (!own) throw new UpdateError('own-container', 'the engine cannot find the updater container');
   return { engine, log, project: project.name, toolsImage: own.imageId };
 }
 
@@ -235,7 +235,7 @@ async function awaitPorts(
   doors: DataDoors,
   { id, name, ports }: { id: string; name: string; ports: readonly number[] },
 ): Promise<void> {
-  const failed = (why: string) => new UpdateError('containers-not-restored', `${name} ${why}`);
+  const failed = (message: string) => new UpdateError('containers-not-restored', message);
   for (const end = performance.now() + waitTimeoutMs; ; ) {
     // A container that is just restarting has no network to join.
     const open: number[] = await askPorts(doors, id).catch((error) => {
@@ -245,9 +245,11 @@ async function awaitPorts(
     if (ports.every((port) => open.includes(port))) return;
     const [now] = await inspectContainers(engine, [id]);
     if (now === undefined || (!isUp(now) && now.restartPolicy === 'no'))
-      throw failed('exited right after it was started');
+      throw failed(`${name} exited right after it was started`);
     if (performance.now() >= end)
-      throw failed(`is still not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`);
+      throw failed(
+        `${name} is still not listening on port ${ports.join(', ')} after ${waitTimeoutMs / 1000} s`,
+      );
     breakSilence(log, `waiting for ${name} to listen on port ${ports.join(', ')}`);
   }
 }

@@ -37,22 +37,22 @@ export async function endUpdated(
   const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
   if (runByHand.length > 0) {
     log.warn(
-      `not run, although depends_on requires service_completed_successfully: ${and(runByHand)} (to run: ${upCommand(project, runByHand)})`,
+      `services that were not run, although depends_on requires service_completed_successfully: ${and(runByHand)} (run them with ${upCommand(project, runByHand)})`,
     );
   }
   if (restartedByHand.length > 0) {
     log.warn(
-      `not restarted, although depends_on sets restart: true: ${and(restartedByHand)} (to restart: ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
+      `services that were not restarted despite restart: true in depends_on: ${and(restartedByHand)} (restart them with ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
     );
   }
   if (changedServices.length > 0) {
     log.info(
-      `the next docker compose up will also recreate ${and(changedServices)}, whose configuration has changed (to recreate now: ${upCommand(project, changedServices)})`,
+      `services that the next docker compose up will recreate, because their configuration has changed: ${and(changedServices)} (recreate them now with ${upCommand(project, changedServices)})`,
     );
   }
   if (newServices.length > 0) {
     log.info(
-      `new in this release but not started: ${and(newServices)} (to start: ${upCommand(project, newServices)})`,
+      `new services in this release that were not started: ${and(newServices)} (start them with ${upCommand(project, newServices)})`,
     );
   }
   const next = saved
@@ -80,7 +80,7 @@ async function completeHashes(
     const hashed: Promise<unknown> = record
       ? record.hashed(await dataDoors({ engine, log }, journal))
       : completePoint({ engine, log }, journal);
-    await withHeartbeat(log, 'computing the hashes of the restore point', hashed);
+    await withHeartbeat(log, "computing the restore point's hashes", hashed);
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     log.warn(`the restore point is incomplete: ${error.message}`);
@@ -128,6 +128,6 @@ export async function freeable(engine: Engine, changeover: Changeover): Promise<
   };
 }
 
-/** `to free up to 12 MB, run docker image rm acme/svc:v1.0.0 acme/svc-learning:v1.0.0` */
+/** The command that removes unused images, and the space that it frees. */
 export const howToFree = ({ references, size }: Freeable): string =>
   `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

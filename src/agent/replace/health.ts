@@ -1,9 +1,12 @@
 import { type Container, hasEndedWell } from '../../engine/container.ts';
+import { quoted } from '../../engine/health-check.ts';
 import { counted, seconds } from '../log/wording.ts';
 
 /** Without a health check, this long without a restart counts as well; an app takes longer to find out that it cannot. */
 const steadyMs = 5_000;
 const appSteadyMs = 15_000;
+/** For the engine, beyond the time that a health check may take by its definition. */
+const checkGraceMs = 10_000;
 /** A container that is down after so many restarts is not waited for any longer. */
 const maxRestarts = 5;
 
@@ -27,12 +30,16 @@ export interface HealthRules {
   missingMs: number;
   /** What was seen to start before the watch began. */
   starts?: StartTimes;
+  /** Whether the health check failed in the same way before the update. */
+  failedBefore?: (container: Container) => boolean;
 }
 
 /** How long a service took, for the log: `app healthy after 1.9 s`; `app healthy` where its start was not seen. */
 export interface HealthReport {
   service: string;
   how: string;
+  /** Why the health check shows nothing about the service; null for one that does, or if there is none. */
+  doubt: string | null;
 }
 
 /** What one look at the containers comes to. */
@@ -80,20 +87,22 @@ export class HealthWatch {
       .map(({ name, has, needs }) => `${name} has ${has} of ${needs} containers`);
     if (missing.length === 0) this.#completeAt = now;
     if (pending.length === 0 && missing.length === 0) {
-      return { kind: 'well', reports: this.#reports(services) };
+      return { kind: 'well', reports: this.#reports(services, now) };
     }
     const dead = pending.filter(
       ({ container, isToEnd }) =>
         hasEnded(container) || isCrashing(container) || (isToEnd && container.status === 'exited'),
     );
     const isGone = missing.length > 0 && now - this.#completeAt >= this.#rules.missingMs;
-    const isLate = now - this.#beganAt > this.#rules.timeoutMs;
-    if (dead.length > 0 || isGone || isLate) {
-      const worst = dead.length > 0 ? dead : pending;
+    const base = this.#beganAt + this.#rules.timeoutMs;
+    const limits = pending.map((each) => (each.isToEnd ? base : this.#limitOf(each.container)));
+    const late = pending.filter((_, at) => now > (limits[at] ?? base));
+    if (dead.length > 0 || isGone || late.length > 0 || (missing.length > 0 && now > base)) {
+      const worst = dead.length > 0 ? dead : late.length > 0 ? late : pending;
       const sentences = worst.map(
         ({ container, why }) => `${container.name} ${why}${this.#restarts(container)}`,
       );
-      const waited = dead.length > 0 || isGone ? '' : ` after ${seconds(this.#rules.timeoutMs)}`;
+      const waited = dead.length > 0 || isGone ? '' : ` after ${seconds(now - this.#beganAt)}`;
       return {
         kind: 'unwell',
         sentence: `${[...sentences, ...missing].join(', ')}${waited}`,
@@ -103,7 +112,7 @@ export class HealthWatch {
     const waited = seconds(now - this.#beganAt);
     const names = [...pending.map(({ container, why }) => `${container.name} ${why}`), ...missing];
     const due = [
-      this.#beganAt + this.#rules.timeoutMs + 1,
+      ...[...limits, ...(missing.length > 0 ? [base] : [])].map((limit) => limit + 1),
       ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingMs] : []),
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
@@ -116,15 +125,44 @@ export class HealthWatch {
     return known === undefined || status !== 'running' || health !== null ? [] : [known.since + steady];
   }
 
+  /** Until when a container is waited for: until its health check has decided, `starting` says nothing (docs/contract.md 2.13). */
+  #limitOf(container: Container): number {
+    const { id, status, health, healthCheck, restartCount } = container;
+    const base = this.#beganAt + this.#rules.timeoutMs;
+    const seen = this.#steady.get(id)?.since;
+    if (seen === undefined || status !== 'running' || restartCount >= maxRestarts) return base;
+    const since = this.#starts.of(container) ?? seen;
+    if (health === 'starting') return Math.max(base, since + healthCheck.decidedMs + checkGraceMs);
+    return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
+  }
+
+  /** Why the result of a health check shows nothing about the container, or null. */
+  #doubt(container: Container, now: number): string | null {
+    const { health, healthCheck, restartCount } = container;
+    const isOverdue = restartCount < maxRestarts && now > this.#limitOf(container);
+    return health === 'starting' && healthCheck.failing === null && isOverdue
+      ? 'has not returned a result'
+      : this.#showsNothing(container);
+  }
+
+  #showsNothing(container: Container): string | null {
+    const { health, healthCheck, lastHealthOutput } = container;
+    if (health !== 'unhealthy') return null;
+    if (healthCheck.cannotRun) return `cannot run${quoted(lastHealthOutput)}`;
+    const isAsBefore = this.#rules.failedBefore?.(container) === true;
+    return isAsBefore ? `fails as it did before the update${quoted(lastHealthOutput)}` : null;
+  }
+
   #note(container: Container, why: string | null, now: number): void {
     const { id, health, exitCode } = container;
     if (isDown(container)) this.#lastCode.set(id, exitCode);
     if (why !== null) this.#wellAt.delete(id);
     else if (!this.#wellAt.has(id)) {
       // A container that was not seen to start has run without a restart since it was first seen, at least.
-      const since = this.#starts.of(container) ?? this.#steady.get(id)?.since;
+      const steadySince = health === 'healthy' ? undefined : this.#steady.get(id)?.since;
+      const since = this.#starts.of(container) ?? steadySince;
       const afterMs = since === undefined ? null : now - since;
-      this.#wellAt.set(id, { afterMs, healthy: health !== null });
+      this.#wellAt.set(id, { afterMs, healthy: health === 'healthy' });
     }
   }
 
@@ -132,17 +170,13 @@ export class HealthWatch {
   #whyUnhealthy(container: Container, now: number, steady: number): string | null {
     const { id, status, health, startedAt } = container;
     if (status !== 'running') return stateOf(container);
-    if (health === 'healthy') return null;
-    if (health !== null) {
-      const output = health === 'unhealthy' && container.lastHealthOutput.trim();
-      return `is ${health}${output ? ` (${output.split('\n', 1)[0]?.slice(0, 200)})` : ''}`;
-    }
     const known = this.#steady.get(id);
-    if (known?.startedAt !== startedAt) {
-      this.#steady.set(id, { startedAt, since: now });
-      return 'has just started';
-    }
-    return now - known.since >= steady ? null : 'has just started';
+    const since = known?.startedAt === startedAt ? known.since : now;
+    this.#steady.set(id, { startedAt, since });
+    if (health === 'healthy') return null;
+    if (health !== null && this.#doubt(container, now) === null)
+      return `is ${health}${health === 'unhealthy' ? quoted(container.lastHealthOutput) : ''}`;
+    return known?.startedAt === startedAt && now - since >= steady ? null : 'has just started';
   }
 
   /** Between two crashes a container may look as if it were just starting. */
@@ -152,7 +186,7 @@ export class HealthWatch {
     return `, restarted ${counted(container.restartCount, 'time')}${code === undefined ? '' : ` (last exit code ${code})`}`;
   }
 
-  #reports(services: readonly WatchedService[]): HealthReport[] {
+  #reports(services: readonly WatchedService[], now: number): HealthReport[] {
     return services.flatMap(({ name: service, containers }) => {
       const last = containers
         .map(({ id }) => this.#wellAt.get(id))
@@ -160,9 +194,10 @@ export class HealthWatch {
         .at(-1);
       if (!last) return [];
       const { afterMs, healthy } = last;
+      const [doubt = null] = containers.flatMap((container) => this.#doubt(container, now) ?? []);
       const after = afterMs === null ? '' : ` after ${seconds(afterMs, 1)}`;
       const how = healthy ? `healthy${after}` : `up for ${seconds(afterMs ?? 0)} without a restart`;
-      return [{ service, how }];
+      return [{ service, how, doubt }];
     });
   }
 }

@@ -96,7 +96,7 @@ export function announce({ log, journal, changeover: { moved } }: Replacement): 
   const running = migrations.length > 0 ? `running ${and(migrations)}, then ` : '';
   log.info(`${stopping}${running}replacing ${and([...names, ...followers])}`);
   if (followers.length > 0) {
-    log.info(`also replacing ${and(followers)} to keep sharing a namespace with ${names.join(' or ')}`);
+    log.info(`also replacing ${and(followers)} because of the namespace shared with ${names.join(' or ')}`);
   }
 }
 
@@ -106,7 +106,7 @@ async function checkFiles({ engine, journal }: Replacement, service: string): Pr
   if (saved === null) return;
   throw new UpdateError(
     'recreate-failed',
-    `${wereEdited(saved.paths)}, so ${service} is not replaced with the image that is now specified in ${saved.paths.length > 1 ? 'these files' : 'this file'}`,
+    `${wereEdited(saved.paths)}, so ${service} is not replaced with the image that is now specified`,
   );
 }
 

@@ -34,16 +34,16 @@ export async function runOnce(
     const isOn = own(now).some(isUp);
     const command = composeCommand(project);
     throw new UpdateError('migration-failed', error.message, {
-      state: `${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${standing(changeover, now)}; the files are already updated, and nothing was rolled back, because data may have been migrated`,
+      state: `nothing was rolled back, because data may have been migrated; the files have already been updated; ${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${standing(changeover, now)}`,
       advice: isOn
         ? `Follow the log with ${command} logs -f ${name}. When ${name} has finished, run the update again, with a longer --wait-timeout if necessary.`
-        : `Check ${command} logs ${name}. Fix the cause, then run the update again, which also runs ${name} again.`,
+        : `Check the output of ${command} logs ${name}. Fix the cause, then run the update again. The update will also run ${name} again.`,
       detail: error.detail,
       cause: error,
     });
   };
   if (own(await list()).some(isUp)) {
-    log.info(`waiting for ${name}, which is already running`);
+    log.info(`${name} is already running; waiting for it to finish`);
     await toEnd();
     const moved = changeover.moved.find((each) => each.name === name);
     if (moved !== undefined && isDone(changeover, moved, await list())) return;
@@ -55,18 +55,17 @@ export async function runOnce(
   log.info(`${name} finished successfully after ${seconds(performance.now() - beganAt, 1)}`);
 }
 
-/** What of the others runs now: `app is still running the old version, worker is stopped`. */
+/** The states of the other services, such as `app is running v1.5.0`. */
 function standing(changeover: Changeover, now: readonly Container[]): string {
   const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
   const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));
   const stopped = names.filter((name) => isUpNow(name).length === 0);
   const old = names.filter((name) => isUpNow(name).some((each) => isBefore(changeover, each)));
   const fresh = names.filter((name) => isUpNow(name).some((each) => !isBefore(changeover, each)));
-  const said = (list: readonly string[], one: string, many: string) =>
-    list.length === 0 ? [] : [`${and(list)} ${list.length > 1 ? many : one}`];
+  const are = (list: readonly string[]) => `${and(list)} ${list.length > 1 ? 'are' : 'is'}`;
   return [
-    ...said(fresh, `is running ${changeover.words.goal}`, `are running ${changeover.words.goal}`),
-    ...said(old, 'is still running the old version', 'are still running the old version'),
-    ...said(stopped, 'is stopped', 'are stopped'),
+    ...(fresh.length > 0 ? [`${are(fresh)} running ${changeover.words.goal}`] : []),
+    ...(old.length > 0 ? [`${are(old)} still running the old version`] : []),
+    ...(stopped.length > 0 ? [`${are(stopped)} stopped`] : []),
   ].join(', ');
 }

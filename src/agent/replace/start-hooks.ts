@@ -7,8 +7,9 @@ import { UpdateError } from '../../progress/update-error.ts';
 import { withHeartbeat } from '../log/heartbeat.ts';
 import type { Log } from '../log/log.ts';
 
-// `pre_start`, from compose 5.3 on: commands of the new image that `up` runs before the service starts, in a container of
-// their own. The service is down meanwhile, and what they did cannot be undone (docs/contract.md 5.8).
+// The `pre_start` hooks of compose 5.3 and later: compose runs these commands with the new image, in a separate container,
+// before it starts the service. The service is unavailable during a hook, and the changes that a hook makes
+// cannot be undone (docs/contract.md 5.8).
 
 const lookEveryMs = 100;
 const mostMs = 900_000;
@@ -29,7 +30,7 @@ async function isHookRunning(engine: Engine, { project, name }: Service): Promis
  */
 export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
   if (!(await isHookRunning(engine, service))) return;
-  const sentence = `waiting for the pre_start hook of ${service.name}, which is already running`;
+  const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
   log.info(sentence);
   const beganAt = performance.now();
   const ended = async () => {
@@ -57,6 +58,9 @@ export function hookFailure(service: string, messages: readonly string[]): Updat
   return new UpdateError(
     'recreate-failed',
     `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,
-    { detail: kept === undefined ? [] : [`its container was kept; check docker logs ${kept}`] },
+    {
+      detail:
+        kept === undefined ? [] : [`the hook container was kept; check its log with docker logs ${kept}`],
+    },
   );
 }

@@ -34,7 +34,7 @@ export function checkProject(
   );
   if (odd !== undefined) {
     throw foreign(
-      `the journal would run docker compose with ${odd}, but no container of ${name} was created with that file`,
+      `the journal lists the file ${odd}, but no container of ${name} was created from that file`,
       place.mountedAt,
     );
   }
@@ -47,8 +47,7 @@ export function checkFiles(
   mountedAt: string,
 ): void {
   const odd = files.find(({ path }) => !known.includes(path));
-  if (odd)
-    throw foreign(`the journal would restore ${odd.path}, which is not a file of the project`, mountedAt);
+  if (odd) throw foreign(`the journal lists ${odd.path}, which is not a project file`, mountedAt);
 }
 
 /**
@@ -65,7 +64,7 @@ export function checkPoints(
   const odd = point && join(point.directory);
   if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
     throw foreign(
-      `the journal would restore data from ${odd}, which is not in a directory for restore points; if you chose that location, pass ${dirname(odd)} with --restore-dir`,
+      `the journal lists the restore point ${odd}, which is not in a directory for restore points; if you chose that location, pass ${dirname(odd)} with --restore-dir`,
       mountedAt,
     );
   }
@@ -74,6 +73,6 @@ export function checkPoints(
 const foreign = (message: string, mountedAt: string): UpdateError => {
   const path = join(stateDirectory(mountedAt), journalName);
   return new UpdateError('unexpected-file', message, {
-    advice: `Find out who wrote ${path}, move it elsewhere, then run the update again.`,
+    advice: `Find out who created ${path} and move it elsewhere, then run the update again.`,
   });
 };

@@ -19,7 +19,7 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
   // A data restore is always completed, and containers started in the meantime are stopped.
   if (phase === 'restore') return null;
   const other = now.files.find(({ state }) => state === 'other');
-  if (other) return `${other.path} is neither the original file nor the one that the update wrote`;
+  if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;
   if (phase === 'pull') return null;
 
   if (changeover === null) {
@@ -35,7 +35,7 @@ export function findLaterChange(data: JournalData, now: Remains): string | null 
   // In `save` and `write` files may be either, and tags are not moved yet.
   if (goingBack !== null || phase === 'save' || phase === 'write') return null;
   const old = now.files.find(({ state }) => state === 'before');
-  if (old) return `${old.path} has its original contents again`;
+  if (old) return `${old.path} was changed back to its original contents`;
   const moved = changeover.moved.find(
     ({ image }) => image !== null && !isSameImage(image, now.images.get(image.reference)),
   );

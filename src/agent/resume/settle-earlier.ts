@@ -92,7 +92,7 @@ export async function settleEarlier(
       }
       if (journal.data.goingBack === null) await markRollback(journal, log, null);
       const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
-      if (!isOvertaken) log.info(`the interrupted update was undone; ${data.from} is restored`);
+      if (!isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
       soFar.earlier = over;
       if (step.afterwards.kind === 'repeat') {
         soFar.journal = journal;
@@ -150,7 +150,7 @@ async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | nul
 }
 
 const killedOften = ({ phase }: JournalData): string =>
-  `this updater was interrupted ${maxAttempts} times in the ${phase} phase and will not try again automatically`;
+  `this updater was interrupted ${maxAttempts} times during the ${phase} phase and will not try again automatically`;
 
 /** All services of a version that has started are brought to it, well or not. */
 async function completeUpdate(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {

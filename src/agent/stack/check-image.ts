@@ -37,7 +37,7 @@ export function checkImage(
   if (!label) return [];
   const step = channelOf(label) === 'stable' ? parseTarget(label) : null;
   if (step?.kind !== 'release' || running === null)
-    return [`${app?.to} requires ${label} first, but it is unknown whether ${label} was installed`];
+    return [`${label} must be installed before ${app?.to}, but it is unknown whether ${label} was installed`];
   if (compareVersions(running, step.version) >= 0) return [];
   throw new UpdateError(
     'upgrade-step',

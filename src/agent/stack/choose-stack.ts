@@ -61,7 +61,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
     throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
       advice:
         names.length > 0
-          ? `The services of the stack are ${and(names)}. Select the app service with --service.`
+          ? `The stack has these services: ${and(names)}. Select the app service with --service.`
           : all.length > 0
             ? `Deploy the stack first, or choose another stack with --stack (found: ${and(all)}).`
             : 'Deploy the stack first, or choose another stack with --stack.',
@@ -85,7 +85,7 @@ export function chooseStack(services: readonly SwarmService[], options: UpdateOp
 
 const missing = (stack: string, short: string): never => {
   throw new UpdateError('no-app', `stack ${stack} has no service ${stack}_${short}`, {
-    advice: 'Pass only services of this stack to --service.',
+    advice: 'With --service, specify only services in this stack.',
   });
 };
 
@@ -104,7 +104,7 @@ function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclu
   const names = behind.map((each) => shortName(name, each));
   throw new UpdateError(
     'unlisted-services',
-    `${and(names)} ${names.length > 1 ? 'use' : 'uses'} the image of ${shortName(name, app)} but ${names.length > 1 ? 'are' : 'is'} not selected for the update`,
+    `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${and(names)}`,
   );
 }
 
@@ -128,7 +128,7 @@ export function checkServices(
     const nodeOf = (id: string) => nodes.find((node) => node.id === id);
     if (isJob(service.spec)) {
       throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
-        advice: `Exclude ${shortName(name, service)}: with --service, list only services that run permanently.`,
+        advice: `Do not list ${shortName(name, service)} with --service: list only services that run permanently.`,
       });
     }
     if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
@@ -136,7 +136,7 @@ export function checkServices(
         'stack-busy',
         `another update of ${service.name} is in progress (${service.updateState})`,
         {
-          advice: `Wait until that update finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
+          advice: `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
         },
       );
     }
@@ -179,5 +179,5 @@ export function nodesFor(
 }
 
 /** The image as the stack file has it: by the label of `docker stack deploy`, else as it is set, without a digest. */
-export const writtenImage = ({ spec }: SwarmService): string =>
+export const writtenImage = ({ spec }: Pick<SwarmService, 'spec'>): string =>
   labelsOf(spec)[swarmLabels.image] ?? imageOf(spec).replace(/@.*$/, '');

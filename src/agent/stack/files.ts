@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { type Draft, draftOf } from '../../compose/draft.ts';
-import { findAssignments } from '../../compose/env-file.ts';
 import { directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
+import { parseReference } from '../../compose/reference.ts';
 import { variablesOf } from '../../compose/variables.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { object } from '../../engine/json.ts';
 import { isFile } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
-import type { TextFile } from '../../files/text-file.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { isNumbered } from '../../release/pin-tag.ts';
 import { readBumpProject } from '../bump/find-files.ts';
 import { planBump } from '../bump/plan-bump.ts';
 import { hasComposeHere } from '../inspect/host-look.ts';
@@ -21,7 +21,7 @@ import type { UpdateOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { castShadow } from '../proof/shadow.ts';
 import { type ChosenStack, shortName } from './choose-stack.ts';
-import type { StackPlan } from './plan-moves.ts';
+import { type StackPlan, tagOf } from './plan-moves.ts';
 
 /** The files that a stack is deployed from, proven to be its own. */
 export interface StackFiles {
@@ -64,12 +64,14 @@ export async function stackDirectory(
   return only;
 }
 
-/** Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid. */
+/**
+ * Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid.
+ * @param left references that an unfinished run has used: the files may have the version of one service for all
+ */
 export async function readStackFiles(
   { engine, options, log }: RunContext,
   directory: string,
-  chosen: ChosenStack,
-  plan: StackPlan,
+  { chosen, plan, left }: { chosen: ChosenStack; plan: StackPlan; left: readonly string[] },
 ): Promise<StackFiles> {
   const { product } = options;
   const asked = { command: 'bump', log: options.log, product, digest: null, dryRun: false } as const;
@@ -87,10 +89,16 @@ export async function readStackFiles(
   const paths = project.composeFiles.map(({ path }) => path);
   const names = paths.map((path) => nameOf(project, path));
   const wanted = plan.moves.map((move) => ({ ...move, name: shortName(chosen.name, move.service) }));
+  const known = new Set([...plan.moves.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
   const fits = (images: Images) =>
     wanted.every(({ name, from }) => images.get(name) === from) ||
     // Edited already, and not deployed yet.
-    wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to);
+    wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to) ||
+    (left.length > 0 &&
+      wanted.every(({ name, repository }) => {
+        const image = images.get(name) ?? '';
+        return parseReference(image)?.repository === repository && known.has(versionOf(image));
+      }));
   const alone = withoutEnv(project);
   const tries: { withEnv: boolean; reader: StackFiles['reader']; images: Images | UpdateError }[] = [];
   for (const withEnv of [false, true]) {
@@ -122,6 +130,11 @@ export async function readStackFiles(
         'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.',
     },
   );
+}
+
+function versionOf(image: string): string {
+  const tag = tagOf(image);
+  return isNumbered(tag) ? tag.version : tag.text;
 }
 
 /** What `docker stack deploy` sees: no values but those in the files. An empty file keeps compose from looking for its own. */
@@ -175,10 +188,10 @@ export async function draftStackFiles(
   if (wrong.length > 0 || after.size !== before.size) {
     throw new UpdateError(
       'proof-failed',
-      'docker stack config does not resolve the edited files to the planned images',
+      'docker stack config does not produce the planned images from the edited files',
       {
         detail: wrong.map(([name, image]) => `${name}: ${image}`),
-        advice: 'Change the version in the file manually and deploy it.',
+        advice: 'Change the version in the stack file manually and deploy the stack.',
       },
     );
   }
@@ -202,16 +215,11 @@ async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: Pr
 /** By `docker stack config`, which needs no engine; an error where it rejects the files. */
 async function stackImages(
   engine: Engine,
-  { envFiles }: ProjectFiles,
+  files: ProjectFiles,
   paths: readonly string[],
 ): Promise<Images | UpdateError> {
-  const env = Object.fromEntries(valuesOf(envFiles));
-  const result = await engine.call(
-    ['stack', 'config', ...paths.flatMap((path) => ['--compose-file', path])],
-    {
-      env,
-    },
-  );
+  const flags = paths.flatMap((path) => ['--compose-file', path]);
+  const result = await engine.call(['stack', 'config', ...flags], { env: valuesOf(files) });
   if (result.exitCode !== 0) {
     const lines = result.stderr.trim().split('\n');
     return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
@@ -237,10 +245,18 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
   return new Map(Object.entries(services).map(([name, { image = '' }]) => [name, image]));
 }
 
-function valuesOf(envFiles: readonly TextFile[]): [string, string][] {
+/** The variables that the compose files refer to. No others: they become the environment of the docker command. */
+function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = variablesOf(envFiles);
-  const names = new Set(envFiles.flatMap((file) => findAssignments(file).map(({ key }) => key)));
-  return [...names].map((name) => [name, lookup(name)?.text ?? '']);
+  const names = composeFiles.flatMap(({ text }) =>
+    [...text.matchAll(/\$\{?(\w+)/g)].map(([, name = '']) => name),
+  );
+  return Object.fromEntries(
+    [...new Set(names)].flatMap((name) => {
+      const value = lookup(name);
+      return value === null ? [] : [[name, value.text] as const];
+    }),
+  );
 }
 
 /** How its owner deploys it: with the values of `.env` where they count. */

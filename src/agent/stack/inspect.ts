@@ -77,7 +77,7 @@ function refuseUnfit({ options, log }: RunContext): void {
   if (trust !== null || expect.length + expectFiles.length > 0)
     throw new UpdateError(
       'not-proven',
-      'images of a stack cannot be verified, because every node pulls them itself',
+      'stack images cannot be verified, because every node pulls them itself',
       {
         advice: 'Verify the release yourself, then update without verification.',
       },
@@ -91,7 +91,7 @@ function refuseUnfit({ options, log }: RunContext): void {
       },
     );
   }
-  if (acceptDrift) log.warn('--accept-drift applies only to compose projects and is ignored');
+  if (acceptDrift) log.warn('--accept-drift is ignored, because it applies only to compose projects');
 }
 
 /**

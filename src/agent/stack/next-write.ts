@@ -10,6 +10,8 @@ export const writes = {
   'stop-first': { form: 'stopped', from: ['old'] },
   'move-app': { form: 'moving', from: ['old', 'new'] },
   'move-worker': { form: 'moving', from: ['old', 'new'] },
+  /** Swarm stops waiting for a task on a node that is down. */
+  nudge: { form: 'nudged', from: ['new'] },
   /** Swarm takes away new tasks that have not started, and starts nothing. */
   hold: { form: 'held', from: ['new'] },
   /** From the new image only where it was there before: what else has started there has migrated. */
@@ -69,8 +71,9 @@ const ends = (service: ServiceView): Step => ({
 export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView): Step {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
+  const once = workers.filter(isOnce);
   for (const worker of workers) {
-    const isToStop = !worker.isStopped && !worker.isOff;
+    const isToStop = !isOnce(worker) && !worker.isStopped && !worker.isOff;
     if (isToStop && (worker.side === 'old' || !hasBeenWell)) return write('stop-worker', worker);
   }
   const busy = workers.find(({ tasks }) => tasks.oldAlive.length > 0);
@@ -78,6 +81,11 @@ export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView)
   if (app.side === 'old' && stopFirst && !app.isOff) {
     if (!app.isStopped) return write('stop-first', app);
     if (app.tasks.oldAlive.length > 0) return ends(app);
+  }
+  // No worker meets what these migrate, and the new app meets nothing older.
+  for (const each of once) {
+    const next = comes(each, 'move-worker');
+    if (next) return next;
   }
   const unmoved = comes(app, 'move-app');
   if (unmoved) return unmoved;
@@ -89,10 +97,13 @@ export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView)
   return unsettled ? write('settle', unsettled) : { kind: 'done' };
 }
 
+const isOnce = ({ move }: ServiceView): boolean => move.role === 'once';
+
 /** What a service that moves still lacks; null where it is well. */
 function comes(service: ServiceView, move: 'move-app' | 'move-worker'): Step | null {
   const { forms, tasks, isPaused, isSettled, isStopped, isOff } = service;
-  const isMoved = service.side === 'new' && (forms.has('moving') || (forms.has('after') && isSettled));
+  const isForm = forms.has('moving') || forms.has('nudged') || (forms.has('after') && isSettled);
+  const isMoved = service.side === 'new' && isForm;
   if (!isMoved || (isStopped && !isOff)) return write(move, service);
   if (tasks.isWell) return null;
   // One has failed once and is well now: Swarm goes on with the others when it is told so again.
@@ -100,6 +111,9 @@ function comes(service: ServiceView, move: 'move-app' | 'move-worker'): Step | n
   const isHealed = newRunning.length > 0 && newAlive.length === newRunning.length;
   if (isPaused && isHealed && tasks.steadyMs >= nudgeMs && oldAlive.length + newAlive.length >= tasks.needs)
     return write(move, service);
+  const coming = newAlive.filter(({ state }) => state !== 'running' && state !== 'pending');
+  const isAtRest = coming.length === 0 && oldAlive.length > 0 && tasks.steadyMs >= nudgeMs;
+  if (tasks.isStuck && isAtRest) return write(forms.has('nudged') ? move : 'nudge', service);
   return { kind: 'wait', service, what: 'starts', progress: newRunning.length };
 }
 

@@ -76,9 +76,9 @@ function pinOf(service: SwarmService): PlannedPin {
   if (reference === null || reference.tag === null) {
     throw reference?.digest
       ? new UpdateError('pin-digest', `${service.name} is pinned to a digest without a tag (${text})`)
-      : new UpdateError('pin-unsupported', `the image of ${service.name} has no tag (${text})`, {
+      : new UpdateError('pin-unsupported', `the image used by ${service.name} has no tag (${text})`, {
           advice:
-            'Write a release tag such as v1.2.3 in the stack file and deploy the stack, then run the update again.',
+            'Set a release tag such as v1.2.3 in the stack file and deploy the stack, then run the update again.',
         });
   }
   const { repository, tag } = reference;
@@ -93,19 +93,19 @@ function plannedTarget(pins: readonly PlannedPin[], asked: Target | null): Plann
     case 'canary':
       return asked;
     case 'word':
-      if (app.tag.text !== asked.tag) throw unsupported(app, `not ${asked.tag}`);
+      if (app.tag.text !== asked.tag) throw unsupported(app, `, not ${asked.tag}`);
       return null;
     case 'unversioned':
       throw unsupported(
         app,
-        `but ${asked.tag} is not a version, so the updater cannot determine whether it is newer`,
+        `; ${asked.tag} is not a version, so the updater cannot determine whether it is newer`,
       );
     case undefined: {
       const pinned = pins.find(({ tag }) => isNumbered(tag));
       if (pinned)
         throw new UpdateError(
           'no-target',
-          `${pinned.service.name} is pinned to ${pinned.tag.text} by its stack file`,
+          `the stack file pins ${pinned.service.name} to ${pinned.tag.text}`,
         );
       return null;
     }
@@ -126,17 +126,17 @@ function moveOf(pin: PlannedPin, target: PlannedTarget | null): PlannedMove {
         `${target?.tag} is older than ${tag.text}, the version of ${service.name}`,
       );
     case 'variant':
-      throw unsupported(pin, `but ${target?.tag} is a different image variant`);
+      throw unsupported(pin, `; ${target?.tag} is a different image variant`);
     case 'short':
-      throw unsupported(pin, `but ${target?.tag} does not specify a full release number`);
+      throw unsupported(pin, `; ${target?.tag} does not specify a full release number`);
     case 'unversioned':
-      throw unsupported(pin, 'which is not a version');
+      throw unsupported(pin, ', which is not a version');
   }
 }
 
 const unsupported = ({ service, tag }: PlannedPin, why: string): UpdateError =>
-  new UpdateError('pin-unsupported', `${service.name} uses the tag ${tag.text}, ${why}`, {
-    advice: 'Set --target to a release tag in the same form, or edit and deploy the stack file manually.',
+  new UpdateError('pin-unsupported', `${service.name} uses the tag ${tag.text}${why}`, {
+    advice: 'Set --target to a release tag in the same format, or edit and deploy the stack file manually.',
   });
 
 /** The prefix of the product's versions: as in its tags, `v` for its own images. */

@@ -5,13 +5,13 @@ import { compareTold } from '../../release/order.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { and } from '../log/wording.ts';
 import { askPublished, type PublishedImage } from '../pull/ask-published.ts';
-import { type ChosenStack, nodesFor, shortName } from './choose-stack.ts';
+import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
 import type { ReadableRecord } from './plan-earlier.ts';
 import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
-import { isAlive } from './tasks.ts';
+import { endsWhenDone, isAlive } from './tasks.ts';
 
 /** All that is decided before anything is changed. */
 export interface PlannedStack {
@@ -37,19 +37,22 @@ export async function planStack(
   { plan, succeeds, carries = succeeds }: { plan: StackPlan; succeeds: boolean; carries?: boolean },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
-  const files = directory === null ? null : await readStackFiles(context, directory, chosen, plan);
+  const before = carries ? (earlier?.data.moves ?? []) : [];
+  const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
+  const files = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
   for (const { to, repository } of plan.moves) {
     if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
   }
   const moves = plan.moves.map(({ service, from, to }, at): ServiceMove => {
     const { digest = '', platforms = [] } = published.get(to) ?? {};
-    const left = carries ? earlier?.data.moves.find(({ id }) => id === service.id) : undefined;
-    const base = left && imageSideOf(left, service.spec) !== null ? left : undefined;
+    const move = before.find(({ id }) => id === service.id);
+    const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
+    const isOnce = base?.role === 'once' || endsWhenDone(service, tasks, context.options.waitTimeoutMs);
     return {
       id: service.id,
       name: service.name,
-      role: at === 0 ? 'app' : 'worker',
+      role: at === 0 ? 'app' : isOnce ? 'once' : 'worker',
       before: service.spec,
       wanted: base?.wanted ?? service.spec,
       image: `${to}@${digest}`,
@@ -69,15 +72,15 @@ export async function planStack(
   const warnings = [
     ...(stopFirst && !context.options.stopFirst
       ? [
-          `not all tasks of ${chosen.app.name} are running, so all old tasks are stopped before new ones start`,
+          `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
         ]
       : []),
     ...(away.length > 0 ? [`the images will not be pulled in advance on ${and(away.map(awayWord))}`] : []),
     ...(directory === null
       ? [
           changed === ''
-            ? `the directory of the stack is not mounted: deploying the stack file would start ${plan.from} on migrated data`
-            : `the directory of the stack is not mounted: change ${changed} in the stack file before you deploy the file, or ${plan.from} will start on migrated data`,
+            ? `the stack directory is not mounted: deploying the stack file would start ${plan.from} on migrated data`
+            : `the stack directory is not mounted: before the next deployment, change ${changed} in the stack file, or ${plan.from} will start on migrated data`,
         ]
       : []),
   ];
@@ -100,17 +103,18 @@ function refuseOlder(
     'downgrade',
     `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
     {
-      advice: `Deploy ${data.to} or a newer release manually. If you restored the data of ${from}, remove the config svc-updater.${stack} and run the update again.`,
+      advice: `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run the update again.`,
     },
   );
 }
 
 /** The line of `plan` for a service. */
-export const describeMove = (stack: string, { name, wanted, label, image }: ServiceMove): string => {
+export const describeMove = (stack: string, { name, role, wanted, label, image }: ServiceMove): string => {
   const replicas = replicasOf(wanted);
   const many =
     replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
-  return `image of ${shortName(stack, { name })} (${many}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
+  const how = role === 'once' ? 'runs once, before the app' : many;
+  return `image of ${shortName(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
 };
 
 const awayWord = ({ name, state, availability }: SwarmNode): string =>

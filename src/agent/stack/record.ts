@@ -27,8 +27,10 @@ export interface RecordData {
 }
 
 /**
- * How far a run has come. `recreate`: services may have been written to; `back`: it goes back; `restore`: no new task is left,
- * and none has started.
+ * The progress of a run.
+ * `recreate`: service definitions may have been changed.
+ * `back`: the run is rolling back.
+ * `restore`: no new task is left, and no new task has started.
  */
 const phases = ['pull', 'write', 'recreate', 'back', 'restore'] as const;
 export type RecordPhase = (typeof phases)[number];
@@ -159,7 +161,7 @@ export class StackRecord {
       throw new UpdateError(
         'stack-unsupported',
         `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes} bytes`,
-        { advice: 'Update the services of the stack manually.' },
+        { advice: "Update the stack's services manually." },
       );
     }
     const state: RecordState = {
@@ -258,12 +260,12 @@ const isHeld = (found: FoundRecord | null, isOthers: boolean): UpdateError =>
   new UpdateError(
     'update-running',
     found?.state && isOthers
-      ? `another update of this stack is in progress: run ${found.state.run} in container ${found.state.container.slice(0, 12)}`
+      ? `another update of this stack is in progress in container ${found.state.container.slice(0, 12)} (run ${found.state.run})`
       : `the update record of this run, a Swarm config, was removed`,
     { advice: 'Wait until no other update is running, then run the update again.', state: stepsAside },
   );
 
-const stepsAside = 'this run makes no more changes';
+const stepsAside = 'this run will make no further changes';
 
 /**
  * Waits until the record's holder has shown that it lives, or has been silent for long enough; gives it as it is then,

@@ -57,7 +57,7 @@ const nodesEveryMs = 1_000;
 const maxFailures = 5;
 /** If another user keeps changing a service, the run gives up after this many writes. */
 const maxRewrites = 5;
-const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
+const forms: readonly SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
 const endedInOrder = ['shutdown', 'complete', 'orphaned', 'remove'];
 
 interface Followed {
@@ -99,6 +99,7 @@ export class Replacing {
   /** It was killed before it had seen the last new task go. */
   readonly #mayHaveMissed: boolean;
   #lastFailure: SwarmTask | null = null;
+  #views: readonly ServiceView[] = [];
   /** Old tasks on nodes that went down. Each is reported once. */
   #lost: readonly SwarmTask[] = [];
 
@@ -125,8 +126,19 @@ export class Replacing {
     return this.#followed.some(({ seen }) => seen.started.size > 0);
   }
 
-  get lost(): readonly SwarmTask[] {
-    return this.#lost;
+  /** Lists what is unknown at the end, and what starts later. */
+  tellOpen(): void {
+    const { log } = this.#work;
+    for (const { move, tasks } of this.#views) {
+      for (const task of [...tasks.lost, ...tasks.lostNew])
+        log.warn(
+          `${this.nodeName(task.node)} is down, so the state of its task ${task.id} of ${move.name} is unknown: the ${task.image === move.image ? 'new' : 'old'} task may be running until the node reconnects`,
+        );
+      if (tasks.waiting > 0)
+        log.warn(
+          `no node is available for ${counted(tasks.waiting, 'task')} of ${move.name}; Swarm starts missing tasks when a node returns`,
+        );
+    }
   }
 
   nodeName(id: string): string {
@@ -221,9 +233,12 @@ export class Replacing {
         );
       return this.#viewOf(each, service, tasks, { at, askedAt });
     });
+    this.#views = views;
     const [app, ...workers] = views as [ServiceView, ...ServiceView[]];
     // A run that was killed has moved a worker only once the app was well.
-    const wasWell = this.#isFirstLook && workers.some(({ side, isStopped: is }) => side === 'new' && !is);
+    const wasWell =
+      this.#isFirstLook &&
+      workers.some(({ move, side, isStopped: is }) => move.role !== 'once' && side === 'new' && !is);
     this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || (wasWell && this.#isResumed));
     this.#tellTasks(tasks);
     this.#isFirstLook = false;
@@ -276,7 +291,7 @@ export class Replacing {
   }
 
   #specOf({ move, amounts, forcedOld }: Followed, form: SpecForm): Json {
-    const isNew = form === 'moving' || form === 'after';
+    const isNew = form === 'moving' || form === 'nudged' || form === 'after';
     return specOf(move, form, isNew ? amounts : { ...amounts, forced: forcedOld });
   }
 
@@ -326,6 +341,7 @@ export class Replacing {
     if (done === 'moved') return;
     log.info(sentenceOf[write](service), { write, service: service.move.name });
     each.known = spec;
+    for (const { id } of service.tasks.lostNew) each.seen.passed.add(id);
   }
 
   /** Records the start before any decision depends on it: a later run must not roll back. */
@@ -369,7 +385,7 @@ export class Replacing {
     const where = left.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
     const message =
       what === 'returns'
-        ? `${move.name} has ${tasks.oldRunning.length} of ${tasks.needs} tasks running after ${seconds(waitedMs)}`
+        ? `after ${seconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
         : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
     if (this.#isBack) throw new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) });
     throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
@@ -383,7 +399,12 @@ export class Replacing {
   }
 
   #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
-    const has = `${move.name} has ${tasks.newRunning.length} of ${tasks.needs} new tasks running after ${seconds(waitedMs)}`;
+    if (move.role === 'once') {
+      const message = `${move.name} did not succeed within ${seconds(waitedMs)}`;
+      const advice = `Check the output of docker service logs ${move.name}. Fix the cause, run docker service update --force --detach ${move.name}, then run the update again.`;
+      return new UpdateError(this.hasStarted ? 'broken' : 'recreate-failed', message, { advice });
+    }
+    const has = `after ${seconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
     const old =
       tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
     const message = `${why ?? has}${old}`;
@@ -400,7 +421,7 @@ export class Replacing {
     return this.hasStarted
       ? new UpdateError('broken', message, { advice: adviceOn([move]) })
       : new UpdateError('containers-changed', message, {
-          advice: `Check docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run the update again.`,
+          advice: `Check the service with docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run the update again.`,
         });
   }
 
@@ -452,13 +473,15 @@ const sentenceOf: Record<Write, (service: ServiceView) => string> = {
   'stop-first': ({ move }) => `stopping ${move.name}`,
   'move-app': ({ move }) => `updating ${move.name} to ${move.label}`,
   'move-worker': ({ move }) => `updating ${move.name} to ${move.label}`,
+  nudge: ({ move }) =>
+    `a node is down, so Swarm no longer updates ${move.name}; continuing with the other nodes`,
   hold: ({ move, tasks: { held, oldRunning } }) =>
     held === oldRunning.length
       ? `limiting ${move.name} to its ${held} old tasks`
       : `stopping ${move.name}, because Swarm would otherwise replace old tasks with new ones`,
   restore: ({ move }) => `restoring the previous definition of ${move.name}`,
-  settle: ({ move }) => `${move.name} is healthy; its original settings are restored, with the new image`,
+  settle: ({ move }) => `${move.name} is healthy; restoring its original settings and keeping the new image`,
 };
 
 const adviceOn = (moves: readonly ServiceMove[]): string =>
-  `Check docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run the update again.`;
+  `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run the update again.`;

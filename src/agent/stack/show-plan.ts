@@ -19,7 +19,7 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const { state, data } = record ?? {};
   if (state && state.outcome === null)
     log.warn(
-      `run ${state.run} is in progress or was interrupted in the ${state.phase} phase; update resumes or undoes it first`,
+      `the run ${state.run} is in progress or was interrupted during the ${state.phase} phase; the next update resumes or undoes it first`,
     );
   checkServices(chosen, found, { isOurs: state?.outcome === null });
   log.enter('plan');
@@ -28,20 +28,21 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
   const step = planEarlier(readable, asked);
   const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
+  const carries = succeeds || step.kind === 'set-aside';
   const plan = planOf(found);
-  const { stopFirst, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds });
+  const { stopFirst, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds, carries });
   log.info(`${plan.from} → ${plan.to}`);
   for (const move of moves) {
     log.info(describeMove(chosen.name, move));
     const aside = putAside(move.wanted);
     if (aside.length > 0)
       log.info(
-        `while ${move.name} is being updated, ${and(aside)}; the original settings are restored afterwards`,
+        `while ${move.name} is being updated, ${and(aside)}; the original settings will be restored afterwards`,
       );
     const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
     if (together)
       log.info(
-        `old and new tasks of ${move.name} run at the same time for a while; use --stop-first to prevent this`,
+        `old and new tasks of ${move.name} will run at the same time for a while; use --stop-first to prevent this`,
       );
   }
   const may = nodesFor(chosen, nodes);
@@ -57,5 +58,5 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   }
   for (const warning of warnings) log.warn(warning);
   log.enter('done');
-  log.info('planned: nothing was changed; to update, run the same command without plan');
+  log.info('planned: nothing was changed; to update, run the same command without "plan"');
 }

@@ -4,14 +4,15 @@ import { readPlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 
 /** What a run may make of a service's spec; `before` is what it found. */
-export type SpecForm = 'before' | 'after' | 'moving' | 'stopped' | 'held';
+export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
 /** One service that moves, as the record of a run has it. */
 export interface ServiceMove {
   id: string;
   /** `svc_app` */
   name: string;
-  role: 'app' | 'worker';
+  /** `once`: a migration or the like, which ends when it is done. */
+  role: 'app' | 'worker' | 'once';
   /** As it was found. */
   before: Json;
   /** As its owner wants it, but for the image: what was found, or what a run before this one has found that did not end well. */
@@ -26,6 +27,8 @@ export interface ServiceMove {
 
 /** The constraint that keeps a global service off all nodes. */
 const nobody = 'node.id==nobody';
+/** A label that makes a spec differ: during an update Swarm ignores an equal one. */
+const nudge = 'svc-updater.nudge';
 
 /** How the service is stopped, how much of it is held, and what somebody else has decided meanwhile. */
 export interface Amounts {
@@ -59,6 +62,10 @@ export function specOf(move: ServiceMove, form: SpecForm, amounts: Amounts): Jso
       return withAmounts(withImage(move), amounts);
     case 'moving':
       return withAmounts(paused(withImage(move), { stopFirst: takesOneTask(move.wanted) }), amounts);
+    case 'nudged': {
+      const moving = specOf(move, 'moving', amounts);
+      return { ...moving, Labels: { ...labelsOf(moving), [nudge]: '1' } };
+    }
     case 'stopped':
       return amounts.replicas === null
         ? withConstraints(paused(before), [nobody])
@@ -97,13 +104,13 @@ export function takesOneTask(spec: Json): boolean {
   return ports.some(({ PublishMode }) => PublishMode === 'host') || Number(MaxReplicas ?? 0) > 0;
 }
 
-/** Settings of the owner's `update_config` that are overridden during the update, for `plan`. */
+/** The `update_config` settings that are overridden during the update, for messages. */
 export function putAside(spec: Json): string[] {
   const { FailureAction, Order } = object(spec.UpdateConfig);
   return [
-    ...(FailureAction === 'rollback' ? ['failure_action is pause instead of rollback'] : []),
+    ...(FailureAction === 'rollback' ? ['failure_action will be "pause" instead of "rollback"'] : []),
     ...(Order === 'start-first' && takesOneTask(spec)
-      ? ['order is stop-first instead of start-first, because no node accepts a second task']
+      ? ['order will be "stop-first" instead of "start-first", because no node can run a second task']
       : []),
   ];
 }
@@ -169,6 +176,7 @@ function common(spec: Json): Json {
   const { Platforms, Constraints, ...placement } = object(template.Placement);
   const labels = labelsOf(spec);
   delete labels[swarmLabels.image];
+  delete labels[nudge];
   const ours = /^node\.id(?:==nobody$|!=)/;
   const { FailureAction, Order, ...config } = object(spec.UpdateConfig);
   return {

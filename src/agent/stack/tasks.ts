@@ -1,5 +1,5 @@
-import type { Json } from '../../engine/json.ts';
-import { replicasOf, type SwarmNode, type SwarmTask } from '../../engine/swarm.ts';
+import { type Json, object } from '../../engine/json.ts';
+import { replicasOf, type SwarmNode, type SwarmService, type SwarmTask } from '../../engine/swarm.ts';
 import { isActive, isDown, isEligible, keepsImage, type ServiceMove } from './specs.ts';
 
 /** What has been seen of a service's new tasks so far: Swarm forgets tasks, and a look in between tells only the present. */
@@ -14,6 +14,10 @@ export interface Seen {
   readonly started: Set<string>;
   /** New tasks that the engine is about to start, or has started: their end tells. */
   readonly starting: Set<string>;
+  /** New tasks on nodes that went down: Swarm was told not to wait for them. */
+  readonly passed: Set<string>;
+  /** Slots, or nodes of a global service, whose new task has succeeded. */
+  readonly done: Set<string>;
   /** The new tasks that run, and since when the same ones do. */
   steady: { ids: string; since: number } | null;
 }
@@ -25,6 +29,8 @@ export const nothingSeen = (earlier: Iterable<string>, started = false): Seen =>
   // A run that was killed has seen one.
   started: new Set(started ? ['before'] : []),
   starting: new Set(),
+  passed: new Set(),
+  done: new Set(),
   steady: null,
 });
 
@@ -53,6 +59,12 @@ export interface TaskSummary {
   isBack: boolean;
   /** Old tasks on nodes that went down after the app's first new task. They cannot be stopped. */
   lost: readonly SwarmTask[];
+  /** New tasks on nodes that went down. */
+  lostNew: readonly SwarmTask[];
+  /** Swarm may be waiting for one of these, and does not update the other tasks. */
+  isStuck: boolean;
+  /** How many new tasks no other node takes: they start when a node returns. */
+  waiting: number;
 }
 
 /** So long the same tasks have to run. */
@@ -139,8 +151,15 @@ export function summarise(
   const isIdle = idleOf(spec, nodes);
   const alive = tasks.filter((task) => isAlive(task) && !isIdle(task));
   const old = alive.filter((task) => !isNew(task));
-  const fresh = alive.filter((task) => isNew(task) && !isLost(task));
-  const needs = replicas ?? eligible.filter(isActive).length;
+  const lostNew = alive.filter((task) => isNew(task) && isLost(task));
+  const all = alive.filter((task) => isNew(task) && !isLost(task));
+  const canWait = seen.started.size > 0 && all.some(runs) ? alive.filter(isLost).length : 0;
+  const waiting = all.filter(({ state }) => state === 'pending').slice(0, canWait);
+  const fresh = all.filter((task) => !waiting.includes(task));
+  const needs = (replicas ?? eligible.filter(isActive).length) - waiting.length;
+  const isOnce = move.role === 'once';
+  const done = tasks.filter((task) => isNew(task) && task.state === 'complete');
+  for (const { slot, node } of done) seen.done.add(slot > 0 ? String(slot) : node);
   // A global service without nodes is not healthy, although no task is missing.
   const isNowhere = replicas === null && needs === 0 && eligible.length > 0;
   const hasStartedOne = seen.started.size > 0;
@@ -161,18 +180,22 @@ export function summarise(
     held: replicas === null ? oldRunning.length : heldOf(alive, isNew),
     needs,
     steadyMs: sameFor,
-    failures: seen.failed.size,
+    failures: [...seen.failed.values()].filter(({ state }) => !isOnce || state !== 'complete').length,
     isWell:
-      isSteady &&
       old.length === lost.length &&
-      fresh.length === newRunning.length &&
-      newRunning.length === needs,
+      (isOnce
+        ? fresh.length === 0 && seen.done.size >= needs
+        : isSteady && fresh.length === newRunning.length && newRunning.length === needs),
     // Of a node that is down nothing comes back.
-    isBack:
-      isSteady &&
-      (fresh.length === 0 || keepsImage(move)) &&
-      [...old, ...fresh].every((task) => runs(task) || isLost(task)),
+    isBack: isOnce
+      ? fresh.length === 0
+      : isSteady &&
+        (fresh.length === 0 || keepsImage(move)) &&
+        [...old, ...fresh].every((task) => runs(task) || isLost(task)),
     lost,
+    lostNew,
+    isStuck: lostNew.some(({ id }) => !seen.passed.has(id)),
+    waiting: waiting.length,
   };
 }
 
@@ -216,10 +239,25 @@ export function mayHaveForgotten(
   return history === 0 || [...slots.values()].some((each) => each.length >= history);
 }
 
-/** Whether all tasks of a service that has the new image run, by one look. */
+/** Whether a service ends when it is done, as a migration does: Swarm does not start it again, and it did not take longer. */
+export function endsWhenDone(
+  { id, spec }: SwarmService,
+  tasks: readonly SwarmTask[],
+  withinMs: number,
+): boolean {
+  const { Condition } = object(object(spec.TaskTemplate).RestartPolicy);
+  const own = tasks.filter(({ service }) => service === id);
+  const isDone = own.some(({ state, tookMs }) => state === 'complete' && tookMs <= withinMs);
+  return ['none', 'on-failure'].includes(String(Condition)) && isDone && !own.some(isAlive);
+}
+
+/** Whether all tasks of a service that has the new image run, or have succeeded, by one look. */
 export function isWell(move: ServiceMove, tasks: readonly SwarmTask[], nodes: readonly SwarmNode[]): boolean {
   const isIdle = idleOf(move.before, nodes);
   const own = tasks.filter((task) => task.service === move.id && isAlive(task) && !isIdle(task));
+  const hasSucceeded = ({ service, image, state }: SwarmTask) =>
+    service === move.id && image === move.image && state === 'complete';
+  if (move.role === 'once') return own.length === 0 && tasks.some(hasSucceeded);
   const needs =
     replicasOf(move.before) ?? nodes.filter((node) => isActive(node) && isEligible(move.before, node)).length;
   return own.length === needs && own.every((task) => runs(task) && task.image === move.image);

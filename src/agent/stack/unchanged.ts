@@ -1,14 +1,18 @@
-import { imageOf } from '../../engine/swarm.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { listNodes, listTasks } from '../../engine/api/swarm.ts';
+import { imageOf, type SwarmTask } from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { FoundStack } from './inspect.ts';
 import type { PlannedStack } from './plan.ts';
 import { amountsOf, isSame, specOf } from './specs.ts';
-import { isWell } from './tasks.ts';
+import { isAlive, isWell } from './tasks.ts';
+
+const lookMs = 250;
 
 /** Whether there is nothing to do. @throws UpdateError unhealthy where all is done, and does not run */
 export async function isWellNow(
-  { tasks, nodes }: FoundStack,
-  { moves, draft }: PlannedStack,
+  found: Pick<FoundStack, 'context' | 'tasks' | 'nodes'>,
+  { moves, draft }: Pick<PlannedStack, 'moves' | 'draft'>,
 ): Promise<boolean> {
   const isDone = moves.every(
     (move) =>
@@ -16,15 +20,30 @@ export async function isWellNow(
       isSame(specOf(move, 'after', amountsOf(move.before)), move.before),
   );
   if (!isDone || (draft !== null && draft.changes.length > 0)) return false;
-  const ill = moves.find((move) => !isWell(move, tasks, nodes));
-  if (ill) {
-    throw new UpdateError(
-      'unhealthy',
-      `${ill.name} already has the new image, but not all of its tasks are running`,
-      {
-        advice: `Check docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
-      },
+  const { engine } = found.context;
+  const hasCrashed = found.tasks.some(({ state }) => state === 'failed' || state === 'complete');
+  // Swarm starts a crashed task again after 5 s.
+  const endsAt = performance.now() + (hasCrashed ? 20_000 : 5_000);
+  let { tasks, nodes } = found;
+  for (;;) {
+    const ill = moves.find(
+      (move) => !isWell(move, tasks, nodes) || aliveOf(move.id, tasks) !== aliveOf(move.id, found.tasks),
     );
+    if (ill) {
+      throw new UpdateError(
+        'unhealthy',
+        `${ill.name} already has the new image, but not all of its tasks are running`,
+        {
+          advice: `Check the output of docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
+        },
+      );
+    }
+    if (performance.now() >= endsAt) return true;
+    await sleep(lookMs);
+    const ids = moves.map(({ id }) => id);
+    [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
   }
-  return true;
 }
+
+const aliveOf = (service: string, tasks: readonly SwarmTask[]): string =>
+  String(tasks.flatMap((task) => (task.service === service && isAlive(task) ? [task.id] : [])).sort());

@@ -104,7 +104,7 @@ async function endedOrDead(
     const [holder] = await inspectContainers(engine, [state.container]);
     if (!holder || !isUp(holder)) return found;
   }
-  log.info(`run ${state.run} has locked the stack; waiting up to 45 s to see whether that run is active`);
+  log.info(`the run ${state.run} has locked the stack; waiting up to 45 s to see whether it is still active`);
   return awaitDeath(engine, found);
 }
 
@@ -117,10 +117,10 @@ async function settle(
   const { context, directory, who } = found;
   const { engine, log } = context;
   const { data, state } = earlier;
-  const name = `run ${data.run} (${data.from} → ${data.to})`;
+  const name = `the run ${data.run} (${data.from} → ${data.to})`;
   const story = state.outcome
-    ? `${name} ended with the outcome ${state.outcome.outcome} in the ${state.phase} phase`
-    : `${name} was interrupted in the ${state.phase} phase`;
+    ? `${name} ended with the outcome ${state.outcome.outcome} during the ${state.phase} phase`
+    : `${name} was interrupted during the ${state.phase} phase`;
   switch (step.kind) {
     case 'repeat':
       return repeatEnding({ ...(state.outcome as Ending), exitCode: 0 }, log);
@@ -131,7 +131,10 @@ async function settle(
       return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
     case 'succeed':
       log.warn(`${story}; this run keeps the changes made so far and continues the update`);
-      soFar.facts = { ...soFar.facts, halfDone: `the changes of run ${data.run} (to ${data.to}) were kept` };
+      soFar.facts = {
+        ...soFar.facts,
+        halfDone: `the changes made by run ${data.run} (to ${data.to}) were kept`,
+      };
       return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
     case 'files-back':
       log.warn(`${story}; no service was changed, so the update starts again from the beginning`);
@@ -245,10 +248,11 @@ async function fromTheBeginning(
   return replace(found, soFar, replacingOf(found, record, { isResumed: false, headers }), planned);
 }
 
-/** `app and worker run v1.5.0`; of a service at 0 replicas nothing runs. */
+/** The version that each service runs. A service with 0 replicas is omitted. */
 function whatRuns(stack: string, moves: readonly ServiceMove[], version: string): string {
-  const on = moves.filter(({ wanted }) => replicasOf(wanted) !== 0);
-  const names = and((on.length > 0 ? on : moves).map((move) => shortName(stack, move)));
+  const lasting = moves.filter(({ role }) => role !== 'once');
+  const on = lasting.filter(({ wanted }) => replicasOf(wanted) !== 0);
+  const names = and((on.length > 0 ? on : lasting).map((move) => shortName(stack, move)));
   return on.length > 0
     ? `${names} run${on.length > 1 ? '' : 's'} ${version}`
     : `${version} for ${names} (0 replicas)`;
@@ -270,6 +274,7 @@ async function replace(
   try {
     await replacing.forward();
   } catch (error) {
+    replacing.tellOpen();
     throw await afterFailure(found, record, replacing, error);
   }
   log.enter('done');
@@ -282,11 +287,8 @@ async function replace(
       ? `to deploy these files later, run ${deployCommand(data.stack, files)}`
       : files || data.files.length > 0
         ? `to check it, run docker stack services ${data.stack}`
-        : `the stack file still specifies ${data.from}: change ${plan ? textToChange(plan) : 'the images'} in that file before you deploy it again, or ${data.from} will start on migrated data`;
-  if (replacing.lost.length > 0)
-    log.warn(
-      `an old task may still be running on ${and([...new Set(replacing.lost.map(({ node }) => replacing.nodeName(node)))])}, which is down; Swarm stops it when the node reconnects`,
-    );
+        : `the stack file still specifies ${data.from}: before the next deployment, change ${plan ? textToChange(plan) : 'the images'} in that file, or ${data.from} will start on migrated data`;
+  replacing.tellOpen();
   return endWell(log, 'updated', `updated ${data.from} → ${version} in ${took}: ${runs}; ${next}`, {
     from: data.from,
     to: version,
@@ -309,7 +311,7 @@ async function afterFailure(
       state:
         'the connection to the Swarm was lost while services were being replaced; the progress was recorded',
       advice:
-        'Check docker node ls on a manager, then run the update again to resume where this run stopped.',
+        'Check the nodes with docker node ls on a manager, then run the update again. The update continues where this run stopped.',
     });
   }
   const detail = [...error.detail, ...(await lastWords(context, replacing))];
@@ -329,7 +331,7 @@ async function afterFailure(
   return new UpdateError(error.code, error.message, {
     isLogged: true,
     advice: error.advice,
-    state: data.files.length > 0 ? `the files were restored and ${stack}` : stack,
+    state: data.files.length > 0 ? `the files were restored, and ${stack}` : stack,
     cause: error,
   });
 }

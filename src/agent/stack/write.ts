@@ -66,7 +66,7 @@ export async function restoreStackFiles(
   const names = and(files.map(({ path }) => path));
   if (directory === null || !(await exists(files[0]?.path ?? ''))) {
     log.warn(
-      `cannot restore ${names} because the directory of the stack is not mounted; the backup is in ${stateName}/backup/${run} in that directory`,
+      `cannot restore ${names} because the stack directory is not mounted; the backup is in ${stateName}/backup/${run} in that directory`,
     );
     return;
   }
@@ -86,5 +86,6 @@ export async function restoreStackFiles(
       };
     }),
   );
-  for (const path of changed) log.warn(`${path} was changed by another user or process and is not restored`);
+  for (const path of changed)
+    log.warn(`${path} was changed by another user or process, so the original is not restored`);
 }

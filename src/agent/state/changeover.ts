@@ -42,7 +42,9 @@ export function recordOf(
     container.health !== 'unhealthy' &&
     !['restarting', 'paused'].includes(container.status);
   const image = { imageId, ...(imageManifest !== null && { imageManifest }) };
-  return { id, name, ...place, ...image, reference, startedAt, runs, down, well };
+  const { failing } = container.healthCheck;
+  const failed = container.health === 'unhealthy' && failing !== null && { failing };
+  return { id, name, ...place, ...image, reference, startedAt, runs, down, well, ...failed };
 }
 
 export const isBefore = ({ containers }: Changeover, { id }: Container): boolean =>

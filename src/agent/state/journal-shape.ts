@@ -92,6 +92,8 @@ const container = shape({
   down: flag,
   /** It was running, was not unhealthy and was not crashing; it must be the same after a rollback. */
   well: flag,
+  /** How its health check failed. */
+  failing: optional(text),
 });
 
 const movedService = shape({
@@ -122,7 +124,7 @@ const changeover = shape({
     goal: text,
     /** The same, and beside a floating tag the version of its image. */
     reached: text,
-    /** `app and worker run v1.5.0` */
+    /** The version that each service runs, as a sentence. */
     runs: text,
     warnings: list(text),
     alsoMoved: list(name),
@@ -194,7 +196,9 @@ export const isJournal = shape({
         /** Its directory on the host. */
         directory: pointPath,
         /**
-         * `copying` while everything runs, `saving` from the first stop on; `restored`: the data equals the restore point.
+         * `copying` while all services are running,
+         * `saving` after the first service has been stopped,
+         * `restored` if the data equals the restore point.
          */
         state: oneOf('copying', 'saving', 'saved', 'restored'),
         /** Covered services that are not replaced, in the order in which they start. */

@@ -118,13 +118,14 @@ export function pendingSentence(data: JournalData): string {
   if (outcome !== null) return `${what} did not succeed (${outcome.outcome})`;
   if (phase === 'save' || phase === 'write') {
     const services = [...(changeover?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
-    return `${what} was interrupted in the ${phase} phase${services.length > 0 ? `; ${and(services)} may be stopped` : ''}`;
+    const stopped = services.length > 0 ? `; ${and(services)} may be stopped` : '';
+    return `${what} was interrupted during the ${phase} phase${stopped}`;
   }
   if (changeover !== null) {
     const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
-    return `${what} was interrupted in the ${phase} phase; ${and(names)} may have been only partly replaced`;
+    return `${what} was interrupted during the ${phase} phase; ${and(names)} may have been only partly replaced`;
   }
-  return `${what} was interrupted in the ${phase} phase`;
+  return `${what} was interrupted during the ${phase} phase`;
 }
 
 /** `20261121T104207Z` as people write it. */

@@ -76,7 +76,7 @@ export async function takeLock(doors: Doors, own: Container, directory: string):
         };
         if (await isOnSmb(state))
           log.warn(
-            `${directory} is on SMB, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateName}`,
+            `${directory} is on an SMB share, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateName}`,
           );
         return { state, takenOver, restore, release };
       }
@@ -149,12 +149,12 @@ async function removeStale({ engine, log, link }: Doors, lock: string, own: Cont
         'update-running',
         `another update has been running in container ${container.name} since ${holder.since}`,
         {
-          advice: `Wait until that update finishes: docker logs -f ${container.name}.`,
+          advice: `Wait until the other update finishes. To follow it, run docker logs -f ${container.name}.`,
         },
       );
     }
     log.warn(
-      `took over the lock of ${holder.name || holder.containerId.slice(0, 12)} (held since ${holder.since}), because that container is no longer running`,
+      `took over the lock that ${holder.name || holder.containerId.slice(0, 12)} had held since ${holder.since}, because that container is no longer running`,
     );
   }
   // Two updaters may find the same stale lock. The slower one could remove the new lock of the faster one, so each looks

@@ -79,7 +79,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
     if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR') {
       throw new UpdateError(
         'not-a-file',
-        `${state} is not a directory, but the updater needs that path for its own files`,
+        `${state} is not a directory, but the updater needs a directory at that path`,
         {
           advice: `Move ${state} elsewhere, then run the update again.`,
           cause: error,
@@ -164,9 +164,11 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
   if (isLike({ uid: 0, mode: 0 })) return is.uid;
   const made = await madeIn(dirname(path)).catch(() => null);
   if (made !== null && isLike(made)) return is.uid;
-  const whose =
-    is.uid === 0 ? 'can be written by users other than root' : `is owned by user ${is.uid} instead of root`;
-  throw new UpdateError('unexpected-file', `${path} ${whose}, so it is not accepted as a restore point`, {
+  const message =
+    is.uid === 0
+      ? `${path} is not accepted as a restore point, because it is writable by users other than root`
+      : `${path} is not accepted as a restore point, because it is owned by user ${is.uid} instead of root`;
+  throw new UpdateError('unexpected-file', message, {
     advice: `If the updater created this path, make root its owner and only writer (chown -R 0:0 ${shellWord(path)}; chmod -R go-w ${shellWord(path)}). Otherwise, find out who created it and move it elsewhere. Then run the command again.`,
   });
 }
@@ -174,7 +176,7 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
   if (!found.isSymbolicLink()) return;
   throw new UpdateError('unexpected-file', `${path} is a symbolic link, which the updater does not follow`, {
-    advice: `Find out who created the link, remove it (rm ${shellWord(path)}), then run the update again.`,
+    advice: `Find out who created the link and remove it (rm ${shellWord(path)}), then run the update again.`,
   });
 }
 

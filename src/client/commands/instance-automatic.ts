@@ -15,7 +15,11 @@ export const instanceAutomatic: Command = {
   options: [
     { name: 'from', value: 'TIME', help: 'Start of the time window, e.g. 02:00' },
     { name: 'to', value: 'TIME', help: 'End of the time window, e.g. 05:00' },
-    { name: 'days', value: 'DAYS', help: 'Days on which updates may start, e.g. mon,tue; all for every day' },
+    {
+      name: 'days',
+      value: 'DAYS',
+      help: 'Days on which updates may start, e.g. mon,tue, or "all" for every day',
+    },
     { name: 'time-zone', value: 'ZONE', help: 'Time zone of the window, e.g. Europe/Berlin' },
     { name: 'min-age', value: 'HOURS', help: 'Install only releases published at least HOURS hours ago' },
     { name: 'include-majors', help: 'Also install major versions' },
@@ -27,7 +31,7 @@ export const instanceAutomatic: Command = {
       'svc instance automatic --from 02:00 --to 05:00 --days sat,sun',
       'install updates on weekend nights only',
     ],
-    ['svc instance automatic', 'show the settings and when the next update will start'],
+    ['svc instance automatic', 'show the settings and the start time of the next update'],
   ],
   run,
 };
@@ -67,7 +71,7 @@ function choiceOf({ options }: Args): AutomaticChoice | null {
     !isTime(from) && `--from must be a time such as 02:00, not "${from}".`,
     !isTime(to) && `--to must be a time such as 05:00, not "${to}".`,
     days?.every(isDay) === false &&
-      `--days must be all or a list of days from ${dayWords.join(',')}, not "${options.days}".`,
+      `--days must be "all" or a list of days (${dayWords.join(',')}), not "${options.days}".`,
     !(/^\d{1,4}$/.test(minAge ?? '0') && Number(minAge ?? 0) <= 8760) &&
       `--min-age must be a number of hours from 0 to 8760, not "${minAge}".`,
     majors && noMajors && '--include-majors and --exclude-majors cannot be combined.',

@@ -14,7 +14,10 @@ export const instanceCancel: Command = {
   usage: '',
   options: [],
   examples: [
-    ['svc instance cancel', 'exit with 0 if the update was cancelled, or with 3 if it was too late'],
+    [
+      'svc instance cancel',
+      'exit with 0 if the update was cancelled, or with 3 if it was too late to cancel',
+    ],
     ['svc instance cancel && svc instance status', 'cancel the update, then show the running version'],
   ],
   run,

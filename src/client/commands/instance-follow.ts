@@ -7,7 +7,7 @@ import { jsonLine } from '../text.ts';
 
 export const instanceFollow: Command = {
   name: 'instance follow',
-  summary: 'Follow the update in progress, or show the result of the last update',
+  summary: "Follow the update in progress, or show the last update's result",
   usage: '[--timeout SECONDS] [--json]',
   options: [timeoutOption, { name: 'json', help: 'Print one JSON event per line' }],
   examples: [

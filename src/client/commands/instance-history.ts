@@ -13,7 +13,7 @@ export const instanceHistory: Command = {
   options: [{ name: 'json', help: 'Print the history as one JSON document' }],
   examples: [
     ['svc instance history', 'show the time, versions, result and user of each update'],
-    ["svc instance history --json | jq '.[0].outcome'", 'print the result of the last update'],
+    ["svc instance history --json | jq '.[0].outcome'", "print the last update's result"],
   ],
   run,
 };

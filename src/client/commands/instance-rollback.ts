@@ -21,10 +21,13 @@ export const instanceRollback: Command = {
     { name: 'yes', help: 'Roll back without asking for confirmation' },
     { name: 'no-follow', help: 'Start the rollback without following it' },
     timeoutOption,
-    { name: 'json', help: 'Print one JSON event per line; if refused, print the problem document' },
+    {
+      name: 'json',
+      help: 'Print one JSON event per line; if the request is refused, print the problem document',
+    },
   ],
   examples: [
-    ['svc instance rollback', 'show the effects, then roll back after two confirmations'],
+    ['svc instance rollback', 'show the effects of the rollback, ask twice for confirmation, then roll back'],
     ['svc instance rollback --yes --json', 'roll back without confirmation, for scripts'],
   ],
   run,
@@ -72,7 +75,9 @@ async function run(context: Context): Promise<number> {
   if ('lines' in started) return stay(started);
   if (!options['no-follow']) return followUpdate(session, { run: started, timeout, json: json === true });
   if (json) stdout.write(jsonLine({ event: 'run', data: started }));
-  tell(`The rollback to ${clean(offer).to} has started. To follow: ${names().name} instance follow`);
+  tell(
+    `The rollback to ${clean(offer).to} has started. To follow its progress: ${names().name} instance follow`,
+  );
   return 0;
 }
 

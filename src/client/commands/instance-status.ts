@@ -40,7 +40,7 @@ function statusLines(status: Status): string[] {
   if (status.pendingStep !== null)
     lines.push(
       betweenLine(status.pendingStep, version, ageOf(status.pendingStep.since, now)),
-      `To follow: ${name} instance follow. To cancel: ${name} instance cancel`,
+      `To follow the update: ${name} instance follow. To cancel it: ${name} instance cancel`,
     );
   else if (canUpdate && status.next !== null) lines.push(`To update now: ${name} instance update`);
   // `offerLines` has already printed this reason.

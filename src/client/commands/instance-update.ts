@@ -23,13 +23,16 @@ export const instanceUpdate: Command = {
       value: 'VERSION',
       help: 'Version to install, e.g. v1.5.0, or canary (default: the offered version)',
     },
-    { name: 'all-steps', help: 'Install all releases of the upgrade path, one after the other' },
+    { name: 'all-steps', help: 'Install all releases on the upgrade path, one after the other' },
     { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
     { name: 'force', help: 'Stop running jobs' },
     { name: 'yes', help: 'Do not ask for confirmation before installing a major version or stopping jobs' },
     { name: 'no-follow', help: 'Start the update without following it' },
     timeoutOption,
-    { name: 'json', help: 'Print one JSON event per line; if refused, print the problem document' },
+    {
+      name: 'json',
+      help: 'Print one JSON event per line; if the request is refused, print the problem document',
+    },
   ],
   examples: [
     ['svc instance update', 'update to the offered version and follow the update'],
@@ -90,7 +93,7 @@ async function run(context: Context): Promise<number> {
   if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
   if (json) stdout.write(jsonLine({ event: 'run', data: run }));
   const to = clean(run).to ?? 'the latest release';
-  tell(`The update to ${to} has started. To follow: ${names().name} instance follow`);
+  tell(`The update to ${to} has started. To follow its progress: ${names().name} instance follow`);
   return 0;
 }
 
@@ -100,7 +103,7 @@ function wishOf({ args: { options } }: Context): Wish {
   if (whenIdle && force) throw new UsageError('--when-idle and --force cannot be combined.');
   const target = typeof options.target === 'string' ? options.target : null;
   if (target !== null && target !== 'canary' && channelOf(target) === null)
-    throw new UsageError(`--target must be a version such as v1.5.0, or canary, not "${target}".`);
+    throw new UsageError(`--target must be "canary" or a version such as v1.5.0, not "${target}".`);
   const allSteps = options['all-steps'] === true;
   if (allSteps && target === 'canary')
     throw new UsageError('--all-steps cannot be combined with --target canary.');

@@ -12,7 +12,7 @@ export const update: Command = {
       name: 'channel',
       value: 'CHANNEL',
       choices: channels,
-      help: 'Release channel; stable by default',
+      help: 'Release channel (default: stable)',
     },
   ],
   examples: [

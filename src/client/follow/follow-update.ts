@@ -28,7 +28,7 @@ export const usualTimeout = 900;
 export const timeoutOption: Option = {
   name: 'timeout',
   value: 'SECONDS',
-  help: `Stop following after SECONDS seconds without a response (default: ${usualTimeout})`,
+  help: `Stop following after SECONDS without a response (default: ${usualTimeout})`,
 };
 
 /** In seconds. @throws UsageError */
@@ -184,14 +184,14 @@ async function partingLines(
       const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;
       const startedAt = clockTime(run.startedAt, run.now);
       return [
-        `${version} is running but has no record of ${what} that started at ${startedAt}. On the server: ${logOf(run)}`,
+        `${version} is running but has no record of ${what} that started at ${startedAt}. On the server, run: ${logOf(run)}`,
       ];
     }
     case 'logged-out':
       return refused?.kind === 'logged-out' && refused.inFront !== null
         ? [
             explain(refused, config),
-            `${what.replace('t', 'T')} continues. To follow: ${name} instance follow`,
+            `${what.replace('t', 'T')} continues. To follow its progress: ${name} instance follow`,
           ]
         : [
             `${name} no longer accepts the token (401). ${what.replace('t', 'T')} continues.`,
@@ -200,7 +200,8 @@ async function partingLines(
     case 'silent':
       return [
         `${name} has not responded for ${duration(timeout * second)}; the result of ${what} is unknown.`,
-        `On the server: ${logOf(run)}. When ${name} responds again: ${name} instance follow`,
+        `On the server, run: ${logOf(run)}`,
+        `When ${name} responds again, run: ${name} instance follow`,
       ];
   }
 }
@@ -209,13 +210,13 @@ async function partingLines(
 function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
   if (next !== undefined)
-    return `The update to ${next} will start automatically. To follow: ${name} instance follow. To cancel: ${name} instance cancel.`;
+    return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;
   const what = nameOf(run).replace('t', 'T');
-  const following = `${what} continues. To follow: ${name} instance follow.`;
-  if (isTooLate(run)) return `${following} It can no longer be cancelled.`;
+  const following = `${what} continues. To follow its progress: ${name} instance follow.`;
+  if (isTooLate(run)) return `${following} ${what} can no longer be cancelled.`;
   if (run.state !== 'waiting') return `${following} To cancel: ${name} instance cancel.`;
   const { length } = run.jobs;
   return length === 1
-    ? `${what} will start when 1 job has finished. To cancel: ${name} instance cancel.`
+    ? `${what} will start when the running job has finished. To cancel: ${name} instance cancel.`
     : `${what} will start when ${length} jobs have finished. To cancel: ${name} instance cancel.`;
 }

@@ -86,7 +86,7 @@ export function notesAt(view: View, now: number): string[] {
   if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, nameOf(run), duration(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
-      `${names().name} has been unavailable for ${duration(silent - (silent % 60_000))}. On the server: ${logOf(run)}`,
+      `${names().name} has been unavailable for ${duration(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
     );
   return notes;
 }

@@ -120,7 +120,7 @@ async function expectVersion(
 
   function doesNotRun(why: string): Failure {
     return unchanged(
-      `${asset} of ${version} does not run on this machine: ${why}.`,
+      `${asset} from ${version} does not run on this machine: ${why}.`,
       'check that the release supports this machine, or report the problem to its publisher.',
     );
   }

@@ -17,7 +17,7 @@ const bundleName = `${fileName}.sigstore.json`;
 export function feedOf(env: NodeJS.ProcessEnv): string {
   const { name, feed, releases } = names();
   const given = env[feed] || releases;
-  if (given === null) throw new UsageError(`set ${feed} to the web address of the releases of ${name}`);
+  if (given === null) throw new UsageError(`set ${feed} to the web address of the ${name} releases`);
   const address = URL.parse(given);
   if (!address || !/^https?:$/.test(address.protocol))
     throw new UsageError(`${feed} must be the web address of a list of releases: https://…`);
@@ -83,7 +83,7 @@ export async function provenSumOf(
     throw refused(
       // The message of a parser quotes its input.
       `${version} was rejected: ${cleanText((error as Error).message)}.`,
-      `ask the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
+      `contact the publisher of ${name}. If the signing key has changed, first install ${name} manually from a release that trusts both keys.`,
     );
   }
   const digest = files[name];

@@ -66,6 +66,7 @@ export async function createScratch(
     throw new UpdateError(
       'engine-unavailable',
       `the engine cannot create a container from ${image}: ${refusal(answer)}`,
+      { cause: new Error(refusal(answer)) },
     );
   }
   return String(JSON.parse(answer.body.toString()).Id);

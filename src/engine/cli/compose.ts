@@ -1,6 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { CommandResult } from './command.ts';
 import type { Engine } from './engine.ts';
-import { rejectionOf } from './rejection.ts';
+import { lacksModelPlugin, rejectionOf } from './rejection.ts';
 
 /** What makes compose see the project the way the host does. Absolute host paths throughout. */
 export interface ComposeProject {
@@ -41,6 +44,8 @@ export interface ModelService {
   labels?: Record<string, string> | null;
   environment?: Record<string, string | null> | null;
   env_file?: { path: string; required?: boolean }[] | null;
+  /** A program on the host runs the service, and sets variables of its dependents. */
+  provider?: unknown;
   depends_on?: Record<string, { condition?: string; restart?: boolean }> | null;
   /** Since compose 5.3: commands that run from the service's image before a container of it starts. */
   pre_start?: readonly ModelHook[] | null;
@@ -53,6 +58,8 @@ export interface ModelService {
   ports?: { target?: number; published?: string; host_ip?: string; protocol?: string }[] | null;
   volumes?: ModelMount[] | null;
   configs?: { source: string; target?: string }[] | null;
+  /** Language models that it uses. */
+  models?: Record<string, unknown> | null;
   secrets?: { source: string; target?: string }[] | null;
 }
 
@@ -155,7 +162,22 @@ export class Compose {
    * COMPOSE_REMOVE_ORPHANS may stand in the project's `.env`. Several services only where nothing changes by it: what is
    * replaced has an order.
    */
-  up(service: string | readonly string[], options: UpOptions): Promise<CommandResult> {
+  async up(service: string | readonly string[], options: UpOptions): Promise<CommandResult> {
+    const result = await this.#up(service, options);
+    if (!lacksModelPlugin(result)) return result;
+    // Compose also asks for the plugin if only a dependency uses models, which is left alone.
+    const { services } = await this.config();
+    const users = Object.keys(services).filter((name) => services[name]?.models);
+    if (users.some((name) => [service].flat().includes(name))) return result;
+    const directory = await mkdtemp(join(tmpdir(), 'svc-updater-models-'));
+    const override = [...(options.override ?? []), join(directory, 'override.yaml')];
+    const resets = users.map((name) => `${JSON.stringify(name)}: {"models": !reset []}`);
+    await writeFile(override.at(-1) ?? '', `{"models": !reset {}, "services": {${resets.join(', ')}}}`);
+    const again = this.#up(service, { ...options, override });
+    return again.finally(() => rm(directory, { recursive: true, force: true }));
+  }
+
+  #up(service: string | readonly string[], options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
     const { oldNames = [], asksForNames } = this.project;
     // Only here (docs/contract.md 2.9): `config` would give another model, and nothing else names a container.

@@ -2,6 +2,7 @@
 // compose knows how, and so do the few rare things that a command says best.
 
 import { existsSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
@@ -40,6 +41,12 @@ interface CallOptions {
  */
 const composePlugin = '/usr/local/libexec/docker/cli-plugins/docker-compose';
 const asPlugin = { DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND: 'docker' };
+
+/** By the updater's own PATH: the variables of a call come from a stack's files. */
+function dockerProgram(): string {
+  const paths = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'docker'));
+  return paths.find((path) => isAbsolute(path) && existsSync(path)) ?? 'docker';
+}
 
 const queryDeadlineMs = 30_000;
 const awayMs = 60_000;
@@ -208,7 +215,7 @@ export class Engine {
     const { host, tls, configDirectory } = this.address;
     const beganAt = performance.now();
     const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
-    const file = isPlugin ? composePlugin : 'docker';
+    const file = isPlugin ? composePlugin : dockerProgram();
     const result = await runCommand(file, ['--config', configDirectory, '--host', host, ...tls, ...args], {
       env: {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',

@@ -10,6 +10,19 @@ export function rejectionOf(result: CommandResult): UpdateError {
     return new UpdateError('no-compose', `docker compose is not installed: ${messages[0]}`);
   const refused = proxyRefusal(messages.join('\n'));
   if (refused !== null) return new UpdateError('socket-denied', refused, { advice: letThrough });
+  const recorded = messages.at(-1)?.split(`${notExecuted} `)[1];
+  if (recorded)
+    return new UpdateError(
+      'drift',
+      `docker compose first needs ${recorded}, so the updater cannot compare the containers with the files`,
+      { advice: 'Run docker compose up -d, which adds what is missing. Then run the update again.' },
+    );
+  if (lacksModelPlugin(result))
+    return new UpdateError(
+      'outside-mounts',
+      'compose needs its plugin docker-model for models, and the container of the updater does not have it',
+      { advice: mountPlugin },
+    );
   return new UpdateError(
     'compose-invalid',
     `compose rejects the project: ${messages.at(-1) ?? 'no reason given'}`,
@@ -24,6 +37,17 @@ export function rejectionOf(result: CommandResult): UpdateError {
 const hasNoPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
   /^spawn \S+ ENOENT|is not a docker command|^docker: unknown command/m.test(stderr) ||
   (exitCode === 125 && stderr.startsWith('unknown flag: --ansi'));
+
+/** How the recorder begins its answer to a request that would change something. */
+export const notExecuted = 'svc-updater records, but does not execute';
+
+/** The folder of the host is that of the packages. */
+const mountPlugin =
+  'Add -v /usr/libexec/docker/cli-plugins/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro to the docker run command. If docker info on the host prints another path of the plugin, use that path before the colon.';
+
+/** The message of compose 2.38 and later for a project with `models:`, without the CLI plugin that runs them. */
+export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =>
+  exitCode !== 0 && /'models' support requires Docker Model plugin/.test(stderr);
 
 /** Advice for a rejection whose message does not contain any. */
 function adviceOn(message: string): { advice?: string } {

@@ -6,7 +6,7 @@ import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 /** Advice if root in this container is another user on the host. */
 const adviceFor = {
   remapped:
-    'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container has no permission to use its socket.',
+    'Add --userns=host to the docker run command. This engine maps users (userns-remap), so root in a container does not have permission to use its socket.',
   rootless:
     'Mount the socket of the rootless engine that runs this container: -v $XDG_RUNTIME_DIR/docker.sock:/var/run/docker.sock. For Podman, it is $XDG_RUNTIME_DIR/podman/podman.sock.',
 };
@@ -28,7 +28,7 @@ export function unreachable(host: string, stderr: string, users = mappedBy()): U
   if (/permission denied/i.test(stderr)) {
     return new UpdateError(
       'socket-denied',
-      `permission denied for the socket of the engine, ${host}`,
+      `permission denied for the engine socket, ${host}`,
       users === null ? {} : { advice: adviceFor[users] },
     );
   }

@@ -13,7 +13,7 @@ export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => (
   enabled: false,
   from: '02:00',
   to: '05:00',
-  timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  timeZone: serverTimeZone(),
   days: [],
   minAgeHours: 72,
   includeMajors: false,
@@ -22,6 +22,12 @@ export const automaticSettings = (said: AutomaticChoice): AutomaticSettings => (
 
 export const whatIsSaid = (choice: AutomaticChoice): Partial<AutomaticSettings> =>
   Object.fromEntries(Object.entries(choice).filter(([, value]) => value !== undefined));
+
+/** If `TZ` is unknown, Node uses UTC and names no usable time zone. */
+export function serverTimeZone(): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return isTimeZone(`${timeZone}`) ? timeZone : 'UTC';
+}
 
 export function isTimeZone(text: string): boolean {
   try {

@@ -23,7 +23,7 @@ const force = about(z.optional(z.boolean()), 'Start even if jobs are running, an
 export const startSchema = z.strictObject({
   target: about(
     z.optional(target),
-    'vX.Y.Z or canary. vX.Y.Z-canary.N means canary. Default: `next` from the status',
+    'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
     ['v1.5.0', 'canary'],
   ),
   when,
@@ -35,7 +35,7 @@ export const startSchema = z.strictObject({
 });
 
 export const rollbackSchema = z.strictObject({
-  confirm: about(z.string(), 'The version to roll back to. Must equal `to` of the rollback offer.', [
+  confirm: about(z.string(), 'The version to roll back to; must be the same as `to` in the rollback offer.', [
     'v1.4.2',
   ]),
   when,
@@ -57,7 +57,10 @@ export const automaticFields = {
     '05:00',
   ]),
   timeZone: about(z.optional(timeZone), "IANA time zone. Default: the server's time zone", ['Europe/Berlin']),
-  days: about(z.optional(z.array(z.enum(dayWords))), 'Days on which a window starts; empty for every day'),
+  days: about(
+    z.optional(z.array(z.enum(dayWords))),
+    'Days on which a window starts; an empty list means every day',
+  ),
   minAgeHours: about(
     z.optional(z.number().check(z.gte(0), z.lte(8760))),
     'Minimum age of a release in hours before it is installed automatically',

@@ -1,19 +1,91 @@
-/** A daily time window in the time zone of the server. */
+import { type DayWord, dayWords } from '../../wire/codes.ts';
+import { serverTimeZone } from './automatic.ts';
+
+/** A daily time window. If `from` equals `to`, it lasts 24 hours. */
 export interface TimeWindow {
   from: string;
   to: string;
 }
 
-/** Whether a moment is in the window. If `from` equals `to`, the window is the whole day. */
-export function isIn({ from, to }: TimeWindow, at: Date): boolean {
-  const now = at.getHours() * 60 + at.getMinutes();
-  const [begin, end] = [minutes(from), minutes(to)];
-  if (begin === end) return true;
-  return begin < end ? now >= begin && now < end : now >= begin || now < end;
+export interface Schedule extends TimeWindow {
+  timeZone: string;
+  /** Weekdays on which a window starts. Empty: every day. */
+  days: readonly DayWord[];
+}
+
+/** In milliseconds since 1970. The end is exclusive. */
+export interface Window {
+  begin: number;
+  end: number;
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** Whether a moment is in a window of the server's time zone. */
+export function isIn(window: TimeWindow, moment: number): boolean {
+  const [next] = windowsAfter({ ...window, timeZone: serverTimeZone(), days: [] }, moment);
+  return next !== undefined && next.begin <= moment;
+}
+
+/** The windows that end after a moment, earliest first. The sequence is infinite. */
+export function* windowsAfter({ from, to, timeZone, days }: Schedule, moment: number): Generator<Window> {
+  const length = (minutes(to) - minutes(from) + 1440) % 1440 || 1440;
+  // The window of the previous day may not be over yet.
+  const firstDay = Math.floor(wallAt(moment, timeZone) / dayMs) - 1;
+  for (let day = firstDay; ; day++) {
+    // 1970 began on a Thursday.
+    const weekday = dayWords[(((day + 3) % 7) + 7) % 7] as DayWord;
+    if (days.length > 0 && !days.includes(weekday)) continue;
+    const wall = day * dayMs + minutes(from) * 60_000;
+    const begin = momentOf(wall, timeZone);
+    const end = momentOf(wall + length * 60_000, timeZone);
+    // When clocks are set forward, begin and end may both be in the skipped hour.
+    const window = { begin, end: end > begin ? end : begin + length * 60_000 };
+    if (window.end > moment) yield window;
+  }
 }
 
 /** Minutes since midnight. */
-export const minutes = (clock: string): number => {
+const minutes = (clock: string): number => {
   const [hours = 0, rest = 0] = clock.split(':').map(Number);
   return hours * 60 + rest;
 };
+
+/**
+ * Converts a wall clock time, given as if it were UTC. Of two equal hours the first counts. A skipped time becomes the moment
+ * at which the clock is set forward.
+ */
+function momentOf(wall: number, timeZone: string): number {
+  let [before, after] = [wall - dayMs, wall + dayMs];
+  const offset = offsetAt(before, timeZone);
+  for (const moment of [wall - offset, wall - offsetAt(after, timeZone)].sort((a, b) => a - b))
+    if (wallAt(moment, timeZone) === wall) return moment;
+  while (after - before > 1000) {
+    const middle = Math.floor((before + after) / 2000) * 1000;
+    if (offsetAt(middle, timeZone) === offset) before = middle;
+    else after = middle;
+  }
+  return after;
+}
+
+const offsetAt = (moment: number, timeZone: string): number => wallAt(moment, timeZone) - moment;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** The wall clock time at a moment, to the second, as if it were UTC. @throws RangeError for an unknown time zone */
+function wallAt(moment: number, timeZone: string): number {
+  const numeric = {
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  } as const;
+  const format =
+    formats.get(timeZone) ??
+    new Intl.DateTimeFormat('en-US', { timeZone, hourCycle: 'h23', year: 'numeric', ...numeric });
+  formats.set(timeZone, format);
+  const parts = new Map(format.formatToParts(moment).map(({ type, value }) => [type, Number(value)]));
+  const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0;
+  return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
+}

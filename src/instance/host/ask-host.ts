@@ -6,8 +6,8 @@ export class HostFailure extends Error {
   /** `queue.hold`, `store.get` and the like. */
   readonly asked: string;
 
-  constructor(asked: string, what: string, options?: ErrorOptions) {
-    super(`${asked}() ${what}`, options);
+  constructor(asked: string, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.asked = asked;
   }
 }
@@ -32,11 +32,11 @@ export async function askHost<T>(
   // After the deadline nothing awaits the answer, so its rejection is handled here.
   answer.then(settled, settled);
   try {
-    const late = () => new HostFailure(name, `did not respond within ${deadlineMs / 1000} s`);
+    const late = () => new HostFailure(name, `${name}() did not respond within ${deadlineMs / 1000} s`);
     return await inTime(answer, deadlineMs, late);
   } catch (cause) {
     isLate = true;
-    throw cause instanceof HostFailure ? cause : new HostFailure(name, 'failed', { cause });
+    throw cause instanceof HostFailure ? cause : new HostFailure(name, `${name}() failed`, { cause });
   }
 }
 

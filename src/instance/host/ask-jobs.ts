@@ -9,7 +9,7 @@ const longestTitle = 200;
 /** All queued and running jobs. Unknown kinds and states count as a running job. @throws HostFailure */
 export async function askJobs({ queue }: Pick<Settings, 'queue'>, { host }: Timing): Promise<BlockingJob[]> {
   const answer: unknown = await askHost('queue.jobs', () => queue.jobs(), host);
-  if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'did not return a list');
+  if (!Array.isArray(answer)) throw new HostFailure('queue.jobs', 'queue.jobs() did not return a list');
   return answer.map((job: unknown) => {
     const { kind, state, title, since, stuck } = Object(job) as Record<string, unknown>;
     return {

@@ -51,7 +51,7 @@ export class QueueHold {
       reject(cause);
       if (turn !== this.#turn) return false;
       const message = held
-        ? 'failed to hold the job queue; retrying'
+        ? 'failed to pause the job queue; retrying'
         : 'failed to resume the job queue; retrying';
       this.#settings.log({ level: 'error', message, cause });
       return true;
@@ -61,7 +61,8 @@ export class QueueHold {
   }
 
   async #try(held: boolean, turn: number): Promise<void> {
-    if (turn !== this.#turn) throw new HostFailure('queue.hold', 'was superseded by a later call');
+    if (turn !== this.#turn)
+      throw new HostFailure('queue.hold', 'a call of queue.hold() was superseded by a later call');
     const late = () => {
       if (turn !== this.#turn && this.#wanted !== null) this.call(this.#wanted).catch(() => {});
     };

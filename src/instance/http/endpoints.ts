@@ -55,7 +55,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
   const rollback: Endpoint = {
     answer: async (request, by) => {
       const order = await readBody(request, rollbackSchema);
-      if (!order) throw new Refusal(400, 'The body must contain the version to roll back to as `confirm`.');
+      if (!order) throw new Refusal(400, 'The body must contain `confirm`: the version to roll back to.');
       const { confirm, when = 'now', force = false } = order;
       refuseBoth(when, force);
       return begun(await service.rollback({ confirm, when, force, by }));

@@ -11,7 +11,7 @@ import {
   startSchema,
 } from '../contract/schemas.ts';
 
-const lineShape = shape('Line', "A line of the updater's log", {
+const lineShape = shape('Line', 'A line of the updater log', {
   time: text(),
   level: word(levels),
   phase: word(phases),

@@ -15,12 +15,12 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       description: sentences([
-        'Lists new releases and updates the instance.',
+        'This API lists new releases and updates the instance.',
         'Most endpoints require an admin. Other users can only read the version and whether an update is in progress.',
         'Errors have the type application/problem+json (RFC 9457).',
-        'Requests are authenticated first; only then does an unknown path return 404 (`#/components/responses/NotFound`).',
+        'Requests are authenticated before their path is checked. An unknown path returns 404 (`#/components/responses/NotFound`).',
         'An unsupported method returns 405 (`#/components/responses/MethodNotAllowed`).',
-        'Later versions may add members to responses, and values to members whose description allows it.',
+        'Later versions may add members to responses. They may also add values to a member if its description allows it.',
         'Requests with unknown members return 400.',
       ]),
     },
@@ -48,7 +48,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           name: 'session',
           description: sentences([
             'The host application authenticates requests, for example with a session cookie or a token.',
-            'This scheme is a placeholder for the method that the host application uses.',
+            'This scheme is a placeholder for the authentication method that the host application uses.',
           ]),
         },
       },
@@ -83,7 +83,7 @@ const responses = {
     sentences([
       'The user is not an admin, or the request may come from another site.',
       'A request is treated as coming from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
-      'The same applies to a request that has neither of these headers but has a cookie or a browser login.',
+      'A request with a cookie or a browser login is rejected if it has neither `Sec-Fetch-Site` nor `Origin`.',
     ]),
   ),
   NotFound: problem('There is no such endpoint.'),
@@ -144,9 +144,9 @@ const getStatus = {
   parameters: [
     flag(
       'refresh',
-      'Set to 1 to read the release feed again, at most once every 10 seconds. Otherwise the response is cached.',
+      'Set to 1 to read the release feed again, at most once every 10 seconds. Otherwise, a cached result is returned.',
     ),
-    flag('notes', 'Set to 1 to get the release notes of all releases up to `next`'),
+    flag('notes', 'Set to 1 to get the release notes for all releases up to `next`'),
   ],
   responses: {
     '200': {
@@ -170,12 +170,12 @@ const startUpdate = {
   },
   responses: {
     '202': {
-      description: 'The update was started. With `when: "idle"` it may be waiting for running jobs.',
+      description: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
       headers: {
         ...headers,
         Location: {
           required: true,
-          description: 'URL path of the progress of the run',
+          description: "URL path for the run's progress",
           schema: { type: 'string', format: 'uri-reference' },
         },
       },
@@ -188,7 +188,7 @@ const startUpdate = {
 
 const getRollback = {
   operationId: 'getRollback',
-  summary: 'Get the effects of a rollback to the last restore point',
+  summary: 'Preview a rollback to the last restore point',
   responses: {
     '200': {
       description:
@@ -214,7 +214,7 @@ const rollback = {
 
 const getProgress = {
   operationId: 'getProgress',
-  summary: 'Get the current run or the last one',
+  summary: 'Get the current or last run',
   parameters: [
     {
       name: 'Last-Event-ID',
@@ -225,13 +225,13 @@ const getProgress = {
     {
       name: 'lastEventId',
       in: 'query',
-      description: 'For pages that cannot set the header Last-Event-ID, which takes precedence',
+      description: 'For pages that cannot set the `Last-Event-ID` header. The header takes precedence.',
       schema: { type: 'string', examples: ['7d865e959b24:12'] },
     },
   ],
   responses: {
     '200': {
-      description: 'The run. With `Accept: text/event-stream`, a stream of its events.',
+      description: 'The run, or a stream of its events if `Accept` is `text/event-stream`.',
       headers,
       content: {
         ...json('ToldRun'),
@@ -243,7 +243,7 @@ const getProgress = {
               'Each new log line is sent as a `line` event (`data` is a Line).',
               'Each change to the run is sent as another `run` event.',
               'Ids have the form `<run id>:<line number>`.',
-              'A client that reconnects with Last-Event-ID gets every line that it missed.',
+              'A client that reconnects with Last-Event-ID receives every line that it missed.',
               'The last event is a `run` event with an outcome and the id `<run id>:end`.',
               'If a stream closes before the last event, reconnect. The new server process continues the stream.',
               'The server sends a comment after 15 seconds without an event.',
@@ -267,13 +267,14 @@ const cancelUpdate = {
   summary: 'Cancel the current run',
   responses: {
     '202': {
-      description: 'The cancellation was requested. The outcome of the run shows whether it succeeded.',
+      description:
+        'The cancellation was requested. The outcome of the run shows whether the run was cancelled.',
       headers,
       content: json('ToldRun'),
     },
     ...change,
     '409': problem(
-      'There is no run to cancel, or it is too late. `reason` (a CancelReason) gives the cause.',
+      'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
     ),
   },
 };

@@ -22,7 +22,7 @@ export async function readBody<T>(request: Request, schema: z.ZodMiniType<T>): P
 async function readBytes({ body, bodyUsed }: Request): Promise<Uint8Array> {
   // Nobody knows any more what the body said: it must not count as a request without one.
   if (bodyUsed)
-    throw new Error('the request body was already read before the request reached the update endpoints');
+    throw new Error('the request body had already been read before the request reached the update endpoints');
   if (body === null) return new Uint8Array();
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   return inTime(collect(reader), bodyMs, () => {
@@ -62,7 +62,9 @@ function describe(issue: z.core.$ZodIssue): string {
   const where = issue.path.length === 0 ? 'it' : issue.path.join('.');
   switch (issue.code) {
     case 'invalid_type':
-      return `${where} must be ${issue.expected === 'object' ? 'an object' : `a ${issue.expected}`}`;
+      return issue.expected === 'object'
+        ? `${where} must be an object`
+        : `${where} must be a ${issue.expected}`;
     case 'invalid_value':
       return `${where} must be one of ${issue.values.join(', ')}`;
     case 'unrecognized_keys':

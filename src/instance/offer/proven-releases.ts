@@ -1,9 +1,8 @@
 import type { Judgement } from '../../feed/feed.ts';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { BadAsset, type ProofAsking, proofAssets, readProof } from '../../feed/read-proof.ts';
-import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
-import type { ReleaseFile } from '../../provenance/release-file.ts';
-import type { Trust } from '../../provenance/trust.ts';
+import { type Proven, proveRelease, Unproven } from '../../provenance/prove-release.ts';
+import { signersOf, type Trust } from '../../provenance/trust.ts';
 import {
   type Channel,
   channelOf,
@@ -21,9 +20,11 @@ import type { Ledger } from '../store/ledger.ts';
 const mostAsked = 20;
 /** In milliseconds, for all that a check asks for. */
 const longestCheck = 60_000;
+/** How far the clocks of the publisher and of this machine may differ. */
+const mostClockError = 24 * 3_600_000;
 
-/** What a release says of itself, or why nothing proves it. */
-export type Proof = ReleaseFile | string;
+/** The verified content of a release, or why it is not verified. */
+export type Proof = Proven | string;
 
 type Context = { settings: Settings; ledger: Ledger; timing: Timing };
 
@@ -62,6 +63,9 @@ export class ProvenReleases {
           .slice(0, mostAsked),
       );
     const proofs = await this.#prove(asked.flat(), signal);
+    for (const [release, proof] of proofs)
+      if (typeof proof === 'object' && isFuture(proof.publishedAt))
+        proofs.set(release, `the publication date ${proof.publishedAt} is in the future`);
     for (const line of asked) await this.#refuseOld(line, proofs);
     this.#proofs = proofs;
     const isUnproven = (release: Release) =>
@@ -103,7 +107,7 @@ export class ProvenReleases {
       const known = this.#known.get(key);
       if (known !== undefined) return { proof: known, key };
       if (performance.now() < this.#quietUntil)
-        return { proof: 'the server of the release feed is rate-limiting requests', key: null };
+        return { proof: 'the release feed server is rate-limiting requests', key: null };
       const [file, bundle] = await readProof(release, asking);
       const proof = await proveRelease(
         file ?? new Uint8Array(),
@@ -126,23 +130,28 @@ export class ProvenReleases {
   }
 
   /**
-   * Refuses the newest of a channel while they were published before what was offered last: what is offered as new is an old
-   * one. What is behind a newer one may be a step on the way there, and as old as it is. @throws FeedError
+   * Refuses the newest releases of a channel that were published before the last one that was offered: someone may be
+   * offering an old release as new. Only signers that are still trusted count. Releases behind an accepted one may be
+   * required intermediate releases, and as old as they are. @throws FeedError
    */
   async #refuseOld(line: readonly Release[], proofs: Map<string, Proof>): Promise<void> {
     const { ledger, settings } = this.#context;
     const channel = channelOf(line[0]?.version ?? '');
     if (channel === null) return;
     try {
-      const last = await ledger.lastOffered(channel);
+      const times = await ledger.lastOffered(channel);
+      const last = signersOf(this.#trust)
+        .flatMap((signer) => times[signer] ?? [])
+        .filter((time) => !isFuture(time))
+        .reduce<string | null>((a, b) => (a !== null && Date.parse(a) >= Date.parse(b) ? a : b), null);
       for (const { version } of line) {
         const proof = proofs.get(version);
         if (typeof proof !== 'object' || version === settings.version) continue;
         if (last === null || Date.parse(proof.publishedAt) >= Date.parse(last))
-          return await ledger.setLastOffered(channel, proof.publishedAt);
+          return await ledger.setLastOffered(channel, proof);
         proofs.set(
           version,
-          `it was published at ${proof.publishedAt}, earlier than the release that was offered last (${last})`,
+          `the release was published at ${proof.publishedAt}, before the release that was offered last (${last})`,
         );
       }
     } catch (error) {
@@ -152,8 +161,10 @@ export class ProvenReleases {
   }
 }
 
+const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
+
 /** What is signed goes before what the feed says. */
-function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: ReleaseFile): Release {
+function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: Proven): Release {
   return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
 }
 

@@ -36,7 +36,10 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
     if (own === null) {
       throw id === null
         ? new HomeNotFound('not-compose', noCompose)
-        : new HomeNotFound('no-engine', `the engine at ${engine.path} does not run this server's container`);
+        : new HomeNotFound(
+            'no-engine',
+            `this server's container is not running on the engine at ${engine.path}`,
+          );
     }
     await refuseSwarm(engine, own, settings);
     const realSocket = isSocket ? await realpath(engine.path).catch(() => engine.path) : '';
@@ -54,7 +57,7 @@ async function refusePodman(engine: EngineSocket): Promise<void> {
   if (!product?.startsWith('Podman')) return;
   throw new HomeNotFound(
     'no-engine',
-    `the engine at ${engine.path} is Podman, but updates need Docker Engine: Podman does not report the digests of a registry and cannot change the restart policy of a running container`,
+    `the engine at ${engine.path} is Podman, but updates need Docker Engine: Podman does not report registry digests and cannot change the restart policy of a running container`,
   );
 }
 

@@ -37,9 +37,13 @@ export function unreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown
   const fault = cause instanceof EngineFault ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
   if (code === 'EACCES' || code === 'EPERM')
-    return new HomeNotFound('no-engine', `the server has no permission to use the engine's socket ${path}`, {
-      cause,
-    });
+    return new HomeNotFound(
+      'no-engine',
+      `the server does not have permission to use the engine socket ${path}`,
+      {
+        cause,
+      },
+    );
   if (fault?.kind === 'refused' && isDenial(fault)) {
     const message = `the proxy at ${path} rejects a request to the engine: ${fault.message}`;
     return new HomeNotFound('no-engine', message, { cause });

@@ -60,7 +60,8 @@ const missingPath = (message: string): string | null => {
 };
 
 function notThere(path: string, { socket, credentials, manual }: Home): HomeNotFound {
-  const missing = (what: string) => `the host has no ${what} at ${path}, but the updater needs one`;
+  const missing = (what: string) =>
+    `the updater needs the ${what} ${path}, but it does not exist on the host`;
   if (path === socket) return new HomeNotFound('no-engine', missing('socket'), { manual });
   if (path === credentials)
     return new HomeNotFound('no-directory', missing('registry login file'), { manual });

@@ -143,14 +143,15 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
   ReadOnly: readOnly,
 });
 
-/** Whether the container updates or updated this instance. A manually started container is identified by its mounts. */
-export function isAbout(container: ContainerDetails, home: Home): boolean {
-  const project = container.labels[labels.project];
-  const directory = container.labels[labels.directory];
-  if (project !== undefined || directory !== undefined) {
-    return project === home.project && directory === home.directory;
-  }
-  return new HostPaths(container.requestedMounts).fromHost(home.directory) !== null;
+/**
+ * Whether the container updates or updated this instance. Anyone who can start a container can choose its name and labels, but
+ * only someone who controls the host can mount the directory of the instance. Manually started containers have no labels.
+ */
+export function isAbout({ labels: given, requestedMounts }: ContainerDetails, home: Home): boolean {
+  if (new HostPaths(requestedMounts).fromHost(home.directory) === null) return false;
+  const [project, directory] = [given[labels.project], given[labels.directory]];
+  if (project === undefined && directory === undefined) return true;
+  return project === home.project && directory === home.directory;
 }
 
 /** More than a container needs from creation to start. */
@@ -162,12 +163,13 @@ export function isUnderWay(container: ContainerDetails, now = Date.now()): boole
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
-/** Reports that an updater of another instance uses the same container name. */
+/** Reports that a running container that does not belong to this instance has the name of the updater. */
 export function describeForeign({ id, name, labels: given, createdAt }: ContainerDetails) {
   const project = given[labels.project];
-  const where = project === undefined ? id.slice(0, 12) : `project ${project} in ${given[labels.directory]}`;
+  const where =
+    project === undefined ? id.slice(0, 12) : `labelled as project ${project} in ${given[labels.directory]}`;
   return {
-    message: `an update of another instance is running on this engine: container ${name} (${where})`,
+    message: `container ${name} (${where}) does not belong to this instance but has the name of its updater. Wait until it has finished, or rename it`,
     since: new Date(createdAt).toISOString(),
   };
 }

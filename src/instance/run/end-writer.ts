@@ -41,7 +41,7 @@ export class EndWriter {
     };
     const failed = (cause: unknown) => {
       resolve();
-      const message = 'failed to write the end of an update to the store; retrying';
+      const message = 'failed to record the end of an update in the store; retrying';
       settings.log({ level: 'error', message, cause });
       return true;
     };

@@ -97,7 +97,7 @@ const takenName = (error?: unknown): RunStop =>
 const notLaunched = (message: string, error?: unknown): RunStop =>
   new RunStop('failed', `${message}; nothing was changed`, {
     code: 'launch-failed',
-    advice: 'Fix the problem that the engine reported, then run the update again.',
+    advice: 'Fix the problem reported by the engine, then run the update again.',
     error,
   });
 

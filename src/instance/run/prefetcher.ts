@@ -18,12 +18,18 @@ import {
 import { expectOptions } from './expect-options.ts';
 import { followRun } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
+import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
 import type { ServerContext } from './server-context.ts';
 
 const hourMs = 3_600_000;
-/** The pause grows with the number of failures, up to one day. */
-const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
+
+interface Doors {
+  /** The target of an update; null if no release is known. @throws HostFailure */
+  offered(): Promise<(Destination & PrefetchFacts['offered']) | null>;
+  /** Whether an update is in progress. */
+  isBusy(): boolean;
+}
 
 /**
  * Downloads the images of the available release before an update. The only state is the container that downloads, so all
@@ -31,21 +37,17 @@ const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hour
  */
 export class Prefetcher {
   readonly #context: ServerContext;
-  readonly #offered: () => Promise<Destination | null>;
-  readonly #isBusy: () => boolean;
+  readonly #doors: Doors;
   #told: ({ version: string } & Prefetch) | null = null;
+  /** The last container whose log was read. */
+  #followed: string | null = null;
   #isLogged = false;
   /** If no container could be created, only this server remembers the failure. */
   #notBefore = 0;
 
-  /** @param offered returns the target of an update; `isBusy` returns whether an update is in progress */
-  constructor(
-    context: ServerContext,
-    { offered, isBusy }: { offered: () => Promise<Destination | null>; isBusy: () => boolean },
-  ) {
+  constructor(context: ServerContext, doors: Doors) {
     this.#context = context;
-    this.#offered = offered;
-    this.#isBusy = isBusy;
+    this.#doors = doors;
   }
 
   /** Progress of the prefetch of a version; null if unknown. */
@@ -59,14 +61,7 @@ export class Prefetcher {
     const { settings, timing } = this.#context;
     if (settings.prefetch === false) return;
     const window = settings.prefetch === true ? null : settings.prefetch;
-    const failed = (cause: Error) => {
-      // A prefetch is retried and never reported as an error.
-      const message = 'failed to prefetch the images of the next release';
-      if (!this.#isLogged && !(cause instanceof HomeNotFound))
-        settings.log({ level: 'info', message, cause });
-      this.#isLogged = true;
-    };
-    await keepLooking(() => this.#look(window), failed, {
+    await keepLooking(() => this.#look(window), this.#onFailure, {
       ...this.#context,
       pause: timing.prefetch,
       wakenBy: 'offer',
@@ -75,31 +70,40 @@ export class Prefetcher {
 
   async #look(window: TimeWindow | null): Promise<void> {
     const { engine, place, settings } = this.#context;
-    const offered = await this.#offered();
-    const next = offered?.to ?? null;
+    const offered = await this.#doors.offered();
     const home = await place.findHome();
-    const own = await engine.inspect(asideName('prefetch', settings, home));
-    if (own !== null && !isAbout(own, home)) {
-      // Another instance's of the same name.
-      this.#told = null;
-      return;
+    const found = await engine.inspect(asideName('prefetch', settings, home));
+    const isOurs = found === null || isAbout(found, home);
+    const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
+    const step: PrefetchStep = isOurs ? planPrefetch(facts) : { kind: 'leave' };
+    if (offered === null || step.kind === 'leave') this.#told = null;
+    else if (step.kind === 'tell') this.#told = { version: offered.to, state: step.state, percent: null };
+    else if (step.kind === 'launch') this.#told = { version: offered.to, state: 'waiting', percent: null };
+    switch (step.kind) {
+      case 'leave':
+      case 'tell':
+        return;
+      case 'remove':
+        this.#followed = null;
+        await engine.remove(step.id, { force: true });
+        return this.#look(window);
+      case 'follow':
+        return this.#follow(step.container);
+      case 'launch':
+        // A running update pulls its images itself.
+        if (offered === null || this.#doors.isBusy() || performance.now() < this.#notBefore) return;
+        if (window !== null && !isIn(window, Date.now())) return;
+        this.#notBefore = performance.now() + hourMs;
+        return this.#launch(home, offered, { tries: step.tries, replaced: found?.id });
     }
-    const same = own !== null && originOf(own).to === next ? own : null;
-    if (same !== null && next !== null && isUnderWay(same)) return this.#follow(same, next);
-    const isReady = same?.status === 'exited' && same.exitCode === 0;
-    this.#told =
-      next === null ? null : { version: next, state: isReady ? 'downloaded' : 'waiting', percent: null };
-    if (same !== null && (isReady || Date.now() < endOf(same) + pauseMs(triesOf(same)))) return;
-    if (own !== null && same === null) await engine.remove(own.id, { force: true });
-    // A running update pulls its images itself.
-    if (offered === null || this.#isBusy() || (window !== null && !isIn(window, new Date()))) return;
-    if (performance.now() < this.#notBefore) return;
-    this.#notBefore = performance.now() + hourMs;
-    if (same !== null) await engine.remove(same.id, { force: true });
-    await this.#launch(home, offered, same === null ? 1 : triesOf(same) + 1);
   }
 
-  async #launch(home: Home, { target, to, proof }: Destination, tries: number): Promise<void> {
+  /** The replaced container has the number of failures, so it is removed only when the next one can be created. */
+  async #launch(
+    home: Home,
+    { target, to, proof }: Destination,
+    { tries, replaced }: { tries: number; replaced: string | undefined },
+  ): Promise<void> {
     const { engine, settings, closing } = this.#context;
     const startedAt = new Date().toISOString();
     const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
@@ -109,6 +113,7 @@ export class Prefetcher {
     const command = ['fetch', '--target', target, ...(await expectOptions(proof, engine))] as const;
     const spec = asideContainer('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
+    if (replaced !== undefined) await engine.remove(replaced, { force: true });
     try {
       await engine.start(await engine.create(container));
     } catch (error) {
@@ -117,27 +122,30 @@ export class Prefetcher {
     }
     this.#notBefore = 0;
     const made = await engine.inspect(container.name);
-    if (made !== null && isUnderWay(made)) await this.#follow(made, to);
+    if (made !== null && isUnderWay(made)) this.#follow(made);
   }
 
-  async #follow(container: ContainerDetails, to: string): Promise<void> {
-    const record = new RunRecord(freshRun(originOf(container)));
-    const tell = () => {
-      this.#told = { version: to, state: 'downloading', percent: record.run.percent };
+  /** Reads the log in the background, so that a newer release can end the download. */
+  #follow(container: ContainerDetails): void {
+    const { id } = container;
+    if (this.#followed === id) return;
+    this.#followed = id;
+    const origin = originOf(container);
+    const record = new RunRecord(freshRun(origin));
+    const tell = (state: Prefetch['state'], percent: number | null) => {
+      if (this.#followed === id) this.#told = { version: origin.to ?? '', state, percent };
     };
-    tell();
-    await followRun(container.id, record, this.#context, tell);
-    if (!record.hasEnded) return;
-    this.#told = {
-      version: to,
-      state: record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting',
-      percent: null,
-    };
+    tell('downloading', null);
+    followRun(id, record, this.#context, () => tell('downloading', record.run.percent)).then(() => {
+      if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
+    }, this.#onFailure);
   }
+
+  /** A prefetch is retried and never reported as an error. */
+  readonly #onFailure = (cause: Error): void => {
+    const message = 'failed to prefetch the images of the next release';
+    if (!this.#isLogged && !(cause instanceof HomeNotFound))
+      this.#context.settings.log({ level: 'info', message, cause });
+    this.#isLogged = true;
+  };
 }
-
-/** A container that could not be started has ended when it was created. */
-const endOf = ({ createdAt, finishedAt }: ContainerDetails): number =>
-  Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);
-
-const triesOf = ({ labels }: ContainerDetails): number => Math.max(1, Number(labels[triesLabel]) || 1);

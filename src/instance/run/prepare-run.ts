@@ -129,10 +129,10 @@ async function askToPrepare(
 }
 
 const notPrepared = (cause: string, error?: unknown): RunStop =>
-  new RunStop('refused', 'the preparation of the update failed; nothing was changed', {
+  new RunStop('refused', 'the update could not be prepared; nothing was changed', {
     cause,
     code: 'not-prepared',
-    advice: 'Fix the problem that the preparation reported, then run the update again.',
+    advice: 'Fix the problem reported during preparation, then run the update again.',
     error,
   });
 

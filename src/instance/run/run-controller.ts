@@ -211,7 +211,7 @@ export class RunController {
         if (undone !== null) await ledger.addPast(takenBack(undone, origin), null);
         const past = (await ledger.pastRuns()).find(({ run }) => run.id === origin.id)?.run;
         const record = new RunRecord(
-          past ? runAgain(past) : freshRun(origin, 'launching', 'reading the log of the updater'),
+          past ? runAgain(past) : freshRun(origin, 'launching', 'reading the updater log'),
         );
         const open = this.#opened(record.run, containerId);
         await hold.ensure(true);
@@ -343,7 +343,7 @@ const notRunning: CancelReason = { code: 'not-running', message: 'no update is r
 
 const endings: Record<'crashed' | 'cancelled', { message: string } & Why> = {
   crashed: {
-    message: 'the result of the update is unknown: its container was removed, so its log is lost',
+    message: 'the result of the update is unknown: the updater container was removed, so its log is lost',
     code: 'updater-gone',
     advice: adviceOnCrash,
   },

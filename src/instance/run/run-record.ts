@@ -28,7 +28,7 @@ export function freshRun(
 
 /** A run that was over and goes on: its log tells it again from the first line, and nothing else what was before that. */
 export function runAgain(past: Run): Run {
-  const fresh = freshRun(past, 'launching', 'reading the log of the updater');
+  const fresh = freshRun(past, 'launching', 'reading the updater log');
   const steps = past.steps.filter(({ state }) => isLaunchState(state));
   const last = steps.pop();
   return last ? { ...fresh, steps: [...steps, { ...last, endedAt: null }] } : fresh;

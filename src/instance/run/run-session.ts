@@ -106,7 +106,8 @@ export class RunSession {
         ...now,
         run: { ...run, cancelRequestedBy: now.run.cancelRequestedBy ?? run.cancelRequestedBy },
       }));
-      if (open === null) this.#stopWith('another server of this instance ended the update');
+      if (open === null)
+        this.#stopWith('another server process of this instance has already recorded the result');
       else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
     } catch (error) {
       // A store that fails once a run was accepted never changes the run.

@@ -1,8 +1,8 @@
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import type { BlockedBy, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
+import { type Window, windowsAfter } from '../contract/time-window.ts';
 import type { Offered } from '../offer/offer.ts';
-import { type Window, windowsAfter } from './window.ts';
 
 export interface AutomaticFacts {
   settings: AutomaticSettings;
@@ -43,7 +43,8 @@ export function isOverdue(
   settings: AutomaticSettings,
   now: number,
 ): boolean {
-  const begun = Date.parse(startedAt);
+  // The start of a stored run may be unreadable. Another window follows.
+  const begun = Date.parse(startedAt) || 0;
   const { value } = windowsAfter(settings, begun).next() as { value: Window };
   return !settings.enabled || value.begin > begun || value.end <= now;
 }
@@ -68,11 +69,21 @@ function whyBlocked(
       kind === 'update' && to === version && (outcome === 'failed' || isBad(outcome)),
   );
   if (hasFailed) return { code: 'failed', message: `an earlier update to ${version} failed` };
+  if (past.some((_, at) => rolledBackFrom(past.slice(at)) === version))
+    return { code: 'rolled-back', message: `${version} was rolled back` };
   if (isSkipped) return { code: 'skipped', message: `${version} is skipped` };
   if (major && !includeMajors) return { code: 'major', message: `${version} is a major version` };
   if (minAgeHours > 0 && Number.isNaN(Date.parse(publishedAt ?? '')))
     return { code: 'age-unknown', message: `the publication date of ${version} is unknown` };
   return null;
+}
+
+/** The version that a rollback left. A manual one may not know it, but it was installed by the last successful update. */
+function rolledBackFrom([run, ...before]: readonly Run[]): string | null {
+  if (run?.kind !== 'rollback' || run.outcome !== 'updated') return null;
+  return (
+    run.from ?? before.find(({ kind, outcome }) => kind === 'update' && outcome === 'updated')?.to ?? null
+  );
 }
 
 const isUsed = ({ begin, end }: Window, past: readonly Run[]): boolean =>

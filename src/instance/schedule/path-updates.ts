@@ -91,10 +91,13 @@ export class PathUpdates {
     try {
       const answer: unknown = await askHost('afterStep', () => afterStep({ version }), timing.host);
       return typeof answer === 'string' && answer !== '' ? answer : null;
-    } catch (error) {
-      // Admins see the message that the host application throws.
-      const { cause, message } = error as Error;
-      return cause instanceof Error ? cause.message : message;
+    } catch (cause) {
+      // Only the operator may see the text of an exception. It is logged once, because the call is repeated.
+      if (this.#said?.reason !== checkFailed)
+        settings.log({ level: 'warn', message: 'afterStep failed', cause });
+      return checkFailed;
     }
   }
 }
+
+const checkFailed = 'the check before the next step failed; the log of the server has the details';

@@ -59,16 +59,22 @@ export class Ledger {
     );
   }
 
-  /** When that was published which was offered last on a channel, ISO 8601; null where nothing was. */
-  async lastOffered(channel: Channel): Promise<string | null> {
-    return (await this.#read('offered', offeredText)).value?.[channel] ?? null;
+  /** For each signer, when its last offered release on a channel was published, ISO 8601. */
+  async lastOffered(channel: Channel): Promise<Readonly<Record<string, string>>> {
+    return (await this.#read('offered', offeredText)).value?.[channel] ?? {};
   }
 
-  /** What was published before what is there changes nothing. */
-  async setLastOffered(channel: Channel, publishedAt: string): Promise<void> {
-    await this.#edit('offered', offeredText, (now) =>
-      Date.parse(now?.[channel] ?? '') >= Date.parse(publishedAt) ? now : { ...now, [channel]: publishedAt },
-    );
+  /** A release that was published earlier than the recorded one changes nothing. */
+  async setLastOffered(
+    channel: Channel,
+    { signer, publishedAt }: { signer: string; publishedAt: string },
+  ): Promise<void> {
+    await this.#edit('offered', offeredText, (now) => {
+      const times = now?.[channel] ?? {};
+      return Date.parse(times[signer] ?? '') >= Date.parse(publishedAt)
+        ? now
+        : { ...now, [channel]: { ...times, [signer]: publishedAt } };
+    });
   }
 
   /** What holds where nothing was set, or what was set cannot be read, is given. */
@@ -163,7 +169,7 @@ export class Ledger {
       this.#unreadable.add(key);
       this.#settings.log({
         level: 'warn',
-        message: `ignoring the entry ${key} of the store, which cannot be read`,
+        message: `ignoring the store entry ${key}, which cannot be read`,
       });
     }
     return { text, value };
@@ -180,7 +186,7 @@ export class Ledger {
       if (newText === text || (await this.#set(key, newText, text))) return wanted;
       await sleep(Math.random() * 100);
     }
-    throw new HostFailure('store.set', `returned false in ${tries} attempts to write ${key}`);
+    throw new HostFailure('store.set', `store.set() returned false in all ${tries} attempts to write ${key}`);
   }
 
   async #set(key: string, text: string | null, was: string | null): Promise<boolean> {
@@ -210,7 +216,7 @@ const openRunText = jsonText(openRunSchema);
 const pastRunsText = jsonText(pastRunsSchema);
 const bootsText = jsonText(bootsSchema);
 const skippedText = jsonText(skippedSchema);
-const offeredText: Form<{ [Name in Channel]?: string | undefined }> = jsonText(offeredSchema);
+const offeredText: Form<z.infer<typeof offeredSchema>> = jsonText(offeredSchema);
 const automaticText: Form<AutomaticSettings> = jsonText(automaticSchema);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,

@@ -44,8 +44,9 @@ export const pastRunsSchema = z.array(pastRunSchema);
 export const skippedSchema = z.object({ version: z.string(), since: z.string() });
 
 const time = z.iso.datetime();
-/** When what was offered last on each channel was published. */
-export const offeredSchema = z.object({ stable: z.optional(time), canary: z.optional(time) });
+/** For each channel, when the release that was offered last was published, by its signer. */
+const bySigner = z.optional(z.record(z.string(), time));
+export const offeredSchema = z.object({ stable: bySigner, canary: bySigner });
 
 /** What starts by itself, and when. */
 export const automaticSchema = z.pipe(z.object(automaticFields), z.transform(automaticSettings));

@@ -125,7 +125,7 @@ export const plainStatus: StatusPieces = {
   latest: {
     version: 'v1.5.0',
     url: 'https://example.org/releases/v1.5.0',
-    notes: '## What is new\n\n- Deployments are faster.',
+    notes: '## Changes\n\n- Deployments are faster.',
     publishedAt: '2026-11-20T08:00:00.000Z',
   },
   next: { version: 'v1.5.0', major: false },

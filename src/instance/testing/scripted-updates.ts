@@ -1,6 +1,7 @@
 import { productOf, svc } from '../../progress/product.ts';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createHandler } from '../http/handler.ts';
+import { methodsOf } from '../http/methods.ts';
 import type { Script } from './script.ts';
 import { ScriptedService } from './scripted-service.ts';
 
@@ -21,25 +22,11 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     log: () => {},
   });
   return {
+    ...methodsOf(service, { path, name }),
     handle: async (request) =>
       (await script.intercept?.(request)) ?? (await disturbed(service, request.signal)) ?? answer(request),
-    matches: ({ url }) => {
-      const { pathname } = new URL(url);
-      return pathname === path || pathname.startsWith(`${path}/`);
-    },
     start: async () => service.begin(),
     close: () => service.end(),
-    status: (options) => service.status(options),
-    update: ({ target, when = 'now', force = false, allSteps = false, by = name } = {}) =>
-      service.start({ target: target ?? null, when, force, allSteps, by }),
-    rollbackOffer: () => service.rollbackOffer(),
-    rollback: ({ confirm, when = 'now', force = false, by = name }) =>
-      service.rollback({ confirm, when, force, by }),
-    cancel: ({ by = name } = {}) => service.cancel(by),
-    setChannel: (channel) => service.setChannel(channel),
-    skip: (version) => service.skip(version),
-    setAutomatic: (choice) => service.setAutomatic(choice),
-    history: () => service.history(),
     on: (event, listener) => service.listeners.on(event, listener),
   };
 }

@@ -59,7 +59,7 @@ describe('the files that compose finds', () => {
   });
 
   it('are requested if --dir has none', async () => {
-    const message = `no compose file in ${root}/empty`;
+    const message = `there is no compose file in ${root}/empty`;
     const advice = 'Specify the file with --file, or its directory with --dir.';
     await expect(read(['compose.yaml', 'empty/readme.md'], ['--dir', 'empty'])).rejects.toThrow(
       expect.objectContaining({ code: 'compose-invalid', message, advice }),

@@ -151,8 +151,8 @@ describe('planBump refuses', () => {
   it('a complete version for a partial pin', async () => {
     const expected = refusal(
       'pin-unsupported',
-      'app is pinned to 2025.10 (image of app in compose.yaml line 3), which can only be changed to a tag of the same form',
-      'Specify 2025.11 with --to when it points to the release, or run update, which checks the registry.',
+      'app is pinned to 2025.10 (image of app in compose.yaml line 3) and can only be changed to a tag in the same format',
+      'Run the update command, which checks the registry, or wait until 2025.11 points to the release and specify that tag with --to.',
     );
     await expect(planned(app('acme/home:2025.10'), services('app'), '2025.11.1')).rejects.toThrow(expected);
   });

@@ -118,7 +118,7 @@ describe('an excluded mount', () => {
     const holders = [holder('app', mounts), holder('worker', [bind('/srv/a/library', '/l')])];
     const found = chooseMounts(holders, covering(['app', 'worker'], ['app', '/library']), around());
     expect(found.refusals).toEqual([
-      'app:/library is excluded, but worker:/l has the same source ("/srv/a/library"): in .svc-updater.yaml, set both to none, or remove the exclusion',
+      'app:/library is excluded, but worker:/l has the same source ("/srv/a/library"): in .svc-updater.yaml, set both mounts to "none", or remove the exclusion',
     ]);
   });
 
@@ -129,8 +129,8 @@ describe('an excluded mount', () => {
 
 it.each<[string, StorageMount, string]>([
   ['memory', bind('', '/state', { type: 'tmpfs' }), 'in memory'],
-  ['the socket of the engine', bind('/var/run/docker.sock', '/x'), 'a system path'],
-  ['an env file', bind('/etc/svc/env', '/x'), 'a compose or env file, which the update backs up separately'],
+  ['the engine socket', bind('/var/run/docker.sock', '/x'), 'a system path'],
+  ['an env file', bind('/etc/svc/env', '/x'), 'compose and env files are backed up separately'],
 ])('is not data: %s', (_, mount, reason) => {
   const found = choose([mount]);
   expect(found).toMatchObject({
@@ -153,13 +153,13 @@ it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
     'the compose directory',
     bind('/opt/svc', '/x'),
     {},
-    /^app:\/x has the source "\/opt\/svc", which contains \/opt\/svc\/\.svc-updater, /,
+    /^the source of app:\/x \("\/opt\/svc"\) overlaps with \/opt\/svc\/\.svc-updater, /,
   ],
   [
     'restore points elsewhere',
     bind('/backup', '/x'),
     { points: '/backup/svc' },
-    /which contains \/backup\/svc, /,
+    / overlaps with \/backup\/svc, /,
   ],
   ['another driver', volume('v', '/v', { driver: 'rclone' }), {}, /^app:\/v uses the volume driver rclone, /],
   [

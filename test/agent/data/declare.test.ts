@@ -138,12 +138,12 @@ describe('a service that has to be declared', () => {
       code: 'data-undeclared',
       outcome: 'refused',
       detail: [
-        'db (postgres:16) looks like a database, but no updated service depends on it, and it is neither saved nor excluded',
+        'db (postgres:16), which looks like a database, is neither saved nor excluded, and no updated service depends on it',
       ],
       message:
-        'search (elasticsearch:8) looks like a search index, but no updated service depends on it, and it is neither saved nor excluded',
+        'search (elasticsearch:8), which looks like a search index, is neither saved nor excluded, and no updated service depends on it',
       advice:
-        'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} (save includes the data in restore points, and none excludes it). Then run the update again.',
+        'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} ("save" includes the data in restore points, and "none" excludes it). Then run the update again.',
     });
     const after = [...before, said('db', 'save'), said('search', 'none')];
     expect(declareData(facts(services, { said: after }))).toEqual({
@@ -162,11 +162,11 @@ describe('a service that has to be declared', () => {
 describe('a mistake in the settings', () => {
   const services = { app: 'a:1 d:/data', web: 'x:1', db: 'postgres:16 d:/p [pg]' };
   it.each<[DataFacts['said'][0], string]>([
-    [said('web', 'save'), 'is set to save, but web has no writable volume or bind mount to save'],
+    [said('web', 'save'), 'is set to "save", but web has no writable volume or bind mount to save'],
     [said('app:/other', 'none'), 'is set, but app has no mount at /other'],
     [
       said('app:/data', 'save'),
-      'is set to save, but save applies only to a whole service; a single mount can only be set to none',
+      'is set to "save", but "save" applies only to a whole service; a single mount can only be set to "none"',
     ],
     [said('gone:/data', 'none'), 'is set, but the project has no service gone'],
     [said('toString', 'save'), 'is set, but the project has no service toString'],
@@ -185,7 +185,7 @@ describe('a mistake in the settings', () => {
   it('is a service without a container that the file saves', () => {
     const containers = [container('app-1')];
     expect(judged(facts(services, { containers, said: [said('web', 'save')] }))).toContain(
-      'data of web is set to save, but web has no container',
+      'data of web is set to "save", but web has no container',
     );
   });
 });

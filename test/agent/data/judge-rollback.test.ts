@@ -46,7 +46,7 @@ describe('judgeRollback', () => {
     [
       'a running container of a later version',
       { containers: [container('app-1', { imageId: 'sha256:3333' }), ...asLeft.containers] },
-      ['the image of svc-app-1 has changed since the update'],
+      ['the image used by svc-app-1 has changed since the update'],
     ],
     [
       'a database without a container',
@@ -56,12 +56,12 @@ describe('judgeRollback', () => {
     [
       'a database of another image',
       { containers: [...asLeft.containers.slice(0, 1), container('db-1', { imageId: 'sha256:eeee' })] },
-      ['the image of db has changed since the data was saved'],
+      ['the image used by db has changed since the data was saved'],
     ],
     [
       'a pruned image',
       { images: new Set([db]) },
-      ['the image of svc-app-1, acme/svc:v1, is no longer on this machine'],
+      ['the image used by svc-app-1, acme/svc:v1, is no longer on this machine'],
     ],
   ])('refuses %s', (_, changes, reasons) => {
     expect(judgeRollback(back, ['db'], { ...asLeft, ...changes })).toEqual(reasons);

@@ -25,7 +25,11 @@ it.each<[string, Partial<Look>, string | null]>([
     { inside: ['b\n'] },
     'app:/a contains another file system or subvolume at "b\\n"',
   ],
-  ['with owners that are not mapped', { strange: ['b'] }, 'app:/a contains "b", whose owner or group'],
+  [
+    'with owners that are not mapped',
+    { strange: ['b'] },
+    'app:/a contains "b", which belongs to a user or group',
+  ],
   ['with long paths', { tooLong: ['b'] }, 'app:/a contains a path below "b" that is too long to copy'],
 ])('a mount %s', (_, changes, sentence) => {
   const refusals = lookRefusals({ where: 'app:/a', path: '/srv/a' }, look(changes));

@@ -46,23 +46,23 @@ function said(removed: readonly string[], volumes: readonly string[] = []): stri
   return warnings;
 }
 
-const edited = 'changed in the files after the app was started: replacing';
+const edited = 'in the files was changed after the app was started: replacing';
 
 it.each<[what: string, removed: string[], sentence: string]>([
   [
     'a network that both are on',
     ['svc_internal'],
-    `network svc_internal was ${edited} app and worker would disconnect containers from this network`,
+    `the definition of network svc_internal ${edited} app and worker would disconnect containers`,
   ],
   [
     'two of them',
     ['svc_old', 'svc_internal'],
-    `network svc_internal and network svc_old were ${edited} app and worker would disconnect containers from these networks`,
+    `the definition of network svc_internal and network svc_old ${edited} app and worker would disconnect containers`,
   ],
   [
     'a network that only what the app depends on is on',
     ['svc_back'],
-    `network svc_back was ${edited} app and worker would disconnect containers from this network`,
+    `the definition of network svc_back ${edited} app and worker would disconnect containers`,
   ],
 ])('refuses for %s', (_, removed, sentence) => {
   expect(said(removed)).toEqual([`network-edited: ${sentence}`]);
@@ -70,7 +70,7 @@ it.each<[what: string, removed: string[], sentence: string]>([
 
 it('warns about edited volumes in use only', () => {
   const stays =
-    'in the files has changed since the volume was created; the update does not change the volume';
+    'in the files has changed since the volume was created; the update will not change the volume';
   expect(said(['svc_unused'], ['svc_db', 'svc_data'])).toEqual([
     `the definition of volume svc_data ${stays}`,
   ]);

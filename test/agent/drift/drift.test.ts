@@ -166,6 +166,13 @@ describe('no difference', () => {
         { host: { NetworkMode: 'service:app' } },
       ],
     ],
+    [
+      'a mounted image, which compose 5.4 sends by its id and compose 5.5 by its name',
+      host(
+        { Mounts: [anonymous, { Type: 'image', Source: 'acme/assets:v1.0.0', Target: '/assets' }] },
+        { Mounts: [anonymous, { Type: 'image', Source: `sha256:${id}`, Target: '/assets' }] },
+      ),
+    ],
     ["the host's network", [ofMode('host', { host: {} }), ofMode('host')]],
   ])('%s', (_, [has, would]) => {
     expect(findings(has, would)).toEqual([]);
@@ -293,19 +300,19 @@ describe('what helps', () => {
       'a line for .env, for any key whose text a shell had a part in',
       difference,
       { ...nothingUnset, unset: ['SITE'] },
-      'Add SITE=… to /opt/svc/.env, with the values from the shell in which the app was started.',
+      'Add SITE=… to /opt/svc/.env, using the values from the shell in which the app was started.',
     ],
     [
       "a line for .env, or one's own edit of the default",
       difference,
       { ...nothingUnset, unset: ['SITE'], texts: [`\${SITE:-main}`] },
-      'If the variable was never set in a shell, but its default was edited, run docker compose up -d first.',
+      'If the variable was never set in a shell but its default value was edited in a file, run docker compose up -d first.',
     ],
     [
       'the home',
       { ...difference, section: 'volumes', running: mount('/home/me/x'), planned: mount('/root/x') },
       nothingUnset,
-      'Add -e HOME=… to the docker run command',
+      'add -e HOME=… to the docker run command',
     ],
     [
       "one's own proxies",

@@ -77,7 +77,7 @@ describe('the recorder', () => {
     if (status === 201)
       expect(JSON.parse(text)).toMatchObject(path.includes('volumes') ? { Name: 'a name' } : {});
     const apiVersion = path.startsWith('/v1.45') ? '1.45' : '';
-    const name = /name=(.*)/.exec(path)?.[1] ?? '';
+    const name = /(?:name|fromImage)=(.*)/.exec(path)?.[1] ?? '';
     const bare = path.replace('/v1.45', '').replace(/\?.*/, '');
     expect(recorder.writes).toEqual([{ method, path: bare, name, apiVersion, body: { Name: 'a name' } }]);
     expect(seen).toEqual([]);

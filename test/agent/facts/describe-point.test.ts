@@ -29,14 +29,14 @@ const surveyed = (changes: Partial<SurveyedPoint['point']> = {}): SurveyedPoint 
 
 it('describes a restore point', () => {
   expect(describePoint(surveyed(), ['report-1 (db)'], 'svc')).toEqual([
-    'the restore point saves db:/p (325 MB) and app:/data (2 MB, without "library")',
-    'excluded from the restore point and not restored: cache, app:/library and the database on db.example',
+    'the restore point will contain db:/p (325 MB) and app:/data (2 MB, without "library")',
+    'excluded from the restore point and therefore not restored by a rollback: cache, app:/library and the database on db.example',
     'not in the restore point: app:/tmp (in memory)',
-    'stopped while the data is saved, then started again: db',
-    'services with data only in memory, restarted after a rollback: mq',
+    'services that will be stopped while the data is saved, then started again: db',
+    'services that keep data only in memory and are restarted after a rollback: mq',
     'svc, db will be unavailable for 3 to 8 s',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
-    'these running containers are not updated and will lose their connection to the data services: report-1 (db); a rollback discards everything they write to the data after it is saved',
+    'these running containers will not be updated and will lose their connection to the data services: report-1 (db); a rollback discards everything they write to the data after it is saved',
   ]);
 });
 
@@ -44,7 +44,7 @@ it('describes a restore point without data', () => {
   const declared = { covered: [], excluded: [], uncovered: [], inMemory: [], outside: [] };
   const empty = { ...surveyed({ declared, mounts: [], services: [] }), notSaved: [] };
   expect(describePoint(empty, [], 'svc')).toEqual([
-    'the restore point saves no data, because no covered service has a writable mount',
+    'the restore point will contain no data, because no covered service has a writable mount',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
   ]);
 });

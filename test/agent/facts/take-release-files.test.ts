@@ -82,7 +82,7 @@ describe('takeReleaseFiles', () => {
       await taken({ 'compose.yaml': own }, { new: { [main]: next }, 'sha256:old': { [main]: own } }),
     ).toEqual({
       names: [[at('compose.yaml'), next]],
-      descriptions: ['compose.yaml: replaced with the file of the new release'],
+      descriptions: ['compose.yaml: replaced with the file from the new release'],
       warnings: [],
     });
   });
@@ -97,7 +97,7 @@ describe('takeReleaseFiles', () => {
   });
 
   const edited =
-    'compose.yaml was edited manually; it is overwritten, and a backup is kept in .svc-updater/backup/1/compose.yaml';
+    'compose.yaml was edited manually; the update will overwrite the file and keep a backup in .svc-updater/backup/1/compose.yaml';
   it.each<[string, Record<string, Shipped>, string]>([
     [
       'that the running release did not ship like this',
@@ -115,7 +115,7 @@ describe('takeReleaseFiles', () => {
     expect(await taken(texts, { new: shipped, 'sha256:old': shipped })).toMatchObject({
       names: [[at('compose.cluster.yaml'), cluster]],
       warnings: [
-        'the first line of compose.cluster.yaml is not "# svc:generated"; the file is overwritten, and a backup is kept in .svc-updater/backup/1/compose.cluster.yaml',
+        'the first line of compose.cluster.yaml is not "# svc:generated"; the update will overwrite the file and keep a backup in .svc-updater/backup/1/compose.cluster.yaml',
       ],
     });
   });

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { describeInstallation, fromWord } from '../../../src/agent/inspect/describe.ts';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import type { Container } from '../../../src/engine/container.ts';
+import type { HealthCheck } from '../../../src/engine/health-check.ts';
 import { container } from '../../build.ts';
 import { composeText, installed, rememberingLog } from '../../build-plan.ts';
 
@@ -57,6 +58,29 @@ describe('describeInstallation', () => {
     ],
   ])('says so where %s', (_, app, worker, expected) => {
     expect(lines(installed(both, { services: { app, worker } })).slice(1)).toEqual(expected);
+  });
+
+  it.each<[string, Partial<HealthCheck>, string[]]>([
+    [
+      'fails',
+      { failing: '1 x' },
+      ['warn: app is already unhealthy, so the update of app cannot be verified (no route)'],
+    ],
+    [
+      'cannot run',
+      { cannotRun: true },
+      ['warn: the health check of app cannot run, so the update of app cannot be verified (no route)'],
+    ],
+  ])('says so if the health check %s', (_, changes, expected) => {
+    const healthCheck = { decidedMs: 0, failing: null, cannotRun: false, ...changes };
+    const unwell = container('app-1', {
+      health: 'unhealthy',
+      lastHealthOutput: 'no route\nat all',
+      healthCheck,
+    });
+    const { log, lines } = rememberingLog();
+    describeInstallation(installed(both, { services: { app: [unwell], worker } }), log);
+    expect(lines.slice(1)).toEqual(expected);
   });
 
   it('says nothing of a worker that runs once, which is none that stays stopped', () => {

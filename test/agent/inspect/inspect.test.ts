@@ -206,7 +206,7 @@ describe('inspectInstallation: services', () => {
     const argv = ['--service', 'app', '--service', 'worker'];
     const { found, lines } = await inspect({ containers: { 'app-1': {}, 'db-1': {} }, argv });
     expect(names(found.workers)).toEqual([]);
-    expect(lines).toEqual(['info: worker has no container; the update does not create one']);
+    expect(lines).toEqual(['info: worker has no container; the update will not create a container for it']);
   });
 
   it.each<[string, Record<string, Told>, string[]]>([
@@ -236,14 +236,15 @@ describe('inspectInstallation refuses', () => {
 
   it('a service that is named and does not exist', async () => {
     const told = inspect({ argv: ['--service', 'app', '--service', 'mailer'] });
-    const advice = 'The services of the project are app, db, worker. Select those to update with --service.';
+    const advice =
+      'The project has these services: app, db, worker. Use --service to select the services to update.';
     await expect(told).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message: 'project svc has no service mailer', advice }),
     );
   });
 
   it.each([
-    ['', 'the labels of the containers do not list a compose file'],
+    ['', 'the container labels do not list a compose file'],
     [
       '/opt/svc/compose.yaml,oci://registry/svc',
       'the instance was started from oci://registry/svc, which is not a file on this host',

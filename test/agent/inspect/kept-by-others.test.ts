@@ -42,7 +42,7 @@ describe('a container that others make anew', () => {
     });
     expect([code, message]).toEqual([
       'not-compose',
-      'svc-app-1 of project svc was created by docker-compose 1',
+      'svc-app-1 of project svc was created by docker-compose v1',
     ]);
     expect(advice).toBe('Run docker compose -p svc up -d once, then run the update again.');
   });

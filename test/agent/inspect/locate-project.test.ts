@@ -141,7 +141,7 @@ describe('locateProject by the mounted directory', () => {
       refusal(
         'not-compose',
         `no compose project was started from /srv/copy; ${engineHas}`,
-        'If one of these projects uses the same directory under another path, select it with --project.',
+        'If one of these projects uses the same directory under another path, select that project with --project.',
       ),
     ],
     [
@@ -160,7 +160,7 @@ describe('locateProject by the mounted directory', () => {
   });
 
   it('refuses a --dir that is not mounted', async () => {
-    const expected = refusal('not-mounted', '--dir /elsewhere is not mounted from the host');
+    const expected = refusal('not-mounted', 'the directory /elsewhere (--dir) is not mounted from the host');
     await expect(locate(one, ['compose/compose.yaml'], [svc], '--dir', '/elsewhere')).rejects.toThrow(
       expected,
     );
@@ -213,7 +213,7 @@ describe('locateProject by --project', () => {
   it('refuses one that is not mounted where several mounts could be it', async () => {
     const expected = refusal(
       'not-mounted',
-      'the directory of project svc, /opt/svc, is not mounted',
+      'the directory /opt/svc of project svc is not mounted',
       'Add -v /opt/svc:/opt/svc to the docker run command.',
     );
     const told = locate(

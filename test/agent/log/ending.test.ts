@@ -37,17 +37,17 @@ it('says what a refusal left and what to do next', () => {
 
 it('does not say what runs where somebody else has replaced it', () => {
   expect(ending(new UpdateError('containers-changed', 'app was removed')).last).toMatch(
-    /^failed \(containers-changed\): nothing was changed by this run; the changes that were made during the update remain\. /,
+    /^failed \(containers-changed\): nothing was changed by this run; the changes that another process made during the update were kept\. /,
   );
 });
 
 it('does not say that it runs where the app was stopped', () => {
   const stopped = { ...known, isStopped: true };
   expect(ending(new UpdateError('pull-unknown', 'x'), stopped).last).toMatch(
-    /^failed \(pull-unknown\): nothing was changed; v1\.4\.2 is stopped, as it was before the update\. Next: /,
+    /^failed \(pull-unknown\): nothing was changed; v1\.4\.2 is still stopped, as before the update\. Next: /,
   );
   expect(ending(new UpdateError('recreate-failed', 'x'), { ...stopped, touched: true }).last).toMatch(
-    /^failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is stopped, as it was before the update\. Next: /,
+    /^failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is still stopped, as before the update\. Next: /,
   );
 });
 
@@ -55,22 +55,22 @@ it.each([
   [
     'recreate-failed',
     touched,
-    'failed (recreate-failed): the other files are restored, and v1.4.2 is running again; ',
+    'failed (recreate-failed): the other files have been restored, and v1.4.2 is running again; ',
   ],
   ['write-failed', known, 'failed (write-failed): nothing was changed; v1.4.2 is still running; '],
   [
     'containers-not-restored',
     touched,
-    'broken (containers-not-restored): the other files are restored, but v1.4.2 could not be restored; no container of the new version has started; ',
+    'broken (containers-not-restored): the other files have been restored, but v1.4.2 could not be restored; no container of the new version has started; ',
   ],
 ] as const)('names a file that was not put back: %s', (code, facts, begins) => {
   const saved = (paths: string[], next: string[] | null) =>
     ending(new UpdateError(code, 'x'), { ...facts, leftAlone: { paths, next } }).last;
   expect(saved(['/opt/svc/.env'], ['acme/svc:v1.5.0'])).toContain(
-    `${begins}/opt/svc/.env was edited during the update and not overwritten; the next docker compose up starts acme/svc:v1.5.0. `,
+    `${begins}another user or process edited /opt/svc/.env during the update; the edits were kept, and the next docker compose up will start acme/svc:v1.5.0. `,
   );
   expect(saved(['/opt/svc/.env', '/opt/svc/compose.yaml'], null)).toContain(
-    `${begins}/opt/svc/.env and /opt/svc/compose.yaml were edited during the update and not overwritten; docker compose rejects the edited files. `,
+    `${begins}another user or process edited /opt/svc/.env and /opt/svc/compose.yaml during the update; the edits were kept, and docker compose rejects the edited files. `,
   );
 });
 
@@ -81,7 +81,9 @@ it('advises no up where somebody has saved a file and the new version has starte
     'Fix the cause, then run the update again, or run docker compose -p svc up -d',
   );
   const last = broken({ paths: ['/opt/svc/.env'], next: ['acme/svc:v1.4.2'] });
-  expect(last).toContain('may have run; /opt/svc/.env was edited during the update and not overwritten; ');
+  expect(last).toContain(
+    'may have run; another user or process edited /opt/svc/.env during the update; the edits were kept, and ',
+  );
   expect(last).toMatch(/Fix the cause, then run the update again\.$/);
 });
 
@@ -134,15 +136,13 @@ it('says after a crash what state it left', () => {
   const { last, lines, outcome } = ending(new TypeError('x is not a function'), touched);
   expect(outcome).toBe('crashed');
   expect(lines[0]).toBe('TypeError: x is not a function');
-  expect(last).toMatch(
-    /^crashed: this is a bug in the updater; containers may have been only partly replaced/,
-  );
+  expect(last).toMatch(/^crashed: this is a bug in the updater; some containers may not have been replaced/);
 });
 
 it('says of what runs already and is not well that nothing was changed', () => {
   const { last } = ending(new UpdateError('unhealthy', 'svc-app-1 is unhealthy'));
   expect(last).toMatch(
-    /^broken \(unhealthy\): nothing was changed; v1\.4\.2 is already running, but it is unhealthy\. Next: Check docker compose -p svc ps .* up -d --no-deps app worker/,
+    /^broken \(unhealthy\): nothing was changed; v1\.4\.2 is already running, but it is unhealthy\. Next: Check the output of docker compose -p svc ps .* up -d --no-deps app worker/,
   );
 });
 

@@ -3,7 +3,7 @@ import { checkLag, floatingMoves } from '../../../src/agent/plan/check-lag.ts';
 import type { UpdatePlan } from '../../../src/agent/plan/plan-update.ts';
 import type { Image } from '../../../src/engine/container.ts';
 import { versionLabel } from '../../../src/engine/labels.ts';
-import { image } from '../../build.ts';
+import { container, image } from '../../build.ts';
 import { composeText, installed, judgedBeside, planTo } from '../../build-plan.ts';
 
 /** Of an app and a worker with these references, to v1.5.0. */
@@ -47,11 +47,12 @@ describe('a floating tag and a target', () => {
     ['the target', '1.5.0', {}, []],
     ['a newer one, which the end tells', '1.6.0', {}, []],
     ['no version, with the digest of the target', null, { 'v1.5.0': 'sha256:here' }, []],
+    ['a label of its base image, with the digest of the target', '0.9.1', { 'v1.5.0': 'sha256:here' }, []],
   ])('accepts a tag that points to %s', (_, version, registry, warnings) => {
     const images = new Map([[reference, telling(version)]]);
     const { result, asked } = judged(registry, latest, images);
     expect(result).toEqual(warnings);
-    if (version !== null) expect(asked).toEqual([]);
+    if (version !== null && registry !== null && !('v1.5.0' in registry)) expect(asked).toEqual([]);
   });
 
   it('accepts a label with fewer numbers than the target', () => {
@@ -61,6 +62,18 @@ describe('a floating tag and a target', () => {
 
   it.each<[string, string | null, Registry, string]>([
     ['an older one', 'v1.4.9', {}, `${reference} points to v1.4.9, not to v1.5.0`],
+    [
+      'an older one, with another digest',
+      'v1.4.9',
+      { 'v1.5.0': 'sha256:there' },
+      `${reference} points to v1.4.9, not to v1.5.0`,
+    ],
+    [
+      'an older one, while the registry does not answer',
+      '1.4.9',
+      null,
+      `${reference} points to v1.4.9, not to v1.5.0`,
+    ],
     [
       'no version, and there is no such release',
       null,
@@ -76,6 +89,16 @@ describe('a floating tag and a target', () => {
   ])('refuses a tag that points to %s', (_, version, registry, message) => {
     const images = new Map([[reference, telling(version)]]);
     expect(() => judged(registry, latest, images)).toThrow(lags(message));
+  });
+
+  it('ignores a label if that of the running image differs from its tag', () => {
+    const labels = { ...container('app-1').labels, [versionLabel]: '0.9.1' };
+    const app = container('app-1', { imageReference: 'acme/svc:v1.4.2', labels });
+    const from = installed({ 'compose.yaml': composeText({ app: reference }) }, { services: { app: [app] } });
+    const images = new Map([[reference, telling('1.5.0')]]);
+    expect(() => judged({ 'v1.5.0': 'sha256:there' }, planTo('v1.5.0', from), images)).toThrow(
+      lags(`${reference} and acme/svc:v1.5.0 point to different images`),
+    );
   });
 
   it("does not ask the registry about a worker's own tag", () => {

@@ -47,17 +47,17 @@ describe('the platform of the pulled images', () => {
     [
       'not the chosen one',
       { chosen: arm, runs: arm, here: [amd] },
-      `${to} is for ${amd}, but the compose files specify ${arm} for app`,
+      `${to} was built for ${amd}, but the compose files specify ${arm} for app`,
     ],
     [
       "the engine's, where a shell has chosen",
       { runs: arm, here: [amd] },
-      `app runs on ${arm}, which no compose file specifies; with ${to}, it would run on ${amd}`,
+      `app runs on ${arm}, but no compose file specifies a platform, and ${to} would run on ${amd}`,
     ],
     [
       "the engine's, where nobody tells what there was besides",
       { old: { platforms: [arm] }, here: [amd] },
-      `app runs on ${arm}, which no compose file specifies; with ${to}, it would run on ${amd}`,
+      `app runs on ${arm}, but no compose file specifies a platform, and ${to} would run on ${amd}`,
     ],
   ])('is refused: %s', (_, given, message) => {
     expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));
@@ -65,7 +65,7 @@ describe('the platform of the pulled images', () => {
 
   it('changes if the files now specify another platform', () => {
     expect(judged({ chosen: arm, runs: amd, here: [arm] })).toEqual([
-      `app changes its platform from ${amd} to ${arm}, as specified in the compose files`,
+      `the platform of app will change from ${amd} to ${arm}, as specified in the compose files`,
     ]);
   });
 });

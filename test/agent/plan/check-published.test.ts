@@ -38,7 +38,14 @@ describe('checkPublished', () => {
       '2025.11.1',
       ['2025.11.1', '2025.11.0', '2025'],
       'acme/home has no tag 2025.11; 2025.11.1 is published as 2025.11.1 and 2025',
-      `Set the tag 2025.11.1 manually (${place}), then run docker compose pull && docker compose up -d.`,
+      `Set the tag 2025.11.1 manually (${place}, image of worker in compose.yaml line 5), then run docker compose pull && docker compose up -d.`,
+    ],
+    [
+      '1.24',
+      '1.25.0',
+      ['1', 'v1'],
+      'acme/home has no tag 1.25',
+      'Check that the release is published, then run the update again.',
     ],
     [
       '31-apache',

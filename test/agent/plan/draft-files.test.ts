@@ -110,7 +110,7 @@ describe('draftFiles of a generated install', () => {
   const ships = (text: string, name = 'compose.yaml'): ReleaseText => ({
     path: at(name),
     text,
-    description: `${name}: replaced with the file of the new release`,
+    description: `${name}: replaced with the file from the new release`,
   });
   const release = (...texts: ReleaseText[]): PulledFacts => ({ images: new Map(), release: texts });
   const install = (files: Texts | ProjectFiles) => installed(files, { kind: 'generated' });

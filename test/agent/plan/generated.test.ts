@@ -102,7 +102,7 @@ describe('changes in a generated file', () => {
       networks(internal),
       [],
       [
-        `the release changes the definition of network inner, but the update does not recreate the network. To recreate it, run ${compose} down, then ${compose} up -d`,
+        `the release changes the definition of network inner, but the update will not recreate the network. To recreate it, run ${compose} down, then ${compose} up -d`,
       ],
     ],
     [
@@ -116,7 +116,9 @@ describe('changes in a generated file', () => {
       'that a service is no longer there',
       { services: { proxy: null } },
       [],
-      ["the release's compose file no longer has proxy; the containers of this service are not changed"],
+      [
+        "the release's compose file no longer contains proxy; the containers of this service will not be changed",
+      ],
     ],
   ])('allows changes of %s', (_, changes, hashed, warnings) => {
     expect(check(changes, hashed)).toEqual(

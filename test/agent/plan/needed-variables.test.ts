@@ -40,7 +40,7 @@ describe('unset variables of a release', () => {
     expect(missingVariables(install, draft, release, rejected)).toMatchObject({
       code: 'missing-variable',
       outcome: 'refused',
-      message: 'the release requires NEW_TOKEN, INNER and NOTHING, but no file sets them',
+      message: 'no file sets NEW_TOKEN, INNER and NOTHING, but the release requires a value',
       advice: 'Add NEW_TOKEN=…, INNER=… and NOTHING=… to /opt/svc/.env, then run the update again.',
     });
   });
@@ -64,7 +64,9 @@ describe('unset variables of a release', () => {
     const { install, draft, release } = given(text, undefined, before);
     const warnings = emptyVariables(install, draft, release);
     expect(warnings).toEqual(
-      names === null ? [] : [expect.stringContaining(`the release uses ${names}, but no file sets `)],
+      names === null
+        ? []
+        : [expect.stringContaining(`no file sets, so their values will be empty: ${names}. `)],
     );
   });
 

@@ -145,7 +145,7 @@ describe('planChangeover', () => {
     it('refuses while a migration is running', () => {
       const running = record(container('migrate-1'));
       expect(() => changeoverOf(references, {}, [running], {}, ['migrate'])).toThrow(
-        'svc-migrate-1 is still running, and other services wait for it to finish',
+        'other services are still waiting for svc-migrate-1 to finish',
       );
     });
   });

@@ -1,9 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
+import { newestRunning } from '../../../src/agent/inspect/running-version.ts';
 import { draftFiles } from '../../../src/agent/plan/draft-files.ts';
 import { planFiles, pulledVersion } from '../../../src/agent/plan/plan-files.ts';
 import type { Model } from '../../../src/engine/cli/compose.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
 import { container } from '../../build.ts';
 import {
   at,
@@ -169,7 +171,7 @@ describe('planFiles refuses', () => {
       services: { ...model.services, app: { ...model.services.app, ...mounts('v1.1.0').app } },
     });
     const message =
-      'V in .env line 1 affects more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
+      'changing V in .env line 1 would affect more than the version: services.app.volumes.0.source: "/data/v1.0.0" → "/data/v1.1.0"';
     expect(() => planned(from, { after })).toThrow(expected('pin-unsupported', message));
   });
 
@@ -215,9 +217,51 @@ describe('pulledVersion', () => {
     expect(pulled(running, label)).toBe(expected);
   });
 
+  it.each<[string, string, string, string | null]>([
+    ['v2.3.0', '1.9.1', '1.9.1', null],
+    ['2.3', '1.9.1', '1.9.1', null],
+    ['2.3', '2.3.7', '2.4.0', '2.4.0'],
+    ['latest', '1.9.1', '1.9.2', '1.9.2'],
+  ])(
+    'trusts the label only if that of the running image agrees with its tag: %s, %s',
+    (tag, was, label, expected) => {
+      const labels = { ...container('app-1').labels, [versionLabel]: was };
+      const app = container('app-1', { imageReference: `acme/svc:${tag}`, labels });
+      const from = installed(
+        { 'compose.yaml': composeText({ app: 'acme/svc:latest' }) },
+        { services: { app: [app] }, runningVersion: newestRunning([app]) },
+      );
+      const plan = planTo(null, from);
+      expect(pulledVersion(from, plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);
+      const warning = `the version label of acme/svc:${tag} specifies ${was}, which differs from its tag; the updater ignores this label and compares tags`;
+      expect(plan.warnings).toEqual(expected === null ? [warning] : []);
+    },
+  );
+
+  it.each([
+    [
+      '32.0.1',
+      '31.0.9',
+      'acme/next-cloud:apache points to 31.0.9, which is older than the running version 32.0.1',
+    ],
+    ['31.0.9', '32.0.1', null],
+    ['latest', '31.0.9', null],
+  ])('reads the version of official images from their variable: %s to %s', (was, next, message) => {
+    const saying = (id: string, version: string) =>
+      imageOf(id, undefined, { env: new Map([['NEXT_CLOUD_VERSION', version]]) });
+    const app = 'acme/next-cloud:apache';
+    const from = installed(
+      { 'compose.yaml': composeText({ app }) },
+      { runningVersion: null, prefix: '', imagesInUse: new Map([['sha256:old', saying('sha256:old', was)]]) },
+    );
+    const judge = () => pulledVersion(from, planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
+    if (message === null) expect(judge()).toBeNull();
+    else expect(judge).toThrow(expect.objectContaining({ code: 'downgrade', message }));
+  });
+
   it('refuses an older version, because migrations cannot be undone', () => {
     const message =
-      'acme/svc:latest is v1.1.0-canary.9, which is older than the running version v1.1.0-canary.10';
+      'acme/svc:latest points to v1.1.0-canary.9, which is older than the running version v1.1.0-canary.10';
     expect(() => pulled('1.1.0-canary.10', '1.1.0-canary.9')).toThrow(
       expect.objectContaining({ code: 'downgrade', message }),
     );

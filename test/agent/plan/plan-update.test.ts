@@ -98,7 +98,7 @@ describe('versions in the form of the product', () => {
       '2.2.0',
       'pin-unsupported',
       `app is pinned to 2.1.0-ls47 (${place}), which is not a version and cannot be compared with 2.2.0`,
-      'Set the new tag manually, then run docker compose pull && docker compose up -d.',
+      `Set the new tag manually (${place}), then run docker compose pull && docker compose up -d.`,
     ],
     [
       'v2.1.0',
@@ -144,7 +144,7 @@ describe('planUpdate', () => {
     const from = product('edge', null);
     expect(planTo('v0.0.1', from).app.to).toBe('acme/home:edge');
     expect(planTo(null, from).warnings).toEqual([
-      'app is pinned to edge, which is not a release tag; the tag is kept, and its image is pulled again',
+      'app is pinned to edge, which is not a release tag; the update will keep the tag and pull its image again',
     ]);
   });
 

@@ -60,7 +60,7 @@ it('is read from the label of another product', () => {
 
 it('is unknown for an image for another platform without readable labels', () => {
   const warning =
-    /^svc:v2\.0\.0 is for another platform, so its labels cannot be read; it is unknown whether another /;
+    /^svc:v2\.0\.0 was built for another platform, so its labels cannot be read; it is unknown whether another /;
   expect(check({ untold: true })).toEqual([expect.stringMatching(warning)]);
   expect(check({ untold: true, same: true })).toEqual([]);
 });
@@ -90,7 +90,7 @@ describe('a required intermediate release', () => {
       'latest, which no target moves',
       { requires: 'v1.5.0', pin: 'svc:latest', runs: 'svc:latest', label: '1.5.0-canary.9', target: null },
       'v1.5.0-canary.9',
-      'Set the tag v1.5.0 manually (image of app in compose.yaml line 3) and run the update with --target v1.5.0. Then set the tag latest again and run the update without --target.',
+      'Set the tag v1.5.0 manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5) and run the update with --target v1.5.0. Then change the tag back to latest and run the update without --target.',
     ],
   ])('refuses %s, with the commands to run', (_, given, runs, advice) => {
     expect(() => check(given)).toThrow(
@@ -122,7 +122,7 @@ describe('a required intermediate release', () => {
       { requires: 'v1.5.0', pin: 'svc:edge', runs: 'svc:edge' },
       /^v1\.5\.0 must be installed before .* because the running version is unknown/,
     ],
-    ['a label of words', { requires: 'the one before' }, /which is not a release/],
+    ['a label of words', { requires: 'the one before' }, /does not specify a release/],
   ])('warns of %s', (_, given, words) => {
     expect(check(given)).toEqual([expect.stringMatching(words)]);
   });

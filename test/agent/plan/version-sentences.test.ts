@@ -36,6 +36,7 @@ describe('whatRuns', () => {
       [undefined, undefined],
       'app runs v1.1.0, worker runs latest',
     ],
+    ['the label of a base image', ['latest'], 'v1.1.0', ['0.9.1'], 'app runs latest'],
     [
       'what stays at a tag of its own',
       ['canary', 'edge', 'v1.0.0'],
@@ -70,6 +71,13 @@ it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]
     'v1.1.0',
     ['1.1.0', '0.9.0'],
     ['worker runs acme/worker:edge, whose label specifies v0.9.0, not v1.1.0'],
+  ],
+  [
+    'a label of the base image',
+    ['latest'],
+    'v1.1.0',
+    ['0.9.1'],
+    ['app runs acme/app:latest, whose label specifies v0.9.1, not v1.1.0'],
   ],
   ['canary, which is whatever it is', ['canary'], 'canary', ['1.2.0'], []],
 ])('versionWarnings of %s', (_, pins, to, versions, expected) => {

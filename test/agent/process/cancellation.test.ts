@@ -31,7 +31,7 @@ it('only logs a late signal, and nothing after the last line', () => {
   cancellation.tooLate();
   process.emit('SIGTERM');
   expect(lines).toEqual([
-    'SIGTERM was received too late: containers are being replaced, so the update continues',
+    'SIGTERM was received too late: containers are already being replaced, so the update continues',
   ]);
   expect(cancellation.signal.aborted).toBe(false);
   cancellation.over();

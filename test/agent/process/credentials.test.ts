@@ -62,8 +62,8 @@ describe('prepareConfig', () => {
     });
     expect(made).toEqual({ credHelpers: { 'a.example': 'there' } });
     expect(warnings).toEqual([
-      'the credential store "desktop" named in config.json does not exist in this container, so its credentials are not used',
-      'the credential helper "gone" named in config.json does not exist in this container, so there are no credentials for b.example',
+      'the credential store "desktop" in config.json does not exist in this container, so its credentials are not used',
+      'the credential helper "gone" in config.json does not exist in this container, so there are no credentials for b.example',
     ]);
   });
 

@@ -7,7 +7,7 @@ describe('explain', () => {
   it('prints what a code means, why it exists and what to do', () => {
     expect(explain('downgrade', svc)).toBe(`downgrade: outcome refused, exit code 3
 Meaning: The target is older than the running version.
-Why: The running version may have migrated the data. Migrations only run forward, and an older version may damage migrated data.
+Why: The running version may have migrated the data. Migrations cannot be undone, and an older version may damage migrated data.
 What to do: Choose a release that is newer than the running version. Downgrades are not supported.
 `);
   });

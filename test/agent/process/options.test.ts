@@ -217,7 +217,7 @@ describe('parseOptions', () => {
         'unknown code "pull": similar codes are pull-denied, pull-unknown, pull-platform, pull-space, pull-unreachable',
       ],
     ],
-    [['explain', 'weather'], ['unknown code "weather": explain without a code lists all codes']],
+    [['explain', 'weather'], ['unknown code "weather": run explain without a code to list all codes']],
     [
       ['explain', 'drift', 'now', '--yes'],
       ['unknown option --yes', 'unexpected argument "now"'],
@@ -256,7 +256,7 @@ describe('parseOptions', () => {
     ],
     [
       ['bump', '--to', 'v1.0.0', '--service', 'a', '--digest', 'abc'],
-      ['--digest must be sha256: followed by 64 hex digits, not "abc"'],
+      ['--digest must be sha256:<64 hex digits>, not "abc"'],
     ],
   ])('refuses %j', (argv, expected) => {
     expect(mistakes(argv).toSorted()).toEqual(expected.toSorted());

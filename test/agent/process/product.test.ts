@@ -61,7 +61,7 @@ describe('texts for users', () => {
     expect(help.replaceAll(/\.svc-updater(?:\.yaml|\/restore)/g, '')).not.toMatch(/svc/i);
     expect(help).toContain('larder-updater plan [options] ');
     expect(help).toContain(
-      '(default: web and all services with the label larder.role: worker; if there are none, web and jobs)',
+      '(default: web and all services labelled larder.role=worker; if no service has this label, web and jobs)',
     );
     expect(help).toContain('Variable that contains the version (default: LARDER_VERSION)');
     expect(help).toContain('docker run --rm --name my-larder --stop-timeout 120');

@@ -120,9 +120,9 @@ describe('a settings file', () => {
     [
       'data:\n  db: postgres\n  events:\n  x: [none]\n',
       [
-        'line 2: data of db must be save or none, not "postgres"',
-        'line 3: data of events must be save or none, not ""',
-        'line 4: data of x must be save or none, not ""',
+        'line 2: data of db must be "save" or "none", not "postgres"',
+        'line 3: data of events must be "save" or "none", not ""',
+        'line 4: data of x must be "save" or "none", not ""',
       ],
     ],
     ['services: [a\n', ['.svc-updater.yaml line 2: ']],

@@ -122,6 +122,31 @@ describe('prove', () => {
     expect(proof).toEqual({ ...nothing, otherMeanings: [expect.stringContaining(expected)] });
   });
 
+  const mounts = (source: string, type = 'image') => ({ volumes: [{ type, source, target: '/assets' }] });
+  it.each<[string, string, object, object]>([
+    ['of the app', 'app', mounts('acme/assets:v1.0.0'), nothing],
+    ['of another service', 'web', mounts('acme/assets:v1.0.0'), { ...nothing, alsoMoved: ['web'] }],
+    [
+      'of another publisher',
+      'web',
+      mounts('other/assets:v1.0.0'),
+      { ...nothing, otherMeanings: [expect.stringContaining('services.web.volumes.0.source')] },
+    ],
+    [
+      'that is a directory',
+      'web',
+      mounts('acme/assets:v1.0.0', 'bind'),
+      { ...nothing, otherMeanings: [expect.stringContaining('services.web.volumes.0.source')] },
+    ],
+  ])('judges a mounted image that moves with the version: one %s', (_, name, mounted, expected) => {
+    const at = (to: string) => {
+      const { app } = v(to);
+      const own = JSON.parse(JSON.stringify(mounted).replace('v1.0.0', to));
+      return model(name === 'app' ? { app: { ...app, ...own } } : { app, web: { image: 'nginx:1', ...own } });
+    };
+    expect(prove(at('v1.0.0'), at('v1.1.0'), plan('v1.1.0'))).toEqual(expected);
+  });
+
   it('tells of a volume whose name says the version', () => {
     const before = model(v('v1.0.0'), { volumes: { data: { name: 'data-v1.0.0' } } });
     const after = model(v('v1.1.0'), { volumes: { data: { name: 'data-v1.1.0' } } });

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { pullAdded, pullMoves, withUntagged } from '../../../src/agent/pull/obtain-images.ts';
+import { movesOf } from '../../../src/agent/plan/plan-update.ts';
+import { mountedImages, pullAdded, pullMoves, withUntagged } from '../../../src/agent/pull/obtain-images.ts';
 import { pullAndPrepare } from '../../../src/agent/pull/pull-and-prepare.ts';
 import { Journal } from '../../../src/agent/state/journal.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
@@ -107,6 +108,23 @@ describe('pullAndPrepare', () => {
       `pulling ${form ?? `acme/svc@${digest}`} took longer than allowed`,
     );
   });
+});
+
+it('finds the images to pull that services mount: those of the release, and missing ones', async () => {
+  const [engine, plan] = [
+    await local('acme/assets:v1.1.0', 'acme/tools:v1'),
+    planTo('v1.1.0', installed(texts)),
+  ];
+  const mounts = ['acme/assets:v1.1.0', 'acme/tools:v1', 'other/fonts:v1.1.0'];
+  const volumes = [
+    { type: 'volume', source: 'data', target: '/data' },
+    ...mounts.map((source) => ({ type: 'image', source, target: `/${source}` })),
+  ];
+  const model = { name: 'svc', services: { app: { volumes }, db: { volumes } } };
+  expect([...(await mountedImages(engine, model, ['app', 'worker'], movesOf(plan)))]).toEqual([
+    ['app.volume1', 'acme/assets:v1.1.0'],
+    ['app.volume3', 'other/fonts:v1.1.0'],
+  ]);
 });
 
 describe('pullAdded', () => {

@@ -43,7 +43,7 @@ describe('an image', () => {
   });
 
   it.each<[string, Image | null, Record<string, string[]>, string]>([
-    ['is another', image({}), proven, `the image ${to} of app is ${other} instead of the verified`],
+    ['is another', image({}), proven, `the image ${to} used by app is ${other} instead of the verified`],
     [
       'is another, by its digest',
       image({ digests: [`${repository}@${other}`] }),

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { watchedServices } from '../../../src/agent/replace/await-services.ts';
 import { HealthWatch, StartTimes, type WatchedService } from '../../../src/agent/replace/health.ts';
 import { type Container, serviceOf } from '../../../src/engine/container.ts';
+import type { HealthCheck } from '../../../src/engine/health-check.ts';
 import { began, changeover, container, record } from '../../build.ts';
 
 const beganAt = Date.parse(began);
@@ -49,8 +50,14 @@ function verdict(...looks: Look[]): string {
 }
 
 const app = (changes: Changes = {}): Container => container('app-1', changes);
+/** Failed so far; the engine decides within so many seconds. */
+const check = (seconds: number, changes: Partial<HealthCheck> = {}): HealthCheck => ({
+  ...{ decidedMs: seconds * 1000, failing: '1 no route', cannotRun: false },
+  ...changes,
+});
 /** Has a health check that says so. */
-const is = (health: string, changes: Changes = {}): Container => app({ health, ...changes });
+const is = (health: string, changes: Changes = {}): Container =>
+  app({ health, healthCheck: check(5), ...changes });
 const unhealthy = (lastHealthOutput: string): Container => is('unhealthy', { lastHealthOutput });
 /** Started so many seconds after the watch began. */
 const since = (second: number): Changes => ({ startedAt: new Date(beganAt + second * 1000).toISOString() });
@@ -111,17 +118,18 @@ describe('HealthWatch', () => {
     expect(verdict(at(2, app({ restartPolicy: 'no', status })))).toBe(waits(`is ${status} (2 s)`));
   });
 
-  const worker = (changes: Changes = {}) => container('worker-1', { health: 'healthy', ...changes });
+  const worker = (changes: Changes = {}) =>
+    container('worker-1', { health: 'healthy', healthCheck: check(5), ...changes });
   const worker2 = (changes: Changes = {}) => container('worker-2', { health: 'healthy', ...changes });
   const paused = worker({ status: 'paused' });
   const dead: Changes = { status: 'exited', exitCode: 3, restartPolicy: 'no' };
   const deadWorker = 'unwell: svc-worker-1 is exited (exit code 3) [worker-1]';
   it.each<[situation: string, looks: Look[], verdict: string]>([
     ['the time is up', [at(60.001, starting)], late('is starting')],
-    ['one is late', [at(61, starting, worker())], late('is starting')],
+    ['one is late', [at(60.1, starting, worker())], late('is starting')],
     [
       'two are late',
-      [at(61, starting, paused)],
+      [at(60.1, starting, paused)],
       'unwell: svc-app-1 is starting, svc-worker-1 is paused after 60 s [app-1 worker-1]',
     ],
     ['one of two has ended', [at(2, starting, worker(dead))], deadWorker],
@@ -131,11 +139,11 @@ describe('HealthWatch', () => {
   });
 
   it.each<[situation: string, looks: Look[], verdict: string]>([
-    ['has not restarted', [at(1, app(ended(7))), at(61, app())], late('has just started')],
-    ['restarts', [at(61, app(restarting(7)))], late('is restarting (exit code 7), restarted 2 times')],
+    ['has not restarted', [at(1, app(ended(7))), at(60.1, app())], late('has just started')],
+    ['restarts', [at(60.1, app(restarting(7)))], late('is restarting (exit code 7), restarted 2 times')],
     [
       'runs between two crashes',
-      [at(59, app(restarting(7))), at(61, app({ restartCount: 3 }))],
+      [at(59, app(restarting(7))), at(60.1, app({ restartCount: 3 }))],
       late('has just started, restarted 3 times (last exit code 7)'),
     ],
   ])('counts the restarts of one that %s', (_, looks, expected) => {
@@ -159,10 +167,66 @@ describe('HealthWatch', () => {
     expect(look.kind === 'well' ? 'well' : look.sentence).toBe(expected);
   });
 
+  const slow = (changes: Changes = {}) => is('starting', { healthCheck: check(600), ...changes });
+  const silent = (seconds: number) =>
+    is('starting', { healthCheck: check(seconds, { failing: null }), ...since(-9) });
+  const decided = is('unhealthy', { healthCheck: check(600) });
+  it.each<[situation: string, looks: Look[], verdict: string]>([
+    ['may still answer', [at(0, slow()), at(609, slow())], waits('is starting (609 s)')],
+    ['has answered', [at(0, slow()), at(601, is('healthy'))], 'well: app healthy after 601.0 s'],
+    ['is overdue', [at(0, slow()), at(611, slow())], 'unwell: svc-app-1 is starting after 611 s [app-1]'],
+    [
+      'was called unhealthy',
+      [at(0, slow()), at(300, decided)],
+      `unwell: svc-app-1 is unhealthy after 300 s [app-1]`,
+    ],
+    ['has restarted', [at(0, slow()), at(690, slow(since(100)))], waits('is starting (690 s)')],
+    [
+      'restarts without end',
+      [at(0, slow()), at(61, slow({ restartCount: 5, ...since(50) }))],
+      'unwell: svc-app-1 is starting, restarted 5 times after 61 s [app-1]',
+    ],
+    [
+      'never had a result',
+      [at(0, silent(90)), at(92, silent(90))],
+      'well: app up for 101 s without a restart',
+    ],
+    ['has no result yet', [at(0, silent(90)), at(90, silent(90))], waits('is starting (90 s)')],
+  ])('waits until the health check of one has decided that %s', (_, looks, expected) => {
+    expect(verdict(...looks)).toBe(expected);
+  });
+
+  it.each<[situation: string, changes: Changes, doubt: string | null]>([
+    ['is healthy', { health: 'healthy' }, null],
+    ['has no program', { healthCheck: check(5, { cannotRun: true }) }, 'cannot run (no wget)'],
+    [
+      'failed as before',
+      { healthCheck: check(5, { failing: '1 old' }) },
+      'fails as it did before the update (no wget)',
+    ],
+    ['may have no program', { health: 'starting', healthCheck: check(2, { cannotRun: true }) }, 'not yet'],
+    ['has failed', {}, 'not yet'],
+    ['crashes', { status: 'restarting', healthCheck: check(5, { cannotRun: true }) }, 'not yet'],
+  ])('reports what the health check of one shows that %s', (_, changes, expected) => {
+    const failedBefore = ({ healthCheck }: Container) => healthCheck.failing === '1 old';
+    // Started before the watch began, and given less time than it takes to show that it runs steadily.
+    const starts = new StartTimes();
+    starts.note([app()], -5000);
+    const watch = new HealthWatch({ app: 'app', timeoutMs: 2000, missingMs: 0, failedBefore, starts }, 0);
+    const containers = [is('unhealthy', { lastHealthOutput: 'no wget', ...changes })];
+    const look = (second: number) =>
+      watch.look([{ name: 'app', containers, has: 1, needs: 1 }], second * 1000);
+    look(0);
+    const early = expected === null ? 'well' : expected === 'not yet' ? 'unwell' : 'waiting';
+    expect(look(14).kind).toBe(early);
+    const last = look(15);
+    expect(last.kind === 'well' ? last.reports[0]?.doubt : 'not yet').toBe(expected);
+  });
+
   it('tells the code of the one that crashed, not that of another', () => {
     const again = worker({ health: 'starting', restartCount: 1 });
     const sentence = 'unwell: svc-worker-1 is starting, restarted 1 time after 60 s [worker-1]';
-    expect(verdict(at(59, app(restarting(7)), worker()), at(61, well, again))).toBe(sentence);
+    expect(verdict(at(59, app(restarting(7)), worker()), at(60.1, well, again))).toBe(sentence);
   });
 
   it.each<[situation: string, looks: Look[], verdict: string]>([

@@ -25,7 +25,7 @@ const listed = (files: string, envFiles = '', name = project.name): ListedContai
     },
   }) as unknown as ListedContainer;
 const at = '/opt/svc/.svc-updater/journal.json';
-const advice = `Find out who wrote ${at}, move it elsewhere, then run the update again.`;
+const advice = `Find out who created ${at} and move it elsewhere, then run the update again.`;
 
 describe('checkProject', () => {
   const composed = [
@@ -70,22 +70,22 @@ describe('checkProject', () => {
     [
       'a file where an app may write',
       { files: ['/opt/svc/data/evil.yaml'] },
-      'would run docker compose with /opt/svc/data/evil.yaml, but no container of svc was created with that file',
+      'lists the file /opt/svc/data/evil.yaml, but no container of svc was created from that file',
     ],
     [
       'the same by a detour',
       { files: ['/opt/svc/data/../data/evil.yaml'] },
-      'would run docker compose with /opt/svc/data/../data/evil.yaml, but no container of svc was created with that file',
+      'lists the file /opt/svc/data/../data/evil.yaml, but no container of svc was created from that file',
     ],
     [
       "another project's file",
       { files: ['/srv/other/compose.yaml'] },
-      'would run docker compose with /srv/other/compose.yaml, but no container of svc was created with that file',
+      'lists the file /srv/other/compose.yaml, but no container of svc was created from that file',
     ],
     [
       'an env file of nobody',
       { envFiles: ['/tmp/x.env'] },
-      'would run docker compose with /tmp/x.env, but no container of svc was created with that file',
+      'lists the file /tmp/x.env, but no container of svc was created from that file',
     ],
   ])('refuses %s', (_, changes, what) => {
     expect(() => check(changes)).toThrow(
@@ -116,7 +116,7 @@ describe('checkFiles', () => {
     expect(() => checkFiles({ files }, ['/opt/svc/.env'], '/opt/svc')).toThrow(
       expect.objectContaining({
         code: 'unexpected-file',
-        message: 'the journal would restore /etc/cron.d/x, which is not a file of the project',
+        message: 'the journal lists /etc/cron.d/x, which is not a project file',
         advice,
       }),
     );
@@ -153,7 +153,7 @@ describe('checkPoints', () => {
       expect.objectContaining({
         code: 'unexpected-file',
         message: expect.stringMatching(
-          /^the journal would restore data from \/opt\/svc\/.*, which is not in a directory for restore points/,
+          /^the journal lists the restore point \/opt\/svc\/.*, which is not in a directory for restore points/,
         ),
         advice,
       }),

@@ -50,9 +50,10 @@ type Row = [situation: string, Found, laterChange: string | null];
 const appMade = 'svc-app-1 was created by another process';
 const workerMade = 'svc-worker-1 was created by another process';
 const sidecarMade = 'svc-sidecar-1 was created by another process';
-const envChanged = '/opt/svc/.env is neither the original file nor the one that the update wrote';
-const envBefore = '/opt/svc/.env has its original contents again';
-const fileChanged = '/opt/svc/compose.yaml is neither the original file nor the one that the update wrote';
+const envChanged = '/opt/svc/.env matches neither the original file nor the file that the update wrote';
+const envBefore = '/opt/svc/.env was changed back to its original contents';
+const fileChanged =
+  '/opt/svc/compose.yaml matches neither the original file nor the file that the update wrote';
 
 describe('findLaterChange, after a run that was killed', () => {
   it.each<Row>([

@@ -10,7 +10,7 @@ import { changeover, ending, journalData } from '../../build.ts';
 
 /** Every value of all that the plan looks at. A few combinations occur in no run: they are planned for all the same. */
 const domains = {
-  laterChange: [null, '.env is neither the original file nor the one that the update wrote'],
+  laterChange: [null, '.env matches neither the original file nor the file that the update wrote'],
   ended: ['killed', 'crashed', 'broken'],
   /** In `save` and later the journal has what is to be replaced. */
   phase: ['pull', 'save', 'write', 'recreate', 'verify', 'restore'],

@@ -69,7 +69,7 @@ describe('checkImage', () => {
     [
       'one that nobody can tell of',
       { tag: 'canary', to: 'canary', requires: 'v1.4.9' },
-      'acme/svc:canary requires v1.4.9 first, but it is unknown whether v1.4.9 was installed',
+      'v1.4.9 must be installed before acme/svc:canary, but it is unknown whether v1.4.9 was installed',
     ],
   ])('%s', (_, given, said) => expect(check(given)).toBe(said));
 });

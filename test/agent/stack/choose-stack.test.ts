@@ -72,7 +72,7 @@ describe('chooseStack', () => {
       'what would stay behind',
       [...usual, service('svc_mail')],
       [],
-      'unlisted-services: mail uses the image of app but is not selected for the update',
+      'unlisted-services: services that use the same image as app but are not selected for the update: mail',
     ],
   ])('%s', (_, services, argv, said) => expect(chosen(services, ...argv)).toBe(said));
 

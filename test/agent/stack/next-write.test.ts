@@ -33,6 +33,17 @@ const looks: Record<string, Partial<TaskSummary>> = {
     ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
     ...{ started: true, steadyMs: 4_999 },
   },
+  stuck: {
+    ...{ oldAlive: two.slice(1), newAlive: fresh.slice(0, 1), newRunning: fresh.slice(0, 1) },
+    ...{ started: true, steadyMs: 5_000, isStuck: true },
+  },
+  'just stuck': { oldAlive: two, started: true, steadyMs: 4_999, isStuck: true },
+  'stuck, coming': { oldAlive: two, newAlive: tasksOf('new starting'), steadyMs: 5_000, isStuck: true },
+  'stuck, pending': {
+    ...{ oldAlive: two, newAlive: tasksOf('new pending -'), steadyMs: 5_000, isStuck: true },
+  },
+  'stuck, without old ones': { newAlive: fresh, newRunning: fresh, steadyMs: 5_000, isStuck: true },
+  succeeded: { started: true, isWell: true },
   'held, coming': { oldAlive: two.slice(1), oldRunning: two.slice(1), newAlive: fresh.slice(0, 1) },
   'held, clear': { oldAlive: two.slice(1), oldRunning: two.slice(1) },
 };
@@ -46,7 +57,7 @@ function view(name: string, words: string): ServiceView {
   const [side = '', ...forms] = spec.split(' ');
   const is = (flag: string) => flags.split(' ').includes(flag);
   return {
-    move: moveOf(name),
+    move: moveOf(name, is('once') ? { role: 'once' } : {}),
     side: side === 'null' ? null : side === 'new' ? 'new' : 'old',
     image: side === 'new' ? newImage : oldImage,
     isStopped: forms.includes('stopped') || is('isStopped'),
@@ -132,6 +143,11 @@ describe('nextForward', () => {
       'wait until svc_app ends',
     ],
     ['then it moves', { app: stopped, worker: stopped, stopFirst: true }, 'move-app svc_app'],
+    [
+      'a migration runs after it is stopped',
+      { app: stopped, worker: 'old before | none | once', stopFirst: true },
+      'move-worker svc_worker',
+    ],
   ])('with --stop-first: %s', (_, given, step) => expect(forward(given)).toBe(step));
 
   it.each<[situation: string, given: Given, step: string]>([
@@ -188,6 +204,35 @@ describe('nextForward', () => {
     ],
     ['killed while holding', { app: 'old held | held, clear', worker: stopped }, 'move-app svc_app'],
   ])('a run that goes on: %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  const migration = (words: string) => ({ worker: stopped, second: `${words} once` });
+  it.each<[situation: string, given: Given, step: string]>([
+    [
+      'runs after the workers are stopped',
+      { app: quiet, worker: quiet, second: 'old before | none | once' },
+      'stop-worker svc_worker',
+    ],
+    ['runs before the app', { app: quiet, ...migration('old before | none |') }, 'move-worker svc_second'],
+    ['is waited for', { app: quiet, ...migration('new moving | started |') }, 'wait until svc_second starts'],
+    [
+      'is never stopped',
+      { app: quiet, ...migration('new moving | comes |') },
+      'wait until svc_second starts',
+    ],
+    ['has succeeded', { app: quiet, ...migration('new moving | succeeded |') }, 'move-app svc_app'],
+  ])('a service that ends when it is done %s', (_, given, step) => expect(forward(given)).toBe(step));
+
+  it.each<[situation: string, look: string, step: string]>([
+    ['is no longer waited for', 'new moving | stuck', 'nudge svc_app'],
+    ['is given 5 s', 'new moving | just stuck', 'wait until svc_app starts'],
+    ['may have a successor soon', 'new moving | stuck, coming', 'wait until svc_app starts'],
+    ['blocks no other task', 'new moving | stuck, without old ones', 'wait until svc_app starts'],
+    ['is passed, and the update goes on', 'new nudged | half', 'wait until svc_app starts'],
+    ['may be the second one', 'new nudged | stuck', 'move-app svc_app'],
+    ['has a successor without a node', 'new moving | stuck, pending', 'nudge svc_app'],
+  ])('a new task on a node that went down %s', (_, app, step) =>
+    expect(forward({ app, worker: stopped })).toBe(step),
+  );
 
   it('reports its progress', () => {
     const progress = (given: Given) => {

@@ -78,13 +78,13 @@ describe('planMoves', () => {
       { image: 'acme/svc:v1.6.0@sha256:c', label: 'acme/svc:v1.4.2' },
       'downgrade: v1.5.0 is older than the running version v1.6.0',
     ],
-    ['no target', { to: null }, 'no-target: svc_app is pinned to v1.4.2 by its stack file'],
+    ['no target', { to: null }, 'no-target: the stack file pins svc_app to v1.4.2'],
     [
       'a digest alone',
       { label: 'acme/svc@sha256:a' },
       'pin-digest: svc_app is pinned to a digest without a tag (acme/svc@sha256:a)',
     ],
-    ['no tag', { image: 'acme/svc' }, 'pin-unsupported: the image of svc_app has no tag (acme/svc)'],
+    ['no tag', { image: 'acme/svc' }, 'pin-unsupported: the image used by svc_app has no tag (acme/svc)'],
     [
       'a tag that has no version',
       { image: 'acme/svc:2025-10-15@sha256:a' },

@@ -3,9 +3,9 @@ import { type RecordData, StackRecord } from '../../../src/agent/stack/record.ts
 import { Replacing } from '../../../src/agent/stack/replace.ts';
 import type { ServiceMove } from '../../../src/agent/stack/specs.ts';
 import { type Json, object } from '../../../src/engine/json.ts';
-import { imageOf, replicasOf } from '../../../src/engine/swarm.ts';
+import { imageOf, labelsOf, replicasOf } from '../../../src/engine/swarm.ts';
 import { engineThat, rememberingLog } from '../../build-plan.ts';
-import { moveOf, newImage, nodes, specWith, tasksOf } from '../../build-stack.ts';
+import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
 import { type SwarmDouble, swarmDouble } from './swarm-double.ts';
 
 const workerMove = (replicas = 2): ServiceMove =>
@@ -21,9 +21,10 @@ interface Stage {
   wasHolding?: boolean;
   /** Ids of tasks that were there before. */
   tasks?: readonly string[];
+  waitTimeoutMs?: number;
 }
 
-/** A run on a Swarm, which waits 300 ms for anything. */
+/** A run on a Swarm, which waits 300 ms for anything where a test does not say. */
 async function begin({
   moves,
   now = {},
@@ -31,6 +32,7 @@ async function begin({
   started = false,
   wasHolding = false,
   tasks = [],
+  waitTimeoutMs = 300,
 }: Stage) {
   const specs = moves.map(({ id, before }) => [id, now[id] ?? before] as const);
   const double = swarmDouble(Object.fromEntries(specs), nodes('n1', 'n2'));
@@ -48,7 +50,7 @@ async function begin({
     app.PreviousSpec = specWith({ replicas: 2, image: newImage });
   }
   const { log, lines } = rememberingLog();
-  const work = { engine, log, record, headers: new Map(), waitTimeoutMs: 300, history: 5 };
+  const work = { engine, log, record, headers: new Map(), waitTimeoutMs, history: 5 };
   return { double, replacing: new Replacing(work, { isResumed }), lines };
 }
 
@@ -172,6 +174,30 @@ describe('Replacing', () => {
     await replacing.back().catch(tooShort);
     expect(writesTo(double, 'app-id')).not.toContain('old x2');
   });
+
+  it('continues with the other nodes if Swarm waits for a task on a node that went down', async () => {
+    const { double, replacing, lines } = await begin({
+      moves: [moveOf('app', { before: specWith({ replicas: 2 }) })],
+      waitTimeoutMs: 15_000,
+    });
+    double.tasks = () => {
+      const writes = double.written.length;
+      if (writes === 0) return oldOf(double, 'app-id');
+      double.nodes = [nodeWith('n1'), nodeWith('n2', { state: 'down' })];
+      const lost: TaskWord = ['new starting n2', { id: 'lost', slot: 1, wanted: 'shutdown' }];
+      const first: TaskWord = ['new running n1', { id: 'first', slot: 1 }];
+      // Until its spec has changed, Swarm leaves the second one alone.
+      const second: TaskWord = [writes < 2 ? 'old running n1' : 'new running n1', { id: `s${writes < 2}` }];
+      return tasksOf(lost, first, second);
+    };
+    const ended = await replacing.forward().catch((error) => error.message);
+    replacing.tellOpen();
+    const labels = double.written.map(({ spec }) => labelsOf(spec)['svc-updater.nudge']);
+    expect([ended, labels]).toEqual([undefined, [undefined, '1', undefined]]);
+    expect(lines.join('\n')).toMatch(
+      /warn: \S+ is down, so the state of its task lost of svc_app is unknown/,
+    );
+  }, 30_000);
 
   it('keeps old tasks unchanged if the new tasks were forced to restart', async () => {
     const { double, replacing } = await begin({

@@ -54,6 +54,17 @@ describe('specOf', () => {
       { ...newParts, update: { ...rollback, FailureAction: 'pause' } },
     ],
     [
+      'a label more, for an instant',
+      'nudged',
+      { update: rollback },
+      {},
+      {
+        ...newParts,
+        update: { ...rollback, FailureAction: 'pause' },
+        labels: { 'svc-updater.nudge': '1' },
+      },
+    ],
+    [
       'not beside a port of the host',
       'moving',
       { update: startFirst, ports: hostPort },
@@ -119,7 +130,7 @@ describe('specOf', () => {
   it('does not modify its input', () => {
     const before = specWith({ update: rollback, ports: hostPort });
     const copy = structuredClone(before);
-    const forms: SpecForm[] = ['before', 'after', 'moving', 'stopped', 'held'];
+    const forms: SpecForm[] = ['before', 'after', 'moving', 'nudged', 'stopped', 'held'];
     for (const form of forms) specOf(moveOf('app', { before }), form, amounts({ replicas: 7, forced: 9 }));
     expect(before).toEqual(copy);
   });
@@ -133,6 +144,7 @@ describe('imageSideOf', () => {
     ['stopped', 'old'],
     ['held', 'old'],
     ['moving', 'new'],
+    ['nudged', 'new'],
     ['after', 'new'],
   ];
 
@@ -206,12 +218,12 @@ describe('update settings of a service', () => {
 
   it.each<[Parts, string[]]>([
     [{}, []],
-    [{ update: rollback }, ['failure_action is pause instead of rollback']],
+    [{ update: rollback }, ['failure_action will be "pause" instead of "rollback"']],
     [
       { update: { ...rollback, Order: 'start-first' }, maxReplicas: 1 },
       [
-        'failure_action is pause instead of rollback',
-        'order is stop-first instead of start-first, because no node accepts a second task',
+        'failure_action will be "pause" instead of "rollback"',
+        'order will be "stop-first" instead of "start-first", because no node can run a second task',
       ],
     ],
   ])('putAside %j: %j', (parts, aside) => expect(putAside(specWith(parts))).toEqual(aside));

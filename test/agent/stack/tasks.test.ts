@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { specOf } from '../../../src/agent/stack/specs.ts';
 import {
+  endsWhenDone,
   isWell,
   mayHaveForgotten,
   note,
@@ -9,9 +10,18 @@ import {
   summarise,
   type TaskSummary,
 } from '../../../src/agent/stack/tasks.ts';
-import type { Json } from '../../../src/engine/json.ts';
+import { type Json, object } from '../../../src/engine/json.ts';
 import type { SwarmNode, SwarmTask } from '../../../src/engine/swarm.ts';
-import { moveOf, newImage, nodes, nodeWith, specWith, type TaskWord, tasksOf } from '../../build-stack.ts';
+import {
+  moveOf,
+  newImage,
+  nodes,
+  nodeWith,
+  serviceWith,
+  specWith,
+  type TaskWord,
+  tasksOf,
+} from '../../build-stack.ts';
 
 const move = moveOf('app');
 const after = specOf(move, 'after', { replicas: 2, forced: 0, held: 0, nodesWithout: [] });
@@ -191,6 +201,40 @@ describe('summarise', () => {
     expect([early.lost, early.oldAlive.map(({ id }) => id)]).toEqual([[], ['t2']]);
   });
 
+  it('reports new tasks on a node that is down until Swarm no longer waits for them', () => {
+    const tasks = tasksOf('new running n2', 'old running n3', ['new starting n1', { wanted: 'shutdown' }]);
+    const seen = nothingSeen([]);
+    const { lostNew, isStuck } = summary({ tasks, nodes: down, seen });
+    expect([lostNew.map(({ id }) => id), isStuck]).toEqual([['t3'], true]);
+    seen.passed.add('t3');
+    expect(summary({ tasks, nodes: down, seen }).isStuck).toBe(false);
+  });
+
+  it.each<[situation: string, tasks: SwarmTask[], waiting: number, well: boolean]>([
+    ['on the node that went down', tasksOf('new running n2', 'new pending -', gone), 1, true],
+    ['more than were there', tasksOf('new running n2', 'new pending -', 'new pending -', gone), 1, false],
+    ['on no node', tasksOf('new running n2', 'new pending -'), 0, false],
+    ['and none runs', tasksOf('new starting n2', 'new pending -', gone), 0, false],
+  ])('does not wait for a new task without a node: %s', (_, tasks, waiting, well) => {
+    const found = summary({ tasks, nodes: down, spec: scaled(tasks.length === 4 ? 3 : 2) });
+    expect([found.waiting, found.isWell]).toEqual([waiting, well]);
+  });
+
+  it.each<[situation: string, tasks: SwarmTask[], well: boolean, failures: number]>([
+    ['it runs', tasksOf('new running'), false, 0],
+    ['it has succeeded', tasksOf('new complete'), true, 0],
+    ['it failed, and runs again', tasksOf('new failed', ['new running', { slot: 1 }]), false, 1],
+    ['it failed, then succeeded', tasksOf('new failed', ['new complete', { slot: 1 }]), true, 1],
+    ['the old one had succeeded', tasksOf('old complete'), false, 0],
+  ])('a service that ends when it is done: %s', (_, tasks, well, failures) => {
+    const once = moveOf('app', { role: 'once' });
+    const seen = nothingSeen([]);
+    const look = { spec: scaled(1), tasks, nodes: allNodes };
+    note(seen, once, look, 0);
+    const found = summarise(seen, once, look, 0);
+    expect([found.isWell, found.failures]).toEqual([well, failures]);
+  });
+
   it('needs one task of a global service per eligible node', () => {
     const needs = (constraints: string[], ...there: SwarmNode[]) =>
       summary({ tasks: [], spec: specWith({ replicas: null, constraints }), nodes: there }).needs;
@@ -254,7 +298,34 @@ describe('mayHaveForgotten', () => {
   });
 });
 
+describe('endsWhenDone', () => {
+  const policy = (Condition: string) => {
+    const spec = specWith();
+    return serviceWith({
+      ...spec,
+      TaskTemplate: { ...object(spec.TaskTemplate), RestartPolicy: { Condition } },
+    });
+  };
+  it.each<[situation: string, condition: string, tasks: SwarmTask[], ends: boolean]>([
+    ['it has ended, and is not started again', 'none', tasksOf('old complete'), true],
+    ['it would be started again after a failure', 'on-failure', tasksOf('old failed', 'old complete'), true],
+    ['it is started again', 'any', tasksOf('old complete'), false],
+    ['it runs', 'on-failure', tasksOf('old complete', 'old running'), false],
+    ['it has only failed', 'none', tasksOf('old failed'), false],
+    ['it had run for long', 'on-failure', tasksOf(['old complete', { tookMs: 300_001 }]), false],
+    ['another service has ended', 'none', tasksOf(['old complete', { service: 'worker-id' }]), false],
+  ])('%s', (_, condition, tasks, ends) => expect(endsWhenDone(policy(condition), tasks, 300_000)).toBe(ends));
+});
+
 describe('isWell with one check', () => {
+  it('wants a service that ends when it is done to have succeeded', () => {
+    const once = moveOf('app', { role: 'once', before: specWith({ image: newImage }) });
+    const well = (...words: TaskWord[]) => isWell(once, tasksOf(...words), allNodes);
+    expect([well('new complete'), well('new failed'), well('new complete', 'new running')]).toEqual([
+      ...[true, false, false],
+    ]);
+  });
+
   const now = (image: string, ...words: TaskWord[]) =>
     isWell(moveOf('app', { before: specWith({ image }) }), tasksOf(...words), allNodes);
   it.each<[situation: string, words: TaskWord[], well: boolean]>([

@@ -324,13 +324,13 @@ describe('setAside', () => {
 describe('what is left to do', () => {
   const back = { ending: ended('failed') };
   it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
-    ['killed in the pull', {}, true, true, 'was interrupted in the pull phase'],
+    ['killed in the pull', {}, true, true, 'was interrupted during the pull phase'],
     [
       'killed while containers were replaced',
       { phase: 'recreate', changeover: changeover() },
       true,
       true,
-      'was interrupted in the recreate phase; app and worker may have been only partly replaced',
+      'was interrupted during the recreate phase; app and worker may have been only partly replaced',
     ],
     [
       'killed on the way back',

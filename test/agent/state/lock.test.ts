@@ -85,7 +85,7 @@ describe('takeLock', () => {
     await expect(take(answers)).rejects.toMatchObject({
       code: 'update-running',
       message: `another update has been running in container svc-updater-2 since ${since}`,
-      advice: 'Wait until that update finishes: docker logs -f svc-updater-2.',
+      advice: 'Wait until the other update finishes. To follow it, run docker logs -f svc-updater-2.',
     });
     expect(asked).toEqual([other.id]);
     expect(await files()).toEqual(['lock']);
@@ -100,7 +100,7 @@ describe('takeLock', () => {
     await put('lock', text);
     expect((await take(() => answer)).takenOver).toBe(true);
     expect(lines).toEqual([
-      `took over the lock of svc-updater-2 (held since ${since}), because that container is no longer running`,
+      `took over the lock that svc-updater-2 had held since ${since}, because that container is no longer running`,
     ]);
     expect(await lockHolder(directory)).toMatchObject({ containerId: own.id });
     expect(await files()).toEqual(['lock']);

@@ -65,7 +65,7 @@ describe('openStateDirectory', () => {
     await mkdir(at('.gitignore'), { recursive: true });
     await expect(openStateDirectory(directory)).rejects.toMatchObject({
       code: 'not-a-file',
-      message: `${at()} is not a directory, but the updater needs that path for its own files`,
+      message: `${at()} is not a directory, but the updater needs a directory at that path`,
       advice: `Move ${at()} elsewhere, then run the update again.`,
     });
   });
@@ -112,7 +112,7 @@ describe('openStateDirectory', () => {
         await expect(openStateDirectory(directory), kind).rejects.toMatchObject({
           code: 'unexpected-file',
           message: `${at(...entry)} is a symbolic link, which the updater does not follow`,
-          advice: `Find out who created the link, remove it (rm ${at(...entry)}), then run the update again.`,
+          advice: `Find out who created the link and remove it (rm ${at(...entry)}), then run the update again.`,
         });
         if (kind === 'directory') expect(await modeOf(elsewhere)).toBe(0o755);
         if (kind === 'file') expect(await readFile(elsewhere, 'utf8')).toBe('mine');
@@ -182,13 +182,13 @@ describe('openStateDirectory', () => {
       await chown(path, 1000, 1000);
       await expect(openStateDirectory(directory)).rejects.toMatchObject({
         code: 'unexpected-file',
-        message: `${path} is owned by user 1000 instead of root, so it is not accepted as a restore point`,
+        message: `${path} is not accepted as a restore point, because it is owned by user 1000 instead of root`,
         advice: expect.stringContaining(`chown -R 0:0 ${path}; chmod -R go-w ${path}`),
       });
       await chown(path, 0, 0);
       await chmod(path, 0o720);
       await expect(openStateDirectory(directory)).rejects.toMatchObject({
-        message: `${path} can be written by users other than root, so it is not accepted as a restore point`,
+        message: `${path} is not accepted as a restore point, because it is writable by users other than root`,
       });
       await chmod(path, 0o700);
       expect(await openStateDirectory(directory)).toBe(at());

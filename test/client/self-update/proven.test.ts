@@ -36,7 +36,7 @@ describe('a client that trusts a key', () => {
 
   const name = 'release.json.sigstore.json';
   const nextStep =
-    'Next: ask the publisher of svc.mjs. If the signing key has changed, first install svc.mjs manually';
+    'Next: contact the publisher of svc.mjs. If the signing key has changed, first install svc.mjs manually';
   it.each<[string, number, string, () => Files, Record<string, Reply>?]>([
     [
       'no bundle',
@@ -106,7 +106,7 @@ describe('a client that trusts a key', () => {
     expect(await rig.run([])).toMatchObject({
       exitCode: 3,
       stderr:
-        'v1.6.0 was rejected: it is not signed with a trusted key.\nNext: ask the publisher of svc.mjs. If the signing key has changed, first install svc.mjs manually from a release that trusts both keys.',
+        'v1.6.0 was rejected: it is not signed with a trusted key.\nNext: contact the publisher of svc.mjs. If the signing key has changed, first install svc.mjs manually from a release that trusts both keys.',
     });
     rig.publish('v1.5.0', released());
     expect(await rig.run([])).toMatchObject({ exitCode: 0 });

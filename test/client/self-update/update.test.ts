@@ -217,7 +217,9 @@ describe('a bad release', () => {
 
   it('whose program prints another version changes nothing', async () => {
     rig.publish('v1.5.0', { 'svc.mjs': "console.log('svc v1.5.1')" });
-    await expectUnchanged('svc.mjs of v1.5.0 does not run on this machine: --version printed "svc v1.5.1".');
+    await expectUnchanged(
+      'svc.mjs from v1.5.0 does not run on this machine: --version printed "svc v1.5.1".',
+    );
   });
 
   it.each<[string, string[]]>([
@@ -247,7 +249,8 @@ describe('a download', () => {
       signal: new AbortController().signal,
     };
     await expect(download(transfer)).rejects.toThrow(sentence);
-    await expect.poll(() => rig.forge.seen.at(-1)?.dropped).toBe(true);
+    // On a busy machine, a request may be aborted before it arrives.
+    await expect.poll(() => rig.forge.seen.every(({ dropped }) => dropped)).toBe(true);
   });
 });
 

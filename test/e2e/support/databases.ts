@@ -92,7 +92,10 @@ export async function expectDataBack(database: Database): Promise<void> {
   expect(await dump()).not.toBe(before);
   expectWords(await run.done, {
     exitCode: 4,
-    says: ['the restore point saves ', 'v1.1.2 failed; rolling back to v1.0.0 with the data saved at '],
+    says: [
+      'the restore point will contain ',
+      'v1.1.2 failed; rolling back to v1.0.0 with the data saved at ',
+    ],
     ends: [/^failed \(rolled-back\): v1\.0\.0 is running again /],
   });
   await isUp();

@@ -57,6 +57,24 @@ it('asks a compose before 2.35 only once', async () => {
   }
 });
 
+it.each([
+  ['of a dependency', 'helper', 0],
+  ['of the service itself', 'app', 1],
+])('asks for no models %s', async (_, user, exitCode) => {
+  const needs = `case "$*" in *svc-updater-models-*) cat "$(echo "$*" | sed 's/.*--file \\(.*override.yaml\\).*/\\1/')" >${directory}/override; exit 0;; esac; echo "'models' support requires Docker Model plugin" >&2; exit 1`;
+  const services = `echo '{"name":"svc","services":{"app":{},"${user}":{"models":{"small":null}}}}'`;
+  const { compose } = await composeThat(
+    `case "$*" in *" config "*) ${services};; *) ${needs};; esac`,
+    'false',
+  );
+  const result = await compose.up('app', { start: true, scale: 1, deadlineMs: 10_000 });
+  expect(result.exitCode).toBe(exitCode);
+  if (exitCode === 0)
+    expect(await readFile(join(directory, 'override'), 'utf8')).toBe(
+      '{"models": !reset {}, "services": {"helper": {"models": !reset []}}}',
+    );
+});
+
 it('does not treat a service name as an option', async () => {
   const { compose } = await composeThat('true', 'true');
   await compose.pull(['--quiet', 'app'], '/override.yaml', {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { rejectionOf } from '../../../src/engine/cli/rejection.ts';
+import { notExecuted, rejectionOf } from '../../../src/engine/cli/rejection.ts';
 
 const advice = (stderr: string) =>
   rejectionOf({ exitCode: 1, stdout: '', stderr, timedOut: false } as never).advice;
@@ -11,6 +11,30 @@ it.each([
   expect(advice(message)).toContain(`(${command})`);
   // Which accepts the file as it is.
   expect(advice(message)).not.toContain('config');
+});
+
+it('does not blame the file for the missing plugin of models', () => {
+  const stderr = "'models' support requires Docker Model plugin";
+  const { code, message, advice } = rejectionOf({
+    exitCode: 1,
+    stdout: '',
+    stderr,
+    timedOut: false,
+  } as never);
+  expect(code).toBe('outside-mounts');
+  expect(message).toBe(
+    'compose needs its plugin docker-model for models, and the container of the updater does not have it',
+  );
+  expect(advice).toContain('/docker-model:/usr/local/libexec/docker/cli-plugins/docker-model:ro ');
+});
+
+it('does not blame the file for an answer of the recorder', () => {
+  const stderr = `Error response from daemon: ${notExecuted} POST /images/create (acme/assets)`;
+  const { code, message } = rejectionOf({ exitCode: 1, stdout: '', stderr, timedOut: false } as never);
+  expect(code).toBe('drift');
+  expect(message).toBe(
+    'docker compose first needs POST /images/create (acme/assets), so the updater cannot compare the containers with the files',
+  );
 });
 
 it('gives advice for a compose that cannot merge an included service', () => {

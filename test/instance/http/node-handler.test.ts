@@ -203,7 +203,7 @@ describe('a body that a framework has read', () => {
   it('is an error if it was not kept', async () => {
     const { service, logged } = await startWith(() => undefined);
     expect((await rig.post('{"target":"v1.5.0"}')).status).toBe(500);
-    expect(String(logged[0])).toContain('the request body was already read');
+    expect(String(logged[0])).toContain('the request body had already been read');
     expect(service.calls).toEqual([]);
   });
 });

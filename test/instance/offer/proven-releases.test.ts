@@ -12,6 +12,7 @@ import { HostDouble } from '../../rig/host-double/host-double.ts';
 import { quick } from '../updates/rig.ts';
 
 const anna = publisher();
+const bert = publisher();
 const mallory = publisher();
 
 let forge: Forge;
@@ -32,9 +33,12 @@ afterEach(async () => {
 /** A server's feed; the store outlives it. */
 function feedOf(
   more: Partial<InstanceOptions> = {},
-  { channel = 'stable', api = 'gitHub' }: { channel?: Channel; api?: Api } = {},
+  {
+    channel = 'stable',
+    api = 'gitHub',
+    trust = { keys: [bert.key, anna.key] },
+  }: { channel?: Channel; api?: Api; trust?: Trust } = {},
 ) {
-  const trust: Trust = { keys: [publisher().key, anna.key] };
   const settings = readOptions({
     version: 'v1.4.2',
     updaterImage: 'acme/svc-updater:1',
@@ -115,6 +119,16 @@ describe('an attack', () => {
       'the signed version is v1.4.0, not v1.5.0',
     ],
     [
+      'a canary build as a stable release',
+      () => attach(forge, anna, releaseFile('v1.5.0', { channel: 'canary' })),
+      'the signed channel is canary, but v1.5.0 is a stable release',
+    ],
+    [
+      'with a time in the future',
+      () => attach(forge, anna, releaseFile('v1.5.0', { publishedAt: '9999-01-01T00:00:00Z' })),
+      'the publication date 9999-01-01T00:00:00Z is in the future',
+    ],
+    [
       'without an image',
       () => attach(forge, anna, releaseFile('v1.5.0', { images: {} })),
       'release.json lists no images',
@@ -156,7 +170,7 @@ describe('an attack', () => {
     forge.publish(old, step);
     const after = feedOf();
     await after.check();
-    const dates = `it was published at ${older}, earlier than the release that was offered last (${newer})`;
+    const dates = `the release was published at ${older}, before the release that was offered last (${newer})`;
     expect([versions(after), why(after)]).toEqual([
       [],
       `v1.5.0 is not verified: ${dates}; v1.4.9 is not verified: ${dates}`,
@@ -173,6 +187,25 @@ describe('an attack', () => {
     forge.publish(attach(forge, anna, releaseFile('v1.6.0', { publishedAt: newer })));
     await after.check();
     expect([versions(after), why(after)]).toEqual([['v1.6.0'], null]);
+  });
+
+  it('with a key that is no longer trusted does not keep newer releases from being offered', async () => {
+    const soon = new Date(Date.now() + 3_600_000).toISOString();
+    forge.publish(attach(forge, anna, releaseFile('v1.9.0', { publishedAt: soon })));
+    const poisoned = feedOf();
+    await poisoned.check();
+    expect(versions(poisoned)).toEqual(['v1.9.0']);
+
+    forge.publish(attach(forge, bert, releaseFile('v1.5.0')));
+    const stillTrusted = feedOf();
+    await stillTrusted.check();
+    expect([versions(stillTrusted), why(stillTrusted)]).toEqual([
+      [],
+      expect.stringContaining('before the release that was offered last'),
+    ]);
+    const removed = feedOf({}, { trust: { keys: [bert.key] } });
+    await removed.check();
+    expect([versions(removed), why(removed)]).toEqual([['v1.5.0'], null]);
   });
 
   it('fails if the store does not respond', async () => {

@@ -109,7 +109,7 @@ describe('unreachable', () => {
     [
       'who may not',
       new EngineFault('away', 'connect EACCES', { cause: denied }),
-      "the server has no permission to use the engine's socket tcp://x:1",
+      'the server does not have permission to use the engine socket tcp://x:1',
       false,
     ],
     [

@@ -87,13 +87,22 @@ describe("the updater's container", () => {
 });
 
 describe('a container of the name', () => {
-  const labelled = (project: string, directory: string) =>
-    details({ Config: { Labels: { 'svc-updater.project': project, 'svc-updater.directory': directory } } });
+  const labelled = (project: string, directory: string, ...binds: string[]) =>
+    details({
+      Config: { Labels: { 'svc-updater.project': project, 'svc-updater.directory': directory } },
+      HostConfig: { Binds: binds },
+    });
   const byHand = (...binds: string[]) => details({ HostConfig: { Binds: binds } });
 
   it.each([
-    ['of the same project and directory', labelled('svc', '/opt/svc'), true],
-    ['of another directory', labelled('svc', '/opt/other'), false],
+    ['of the same project and directory', labelled('svc', '/opt/svc', '/opt/svc:/opt/svc'), true],
+    ['of another project on the directory', labelled('other', '/opt/svc', '/opt/svc:/opt/svc'), false],
+    ['of another directory', labelled('svc', '/opt/other', '/opt/other:/opt/other'), false],
+    // Users of a platform can choose labels, and mount what is theirs.
+    ['of a user who copied the labels', labelled('svc', '/opt/svc'), false],
+    ['of a user with a volume', labelled('svc', '/opt/svc', 'data:/opt/svc'), false],
+    ['of a user with another directory', labelled('svc', '/opt/svc', '/home/ben:/opt/svc'), false],
+    ['of a user below the directory', labelled('svc', '/opt/svc', '/opt/svc/data:/opt/svc'), false],
     ['started by hand on the directory', byHand('/opt/svc:/opt/svc'), true],
     ['started by hand on a directory above', byHand('/opt:/host'), true],
     ['started by hand on another', byHand('/opt/svc2:/opt/svc'), false],

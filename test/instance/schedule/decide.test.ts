@@ -73,6 +73,34 @@ describe('what is offered starts by itself', () => {
       { past: [run('updated', { kind: 'rollback', to: 'v1.4.2' }), run('broken')] },
       [inWindow, 'failed'],
     ],
+    [
+      'not the one that an admin rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' }), run('updated')] },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'nor the one that was rolled back manually, also days later',
+      {
+        past: [
+          run('refused', { to: 'v1.4.9' }),
+          run('updated', { kind: 'rollback', from: null, to: null }),
+          run('unchanged'),
+          run('updated'),
+          run('updated', { to: 'v1.4.2' }),
+        ],
+      },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'a newer one than was rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.4.9', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
+    [
+      'though a rollback from it failed',
+      { past: [run('failed', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
     // Once in a window.
     ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
     ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
@@ -94,6 +122,7 @@ it.each<[string, string, Partial<typeof settings>, boolean]>([
   // Its window was moved, or is no more.
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { from: '03:00' }, true],
   ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
+  ['', '2026-11-25T03:00:00Z', {}, true],
 ])('what began at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
   expect(isOverdue({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
 });

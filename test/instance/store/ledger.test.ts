@@ -94,23 +94,28 @@ it('keeps the channel and reads unknown values as stable', async () => {
   expect(await ledger.channel()).toBe('stable');
 });
 
-it('keeps the publication date of the last offered release', async () => {
+it('keeps the publication date of the last offered release of each signer', async () => {
   const [early, late] = ['2026-11-20T08:00:00Z', '2026-11-20T08:00:00.5Z'];
-  expect(await ledger.lastOffered('stable')).toBeNull();
-  await ledger.setLastOffered('stable', late);
-  // Another server may know less.
-  await ledger.setLastOffered('stable', early);
+  const published = (publishedAt: string, signer = 'anna') => ({ signer, publishedAt });
+  expect(await ledger.lastOffered('stable')).toEqual({});
+  await ledger.setLastOffered('stable', published(late));
+  // Another server may not have seen the newer release yet.
+  await ledger.setLastOffered('stable', published(early));
   expect([await ledger.lastOffered('stable'), await ledger.lastOffered('canary'), sets()]).toEqual([
-    late,
-    null,
+    { anna: late },
+    {},
     1,
   ]);
-  await ledger.setLastOffered('canary', early);
-  expect(JSON.parse(host.state.store.get('offered') ?? '')).toEqual({ stable: late, canary: early });
-  for (const text of ['x', '{"stable":"yesterday"}']) {
+  await ledger.setLastOffered('stable', published(early, 'bert'));
+  await ledger.setLastOffered('canary', published(early));
+  expect(JSON.parse(host.state.store.get('offered') ?? '')).toEqual({
+    stable: { anna: late, bert: early },
+    canary: { anna: early },
+  });
+  for (const text of ['x', '{"stable":{"anna":"yesterday"}}']) {
     host.state.store.set('offered', text);
-    expect(await ledger.lastOffered('stable')).toBeNull();
+    expect(await ledger.lastOffered('stable')).toEqual({});
   }
-  await ledger.setLastOffered('stable', early);
-  expect(await ledger.lastOffered('stable')).toBe(early);
+  await ledger.setLastOffered('stable', published(early));
+  expect(await ledger.lastOffered('stable')).toEqual({ anna: early });
 });

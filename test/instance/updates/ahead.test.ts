@@ -116,6 +116,60 @@ describe('prefetch', () => {
     expect(all().map(({ spec }) => spec.Cmd?.[2])).toEqual(['v1.6.0']);
   });
 
+  it('stops for a newer release while it is downloading', async () => {
+    rig.engine.updaterDoes(fetching({ until: new Promise(() => {}) }));
+    const one = await booted();
+    await until(async () => (await ahead(one))?.percent === 42);
+    const [old] = all();
+    rig.engine.updaterDoes(fetched);
+    forge.publish('v1.6.0', 'v1.5.0');
+    await one.updates.status({ refresh: true });
+    await until(() => isReady(one));
+    expect([old?.isGone, (await next(one))?.version]).toEqual([true, 'v1.6.0']);
+    expect(all().map(({ spec }) => spec.Cmd?.[2])).toEqual(['v1.6.0']);
+  });
+
+  it.each<[string, Script]>([
+    ['running', fetching({ until: new Promise(() => {}) })],
+    ['finished', fetched],
+    ['failed', failed],
+  ])('leaves a %s container to servers that restart, have no feed, or cannot read it', async (_, script) => {
+    rig.engine.updaterDoes(script);
+    const one = await booted();
+    await until(() => all().length === 1 && all()[0]?.status !== 'created');
+    const [container] = all();
+    await one.updates.close();
+    const gone = `${forge.address('static')}-gone`;
+    const others = [await booted({ feed: null }), await booted({ feed: { url: gone } })];
+    const again = await booted();
+    await until(async () => (await next(again)) !== null);
+    await someLooks();
+    await again.updates.skip('v1.5.0');
+    await someLooks();
+    expect(others).toHaveLength(2);
+    expect(all()).toEqual([container]);
+    expect(container?.isGone).toBe(false);
+  });
+
+  it('keeps the number of failures while the updater image cannot be pulled', async () => {
+    rig.engine.updaterDoes(failed);
+    const one = await booted();
+    await until(() => all()[0]?.status === 'exited');
+    rig.engine.images.local.length = 0;
+    const pull = rig.engine.fault({
+      kind: 'refuse',
+      status: 500,
+      message: 'no route',
+      match: /images\/create/,
+    });
+    const [first] = all();
+    if (first) first.finishedAt = new Date(Date.now() - 3_700_000).toISOString();
+    await until(() => pull.hits > 0);
+    await someLooks();
+    expect([all(), first?.isGone]).toEqual([[first], false]);
+    expect(one.host.calls('onEnd')).toEqual([]);
+  });
+
   it('are fetched in their window alone, and not at all where nobody asks for it', async () => {
     const hours = (from: number) => `${String((new Date().getHours() + from) % 24).padStart(2, '0')}:00`;
     const one = await booted({ prefetch: { from: hours(2), to: hours(3) } });

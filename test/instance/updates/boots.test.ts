@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
+import { goodRun, workOf } from '../../rig/engine-double/script.ts';
 import { freshRigs, rig, runOf, until } from './rig.ts';
 import { atWork, endGood, id, leaveOpen, updater } from './scene.ts';
 
@@ -122,6 +123,59 @@ describe('an empty store', () => {
       reason: { code: 'update-running', message: expect.stringContaining('project other') },
     });
   });
+});
+
+it.each(['yesterday', '+275760-09-13T00:00:00.000Z', 42])(
+  'reports the status although times in the store are unreadable: %j',
+  async (time) => {
+    leaveOpen({ updater: 'd'.repeat(64) });
+    const { run } = JSON.parse(rig.state.store.get('run') ?? '');
+    const ended = { outcome: 'updated', state: 'updated', upgradePath: ['v1.5.0', 'v2.0.0'] };
+    const broken = {
+      ...run,
+      ...ended,
+      startedAt: time,
+      endedAt: time,
+      steps: [{ ...run.steps[0], endedAt: time }],
+    };
+    const past = { updaterStartedAt: null, told: true, attempts: 0, teller: null };
+    rig.state.store.set('history', JSON.stringify([{ ...past, run: { ...broken, id: 'before' } }]));
+    rig.state.store.set(
+      'run',
+      JSON.stringify({ ...rig.open, run: { ...run, startedAt: time, until: time } }),
+    );
+    rig.state.store.set('skip', JSON.stringify({ version: 'v1.5.0', since: String(time) }));
+    const one = await rig.booted({}, { automatic: { enabled: true } });
+    await over();
+    expect(await one.updates.status()).toMatchObject({ run: { id, outcome: 'crashed' } });
+    // The last run may also be the one with an unreadable end.
+    rig.state.store.set('history', JSON.stringify([{ ...past, run: { ...broken, id: 'before' } }]));
+    const other = await rig.booted({ name: 'svc-app-2' }, { automatic: { enabled: true } });
+    expect(await other.updates.status()).toMatchObject({ pendingStep: null, run: { id: 'before' } });
+  },
+);
+
+it('does not trust the labels of a container that another user created', async () => {
+  rig.engine.updaterDoes(workOf('v1.4.2', 'v1.5.0'));
+  const forged = updater(id, []);
+  forged.start();
+  rig.state.violations.length = 0;
+  const one = await rig.booted();
+  expect([rig.state.isHeld, await runOf(one), rig.open]).toEqual([false, undefined, null]);
+  expect(await one.ask()).toMatchObject({
+    reason: { code: 'update-running', message: expect.stringContaining('does not belong to this instance') },
+  });
+  rig.state.violations.length = 0;
+  // Once it has stopped, it is renamed and not removed.
+  forged.exit(0);
+  rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
+  expect(await one.ask()).toHaveProperty('run');
+  await over();
+  expect([outcomes(), forged.isGone, forged.name]).toEqual([
+    ['updated'],
+    false,
+    `svc-updater-${forged.id.slice(0, 12)}`,
+  ]);
 });
 
 it('warns once about unreadable entries', async () => {

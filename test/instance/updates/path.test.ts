@@ -66,6 +66,30 @@ describe('upgrade path', () => {
     );
   });
 
+  it.each<[string, NonNullable<InstanceOptions['afterStep']>]>([
+    [
+      'throws',
+      () => {
+        throw new Error('password hunter2 was refused');
+      },
+    ],
+    ['rejects', () => Promise.reject(new TypeError('hunter2'))],
+    ['does not answer', () => new Promise(() => {})],
+  ])('waits if afterStep %s, and only the log has the error, once', async (_, afterStep) => {
+    const one = await firstStep();
+    const two = await booted('v1.5.0', one, { afterStep });
+    await until(async () => (await between(two))?.reason);
+    await someLooks();
+    await someLooks();
+    expect((await between(two))?.reason).toBe(
+      'the check before the next step failed; the log of the server has the details',
+    );
+    expect(JSON.stringify(await two.updates.status())).not.toContain('hunter2');
+    const warnings = two.host.logged.filter(({ level }) => level === 'warn');
+    expect(warnings).toMatchObject([{ message: 'afterStep failed', cause: { name: 'HostFailure' } }]);
+    expect(rig.past).toHaveLength(1);
+  });
+
   it('stops if another server cancels it between two steps', async () => {
     const one = await firstStep();
     const afterStep = () => 'The index is being built.';

@@ -1,5 +1,6 @@
 // What a server finds: runs that another one has left, and updaters that somebody has started.
 
+import type { MountSpec } from '../../../src/engine/socket.ts';
 import { freshRun } from '../../../src/instance/run/run-record.ts';
 import type { OpenRun } from '../../../src/instance/store/open-run.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
@@ -25,8 +26,10 @@ export function leaveOpen(more: Partial<OpenRun> = {}): void {
   rig.state.isHeld = true;
 }
 
-/** An updater of this instance; `run` is null for one by hand. */
-export function updater(run: string | null = id): ContainerDouble {
+const mounts: MountSpec[] = [{ Type: 'bind', Source: '/srv/svc', Target: '/srv/svc', ReadOnly: false }];
+
+/** An updater of this instance, by its mounts; `run` is null for one by hand. */
+export function updater(run: string | null = id, Mounts = mounts): ContainerDouble {
   return rig.engine.create({
     name: 'svc-updater',
     Image: 'acme/svc-updater:1',
@@ -36,7 +39,10 @@ export function updater(run: string | null = id): ContainerDouble {
       'svc-updater.directory': '/srv/svc',
       ...(run === null ? {} : { 'svc-updater.run': run, 'svc-updater.to': 'v1.5.0' }),
     },
-    HostConfig: { RestartPolicy: { Name: 'on-failure', MaximumRetryCount: 3 } },
+    HostConfig: {
+      Mounts,
+      RestartPolicy: { Name: 'on-failure', MaximumRetryCount: 3 },
+    },
   });
 }
 

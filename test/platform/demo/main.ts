@@ -261,7 +261,7 @@ function howToLookAround(platform: Platform, forgeUrl: string): void {
     ['read the log of the app', `${docker} logs ${platform.project}-app-1`],
     ['read the log of the failed update', `${docker} logs ${name}-svc-updater`],
     ['list the backed-up files', `${sudo}ls -AR .svc-updater/backup`],
-    ['update manually (nothing to do)', `the command of step 2, without plan and with --target ${to}`],
+    ['update manually (nothing to do)', `the command of step 2, without "plan" and with --target ${to}`],
     ['downgrade manually (refused)', `the same command with --target ${from}`],
     ['remove everything', 'scripts/demo --remove'],
   ]);

@@ -84,7 +84,7 @@ export function onSignal(container: ContainerDouble, signal: string): void {
   const phase = container.log.map(({ text }) => parseLine(text)).findLast((event) => event !== null)?.phase;
   if (phase === 'done') return;
   if (phase !== undefined && phases.indexOf(phase) >= phases.indexOf('recreate')) {
-    const message = `${signal} was received too late: containers are being replaced, so the update continues`;
+    const message = `${signal} was received too late: containers are already being replaced, so the update continues`;
     container.say(lineOf({ phase, level: 'warn', message }));
     return;
   }

@@ -111,7 +111,10 @@ async function answer(request: Request): Promise<Response> {
 
 /** Runs whose end is recorded as reported: no server reports it again. */
 async function recordedEnds(): Promise<string[]> {
-  const history = JSON.parse((await options.store.get('history')) ?? '[]') as { told: boolean; run: { id: string } }[];
+  const history = JSON.parse((await options.store.get('history')) ?? '[]') as {
+    told: boolean;
+    run: { id: string };
+  }[];
   return history.filter(({ told }) => told).map(({ run }) => run.id);
 }
 

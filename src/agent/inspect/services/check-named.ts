@@ -37,32 +37,38 @@ export function checkNamed(
   if (app === undefined) return [];
   const moved = [first, ...workers.filter((name) => name in model.services)];
   const named = images.filter(({ name }) => workers.includes(name));
-  // The default services belong to the product.
-  if (servicesNamed) refuseForeign(app, named);
-  // A generated compose file is complete.
-  if (kind === 'generated') return [];
   const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
   // A follower is recreated with the app, so it is also updated if it shares the pin.
   const moves = (name: string) =>
     [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
   const bound = images.flatMap((each) => {
-    const bond = running.includes(each.name) && !moves(each.name) ? bondOf(app, each) : null;
+    // A generated compose file is complete.
+    const isAsked = kind !== 'generated' && running.includes(each.name) && !moves(each.name);
+    const bond = isAsked ? bondOf(app, each) : null;
     return bond === null ? [] : [{ each, bond }];
   });
   const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
   const forgotten = bound.filter(({ each }) => !isLeft(each.name));
+  // The default services belong to the product.
+  if (servicesNamed) refuseForeign(app, named, forgotten);
   if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
+  if (kind === 'generated') return [];
   const unknown = exclude.filter((name) => name !== excludeAll && !(name in model.services));
   return [
     ...bound.map(
       ({ each, bond }) =>
-        `${each.name} is excluded and keeps ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
+        `${each.name} is excluded and will stay at ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
     ),
     ...unknown.map((name) => `--exclude lists ${name}, but the project has no such service`),
   ];
 }
 
-function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void {
+/** @param forgotten services that belong with the app but were not specified */
+function refuseForeign(
+  app: ServiceImage,
+  named: readonly ServiceImage[],
+  forgotten: readonly { each: ServiceImage }[],
+): void {
   if (isDatabase(app.reference)) {
     const message = `${app.name} runs ${shown(app.reference)}, which is a database; databases are never updated`;
     const advice =
@@ -75,8 +81,8 @@ function refuseForeign(app: ServiceImage, named: readonly ServiceImage[]): void 
   const foreign = namesWhere(true);
   if (foreign.length === 0) return;
   const sentences = judged.flatMap(({ why }) => why ?? []);
-  const stay = foreign.length > 1 ? 'are not updated' : 'is not updated';
-  const next = `Run the update with ${flags('service', [app.name, ...namesWhere(false)])} so that ${and(foreign)} ${stay}.`;
+  const own = [app.name, ...namesWhere(false), ...forgotten.map(({ each }) => each.name)];
+  const next = `To update without ${and(foreign)}, run the update with ${flags('service', own)}.`;
   throw refusal('unrelated-service', sentences, next);
 }
 

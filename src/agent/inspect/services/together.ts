@@ -61,7 +61,7 @@ export function whyForeign(app: ServiceImage, other: ServiceImage): string | nul
   const ofApp = `${app.name} (${shown(app.reference)})`;
   return isOne
     ? `${runs}, but the image and version differ from those of ${ofApp}`
-    : `${runs}, whose publisher differs from that of ${ofApp}`;
+    : `${runs}, which is not from the publisher of ${ofApp}`;
 }
 
 const sharesPin = (a: ServiceImage, b: ServiceImage): boolean =>
@@ -81,6 +81,6 @@ const isExact = (reference: Reference): boolean => /^\d+\.\d/.test(versionOf(ref
 /** `acme/svc:v1.2.0`, without a digest. */
 export const shown = (reference: Reference): string => formatReference({ ...reference, digest: null });
 
-/** `--service app --service worker` */
+/** Repeats an option for each value. */
 export const flags = (name: string, values: readonly string[]): string =>
   values.map((value) => `--${name} ${value}`).join(' ');

@@ -56,7 +56,7 @@ export async function checkRights(
     'containers-not-restored',
     rights === undefined
       ? `${name} was not recreated: docker compose cannot determine its privileges from the compose files`
-      : `${name} was not recreated: the journal would grant it ${and(rights.map(nameOf))}, which neither the compose files nor the engine grant`,
+      : `${name} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: ${and(rights.map(nameOf))}`,
   );
 }
 

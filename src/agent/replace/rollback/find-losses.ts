@@ -5,8 +5,7 @@ import { runSameImage } from '../../../engine/same-image.ts';
 import type { ContainerRecord } from '../../state/changeover.ts';
 
 /**
- * What a container that was brought back lacks of what it was before (docs/contract.md 5.16), as ends of sentences that
- * begin with its name.
+ * Differences between a restored container and its state before the update (docs/contract.md 5.16), as sentences.
  * @param blueprint of the container from before, where the journal has it
  */
 export function findLosses(
@@ -14,21 +13,22 @@ export function findLosses(
   blueprint: Blueprint | undefined,
   now: Container | undefined,
 ): string[] {
-  if (now === undefined) return ['no longer exists'];
+  const { name } = record;
+  if (now === undefined) return [`${name} no longer exists`];
   const losses: string[] = [];
-  if (!runSameImage(now, record)) losses.push('is running a different image');
+  if (!runSameImage(now, record)) losses.push(`${name} is running a different image`);
   for (const network of Object.keys(blueprint?.networks ?? {})) {
-    if (!now.networks.includes(network)) losses.push(`is not connected to network ${network}`);
+    if (!now.networks.includes(network)) losses.push(`${name} is not connected to network ${network}`);
   }
   for (const { source, target } of mountsAsked(blueprint?.hostConfig ?? {})) {
-    if (!hasMount(now, source, target)) losses.push(`does not have ${source} mounted at ${target}`);
+    if (!hasMount(now, source, target)) losses.push(`${name} does not have ${source} mounted at ${target}`);
   }
-  if (record.runs && !isUp(now)) losses.push(`is ${now.status}`);
-  if (!record.runs && isUp(now)) losses.push('is running, but was stopped before the update');
-  if (record.well && now.health === 'unhealthy') losses.push('is unhealthy');
+  if (record.runs && !isUp(now)) losses.push(`${name} is ${now.status}`);
+  if (!record.runs && isUp(now)) losses.push(`${name} is running, but was stopped before the update`);
+  if (record.well && now.health === 'unhealthy') losses.push(`${name} is unhealthy`);
   if (now.status === 'running') {
     for (const port of blueprint?.published ?? []) {
-      if (!now.published.includes(port)) losses.push(`does not publish port ${port}`);
+      if (!now.published.includes(port)) losses.push(`${name} does not publish port ${port}`);
     }
   }
   return losses;

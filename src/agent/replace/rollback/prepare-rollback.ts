@@ -36,7 +36,7 @@ export async function blueprintsOf(
   );
   for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
     log.warn(
-      `cannot save ${lost.join(', ')} in ${name} for a rollback, because docker compose copied ${lost.length > 1 ? 'them' : 'it'} into the container`,
+      `files that docker compose copied into ${name} cannot be saved for a rollback: ${lost.join(', ')}`,
     );
   }
   for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);

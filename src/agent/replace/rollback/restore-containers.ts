@@ -45,9 +45,7 @@ export async function restoreContainers(
     // Somebody's clean-up (`docker system prune`) takes whatever is stopped at that moment. It can be made again.
     const removed = await findRemoved(before, work);
     if (removed.length === 0) throw failure;
-    context.log.warn(
-      `${and(removed)} ${removed.length > 1 ? 'were' : 'was'} removed during the rollback; trying again`,
-    );
+    context.log.warn(`another process removed ${and(removed)} during the rollback; trying again`);
     await sleep(pauseMs * attempt);
   }
 }
@@ -143,7 +141,7 @@ const executors: Executors = {
     const losses = records.flatMap((record, index) => {
       const blueprint = work.journal.data.blueprints.find(({ id }) => id === record.id);
       const now = found.find(({ id }) => id === ids[index]);
-      return findLosses(record, blueprint, now).map((loss) => `${record.name} ${loss}`);
+      return findLosses(record, blueprint, now);
     });
     if (losses.length > 0) {
       throw new UpdateError(

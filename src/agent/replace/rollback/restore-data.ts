@@ -50,7 +50,7 @@ export async function completePoint(
 export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
   await persistently(doors, async () => {
     const checking = checkCopies(doors, place, point);
-    await withHeartbeat(doors.log, 'verifying the hashes of the restore point', checking);
+    await withHeartbeat(doors.log, "verifying the restore point's hashes", checking);
     await checkRoom(doors, point);
   });
 }
@@ -212,7 +212,7 @@ export async function standStill({ engine, log }: RunContext, journal: Journal):
   await engine.callOrThrow(['rm', '--force', ...ids]);
 }
 
-/** `always` and `on-failure` make the engine start stopped containers when the engine restarts; `unless-stopped` does not. */
+/** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
 async function deferRestarts(
   { engine }: Pick<RunContext, 'engine'>,
   journal: Journal,

@@ -41,8 +41,9 @@ interface BesideJournal extends StopsUnderWay {
 }
 
 /**
- * A run that ends before `recreate` restores files and tags. `texts` are the original texts of the written files. Always
- * throws: why it ended, or `Interrupted`.
+ * Restores files and tags if a run ends before `recreate`.
+ * `texts`: the original contents of the written files.
+ * Always throws: the reason why the run ended, or Interrupted.
  */
 export async function undoBeforeRecreate(
   context: RunContext,
@@ -181,7 +182,7 @@ async function rollBack(
   };
   await hashing?.hashed(await dataDoors(context, journal)).catch(() => {});
   const found = await completePoint(context, journal).catch(giveUp);
-  if (found === null) return giveUp(new Error('the record of the restore point is missing'));
+  if (found === null) return giveUp(new Error("the restore point's record is missing"));
   const { point, place } = found.record;
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
   await checkPoint(found.doors, found.record).catch(giveUp);
@@ -284,7 +285,7 @@ export async function startAgain(
     const { containers } = await listProject(context.engine, project.name);
     const isBeforeRecreate = phase === 'save' || phase === 'write';
     if (isBeforeRecreate && (started || newHasStarted(changeover, containers))) {
-      context.log.warn(`another version was started in the meantime, so ${from} is not started again`);
+      context.log.warn(`another version was started in the meantime, so ${from} will not be started again`);
       return false;
     }
     await restoreContainers(context, journal, changeover, stops);
@@ -292,7 +293,7 @@ export async function startAgain(
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     const state = phase === 'restore' && {
-      state: `the data and files of ${from} are restored, but ${from} could not be started`,
+      state: `the data and files of ${from} have been restored, but ${from} could not be started`,
     };
     throw new UpdateError('containers-not-restored', error.message, {
       ...state,

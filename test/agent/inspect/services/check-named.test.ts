@@ -38,11 +38,7 @@ const both = '--service server --service db';
 describe('a service that is not of the app', () => {
   it.each([
     ['postgres:16.4', 'v1.2.0', 'which is a database; databases are never updated'],
-    [
-      'other/tika:v1.2.0',
-      'v1.2.0',
-      'whose publisher differs from that of server (ghcr.io/acme/server:v1.2.0)',
-    ],
+    ['other/tika:v1.2.0', 'v1.2.0', 'which is not from the publisher of server (ghcr.io/acme/server:v1.2.0)'],
     [
       'acme/sandbox:0.2.12',
       'v1.2.0',
@@ -53,19 +49,30 @@ describe('a service that is not of the app', () => {
     const [said, ...rest] = check({ images, args: both });
     expect(said).toContain(`unrelated-service: db runs ${image}, `);
     expect(said).toContain(why);
-    expect(rest).toEqual(['Next: Run the update with --service server so that db is not updated.']);
+    expect(rest).toEqual(['Next: To update without db, run the update with --service server.']);
+  });
+
+  it('is refused with all services of the app, also those that were not specified', () => {
+    const images = { server: 'acme/server:v1.2.0', cron: 'acme/cron:v1.2.0', db: 'postgres:16.4' };
+    expect(check({ images, args: both }).at(-1)).toBe(
+      'Next: To update without db, run the update with --service server --service cron.',
+    );
+    expect(check({ images, args: '--service server --service cron' })).toEqual([]);
+    expect(check({ images, args: `${both} --exclude cron` }).at(-1)).toBe(
+      'Next: To update without db, run the update with --service server.',
+    );
   });
 
   it('is found among Docker’s own images, which are of many publishers', () => {
     const images = { app: 'nextcloud:32.0.1-apache', proxy: 'docker.io/library/nginx:32.0.1' };
     const [said] = check({ images, args: '--service app --service proxy' });
-    expect(said).toContain('proxy runs docker.io/library/nginx:32.0.1, whose publisher differs from that of');
+    expect(said).toContain('proxy runs docker.io/library/nginx:32.0.1, which is not from the publisher of');
   });
 
   it('is one of them by one variable, too', () => {
     const images = { app: 'wordpress:${V:-6.2}', proxy: 'nginx:${V:-6.2}' };
     const [said] = check({ images, args: '--service app --service proxy' });
-    expect(said).toContain('proxy runs nginx:6.2, whose publisher differs from that of app (wordpress:6.2)');
+    expect(said).toContain('proxy runs nginx:6.2, which is not from the publisher of app (wordpress:6.2)');
     expect(check({ images, args: '--service app' })).toEqual([]);
   });
 
@@ -116,7 +123,7 @@ describe('a service that belongs with the app, and is not named', () => {
   it.each(['--exclude cron', '--exclude *'])('stays with %s, and is told', (exclude) => {
     const images = { server: 'acme/a:v1.0.0', cron: 'acme/a:v1.0.0', db: 'postgres:16' };
     expect(check({ images, args: `--service server ${exclude}` })).toEqual([
-      'cron is excluded and keeps acme/a:v1.0.0, although it belongs with server (same repository: acme/a)',
+      'cron is excluded and will stay at acme/a:v1.0.0, although it belongs with server (same repository: acme/a)',
     ]);
   });
 

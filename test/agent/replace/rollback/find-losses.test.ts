@@ -50,7 +50,7 @@ describe('findLosses', () => {
     [{ health: 'unhealthy' }, 'is unhealthy'],
   ])('%j', (change, loss) => {
     expect(findLosses(record(whole), before, change === null ? undefined : { ...whole, ...change })).toEqual([
-      loss,
+      `svc-app-1 ${loss}`,
     ]);
   });
 
@@ -59,7 +59,7 @@ describe('findLosses', () => {
     const again = { ...content, imageId: 'sha256:index-2' };
     expect(findLosses(record(content), before, again)).toEqual([]);
     const another = { ...again, imageManifest: 'sha256:other' };
-    expect(findLosses(record(content), before, another)).toEqual(['is running a different image']);
+    expect(findLosses(record(content), before, another)).toEqual(['svc-app-1 is running a different image']);
   });
 
   it('does not ask for more than there was', () => {
@@ -68,7 +68,7 @@ describe('findLosses', () => {
     const loops = { ...whole, status: 'restarting', published: [] };
     expect(findLosses(record(whole, { well: false }), before, loops)).toEqual([]);
     expect(findLosses(record(whole, { runs: false, well: false }), before, whole)).toEqual([
-      'is running, but was stopped before the update',
+      'svc-app-1 is running, but was stopped before the update',
     ]);
   });
 });

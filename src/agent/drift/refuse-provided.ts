@@ -1,0 +1,54 @@
+import { placesOf } from '../../compose/pin.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { isNumbered } from '../../release/pin-tag.ts';
+import { and } from '../log/wording.ts';
+import type { Change } from './changes.ts';
+import type { InstanceFacts } from './dry-run.ts';
+
+/**
+ * Refuses an update that would lose variables of provider services (`provider:`). Their programs are on the host, and
+ * compose does not run them with `--no-deps`. Refusal: drift. No option accepts it.
+ * @param changes with their texts in the files
+ * @param planned the references that the update installs, by service
+ */
+export function refuseProvided(
+  { model, services }: Pick<InstanceFacts, 'model' | 'services'>,
+  changes: readonly (readonly [change: Change, texts: readonly string[]])[],
+  planned: ReadonlyMap<string, string>,
+): void {
+  const lost = changes.flatMap(([change, texts]) => {
+    if (change.kind !== 'difference' || change.difference.section !== 'environment') return [];
+    const { item, running, planned: next } = change.difference;
+    const needed = Object.keys(model.services[change.service]?.depends_on ?? {});
+    const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
+    // Providers can also set variables without a prefix.
+    const isProvided =
+      providers.some((name) => item.startsWith(`${name.toUpperCase()}_`)) ||
+      (next === null && texts.length === 0);
+    if (running === null || providers.length === 0 || !isProvided) return [];
+    return [{ by: `${change.service}: provider ${and(providers)}`, item }];
+  });
+  const sentences = [...Map.groupBy(lost, ({ by }) => by)].map(([by, items]) => {
+    const names = [...new Set(items.map(({ item }) => item))];
+    return `${by} sets ${and(names)}; the updater cannot run providers, so the new container would not have these variables`;
+  });
+  const [first, ...others] = sentences;
+  if (first === undefined) return;
+  const names = services.map(({ name }) => name).join(' ');
+  const pins = services.flatMap(({ pin }) => (pin && isNumbered(pin.tag) ? [pin] : []));
+  const isDone = services.every(
+    ({ name, pin, containers }) =>
+      !pin ||
+      (pin.tag.kind === 'release' &&
+        containers.every(({ imageReference }) => imageReference === planned.get(name))),
+  );
+  if (isDone) {
+    const message = 'the target is already running, but its containers cannot be recreated';
+    throw new UpdateError('drift', message, { detail: sentences, advice: 'No update is necessary.' });
+  }
+  const set = pins.length > 0 ? `Set the new version manually (${placesOf(pins)}), then run` : 'Run';
+  throw new UpdateError('drift', first, {
+    detail: others,
+    advice: `${set} docker compose pull ${names} && docker compose up -d ${names} on the host, where the provider is installed.`,
+  });
+}

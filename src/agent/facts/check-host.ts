@@ -1,0 +1,121 @@
+// A running container is no proof that it can be started again with the same files: the host may have lost a device, a runtime, a
+// share, or the container whose network is shared. A helper container tries it while everything still runs, and changes nothing.
+
+import { inspectContainers, inspectWhole, listVolumes } from '../../engine/api/query.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { isUp, readContainer, serviceOf } from '../../engine/container.ts';
+import { isEmpty, type Json, object } from '../../engine/json.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { isOfService, placed } from '../data/choose-mounts.ts';
+import { toolsMount } from '../data/copies.ts';
+import type { DataDoors } from '../data/data-doors.ts';
+import { declareData } from '../data/declare.ts';
+import { namedIn } from '../data/survey-point.ts';
+import { runTools } from '../data/tools-container.ts';
+import type { Tables } from '../data/tools-protocol.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { and } from '../log/wording.ts';
+import type { RunContext } from '../process/run-context.ts';
+import { changedMounts, type HostMount } from './changed-mounts.ts';
+import { dataFacts } from './plan-point.ts';
+
+/** What a container of a service is started with. */
+interface Definition {
+  service: string;
+  host: Json;
+}
+
+const modes = ['NetworkMode', 'PidMode', 'IpcMode'];
+/** What the host may lack, besides mounts and the containers of these modes. */
+const provided =
+  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems Init Privileged';
+const unseen = { isFile: false, root: null, device: null, excluded: [] };
+
+/**
+ * Tries every running container that the update stops: as it was created, for a rollback, and as the files define it.
+ * @throws UpdateError host-changed
+ */
+export async function checkHost(
+  { engine, options, log }: RunContext,
+  { own }: FoundInstance,
+  installation: Installation,
+): Promise<void> {
+  const { project, containers, sent } = installation;
+  const facts = dataFacts(installation, options);
+  const services = [...facts.updated, ...(options.restorePoint ? declareData(facts).covered : [])];
+  const ids = containers
+    .filter((each) => isOfService(each, project.name) && services.includes(serviceOf(each)) && isUp(each))
+    .map(({ id }) => id);
+  const running = await inspectWhole(engine, ids);
+  const definitions = running.flatMap((raw): Definition[] => {
+    const service = serviceOf(readContainer(raw));
+    const host = object(raw.HostConfig);
+    const next = object(sent.get(service)?.body.HostConfig);
+    const { Runtime } = isEmpty(next.Runtime) ? host : next;
+    return [{ service, host }, ...(isEmpty(next) ? [] : [{ service, host: { ...next, Runtime } }])];
+  });
+  const doors = { engine, log, project: project.name, toolsImage: own.imageId };
+  const mounts = await mountsOf(engine, running);
+  const groups = Map.groupBy(definitions, ({ host }) => JSON.stringify(askedOf(host)));
+  const tried = await Promise.all([
+    downProviders(engine, definitions),
+    ...[...groups.values()].map((group, at) => tryStart(doors, group, at === 0 ? mounts : [])),
+  ]);
+  const [first, ...detail] = new Set(tried.flat());
+  if (first !== undefined) throw new UpdateError('host-changed', first, { detail });
+}
+
+const askedOf = (host: Json): Json =>
+  Object.fromEntries(provided.split(' ').flatMap((key) => (isEmpty(host[key]) ? [] : [[key, host[key]]])));
+
+/** A container that no longer exists is not needed: compose names its successor. */
+async function downProviders(engine: Engine, definitions: readonly Definition[]): Promise<string[]> {
+  const names = definitions.flatMap(({ host }) =>
+    modes.flatMap((mode) => /^container:(.+)$/.exec(String(host[mode]))?.[1] ?? []),
+  );
+  const found = await inspectContainers(engine, [...new Set(names)]);
+  return found
+    .filter(({ status }) => !['running', 'paused'].includes(status))
+    .map(
+      ({ name }) => `${name} is not running: start it first, because others share its network or namespace`,
+    );
+}
+
+/** Binds and local volumes. */
+async function mountsOf(engine: Engine, running: readonly Json[]): Promise<HostMount[]> {
+  const mounts = running.flatMap((raw) => {
+    const { labels, storage } = readContainer(raw);
+    const besides = storage.map(({ destination }) => destination);
+    const pid = Number(object(raw.State).Pid);
+    return storage
+      .filter(({ type, driver }) => type === 'bind' || driver === 'local')
+      .map((mount) => ({ ...mount, where: `${serviceOf({ labels })}:${mount.destination}`, besides, pid }));
+  });
+  const names = mounts.flatMap(({ driver, source }) => (driver === 'local' ? [source] : []));
+  const volumes = await listVolumes(engine, names);
+  const options = new Map(volumes.map((volume) => [volume.name, volume.options]));
+  return mounts.map((mount) => ({ ...mount, ...placed(mount, { options }) }));
+}
+
+/** Starts a helper container with what these definitions ask of the host, and with the mounts. */
+async function tryStart(
+  doors: DataDoors,
+  definitions: readonly Definition[],
+  mounts: readonly HostMount[],
+): Promise<string[]> {
+  try {
+    const tables = await runTools(doors, {
+      ...{ verb: 'tables', code: 'host-changed' },
+      asked: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
+      mounts: mounts.map((mount, at) => toolsMount(mount, at, true)),
+      hostConfig: { ...askedOf(definitions[0]?.host ?? {}), PidMode: 'host', CapAdd: [] },
+    });
+    return changedMounts(mounts, tables as Tables);
+  } catch (error) {
+    if (!(error instanceof UpdateError) || !(await doors.engine.answers())) throw error;
+    const reason = error.detail.at(-1) ?? Object(error.cause).message ?? error.message;
+    const services = and([...new Set(definitions.map(({ service }) => service))]);
+    return [`${namedIn(reason, mounts)?.where ?? services} cannot be started again: ${reason}`];
+  }
+}

@@ -1,0 +1,49 @@
+import { type Json, list, object } from './json.ts';
+
+/** A container's health check, as its inspection reports it. */
+export interface HealthCheck {
+  /** Milliseconds after a start within which the engine calls a container healthy or unhealthy. */
+  decidedMs: number;
+  /** How it failed last, without durations, so that two failures can be compared; null if it did not fail. */
+  failing: string | null;
+  /** Its program could not be started, each time. */
+  cannotRun: boolean;
+}
+
+/** The engine's own values, where a check specifies none. */
+const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
+
+/** @param config `Config.Healthcheck` of an inspection. @param log `State.Health.Log`, the newest last */
+export function readHealthCheck(config: Json, log: unknown): HealthCheck {
+  const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
+  const results = (list(log) as Json[]).map(object);
+  const last = results.at(-1);
+  return {
+    decidedMs: (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
+    failing: last === undefined || last.ExitCode === 0 ? null : failure(last),
+    cannotRun: results.length > 0 && results.every(couldNotRun),
+  };
+}
+
+/** The beginning of what a health check printed, in parentheses. */
+export const quoted = (output: string): string =>
+  output.trim() && ` (${output.trim().split('\n', 1)[0]?.slice(0, 200)})`;
+
+const linesOf = ({ Output }: Json): string[] =>
+  String(Output ?? '')
+    .split(/[\r\n]+/)
+    .filter((line) => line.trim() !== '');
+
+const failure = (result: Json): string =>
+  `${result.ExitCode} ${(linesOf(result).at(-1) ?? '').replace(/\d+(?:\.\d+)? ?m?s\b/g, '').slice(0, 200)}`;
+
+/** What shells print for a missing program; a check often ends with `|| exit 1`, which hides code 127. */
+const notFound = /^\S*sh: (?:(?:line )?\d+: )?\S+: (?:command )?not found$/;
+
+/** The engine reports -1 for a check that it could not start, and also for one that took too long. */
+function couldNotRun(result: Json): boolean {
+  const lines = linesOf(result);
+  if (result.ExitCode === -1) return !/^Health check exceeded timeout/.test(lines[0] ?? '');
+  if (result.ExitCode === 126 || result.ExitCode === 127) return true;
+  return result.ExitCode !== 0 && lines.length > 0 && lines.every((line) => notFound.test(line));
+}

@@ -1,0 +1,52 @@
+import type { ContainerDetails } from '../../engine/socket.ts';
+import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts';
+
+export interface PrefetchFacts {
+  /** The release to download, and when the releases were read, in milliseconds since 1970; null if none is known. */
+  offered: { to: string; checkedAt: number } | null;
+  /** The running version. */
+  version: string;
+  /** The prefetch container of this instance; null if there is none. */
+  found: ContainerDetails | null;
+  /** Whether this server has followed that container, so that a different offer is newer. */
+  isFollowed: boolean;
+}
+
+export type PrefetchStep =
+  | { kind: 'leave' }
+  | { kind: 'remove'; id: string }
+  | { kind: 'follow'; container: ContainerDetails }
+  | { kind: 'tell'; state: 'waiting' | 'downloaded' }
+  | { kind: 'launch'; tries: number };
+
+const hourMs = 3_600_000;
+/** The pause grows with the number of failures, up to one day. */
+const pauseMs = (tries: number): number => Math.min(24, 2 ** (tries - 1)) * hourMs;
+
+/**
+ * Decides by the labels and the state of the container, because a server that has just started or has no feed knows less
+ * than the server that created it. Has no side effects.
+ */
+export function planPrefetch(
+  { offered, version, found, isFollowed }: PrefetchFacts,
+  now = Date.now(),
+): PrefetchStep {
+  if (found === null) return offered === null ? { kind: 'leave' } : { kind: 'launch', tries: 1 };
+  const { id, status, exitCode, createdAt, labels } = found;
+  const { to } = originOf(found);
+  if (to === version) return { kind: 'remove', id };
+  if (offered === null) return { kind: 'leave' };
+  // The server that created it may have read the releases later.
+  const isOld = isFollowed || offered.checkedAt > Date.parse(createdAt);
+  if (to !== offered.to) return isOld ? { kind: 'remove', id } : { kind: 'leave' };
+  if (isUnderWay(found, now)) return { kind: 'follow', container: found };
+  if (status === 'exited' && exitCode === 0) return { kind: 'tell', state: 'downloaded' };
+  const tries = Math.max(1, Number(labels[triesLabel]) || 1);
+  return now < endOf(found) + pauseMs(tries)
+    ? { kind: 'tell', state: 'waiting' }
+    : { kind: 'launch', tries: tries + 1 };
+}
+
+/** A container that could not be started has ended when it was created. */
+const endOf = ({ createdAt, finishedAt }: ContainerDetails): number =>
+  Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);
