@@ -185,6 +185,7 @@ export function installation(files: ProjectFiles, model: Model, parts: Installat
     removedNetworks: new Set(),
     editedVolumes: new Set(),
     beside: [],
+    outside: [],
     imagesInUse: new Map(),
     containers: Object.values({ ...services, ...followers }).flat(),
     app,

@@ -17,6 +17,8 @@ import { isGenerated } from './inspect/installation.ts';
 import { settingsLines } from './inspect/services/choices.ts';
 import { difference } from './log/difference.ts';
 import type { Log } from './log/log.ts';
+import { and } from './log/wording.ts';
+import { affectedBy } from './plan/affected.ts';
 import { floatingMoves } from './plan/check-lag.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { movesOf } from './plan/plan-update.ts';
@@ -47,6 +49,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`to make these services the default, add these lines to ${settingsName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
+  for (const warning of affectedBy(installation, plan)) log.warn(warning);
   const moves = movesOf(plan);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
@@ -87,7 +90,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
     log.info(
-      `services that this release changes but that the update will not recreate: ${changedServices.join(', ')}`,
+      `services that the next docker compose up after the update will recreate, because their configuration changes: ${and(changedServices)}`,
     );
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);

@@ -167,4 +167,18 @@ export function reachOf(files: ProjectFiles): Reach {
   return { layers, composeFiles: [...composeFiles.values()], envFiles: [...envFiles.values()] };
 }
 
+/** Services that have one of these files as `env_file`, also through `extends`. Compose must have accepted the files. */
+export function servicesReading(files: ProjectFiles, paths: readonly string[]): string[] {
+  const reads = (layer: Layer, name: string): boolean => {
+    const { envFiles = [], extends: base = null } = layer.file.service(name) ?? {};
+    if (envFiles.some((link) => paths.includes(pathIn(layer, link)))) return true;
+    if (base === null) return false;
+    const { file, line } = base;
+    const from = file === null ? layer : extendedLayer(files, layer, { path: file, line });
+    return isLayer(from) && reads(from, resolvedText(layer, base.service, placeOf(layer, line)));
+  };
+  const { layers } = reachOf(files);
+  return layers.flatMap((layer) => layer.file.services.filter((name) => layer.follows && reads(layer, name)));
+}
+
 const isLayer = (found: Layer | UpdateError): found is Layer => !(found instanceof UpdateError);

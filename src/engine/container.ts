@@ -59,6 +59,8 @@ export interface Container {
   networks: readonly string[];
   /** By which containers in its networks reach it: its host name, aliases and addresses. */
   addresses: readonly string[];
+  /** The addresses among them that the engine has assigned while it runs. */
+  ips: readonly string[];
   /** Its own names for other containers, `svc-db-1:database`, and lines of its hosts file, `database:10.0.0.5`. */
   links: readonly string[];
   extraHosts: readonly string[];
@@ -194,6 +196,9 @@ export function readContainer(raw: Raw): Container {
     published: publishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
     addresses: addressesOf(config, endpoints),
+    ips: endpoints
+      .flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address])
+      .filter(Boolean),
     links: [...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])],
     extraHosts: host.ExtraHosts ?? [],
     networkMode: String(host.NetworkMode ?? ''),

@@ -6,6 +6,7 @@ import { isOnSmb, readAttributes, whyNotKept } from './attributes.ts';
 import { refuseLost } from './file-record.ts';
 import { systemCode } from './file-system.ts';
 import type { HostPaths } from './host-paths.ts';
+import { mountOf } from './mount-table.ts';
 import { strangerOf } from './strangers.ts';
 
 /**
@@ -114,6 +115,11 @@ async function checkTarget(file: string, paths: HostPaths): Promise<void> {
   if (paths.isMountPoint(real)) {
     throw new UpdateError('not-a-file', `${file} is mounted as a single file and cannot be replaced`, {
       advice: `Mount its directory instead: ${mountFlags(dirname(file))}.`,
+    });
+  }
+  if (mountOf(real).device !== '') {
+    throw new UpdateError('not-a-file', `${file} is a mount point on the host and cannot be replaced`, {
+      advice: `Run umount ${file} on the host and replace the mount with a regular file, or edit the version manually.`,
     });
   }
 }

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { includedLayers, reachOf, rootLayers } from '../../src/compose/layers.ts';
+import { includedLayers, reachOf, rootLayers, servicesReading } from '../../src/compose/layers.ts';
 import type { ProjectFiles } from '../../src/compose/project-files.ts';
 import { UpdateError } from '../../src/progress/update-error.ts';
 
@@ -202,5 +202,38 @@ describe('all that is reached', () => {
         message: 'c.yaml line 1: include and extends refer to more than 1000 files',
       }),
     );
+  });
+});
+
+describe('servicesReading', () => {
+  it.each<[string, string, Record<string, string>, string[]]>([
+    ['one path', 'services: {a: {env_file: .env}, b: {env_file: b.env}, c: {image: x}}', {}, ['a']],
+    [
+      'a list with an optional one',
+      'services: {a: {env_file: [b.env, {path: ./.env, required: false}]}}',
+      {},
+      ['a'],
+    ],
+    ['a variable', 'services: {a: {env_file: "${F:-.env}"}}', {}, ['a']],
+    [
+      'a service that it extends',
+      'services: {a: {extends: b}, b: {env_file: .env}, c: {extends: {service: a}}}',
+      {},
+      ['a', 'b', 'c'],
+    ],
+    [
+      'a service of another file that it extends',
+      'services: {a: {extends: {file: sub/a.yaml, service: x}}, b: {extends: {file: sub/a.yaml, service: y}}}',
+      { 'p/sub/a.yaml': 'services: {x: {env_file: ../.env}, y: {image: y}}' },
+      ['a'],
+    ],
+    [
+      'an included file',
+      'include: [sub/a.yaml]',
+      { 'p/sub/a.yaml': 'services: {x: {env_file: ../.env}}' },
+      ['x'],
+    ],
+  ])('finds the services by %s', (_, text, linked, expected) => {
+    expect(servicesReading(project({ 'p/c.yaml': text }, linked), ['/srv/p/.env']).sort()).toEqual(expected);
   });
 });

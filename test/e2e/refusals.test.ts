@@ -1,5 +1,6 @@
 import { chmod, chown, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { judgeUntouched } from '../judge/judge.ts';
 import type { Says } from '../judge/log.ts';
@@ -127,6 +128,16 @@ describe('the files of the compose directory', () => {
       options: (i) => ({ volumes: [`${env(i)}:${env(i)}`] }),
       says: (i) => [`${env(i)} is mounted as a single file and cannot be replaced`],
       next: ({ directory }) => `Mount its directory instead: -v ${directory}:${directory}.`,
+    },
+    {
+      name: 'a file to be written is a mount point on the host',
+      prepare: async (i) => {
+        const at = await outside(i, { '.env': await i.read('.env') });
+        await execa('mount', ['--bind', join(at, '.env'), env(i)]);
+        onTestFinished(async () => void (await execa('umount', [env(i)])));
+      },
+      says: (i) => [`${env(i)} is a mount point on the host and cannot be replaced`],
+      next: (i) => `Run umount ${env(i)} on the host and replace the mount with a regular file`,
     },
     {
       name: 'an env_file outside the mounts',

@@ -6,8 +6,9 @@ import { removeNamed } from '../rig/engine-api.ts';
 import { freePort } from '../rig/free-port.ts';
 import { runUpdater, updateWell } from './support/good-run.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
+import { removeContainer } from './support/server.ts';
 
-// Other projects that read a file which the update writes.
+// Other projects and containers that share a file, a namespace or data with the update.
 
 const toNext = ['--target', 'v1.1.0'];
 
@@ -77,4 +78,68 @@ test('live and staging from one folder, and another folder that takes the same f
     warns: ['the next docker compose up of that project', 'the next docker compose up of that project'],
   });
   expect(told(log).sort()).toEqual(expected);
+});
+
+test('containers that share something with the update are named, before and after it', async () => {
+  const instance = await createInstance({
+    text: {
+      extra: {
+        db: 'env_file: .env',
+        proxy: `ports: ['127.0.0.1:${await freePort()}:80']`,
+        tunnel: "volumes: ['./.env:/settings']",
+      },
+    },
+  });
+  const { directory, project } = instance;
+  const [app, proxy, tunnel] = ['app', 'proxy', 'tunnel'].map((name) => `${project}-${name}-1`);
+  const outside = `${inject('host').run}-outside`;
+  const run = async (name: string, ...flags: string[]) => {
+    const image = [`${inject('host').parts}/tunnel:1`, 'tunnel'];
+    await execa('docker', ['run', '--detach', '--name', name, ...flags, ...image]);
+    onTestFinished(() => removeContainer(name));
+  };
+  // The app gets the next address, and its old one is free when it is replaced.
+  await execa('docker', ['stop', `${app}`]);
+  await run(`${outside}-placeholder`, '--network', `${project}_internal`);
+  await execa('docker', ['start', `${app}`]);
+  await removeContainer(`${outside}-placeholder`);
+  await run(`${outside}-net`, '--network', `container:${app}`);
+  await run(`${outside}-pid`, '--pid', `container:${app}`);
+  await run(`${outside}-data`, '--volume', `${directory}/data:/backup`);
+  await instance.waitUntilHealthy();
+  const warns = [
+    `${tunnel} has mounted .env as a file; it shows the old content until you run docker restart ${tunnel}`,
+    `${outside}-data can write to the data of ${app}; check whether ${outside}-data supports the new version`,
+    `${outside}-pid uses a namespace of ${app} and is killed when that container stops; recreate ${outside}-pid after the update`,
+    `${outside}-net uses a namespace of ${app}; recreate ${outside}-net after the update`,
+  ];
+  const plan = await runUpdater(instance, ['plan', ...toNext]);
+  for (const sentence of [
+    ...warns,
+    'services that the next docker compose up after the update will recreate, because their configuration changes: db',
+  ])
+    expect(plan.log).toContain(sentence);
+  const { log } = await updateWell(instance, toNext, {
+    version: 'v1.1.0',
+    changed: { '.env': (text) => text.replace('v1.0.0', 'v1.1.0') },
+    warns,
+  });
+  expect(log).toMatch(
+    new RegExp(
+      `addresses have changed: ${app} from [\\d.]+ to [\\d.]+.*; if an app is unreachable, run docker restart ${proxy}`,
+    ),
+  );
+  expect((await execa('docker', ['inspect', '--format', '{{.State.Status}}', `${outside}-pid`])).stdout).toBe(
+    'exited',
+  );
+  // Each advice works.
+  const [, command = ''] = /has changed: db \(recreate them now with docker (.*)\)/.exec(log) ?? [];
+  const version = async (name: string) => (await instance.containers())[name]?.id;
+  const before = await version(`${project}-db-1`);
+  await execa('docker', command.split(' '), { cwd: directory });
+  expect(await version(`${project}-db-1`)).not.toBe(before);
+  const settings = async () => (await execa('docker', ['exec', `${tunnel}`, 'cat', '/settings'])).stdout;
+  expect(await settings()).toContain('SVC_VERSION=v1.0.0');
+  await execa('docker', ['restart', '--time', '0', `${tunnel}`]);
+  expect(await settings()).toContain('SVC_VERSION=v1.1.0');
 });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { findPin } from '../../compose/find-pin.ts';
 import type { ProjectFiles } from '../../compose/project-files.ts';
 import { variablesOf } from '../../compose/variables.ts';
+import { inspectRunning } from '../../engine/api/query.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import type { Product } from '../../progress/product.ts';
@@ -71,7 +72,7 @@ function withCommandsOf(project: ComposeProject, error: unknown): unknown {
 async function inspectProject(
   project: ComposeProject,
   { engine, options, log }: RunContext,
-  { paths, platform, composed }: FoundInstance,
+  { own, paths, platform, composed }: FoundInstance,
   { containers, wasInterrupted, onRead = () => {} }: Found,
 ): Promise<Installation> {
   const { exclude, product } = options;
@@ -79,6 +80,7 @@ async function inspectProject(
     chooseServices(containers, { app: options.app, workers }, wasInterrupted);
   const guessed = choose(options.workers);
   const early = startEarly(dryRun(engine, project, guessed.replaced));
+  const running = startEarly(inspectRunning(engine));
   const about = { containers, services: [options.app, ...options.workers] };
   const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
   const named = workersOf(model, options);
@@ -137,7 +139,9 @@ async function inspectProject(
   // Since compose 5, the model has no values of env files. The dry run has them, and they must be masked.
   const answer = await asking;
   log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
-  return { ...read, ...answer, beside: projectsBeside(composed, project.name) };
+  const known = new Set([own, ...containers].map(({ id }) => id));
+  const outside = (await running).filter(({ id }) => !known.has(id));
+  return { ...read, ...answer, beside: projectsBeside(composed, project.name), outside };
 }
 
 const nameOf = ({ name }: ServiceFacts): string => name;

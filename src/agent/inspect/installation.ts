@@ -57,6 +57,8 @@ export interface InspectedProject {
 export interface Installation extends InspectedProject, DryRun {
   /** The engine's other compose projects. */
   beside: readonly ComposeProject[];
+  /** Running containers that are neither the project's nor the updater. */
+  outside: readonly Container[];
 }
 
 /** The services that are updated, the app first. */

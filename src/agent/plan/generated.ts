@@ -17,7 +17,7 @@ export interface NewDefinitions {
 
 /**
  * Checks the changes in a generated file. The update only replaces the updated services and their followers. Returns a
- * warning for each change that it does not apply, and the services that change but are not recreated.
+ * warning for each change of networks, volumes and services that it does not apply.
  * Refusal: shared-definition. Failure: proof-failed.
  */
 export function checkGenerated(
@@ -25,7 +25,7 @@ export function checkGenerated(
   definitions: NewDefinitions,
   expected: Expectation,
   moves: readonly Move[],
-): { warnings: string[]; changedServices: string[] } {
+): string[] {
   const { model } = definitions;
   for (const { service, tag } of moves) {
     const image = model.services[service]?.image ?? 'nothing';
@@ -46,18 +46,13 @@ export function checkGenerated(
   }
   const staying = stayingServices(installation);
   refuseLostNeighbours(installation, model, staying);
-  const { services: before } = installation.model;
-  const known = staying.filter((name) => name in before);
-  const gone = known.filter((name) => !(name in model.services));
+  const gone = staying.filter((name) => name in installation.model.services && !(name in model.services));
   const leaves = `the release's compose file no longer contains ${and(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} will not be changed`;
-  const isOther = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(model.services[name]);
-  return {
-    warnings: [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])],
-    changedServices: known.filter((name) => name in model.services && isOther(name)),
-  };
+  return [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])];
 }
 
-function stayingServices(installation: Installation): string[] {
+/** Services with containers that the update does not replace. */
+export function stayingServices(installation: Installation): string[] {
   const replaced = replacedServices(installation).map(({ name }) => name);
   const names = new Set(installation.containers.map(serviceOf));
   return [...names].filter((name) => !replaced.includes(name)).sort();

@@ -10,6 +10,7 @@ import {
 } from '../inspect/installation.ts';
 import { and } from '../log/wording.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../state/changeover.ts';
+import { affectedBy, knownAddresses } from './affected.ts';
 import type { FilePlan } from './plan-files.ts';
 import type { UpdatePlan } from './plan-update.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
@@ -63,7 +64,8 @@ export function planChangeover(
       goal: plan.targetName,
       reached: nameReached(plan, filePlan),
       runs: whatRuns(plan, filePlan, images, stoppedWorkers),
-      warnings: versionWarnings(plan, filePlan, images),
+      warnings: [...versionWarnings(plan, filePlan, images), ...affectedBy(installation, plan)],
+      addresses: knownAddresses(installation),
       alsoMoved: filePlan.alsoMoved,
       newServices: filePlan.newServices,
       changedServices: filePlan.changedServices,

@@ -1,5 +1,6 @@
 import type { Change } from '../../compose/draft.ts';
 import { sharesPin } from '../../compose/find-pin.ts';
+import { servicesReading } from '../../compose/layers.ts';
 import type { Model } from '../../engine/cli/compose.ts';
 import type { Image } from '../../engine/container.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -9,7 +10,7 @@ import { type Installation, movedServices, replacedServices } from '../inspect/i
 import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
-import { checkGenerated, type NewDefinitions } from './generated.ts';
+import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
 import { labelledVersion, type Move, majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
 
 /** The second half of a plan, which depends on the pulled images. */
@@ -28,7 +29,7 @@ export interface FilePlan {
   alsoMoved: readonly string[];
   /** Services that are new in the file; they are not started. */
   newServices: readonly string[];
-  /** Services that change in the new file but are not recreated. */
+  /** Services that the new files change but the update does not recreate. */
   changedServices: readonly string[];
 }
 
@@ -58,7 +59,7 @@ export function planFiles(
   const proof =
     draft.changes.length > 0
       ? proven(installation, plan, proposal, expected)
-      : { alsoMoved: [], warnings: [], changedServices: [] };
+      : { alsoMoved: [], warnings: [] };
   const migrations = migrationsOf(installation, model);
   const own = [...replacedServices(installation).map(({ name }) => name), ...migrations];
   const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
@@ -71,7 +72,9 @@ export function planFiles(
     warnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
     alsoMoved: others(proof.alsoMoved),
     newServices: others(Object.keys(model.services)).filter((name) => !(name in installation.model.services)),
-    changedServices: others(proof.changedServices).filter((name) => !proof.alsoMoved.includes(name)),
+    changedServices: others(changedServices(installation, proposal)).filter(
+      (name) => !proof.alsoMoved.includes(name),
+    ),
   };
 }
 
@@ -80,14 +83,27 @@ function proven(
   plan: UpdatePlan,
   { draft, ...definitions }: Proposal,
   expected: Expectation,
-): Pick<FilePlan, 'alsoMoved' | 'warnings' | 'changedServices'> {
+): Pick<FilePlan, 'alsoMoved' | 'warnings'> {
   const proof = prove(installation.model, definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
-    return { alsoMoved, ...checkGenerated(installation, definitions, expected, movesOf(plan)) };
+    return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, movesOf(plan)) };
   }
   refuseUnproven(proof, draft.files, draft.edits);
-  return { alsoMoved, warnings: [], changedServices: [] };
+  return { alsoMoved, warnings: [] };
+}
+
+/** The model does not have the new values of an `env_file`, because compose reads that file from the disk. */
+function changedServices(installation: Installation, { draft, model }: Proposal): string[] {
+  const { services: before } = installation.model;
+  const reading = servicesReading(
+    draft.files,
+    draft.changes.map(({ path }) => path),
+  );
+  const isOther = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(model.services[name]);
+  return stayingServices(installation).filter(
+    (name) => name in before && name in model.services && (isOther(name) || reading.includes(name)),
+  );
 }
 
 /** The version label of the pulled app image, `1.5.0`; null if it has none. Refusal: downgrade. */

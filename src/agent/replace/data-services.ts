@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { askApi } from '../../engine/api/api.ts';
 import type { Blueprint } from '../../engine/api/blueprint.ts';
 import { listProject } from '../../engine/api/project-containers.ts';
-import { inspectContainers, listContainers, listNetworks, stopContainers } from '../../engine/api/query.ts';
+import { inspectContainers, inspectRunning, listNetworks, stopContainers } from '../../engine/api/query.ts';
 import { rebuildContainer } from '../../engine/api/rebuild-container.ts';
 import { Compose } from '../../engine/cli/compose.ts';
 import { type Container, isUp, numberOf, serviceOf } from '../../engine/container.ts';
@@ -49,12 +49,7 @@ export async function ridersOf(
 ): Promise<Container[]> {
   if (providers.length === 0) return [];
   const modes = new Set(providers.map(({ id }) => `container:${id}`));
-  const running = await listContainers(engine, { status: ['running', 'restarting', 'paused'] });
-  const all = await inspectContainers(
-    engine,
-    running.map(({ id }) => id),
-  );
-  return all.filter(({ networkMode, pidMode, ipcMode }) =>
+  return (await inspectRunning(engine)).filter(({ networkMode, pidMode, ipcMode }) =>
     [networkMode, pidMode, ipcMode].some((mode) => modes.has(mode)),
   );
 }

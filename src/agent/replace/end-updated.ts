@@ -47,7 +47,7 @@ export async function endUpdated(
   }
   if (changedServices.length > 0) {
     log.info(
-      `services that this release changes but that were not recreated: ${and(changedServices)} (recreate them with ${upCommand(project, changedServices)})`,
+      `services that the next docker compose up will recreate, because their configuration has changed: ${and(changedServices)} (recreate them now with ${upCommand(project, changedServices)})`,
     );
   }
   if (newServices.length > 0) {

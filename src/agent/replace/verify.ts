@@ -2,6 +2,7 @@ import type { ProjectContainers } from '../../engine/api/project-containers.ts';
 import { type Container, isUp, serviceOf } from '../../engine/container.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { and } from '../log/wording.ts';
 import type { RunContext } from '../process/run-context.ts';
 import type { Changeover } from '../state/changeover.ts';
 import type { Journal } from '../state/journal.ts';
@@ -39,6 +40,8 @@ export async function verify(work: Replacement, seen: ProjectContainers | null):
   const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
   log.info(`${how}; ${changeover.words.runs}`);
   for (const warning of changeover.words.warnings) log.warn(warning);
+  const addresses = newAddresses(changeover, containers);
+  if (addresses) log.info(addresses);
 }
 
 /** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError unhealthy */
@@ -64,6 +67,21 @@ export const runsAnother = ({ moved }: Changeover, container: Container): boolea
   const image = moved.find(({ name }) => name === serviceOf(container))?.image;
   return image !== null && image !== undefined && !runsImage(container, image);
 };
+
+/** The addresses that have changed although a reverse proxy may have cached them, in one sentence; empty for none. */
+export function newAddresses({ words }: Changeover, now: readonly Container[]): string {
+  const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
+    const current = now.find((each) => each.name === name)?.ips ?? ips;
+    const change = `${name} from ${and(ips)} to ${and(current)}`;
+    return current.join() === ips.join() ? [] : [{ change, proxies }];
+  });
+  const proxies = [...new Set(changes.flatMap((each) => each.proxies))];
+  const told = changes.map(({ change }) => change).join(', ');
+  return (
+    told &&
+    `addresses have changed: ${told}; if an app is unreachable, run docker restart ${proxies.join(' ')}`
+  );
+}
 
 /** The names of containers of other services that somebody has replaced, added or removed. */
 export function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {

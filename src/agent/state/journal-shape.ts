@@ -134,6 +134,8 @@ const changeover = shape({
     restartedByHand: optional(list(name)),
     /** Not run, although others wait for them to complete. */
     runByHand: optional(list(name)),
+    /** Of containers before the update, with the reverse proxies that may have cached them. */
+    addresses: optional(list(shape({ name, ips: list(text), proxies: list(name) }))),
   }),
 });
 

@@ -1,7 +1,7 @@
 import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { type Container, type Image, readContainer, readImage } from '../container.ts';
+import { type Container, type Image, isUp, readContainer, readImage } from '../container.ts';
 import { type ListedContainer, listOf, readListed } from '../container-details.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
@@ -122,6 +122,15 @@ const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
 /** Containers by id or name; those that are gone are left out. @throws UpdateError engine-unavailable */
 export async function inspectContainers(engine: Engine, names: readonly string[]): Promise<Container[]> {
   return (await inspectWhole(engine, names)).map(readContainer);
+}
+
+/** All containers of the engine that are up. Podman has no filter for some states. @throws UpdateError engine-unavailable */
+export async function inspectRunning(engine: Engine): Promise<Container[]> {
+  const up = (await listContainers(engine, {})).filter(isUp);
+  return inspectContainers(
+    engine,
+    up.map(({ id }) => id),
+  );
 }
 
 /** The engine's view of the container that this process runs in; null if it knows none. @throws UpdateError engine-unavailable */

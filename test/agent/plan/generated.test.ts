@@ -52,7 +52,7 @@ function check(changes: Changes, hashed: readonly string[] = []): string[] {
   });
   const expected = { images: new Map([['app', 'svc:v1.1.0']]), substitutions: [], shares: () => false };
   const definitions = { model: model('v1.1.0', changes), hashedNetworks: new Set(hashed) };
-  return checkGenerated(install, definitions, expected, [planTo('v1.1.0', install).app]).warnings;
+  return checkGenerated(install, definitions, expected, [planTo('v1.1.0', install).app]);
 }
 
 const networks = (inner: object, outer: object = { name: 'svc_outer' }): Changes => ({

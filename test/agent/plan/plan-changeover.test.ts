@@ -58,6 +58,7 @@ describe('planChangeover', () => {
         alsoMoved: ['migrate'],
         newServices: ['cache'],
         changedServices: [],
+        addresses: [],
         restartedByHand: [],
       },
     });

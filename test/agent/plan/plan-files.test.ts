@@ -115,6 +115,25 @@ describe('planFiles', () => {
     expect(planned(from, { ships })).toMatchObject({ newServices: ['cache', 'cron'], alsoMoved: [] });
   });
 
+  it('lists other services that the change would recreate', () => {
+    const text = `${shared}  cache:\n    image: valkey:8\n    env_file: .env\n  tool:\n    image: tool:1\n    env_file: other.env\n`;
+    const sets = (version: string): More => ({ db: { environment: { V: version } } });
+    const files = projectFiles({ 'compose.yaml': text, ...env });
+    const names = ['app', 'worker', 'migrate', 'db', 'cache', 'tool'];
+    const from = installed(files, {
+      model: modelOf(files, sets('v1.0.0')),
+      containers: names.map((name) => container(`${name}-1`)),
+    });
+    const after = (model: Model): Model => ({
+      ...model,
+      services: { ...model.services, db: { ...model.services.db, ...sets('v1.1.0').db } },
+    });
+    expect(planned(from, { after })).toMatchObject({
+      alsoMoved: ['migrate'],
+      changedServices: ['cache', 'db'],
+    });
+  });
+
   const major =
     'v1.0.0 → v2.0.0 changes the major version. Back up the database first or use --restore-point; otherwise, the data cannot be restored';
   it.each<[string, string, string | null, string | null, string | null, string[]]>([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changedOthers, runsAnother } from '../../../src/agent/replace/verify.ts';
+import { changedOthers, newAddresses, runsAnother } from '../../../src/agent/replace/verify.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { changeover, container, movedService, record } from '../../build.ts';
 
@@ -52,4 +52,21 @@ describe('changedOthers', () => {
   ])('%s', (_, now, names) => {
     expect(changedOthers(replaced, now)).toEqual(names);
   });
+});
+
+it('names addresses that have changed, and who may have cached them', () => {
+  const addresses = [
+    { name: 'svc-app-1', ips: ['10.0.0.3'], proxies: ['proxy'] },
+    { name: 'svc-worker-1', ips: ['10.0.0.4', 'fd00::4'], proxies: ['proxy', 'web'] },
+  ];
+  const replaced = changeover({ words: { ...changeover().words, addresses } });
+  const now = (app: string, worker: string[]) => [
+    container('app-1', { ips: [app] }),
+    container('worker-1', { ips: worker }),
+  ];
+  expect(newAddresses(replaced, now('10.0.0.3', ['10.0.0.4', 'fd00::4']))).toBe('');
+  expect(newAddresses(replaced, now('10.0.0.4', ['10.0.0.3', 'fd00::4']))).toBe(
+    'addresses have changed: svc-app-1 from 10.0.0.3 to 10.0.0.4, svc-worker-1 from 10.0.0.4 and fd00::4 to 10.0.0.3 and fd00::4; if an app is unreachable, run docker restart proxy web',
+  );
+  expect(newAddresses(changeover(), now('10.0.0.4', []))).toBe('');
 });
