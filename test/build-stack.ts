@@ -142,6 +142,7 @@ export const summaryWith = (changes: Partial<TaskSummary> = {}): TaskSummary => 
   isBack: false,
   lost: [],
   lostNew: [],
+  stuck: [],
   isStuck: false,
   waiting: 0,
   ...changes,

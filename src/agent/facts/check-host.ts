@@ -41,6 +41,8 @@ export async function checkHost(
   { own }: FoundInstance,
   installation: Installation,
 ): Promise<void> {
+  // Not tried there.
+  if (engine.isPodman) return;
   const { project, containers, sent } = installation;
   const facts = dataFacts(installation, options);
   const services = [...facts.updated, ...(options.restorePoint ? declareData(facts).covered : [])];
@@ -78,7 +80,7 @@ async function downProviders(engine: Engine, definitions: readonly Definition[])
   return found
     .filter(({ status }) => !['running', 'paused'].includes(status))
     .map(
-      ({ name }) => `${name} is not running: start it first, because others share its network or namespace`,
+      ({ name }) => `${name} is not running: start it first, because other containers share its network or namespace`,
     );
 }
 

@@ -341,7 +341,7 @@ export class Replacing {
     if (done === 'moved') return;
     log.info(sentenceOf[write](service), { write, service: service.move.name });
     each.known = spec;
-    for (const { id } of service.tasks.lostNew) each.seen.passed.add(id);
+    for (const { id } of service.tasks.stuck) each.seen.passed.add(id);
   }
 
   /** Records the start before any decision depends on it: a later run must not roll back. */

@@ -14,7 +14,7 @@ export interface Seen {
   readonly started: Set<string>;
   /** New tasks that the engine is about to start, or has started: their end tells. */
   readonly starting: Set<string>;
-  /** New tasks on nodes that went down: Swarm was told not to wait for them. */
+  /** New tasks that cannot start while a node is down: Swarm was told not to wait for them. */
   readonly passed: Set<string>;
   /** Slots, or nodes of a global service, whose new task has succeeded. */
   readonly done: Set<string>;
@@ -61,7 +61,9 @@ export interface TaskSummary {
   lost: readonly SwarmTask[];
   /** New tasks on nodes that went down. */
   lostNew: readonly SwarmTask[];
-  /** Swarm may be waiting for one of these, and does not update the other tasks. */
+  /** New tasks that cannot start while a node is down. Swarm waits for them before it updates the other tasks. */
+  stuck: readonly SwarmTask[];
+  /** Swarm was not yet told to continue without one of them. */
   isStuck: boolean;
   /** How many new tasks no other node takes: they start when a node returns. */
   waiting: number;
@@ -155,6 +157,7 @@ export function summarise(
   const all = alive.filter((task) => isNew(task) && !isLost(task));
   const canWait = seen.started.size > 0 && all.some(runs) ? alive.filter(isLost).length : 0;
   const waiting = all.filter(({ state }) => state === 'pending').slice(0, canWait);
+  const stuck = [...lostNew, ...waiting];
   const fresh = all.filter((task) => !waiting.includes(task));
   const needs = (replicas ?? eligible.filter(isActive).length) - waiting.length;
   const isOnce = move.role === 'once';
@@ -194,7 +197,8 @@ export function summarise(
         [...old, ...fresh].every((task) => runs(task) || isLost(task)),
     lost,
     lostNew,
-    isStuck: lostNew.some(({ id }) => !seen.passed.has(id)),
+    stuck,
+    isStuck: stuck.some(({ id }) => !seen.passed.has(id)),
     waiting: waiting.length,
   };
 }

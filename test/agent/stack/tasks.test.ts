@@ -218,6 +218,8 @@ describe('summarise', () => {
   ])('does not wait for a new task without a node: %s', (_, tasks, waiting, well) => {
     const found = summary({ tasks, nodes: down, spec: scaled(tasks.length === 4 ? 3 : 2) });
     expect([found.waiting, found.isWell]).toEqual([waiting, well]);
+    // Swarm waits for it too, and has to be told to continue.
+    expect([found.stuck.length, found.isStuck]).toEqual([waiting, waiting > 0]);
   });
 
   it.each<[situation: string, tasks: SwarmTask[], well: boolean, failures: number]>([
