@@ -64,7 +64,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
-    await refuseUnpublished(engine, missing);
+    if (context.options.archive === null) await refuseUnpublished(engine, missing);
     if (needsImages(installation, plan)) return finish(log);
   }
   const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(

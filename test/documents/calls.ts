@@ -48,7 +48,12 @@ function subcommandOf(words: readonly string[]): string {
 
 /** Whether a row speaks of a call with real names and ids in it. */
 export const covers = ({ call }: Row, seen: Call): boolean =>
-  new RegExp(`^${call.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`).test(seen);
+  new RegExp(
+    `^${call
+      .replace(/[.*+?^$()|[\]\\]/g, '\\$&')
+      .replace('{reference}', '.+')
+      .replace(/\{\w+\}/g, '[^/]+')}$`,
+  ).test(seen);
 
 /** Sources by their path. */
 export function sources(): Map<string, string> {

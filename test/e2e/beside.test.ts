@@ -148,7 +148,7 @@ test('a call that goes on and on is waited for for two minutes, and then the upd
     ends: ['refused (compose-busy): nothing was changed. Next: ', /docker rm \w{12}_\S+-app-1\.$/],
   });
   expect(result.log).toMatch(
-    /another docker compose command is replacing app .* and has not finished after 120 s/,
+    /another docker compose command is replacing app .*; the command has not finished after 120 s/,
   );
   expect(result.durationMs).toBeGreaterThan(6_000);
   await letStop('app');

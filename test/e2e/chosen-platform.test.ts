@@ -56,10 +56,7 @@ test('a shell has chosen, and nothing says so: asked for, and kept where the ans
     says: [
       `app runs on ${foreign}, but no compose file specifies a platform, and ${instance.image}:v1.1.0 would run on`,
     ],
-    ends: [
-      'failed (pull-platform): nothing was changed; v1.0.0 is still running. ',
-      `Set ${line} for app in the compose file`,
-    ],
+    ends: ['failed (pull-platform): nothing was changed; v1.0.0 is still running. ', `set "${line}" for app`],
   });
   await choose(instance);
   await updateWell(instance, toNext, { version: 'v1.1.0', changed });

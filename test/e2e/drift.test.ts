@@ -285,7 +285,7 @@ test("every key, made by the machine's compose: no drift; what changes is named;
       'app: network bridge would be removed',
     ],
     ends: [
-      'Mount the config.json that contains the proxies',
+      'Mount the config.json that contains the proxy settings',
       'If you manually connected containers to bridge',
     ],
     never: [/3128/],

@@ -129,7 +129,7 @@ describe('4: the pull fails, and nothing has changed', () => {
       name: '401',
       fault: registryFaults.denied,
       says: 'the registry denied access (wrong or missing credentials)',
-      next: 'On the host, log in with docker login. Mount the config.json file of the host',
+      next: "On the host, log in with docker login. Mount the host's config.json file",
     },
     {
       name: 'connection refused',
@@ -223,7 +223,7 @@ describe('4: a registry with a password', () => {
       says: [`${instance.image}:v1.1.0: the registry denied access (wrong or missing credentials)`],
       ends: [
         'failed (pull-denied): nothing was changed; v1.0.0 is still running. Next: ',
-        'On the host, log in with docker login. Mount the config.json file of the host',
+        "On the host, log in with docker login. Mount the host's config.json file",
       ],
       never,
     };

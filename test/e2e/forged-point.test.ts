@@ -57,7 +57,9 @@ test('a restore point of the owner of the directory restores nothing, and a link
   const directory = await forgePoint(instance, victim);
   const refused = {
     exitCode: 3,
-    says: [`${restoreOf(instance)} is owned by user ${owner} instead of root`],
+    says: [
+      `${restoreOf(instance)} is not accepted as a restore point, because it is owned by user ${owner} instead of root`,
+    ],
     ends: ['refused (unexpected-file): nothing was changed', `chown -R 0:0 ${restoreOf(instance)}`],
   };
   for (const args of [['rollback'], ['rollback', '--yes'], ['restore-point', 'rm'], toNext])

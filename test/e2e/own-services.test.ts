@@ -67,7 +67,7 @@ test('are listed, held together, and updated', async () => {
   await refused(
     [...toNext, '--service', 'server', '--service', 'db'],
     'unrelated-service',
-    [`db runs ${inject('host').parts}/db:1, whose publisher differs from that of server`],
+    [`db runs ${inject('host').parts}/db:1, which is not from the publisher of server`],
     `To update without db, run the update with ${three}.`,
   );
   await refused(

@@ -75,7 +75,7 @@ test('a release that somebody has signed is updated to, and no other in its plac
     ['update', ...target, ...signed.args],
     {
       exitCode: 3,
-      says: [`${instance.image}:v1.1.0 of app is sha256:`, `instead of the verified ${digest}`],
+      says: [`${instance.image}:v1.1.0 used by app is sha256:`, `instead of the verified ${digest}`],
       ends: [refused],
     },
     signed.options,

@@ -232,7 +232,7 @@ describe('a target older than the running version', () => {
     await expectAttempt(instance, [], {
       exitCode: 3,
       says: [
-        `${instance.image}:latest is v1.0.9, which is older than the running version v1.1.0`,
+        `${instance.image}:latest points to v1.0.9, which is older than the running version v1.1.0`,
         `${instance.image}:latest points to the previous image again`,
       ],
       ends: [untouched('v1.1.0'), 'Downgrades are not supported.'],

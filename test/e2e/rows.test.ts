@@ -231,7 +231,7 @@ describe('generated', () => {
       says: [
         /not started: cache \(start them with docker compose -p \S+ -f compose\.yaml -f compose\.cluster\.yaml up -d cache\)/,
       ],
-      warns: [/^compose\.yaml .*overwritten.*\.svc-updater\/backup\/\S+\/compose\.yaml/],
+      warns: [/^compose\.yaml .*overwrite.*\.svc-updater\/backup\/\S+\/compose\.yaml/],
     });
     const backup = /\.svc-updater\/backup\/\w+/.exec(log)?.[0] ?? '';
     expect(await instance.read(join(backup, 'compose.yaml'))).toBe(edited);

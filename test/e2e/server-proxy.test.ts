@@ -98,7 +98,11 @@ describe('the calls that a socket proxy must allow', () => {
     });
     expect(exitCode, log).toBe(0);
     expect(await instance.version()).toBe('v1.2.0');
-    await expect.poll(() => misfits(all)).toEqual({ calls: [], lines: [] });
+    // The helper container needs it; without it, the host is not checked, and the log warns.
+    expect(log).toContain('the host was not checked, because the engine denied a request');
+    const isAttach = (call: string) => /^POST \S+\/attach\S* \(403\)$/.test(call);
+    const others = () => ({ ...misfits(all), calls: misfits(all).calls.filter((call) => !isAttach(call)) });
+    await expect.poll(others).toEqual({ calls: [], lines: [] });
   });
 });
 

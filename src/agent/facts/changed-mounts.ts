@@ -46,7 +46,7 @@ const isShare = ({ type, source }: ListedMount): boolean => /[/:]/.test(source) 
 
 /** Editors replace a file by a new one, which the new container is to get. */
 const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): boolean =>
-  now.device === next.device && (now.root === next.root || (now.root.endsWith('//deleted') && !isDirectory));
+  now.device === next.device && (now.root === next.root || !isDirectory);
 
 const wordsOf = ({ root, device, type, source }: ListedMount): string =>
   `${JSON.stringify(unescaped(root))} of ${source} (${type}, ${device})`;

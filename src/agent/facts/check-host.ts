@@ -80,7 +80,8 @@ async function downProviders(engine: Engine, definitions: readonly Definition[])
   return found
     .filter(({ status }) => !['running', 'paused'].includes(status))
     .map(
-      ({ name }) => `${name} is not running: start it first, because other containers share its network or namespace`,
+      ({ name }) =>
+        `${name} is not running: start it first, because other containers share its network or namespace`,
     );
 }
 
@@ -117,6 +118,11 @@ async function tryStart(
   } catch (error) {
     if (!(error instanceof UpdateError) || !(await doors.engine.answers())) throw error;
     const reason = error.detail.at(-1) ?? Object(error.cause).message ?? error.message;
+    // A socket proxy may not allow the calls of the helper.
+    if (/\b403\b/.test(reason)) {
+      doors.log.warn(`the host was not checked, because the engine denied a request: ${reason}`);
+      return [];
+    }
     const services = and([...new Set(definitions.map(({ service }) => service))]);
     return [`${namedIn(reason, mounts)?.where ?? services} cannot be started again: ${reason}`];
   }
