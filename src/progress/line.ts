@@ -31,7 +31,7 @@ export function parseLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
   const [, time = '', level = '', phase, percent, text = ''] = match;
-  if (Number.isNaN(Date.parse(time))) return null;
+  if (!(Date.parse(time) < 253402300800000)) return null;
   return {
     time,
     level: levels.find((known) => known === level.trim().toLowerCase()) ?? 'info',
@@ -57,7 +57,7 @@ export function readJsonLine(line: string): { event: ProgressEvent; fields: Line
   }
   const { level, time, phase, percent, msg } = fields;
   if (typeof level !== 'number' || typeof time !== 'string' || typeof msg !== 'string') return null;
-  if (!phases.includes(phase as Phase) || Number.isNaN(Date.parse(time))) return null;
+  if (!phases.includes(phase as Phase) || !(Date.parse(time) < 253402300800000)) return null;
   const isPercent = Number.isInteger(percent) && Number(percent) >= 0 && Number(percent) <= 100;
   const event: ProgressEvent = {
     time: new Date(time).toISOString(),

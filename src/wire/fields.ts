@@ -41,7 +41,7 @@ export const text = (description?: string): Field<string> => ({
   missing: () => '',
 });
 
-const timeForm = /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT/;
+const timeForm = /^\d{4}-\d\d-\d\dT/;
 
 /** Whoever calculates with a time relies on it, so an unreadable one counts as missing. */
 export const time = (description = 'UTC, ISO 8601'): Field<string> => ({
