@@ -4,7 +4,7 @@ import { writtenOut } from './plain-text.ts';
 const percentForm = '(?:100|[1-9]?\\d)%';
 const startsLikePercent = new RegExp(`^${percentForm}(?: |$)`);
 const lineForm = new RegExp(
-  '^((?:\\d{4}|[+-]\\d{6})-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z) ' +
+  '^(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z) ' +
     `(${levels.map((level) => level.toUpperCase().padEnd(5)).join('|')}) ` +
     `(${phases.join('|')})` +
     `(?: (${percentForm}))?(?: (.*))?$`,
@@ -31,7 +31,7 @@ export function parseLine(line: string): ProgressEvent | null {
   const match = lineForm.exec(line.replace(/\r?\n?$/, ''));
   if (!match) return null;
   const [, time = '', level = '', phase, percent, text = ''] = match;
-  if (!(Date.parse(time) < 253402300800000)) return null;
+  if (Number.isNaN(Date.parse(time))) return null;
   return {
     time,
     level: levels.find((known) => known === level.trim().toLowerCase()) ?? 'info',
@@ -57,10 +57,13 @@ export function readJsonLine(line: string): { event: ProgressEvent; fields: Line
   }
   const { level, time, phase, percent, msg } = fields;
   if (typeof level !== 'number' || typeof time !== 'string' || typeof msg !== 'string') return null;
-  if (!phases.includes(phase as Phase) || !(Date.parse(time) < 253402300800000)) return null;
+  const at = new Date(time);
+  // Later and negative years have another form, which neither lines nor the status accept.
+  if (!phases.includes(phase as Phase) || !(at.getUTCFullYear() >= 0 && at.getUTCFullYear() <= 9999))
+    return null;
   const isPercent = Number.isInteger(percent) && Number(percent) >= 0 && Number(percent) <= 100;
   const event: ProgressEvent = {
-    time: new Date(time).toISOString(),
+    time: at.toISOString(),
     level: level >= 50 ? 'error' : level >= 40 ? 'warn' : 'info',
     phase: phase as Phase,
     ...(isPercent && { percent: Number(percent) }),

@@ -48,7 +48,7 @@ export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unkno
     throw error;
   } finally {
     const removed = remove(doors.engine.uncancellable(), id);
-    // It changes no file, so nobody has to wait.
+    // This helper changes no files, so the run does not wait for its removal.
     if (call.verb !== 'tables') await removed;
   }
 }

@@ -29,7 +29,7 @@ interface Definition {
 const modes = ['NetworkMode', 'PidMode', 'IpcMode'];
 /** What the host may lack, besides mounts and the containers of these modes. */
 const provided =
-  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems Init Privileged';
+  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems Privileged';
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**

@@ -140,7 +140,7 @@ function differences(before: unknown, after: unknown, path: string[]): Differenc
   return [{ path, from: before, to: after }];
 }
 
-/** Whether a path leads to the image of a volume of `type: image`, which is read-only and holds no data. */
+/** Whether a path in the model is the source of a `type: image` volume, which is read-only and contains no data. */
 const isImageVolume = ({ services }: Model, path: readonly string[]): boolean => {
   const [section, service = '', key, at, field] = path;
   const isSource = section === 'services' && key === 'volumes' && field === 'source' && path.length === 5;
