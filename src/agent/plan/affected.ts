@@ -34,16 +34,16 @@ export function affectedBy(installation: Installation, plan: UpdatePlan): string
 }
 
 /** Addresses of updated containers that a reverse proxy may have cached: a container with a public port in the same network. */
-export const knownAddresses = (installation: Installation) =>
-  replacedServices(installation).flatMap(({ containers }) =>
+export function knownAddresses(installation: Installation) {
+  const published = notUpdated(installation).filter((each) => each.published.length > 0);
+  return replacedServices(installation).flatMap(({ containers }) =>
     containers.flatMap(({ name, ips, networks }) => {
       const shares = (network: string) => network !== 'bridge' && networks.includes(network);
-      const proxies = notUpdated(installation)
-        .filter((each) => each.published.length > 0 && each.networks.some(shares))
-        .map((each) => each.name);
+      const proxies = published.filter((each) => each.networks.some(shares)).map((each) => each.name);
       return ips.length > 0 && proxies.length > 0 ? [{ name, ips, proxies }] : [];
     }),
   );
+}
 
 /** The running ones. */
 function notUpdated(installation: Installation): Container[] {

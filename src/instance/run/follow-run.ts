@@ -18,7 +18,7 @@ interface FollowContext {
 type OnLine = (event: ProgressEvent, fields: LineFields) => void;
 
 /**
- * Feeds a record from the updater log's container, across restarts of it and of the engine, until the run has
+ * Feeds a record from the log of the updater container, across restarts of the container and of the engine, until the run has
  * ended and the container with it. Returns early, without an end, where the server closes. Gives when the container was
  * started the last time, in the engine's words; null where that was not seen.
  */
