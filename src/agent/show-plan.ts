@@ -90,7 +90,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
     log.info(
-      `services that the next docker compose up after the update will recreate, because their configuration changes: ${and(changedServices)}`,
+      `services that the next docker compose up will recreate, because the update changes their configuration: ${and(changedServices)}`,
     );
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);

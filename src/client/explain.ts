@@ -60,7 +60,10 @@ function explainNone(why: NoAnswer, { url, urlSetting }: Config): string {
   const known: readonly (readonly [form: RegExp, text: string])[] = [
     [/^ECONNREFUSED$/, `${url} refused the connection. ${checkServer}`],
     [/^(?:ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/, `The host ${hostname} was not found (${url}). ${check}`],
-    [/^ERR_TLS_CERT_ALTNAME_INVALID$/, `The certificate for ${url} is for another host. ${check}`],
+    [
+      /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+      `The certificate for ${url} was issued for a different host. ${check}`,
+    ],
     [/^CERT_HAS_EXPIRED$/, `The certificate for ${url} has expired. Renew it on the server.`],
     [
       /CERT|SIGNED|UNABLE_TO_/,

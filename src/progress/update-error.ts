@@ -188,7 +188,7 @@ const table = {
     outcome: 'refused',
     meaning: 'The service image is built locally.',
     why: 'No registry contains releases of this image.',
-    advice: 'Add an image: line to the service in the compose file, or rebuild the service to update it.',
+    advice: 'Add an "image:" line to the service in the compose file, or rebuild the service to update it.',
   },
   'compose-invalid': {
     outcome: 'refused',

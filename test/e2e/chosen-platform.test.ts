@@ -53,9 +53,7 @@ test('a shell has chosen, and nothing says so: asked for, and kept where the ans
   expect(await platformsOf(instance)).toEqual([foreign, foreign]);
   await expectAttempt(instance, toNext, {
     exitCode: 4,
-    says: [
-      `app runs on ${foreign}, but no compose file specifies a platform, and ${instance.image}:v1.1.0 would run on`,
-    ],
+    says: [`app runs on ${foreign}, but ${instance.image}:v1.1.0 would run on`],
     ends: ['failed (pull-platform): nothing was changed; v1.0.0 is still running. ', `set "${line}" for app`],
   });
   await choose(instance);

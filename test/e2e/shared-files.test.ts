@@ -116,7 +116,7 @@ test('containers that share something with the update are named, before and afte
   const plan = await runUpdater(instance, ['plan', ...toNext]);
   for (const sentence of [
     ...warns,
-    'services that the next docker compose up after the update will recreate, because their configuration changes: db',
+    'services that the next docker compose up will recreate, because the update changes their configuration: db',
   ])
     expect(plan.log).toContain(sentence);
   const { log } = await updateWell(instance, toNext, {

@@ -52,7 +52,7 @@ function judge(
   }
   throw new UpdateError(
     'pull-platform',
-    `${service} runs on ${runs}, but no compose file specifies a platform, and ${to} would run on ${gets}`,
+    `${service} runs on ${runs}, but ${to} would run on ${gets}, because no compose file specifies a platform`,
     {
       advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run the update again.`,
     },

@@ -39,7 +39,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
   if (unset.length === 0) return;
   throw new UpdateError(
     'missing-variable',
-    `no file sets ${and(unset)}, but the release requires a value for a secret`,
+    `no file sets ${and(unset)}, which a secret in the release uses`,
     { advice: `${linesToAdd(installation, unset)}, then run the update again.` },
   );
 }

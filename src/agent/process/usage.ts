@@ -15,8 +15,8 @@ export function usageOf(product: Product): string {
       : `${app} and all services labelled ${roleLabelOf(product)}=worker`;
   const isSvc = product === svc;
   const heading = isSvc
-    ? 'Options of update, plan and fetch, with their environment variables in brackets:'
-    : 'Options of update, plan and fetch:';
+    ? 'Options for update, plan and fetch, with their environment variables in brackets:'
+    : 'Options for update, plan and fetch:';
   /** Descriptions begin in column 30. */
   const linesOf = (table: OptionTable): string =>
     Object.entries(table)

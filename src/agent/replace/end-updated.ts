@@ -42,7 +42,7 @@ export async function endUpdated(
   }
   if (restartedByHand.length > 0) {
     log.warn(
-      `services that were not restarted despite restart: true in depends_on: ${and(restartedByHand)} (restart them with ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
+      `services that were not restarted although depends_on sets "restart: true": ${and(restartedByHand)} (restart them with ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
     );
   }
   if (changedServices.length > 0) {

@@ -163,7 +163,7 @@ export function checkServices(
         'stack-busy',
         `${service.name} is global and has a task on node ${node}, which is paused: Swarm would not replace this task`,
         {
-          advice: `Run docker node update --availability active ${node} or drain the node, then run the update again.`,
+          advice: `If the node should run the app, make it available: docker node update --availability active ${node}. Otherwise, drain it. Then run the update again.`,
         },
       );
     }

@@ -474,7 +474,7 @@ const sentenceOf: Record<Write, (service: ServiceView) => string> = {
   'move-app': ({ move }) => `updating ${move.name} to ${move.label}`,
   'move-worker': ({ move }) => `updating ${move.name} to ${move.label}`,
   nudge: ({ move }) =>
-    `a node is down, so Swarm no longer updates ${move.name}; continuing with the other nodes`,
+    `a node is down, so Swarm stopped updating ${move.name}; continuing the update on the other nodes`,
   hold: ({ move, tasks: { held, oldRunning } }) =>
     held === oldRunning.length
       ? `limiting ${move.name} to its ${held} old tasks`

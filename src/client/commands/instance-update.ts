@@ -31,7 +31,7 @@ export const instanceUpdate: Command = {
     timeoutOption,
     {
       name: 'json',
-      help: 'Print one JSON event per line; if the request is refused, print the problem document',
+      help: 'Print one JSON event per line; if the request is refused, print the error as a JSON problem document',
     },
   ],
   examples: [

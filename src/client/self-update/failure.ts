@@ -18,7 +18,7 @@ export function adviceFor(error: unknown): string {
   const wait = error instanceof FeedError ? error.wait : null;
   if (wait === null)
     return `check that this machine can reach the address, then run the update again. If the address requires a login, add the login to ${feed}: https://NAME:TOKEN@….`;
-  return `run the update again in ${Math.ceil(wait / 60_000)} min, or add a login to ${feed}: https://NAME:TOKEN@….`;
+  return `run the update again in ${Math.ceil(wait / 60_000)} min, or add credentials to ${feed}, as in https://NAME:TOKEN@….`;
 }
 
 /** The reason and the next step for a file system error. */

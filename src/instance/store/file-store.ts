@@ -43,7 +43,7 @@ export function fileStore(directory: string): FileStore {
         if (now.number === null) await begin(folder);
         else if (await isReplaced(folder, now.number, text)) return true;
       }
-      throw new Error(`could not write to ${folder} in ${attempts} attempts`);
+      throw new Error(`could not write to ${folder} after ${attempts} attempts`);
     },
   };
 }

@@ -52,12 +52,12 @@ describe('the platform of the pulled images', () => {
     [
       "the engine's, where a shell has chosen",
       { runs: arm, here: [amd] },
-      `app runs on ${arm}, but no compose file specifies a platform, and ${to} would run on ${amd}`,
+      `app runs on ${arm}, but ${to} would run on ${amd}, because no compose file specifies a platform`,
     ],
     [
       "the engine's, where nobody tells what there was besides",
       { old: { platforms: [arm] }, here: [amd] },
-      `app runs on ${arm}, but no compose file specifies a platform, and ${to} would run on ${amd}`,
+      `app runs on ${arm}, but ${to} would run on ${amd}, because no compose file specifies a platform`,
     ],
   ])('is refused: %s', (_, given, message) => {
     expect(() => judged(given)).toThrow(expect.objectContaining({ code: 'pull-platform', message }));

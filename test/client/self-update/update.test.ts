@@ -259,7 +259,7 @@ describe('a feed', () => {
     const reset = String(Math.floor(Date.now() / 1000) + 1700);
     rig.forge.next(json(403, {}, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset }));
     await expectUnchanged(
-      'Next: run the update again in 29 min, or add a login to SVC_FEED: https://NAME:TOKEN@….',
+      'Next: run the update again in 29 min, or add credentials to SVC_FEED, as in https://NAME:TOKEN@….',
       {
         SVC_FEED: rig.forge.address('gitHub').replace('//', '//robot:Zq7secret@'),
       },
