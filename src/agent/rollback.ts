@@ -237,7 +237,7 @@ async function rollBackTo(context: RunContext, journal: Journal, found: Target):
       : `; unhealthy already before the update: ${and([...new Set(unwell.map(({ service }) => service))])} (check docker compose logs)`;
   cancellation.tooLate();
   const done = () =>
-    `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)}, with the data saved at ${savedAt(point)}; all data written since then was replaced${health}`;
+    `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; all data written since then was discarded${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   log.enter('save');
   await beginRollback(context, journal, { place, point, back }, ending);

@@ -3,7 +3,7 @@ import { startInstance } from '../rig/instance.ts';
 import { composeCommand, onTestHost, runByHand, runUpdater, setVariables } from './bench-instance.ts';
 import { type Comparison, describeMachine, inPairs, report, timed } from './compare.ts';
 
-/** What scripts/bench runs for `ahead`: from the press to the end with the images fetched before it, beside the same by hand. */
+/** The `prefetch` section of scripts/bench: time from the click to the end with prefetched images, compared with the manual commands. */
 
 const pairs = Number(process.env.PAIRS ?? 9);
 const megabytes = 300;
@@ -42,7 +42,7 @@ await onTestHost(async (host) => {
       },
     });
     const fetched: Comparison = {
-      ...{ figure: 'from the press, fetched ahead', against: 'pull, up --wait' },
+      ...{ figure: 'from the click, prefetched', against: 'pull, up --wait' },
       ...{ unit: 'ms', reach: 0.2, ours, theirs },
     };
     report([fetched]);
