@@ -8,6 +8,7 @@ import { type FoundInstance, findInstance, refuseForeignContainers } from './ins
 import { inspectInstallation } from './inspect/inspect.ts';
 import { type Ending, repeatEnding } from './log/ending.ts';
 import { and } from './log/wording.ts';
+import { movesOf } from './plan/plan-update.ts';
 import { expectationsOf } from './process/expectations.ts';
 import type { RunContext } from './process/run-context.ts';
 import { startEarly } from './process/start-early.ts';
@@ -80,6 +81,9 @@ async function fromTheBeginning(
     throw error;
   };
   const planned = await planRun(context, instance, soFar, { ...found, earlier, begun }).catch(endPull);
+  // A run that may have nothing to do stops nothing.
+  if (movesOf(planned.plan).some(({ pin, tag }) => tag !== pin.tag.text))
+    await planned.checked.catch(endPull);
   const journal = await beginJournal(context, { instance, lock }, { ...planned, begun }, earlier).catch(
     endPull,
   );
@@ -105,9 +109,9 @@ async function saveAndWrite(
   before: Parameters<typeof planReplacement>[3],
 ) {
   const { point, installation } = planned;
-  if (point !== null) await planned.checked.then(() => saveWarm(context, journal, point));
-  const replacement = await planReplacement(context, journal, planned, before);
   await planned.checked;
+  if (point !== null) await saveWarm(context, journal, point);
+  const replacement = await planReplacement(context, journal, planned, before);
   const { changeover } = replacement;
   const saved = point && (await saveCold(context, journal, point, changeover, installation));
   try {

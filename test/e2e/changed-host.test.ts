@@ -86,7 +86,8 @@ test('update refuses for a share that was unmounted, until the container was rec
   await execa('umount', ['--lazy', at('share')]);
   const said = `app:/share has changed on the host: the running container uses "/" of none \\(tmpfs, .*\\), a new one would get ".*/share" of `;
   await expectAttempt(instance(), ['--target', 'v1.1.0'], {
-    ...{ exitCode: 3, says: [new RegExp(said)], ends: [refused, 'docker compose up -d --force-recreate'] },
+    ...{ exitCode: 3, says: [new RegExp(said)], never: [/Z \w+ +pull /] },
+    ends: [refused, 'docker compose up -d --force-recreate'],
   });
   const label = `label=svc-updater.scratch=${instance().project}`;
   expect((await execa('docker', ['ps', '--all', '--quiet', '--filter', label])).stdout).toBe('');

@@ -47,9 +47,10 @@ export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unkno
     call.signal?.throwIfAborted();
     throw error;
   } finally {
-    const removed = remove(doors.engine.uncancellable(), id);
-    // This helper changes no files, so the run does not wait for its removal.
-    if (call.verb !== 'tables') await removed;
+    const uncancelled = doors.engine.uncancellable();
+    // This helper changes no files, so nobody waits for its end, which a dead share could delay for ever.
+    if (call.verb === 'tables') removeScratch(uncancelled, id).catch(() => {});
+    else await remove(uncancelled, id);
   }
 }
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { StorageMount } from '../../engine/container.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { type ListedMount, mountTable, unescaped } from '../../files/mount-table.ts';
@@ -13,6 +14,8 @@ export interface HostMount extends StorageMount {
   besides: readonly string[];
   /** The container's process on the host. */
   pid: number;
+  /** The engine's directory on the host: mounts of other containers come and go in it. */
+  dataRoot: string;
 }
 
 /**
@@ -21,7 +24,7 @@ export interface HostMount extends StorageMount {
  */
 export function changedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
   const fresh = mountTable(tables.self ?? '');
-  return mounts.flatMap(({ where, destination, besides, pid }, at) => {
+  return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
     const running = mountTable(tables[pid] ?? '');
     // Seen again below a directory of the host that contains the engine's data.
     const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
@@ -33,7 +36,8 @@ export function changedMounts(mounts: readonly HostMount[], { tables, directorie
     return [...new Map(inside.map((each) => [each.path, each])).values()].flatMap((now) => {
       const below = now.path.slice(destination.length);
       const next = fresh.findLast(({ path }) => path === `${dataPath(at)}${below}`);
-      if (below === '' ? !next : !isShare(now) || own.some((each) => isSame(now, each, true))) return [];
+      const isOthers = !isShare(now) || (volume === '' && isWithin(join(source, below), dataRoot));
+      if (below === '' ? !next : isOthers || own.some((each) => isSame(now, each, true))) return [];
       if (next && isSame(now, next, directories[at] === true || below !== '')) return [];
       const other = next ? wordsOf(next) : 'the directory below it';
       return `${where}${below} has changed on the host: the running container uses ${wordsOf(now)}, a new one would get ${other}`;
@@ -44,9 +48,11 @@ export function changedMounts(mounts: readonly HostMount[], { tables, directorie
 /** Other mounts below a directory of the host come and go with the system, sessions and containers. */
 const isShare = ({ type, source }: ListedMount): boolean => /[/:]/.test(source) && type !== 'squashfs';
 
-/** Editors replace a file by a new one, which the new container is to get. */
+/** Editors replace a file by a new one, which the new container is to get. FUSE has another device after each mount. */
 const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): boolean =>
-  now.device === next.device && (now.root === next.root || !isDirectory);
+  (now.root === next.root || !isDirectory) &&
+  (now.device === next.device ||
+    (/^fuse/.test(now.type) && now.type === next.type && now.source === next.source));
 
 const wordsOf = ({ root, device, type, source }: ListedMount): string =>
   `${JSON.stringify(unescaped(root))} of ${source} (${type}, ${device})`;

@@ -1,7 +1,7 @@
 // A running container is no proof that it can be started again with the same files: the host may have lost a device, a runtime, a
 // share, or the container whose network is shared. A helper container tries it while everything still runs, and changes nothing.
 
-import { inspectContainers, inspectWhole, listVolumes } from '../../engine/api/query.ts';
+import { engineInfo, inspectContainers, inspectWhole, listVolumes } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { isUp, readContainer, serviceOf } from '../../engine/container.ts';
 import { isEmpty, type Json, object } from '../../engine/json.ts';
@@ -29,7 +29,7 @@ interface Definition {
 const modes = ['NetworkMode', 'PidMode', 'IpcMode'];
 /** What the host may lack, besides mounts and the containers of these modes. */
 const provided =
-  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems Privileged';
+  'Devices DeviceRequests DeviceCgroupRules Runtime CgroupParent CpusetCpus CpusetMems Privileged UsernsMode';
 const unseen = { isFile: false, root: null, device: null, excluded: [] };
 
 /**
@@ -54,15 +54,21 @@ export async function checkHost(
     const service = serviceOf(readContainer(raw));
     const host = object(raw.HostConfig);
     const next = object(sent.get(service)?.body.HostConfig);
-    const { Runtime } = isEmpty(next.Runtime) ? host : next;
-    return [{ service, host }, ...(isEmpty(next) ? [] : [{ service, host: { ...next, Runtime } }])];
+    const both = [host, ...(isEmpty(next) ? [] : [{ Runtime: host.Runtime, ...next }])];
+    return both.map((each) => ({ service, host: each }));
   });
   const doors = { engine, log, project: project.name, toolsImage: own.imageId };
   const mounts = await mountsOf(engine, running);
   const groups = Map.groupBy(definitions, ({ host }) => JSON.stringify(askedOf(host)));
+  // Every engine has these.
+  for (const usual of ['{}', '{"Runtime":"runc"}']) groups.delete(usual);
   const tried = await Promise.all([
     downProviders(engine, definitions),
-    ...[...groups.values()].map((group, at) => tryStart(doors, group, at === 0 ? mounts : [])),
+    // Only this one sees other processes: not every runtime allows it.
+    mounts.length === 0 ? [] : tryStart(doors, definitions, { PidMode: 'host' }, mounts),
+    ...[...groups].map(([asked, group]) =>
+      tryStart(doors, group, { UsernsMode: '', ...JSON.parse(asked) }, []),
+    ),
   ]);
   const [first, ...detail] = new Set(tried.flat());
   if (first !== undefined) throw new UpdateError('host-changed', first, { detail });
@@ -98,32 +104,40 @@ async function mountsOf(engine: Engine, running: readonly Json[]): Promise<HostM
   const names = mounts.flatMap(({ driver, source }) => (driver === 'local' ? [source] : []));
   const volumes = await listVolumes(engine, names);
   const options = new Map(volumes.map((volume) => [volume.name, volume.options]));
-  return mounts.map((mount) => ({ ...mount, ...placed(mount, { options }) }));
+  const dataRoot = String((await engineInfo(engine)).DockerRootDir || '/var/lib/docker');
+  return mounts.map((mount) => ({ ...mount, ...placed(mount, { options }), dataRoot }));
 }
 
-/** Starts a helper container with what these definitions ask of the host, and with the mounts. */
+/** Starts a helper container for these definitions. */
 async function tryStart(
   doors: DataDoors,
   definitions: readonly Definition[],
+  hostConfig: Json,
   mounts: readonly HostMount[],
 ): Promise<string[]> {
+  const services = and([...new Set(definitions.map(({ service }) => service))]);
   try {
     const tables = await runTools(doors, {
       ...{ verb: 'tables', code: 'host-changed' },
       asked: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
       mounts: mounts.map((mount, at) => toolsMount(mount, at, true)),
-      hostConfig: { ...askedOf(definitions[0]?.host ?? {}), PidMode: 'host', CapAdd: [] },
+      hostConfig: { ...hostConfig, CapAdd: [] },
+      // Dead shares never answer.
+      signal: AbortSignal.timeout(60_000),
     });
     return changedMounts(mounts, tables as Tables);
   } catch (error) {
+    if (Object(error).name === 'TimeoutError')
+      return [`${services} cannot be started again: a mount or device did not respond within 60 s`];
     if (!(error instanceof UpdateError) || !(await doors.engine.answers())) throw error;
-    const reason = error.detail.at(-1) ?? Object(error.cause).message ?? error.message;
+    const reason = error.detail.at(-1) ?? Object(error.cause).message;
+    // The engine has not refused to create or start it.
+    if (reason === undefined) throw error;
     // A socket proxy may not allow the calls of the helper.
     if (/\b403\b/.test(reason)) {
       doors.log.warn(`the host was not checked, because the engine denied a request: ${reason}`);
       return [];
     }
-    const services = and([...new Set(definitions.map(({ service }) => service))]);
     return [`${namedIn(reason, mounts)?.where ?? services} cannot be started again: ${reason}`];
   }
 }

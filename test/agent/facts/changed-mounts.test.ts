@@ -6,6 +6,7 @@ import { changedMounts, type HostMount } from '../../../src/agent/facts/changed-
 type Line = [path: string, root: string, device: string, type: string, source: string];
 
 const disk = ['254:0', 'ext4', '/dev/vda'] as const;
+const fuse = (device: string, source = 'nas:') => [device, 'fuse.rclone', source] as const;
 const share = ['0:39', 'nfs4', 'nas:/photos'] as const;
 const at = (path: string, root: string, [device, ...system]: readonly [string, string, string]): Line => [
   ...([path, root, device] as const),
@@ -21,7 +22,7 @@ const tableOf = (lines: readonly Line[]): string =>
 
 const mountAt = (destination: string, besides: readonly string[]): HostMount => ({
   ...{ where: `app:${destination}`, volume: '', pid: 7, destination, besides, type: 'bind', source: '/x' },
-  ...{ path: '/x', subpath: '', driver: '', writable: true },
+  ...{ path: '/x', subpath: '', driver: '', writable: true, dataRoot: '/x/docker' },
 });
 
 /** @param paths of the container's mounts, which are at `/data/<n>` in the helper container */
@@ -52,6 +53,21 @@ it.each<[string, readonly Line[], readonly Line[]]>([
   ['memory below that is gone', [data, at('/data/user', '/', ['0:50', 'tmpfs', 'tmpfs'])], [same]],
   ['a snap that was replaced', [data, at('/data/snap', '/', ['7:3', 'squashfs', '/dev/loop3'])], [same]],
   ['its own root seen from the host', [data, at('/data/merged/data', '/srv/data', disk)], [same]],
+  [
+    'mounts of other containers in the data of the engine',
+    [
+      data,
+      at('/data/docker/volumes/a/_data', '/', share),
+      at('/data/docker/zfs/b', '/', ['0:9', 'zfs', 'p/b']),
+    ],
+    [same],
+  ],
+  ['FUSE that was mounted again', [at('/data', '/', fuse('0:52'))], [at('/data/0', '/', fuse('0:61'))]],
+  [
+    'FUSE below that was mounted again',
+    [data, at('/data/nas', '/', fuse('0:52'))],
+    [same, at('/data/0/nas', '/', fuse('0:61'))],
+  ],
   ['a mount that is hidden by another', [at('/data', '/', share), data], [same]],
 ])('accepts %s', (_, running, own) => {
   expect(changes(['/data'], running, own)).toEqual([]);
@@ -72,6 +88,18 @@ it.each<[string, readonly Line[], readonly Line[], string]>([
   ],
   ['a share below that was unmounted', withShare, [same], 'app:/data/nas has changed on the host: '],
   ['another share below', withShare, [same, at('/data/0/nas', '/', ['0:41', 'nfs4', 'nas:/photos'])], '0:41'],
+  [
+    'another share of FUSE',
+    [at('/data', '/', fuse('0:52'))],
+    [at('/data/0', '/', fuse('0:61', 'b:'))],
+    'of b:',
+  ],
+  [
+    'another directory of FUSE',
+    [at('/data', '/a', fuse('0:52'))],
+    [at('/data/0', '/b', fuse('0:61'))],
+    '"/b" of nas:',
+  ],
   ['a link that leads elsewhere', [data], [at('/data/0', '/srv/new', disk)], '"/srv/new" of /dev/vda'],
   [
     'a directory that was replaced',
