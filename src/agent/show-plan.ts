@@ -21,7 +21,7 @@ import { and } from './log/wording.ts';
 import { affectedBy } from './plan/affected.ts';
 import { floatingMoves } from './plan/check-lag.ts';
 import { needsImages } from './plan/draft-files.ts';
-import { movesOf } from './plan/plan-update.ts';
+import { type Move, movesOf } from './plan/plan-update.ts';
 import type { RunContext } from './process/run-context.ts';
 import { localImages } from './pull/tags.ts';
 import type { PlannedRun, RunSoFar } from './resume/run-so-far.ts';
@@ -59,12 +59,13 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
   }
   const references = [...new Set(moves.map(({ to }) => to))];
   const images = await localImages(engine, references);
-  const missing = references.filter((reference) => !images.has(reference));
+  const absent = moves.filter(({ to }) => !images.has(to));
+  const missing = [...new Set(absent.map(({ to }) => to))];
   if (missing.length > 0) {
     log.info(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
-    if (context.options.archive === null) await refuseUnpublished(engine, missing);
+    if (context.options.archive === null) await refuseUnpublished(engine, absent);
     if (needsImages(installation, plan)) return finish(log);
   }
   const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(
@@ -98,7 +99,8 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
 }
 
 /** @throws UpdateError pull-unknown if a registry reports that it does not have an image that the update would pull */
-async function refuseUnpublished(engine: Engine, references: readonly string[]): Promise<void> {
+export async function refuseUnpublished(engine: Engine, absent: readonly Move[]): Promise<void> {
+  const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
   const answers = references.map(async (reference) => {
     const { repository = '', tag = null, digest = null } = parseReference(reference) ?? {};
     return tag === null || digest !== null ? null : remoteDigest(engine, { repository, tag });

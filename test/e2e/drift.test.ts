@@ -398,7 +398,7 @@ test.runIf(hasProviders)(
     for (const args of [toNext, [...toNext, '--accept-drift']]) {
       await expectAttempt(own, args, {
         exitCode: 3,
-        says: ['app: provider storage sets STORAGE_URL and TOKEN; the updater cannot run providers'],
+        says: ['app: provider storage sets STORAGE_URL; the updater cannot run providers'],
         ends: ['refused (drift)', /pull app worker && docker compose .*up -d app worker on the host/],
       });
     }

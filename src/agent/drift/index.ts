@@ -57,7 +57,7 @@ export async function checkDrift(
   const places = changes.map((change) => ({ service: change.service, place: placeOf(change) }));
   const texts = await askTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
-  refuseProvided(instance, written, planned);
+  refuseProvided(instance, written, { planned, accepted });
   const findings = judgeChanges(written, { setTo, home: homedir() });
   report(findings, { accepted, log }, instance.files.newEnvFile);
 }

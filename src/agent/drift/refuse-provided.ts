@@ -7,30 +7,31 @@ import type { InstanceFacts } from './dry-run.ts';
 
 /**
  * Refuses an update that would lose variables of provider services (`provider:`). Their programs are on the host, and
- * compose does not run them with `--no-deps`. Refusal: drift. No option accepts it.
+ * compose does not run them with `--no-deps`. Refusal: drift. Only edits of the owner can be accepted.
  * @param changes with their texts in the files
  * @param planned the references that the update installs, by service
  */
 export function refuseProvided(
   { model, services }: Pick<InstanceFacts, 'model' | 'services'>,
   changes: readonly (readonly [change: Change, texts: readonly string[]])[],
-  planned: ReadonlyMap<string, string>,
+  { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {
   const lost = changes.flatMap(([change, texts]) => {
     if (change.kind !== 'difference' || change.difference.section !== 'environment') return [];
     const { item, running, planned: next } = change.difference;
     const needed = Object.keys(model.services[change.service]?.depends_on ?? {});
     const providers = needed.filter((name) => model.services[name]?.provider !== undefined);
-    // Providers can also set variables without a prefix.
-    const isProvided =
-      providers.some((name) => item.startsWith(`${name.toUpperCase()}_`)) ||
-      (next === null && texts.length === 0);
-    if (running === null || providers.length === 0 || !isProvided) return [];
-    return [{ by: `${change.service}: provider ${and(providers)}`, item }];
+    const hasPrefix = providers.some((name) => item.startsWith(`${name.toUpperCase()}_`));
+    const isProvided = hasPrefix && next === null;
+    // Providers can also set variables without a prefix, and override those of the files.
+    const mayBe = !accepted && (hasPrefix || (next === null && texts.length === 0));
+    if (running === null || providers.length === 0 || !(isProvided || mayBe)) return [];
+    const by = `${change.service}: provider ${and(providers)} ${isProvided ? 'sets' : 'may set'}`;
+    return [{ by, item, isProvided }];
   });
   const sentences = [...Map.groupBy(lost, ({ by }) => by)].map(([by, items]) => {
     const names = [...new Set(items.map(({ item }) => item))];
-    return `${by} sets ${and(names)}; the updater cannot run providers, so the new container would not have these variables`;
+    return `${by} ${and(names)}; the updater cannot run providers, so the new container would lose these values`;
   });
   const [first, ...others] = sentences;
   if (first === undefined) return;
@@ -47,8 +48,10 @@ export function refuseProvided(
     throw new UpdateError('drift', message, { detail: sentences, advice: 'No update is necessary.' });
   }
   const set = pins.length > 0 ? `Set the new version manually (${placesOf(pins)}), then run` : 'Run';
+  const isSure = lost.some(({ isProvided }) => isProvided);
+  const accept = isSure ? '' : ' If no provider sets these variables, use --accept-drift.';
   throw new UpdateError('drift', first, {
     detail: others,
-    advice: `${set} docker compose pull ${names} && docker compose up -d ${names} on the host, where the provider is installed.`,
+    advice: `${set} docker compose pull ${names} && docker compose up -d ${names} on the host, where the provider is installed.${accept}`,
   });
 }

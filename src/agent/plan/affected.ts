@@ -33,9 +33,10 @@ export function affectedBy(installation: Installation, plan: UpdatePlan): string
   });
 }
 
-/** Addresses of updated containers that a reverse proxy may have cached: a container with a public port in the same network. */
+/** Addresses of updated containers that a reverse proxy may have cached: a container with a public web port in the same network. */
 export function knownAddresses(installation: Installation) {
-  const published = notUpdated(installation).filter((each) => each.published.length > 0);
+  const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
+  const published = notUpdated(installation).filter((each) => each.published.some(isWeb));
   return replacedServices(installation).flatMap(({ containers }) =>
     containers.flatMap(({ name, ips, networks }) => {
       const shares = (network: string) => network !== 'bridge' && networks.includes(network);

@@ -82,25 +82,20 @@ function judge(
   // A newer version only causes a warning at the end of the run.
   if (version !== null && compareTold(version, target.version) >= 0) return null;
   // The label may be inherited from the base image: then the registry has this image as the target.
-  const older = version && { lags: `${to} points to ${prefix}${version}, not to ${targetName}` };
+  const older = version && `${to} points to ${prefix}${version}, not to ${targetName}`;
+  const lags = (otherwise: string) => ({ lags: older || otherwise });
   const { repository } = pin.reference;
   // The first of these tags that the registry has is the target.
   for (const name of wholeForms(pin.tag, target)) {
     const said = published.get(`${repository}:${name}`);
     if (said === undefined) return { asks: { repository, tag: name } };
-    if (said === null)
-      return (
-        older || {
-          warning: `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`,
-        }
-      );
+    const unknown = `${to} does not specify its version, so it is unknown whether ${tag} points to ${targetName}`;
+    if (said === null) return older ? { lags: older } : { warning: unknown };
     if (said === 'none') continue;
     const isIt = image.digests.some((each) => each.endsWith(`@${said.digest}`)) || image.id === said.digest;
-    return isIt ? null : older || { lags: `${to} and ${repository}:${name} point to different images` };
+    return isIt ? null : lags(`${to} and ${repository}:${name} point to different images`);
   }
-  return (
-    older || {
-      lags: `${repository} has no tag for ${targetName}, and the image that ${tag} points to does not specify its version`,
-    }
+  return lags(
+    `${repository} has no tag for ${targetName}, and the image that ${tag} points to does not specify its version`,
   );
 }

@@ -116,8 +116,11 @@ export function pulledVersion(
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersion(app, image);
-  const running = installation.runningVersion ?? ownVariable(app, used);
-  const pulled = label ?? ownVariable(app, image);
+  // A base image leaves its variable in images built from it, so a tag or label is never compared with a variable.
+  const [running, pulled] =
+    installation.runningVersion || label
+      ? [installation.runningVersion, label]
+      : [ownVariable(app, used), ownVariable(app, image)];
   if (pulled && running && compareTold(pulled, running) < 0) {
     throw new UpdateError(
       'downgrade',

@@ -13,7 +13,7 @@ import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { loadImages } from './load/load-images.ts';
 import { pullImages } from './pull-images.ts';
-import { requireNamed, requireProven } from './require-proven.ts';
+import { requireNamed, requireProven, serviceOfKey } from './require-proven.ts';
 import { localImages, tagsBefore } from './tags.ts';
 
 /** How images are obtained. */
@@ -106,7 +106,7 @@ async function loadAll(
     if (local.has(reference)) continue;
     throw new UpdateError(
       'pull-unknown',
-      `the image ${reference} used by ${service} is neither in ${archive} nor on this machine`,
+      `the image ${reference} used by ${serviceOfKey(service)} is neither in ${archive} nor on this machine`,
       { advice: 'Load the image with docker load or pull it once, then run the update again.' },
     );
   }
@@ -144,12 +144,12 @@ export function withUntagged(
   return all;
 }
 
-/** Pulls images that only the new files name, by service. Those of services that are `moved` are of the release, too. */
+/** Pulls images that only the new files name, by service. Those of the release are to be proven, too. */
 export async function pullAdded(
   context: RunContext,
   { compose, platform }: Installation,
   added: ReadonlyMap<string, string>,
-  { journal, keepTags, deadline, expected = null, moved }: Obtaining & { moved: ReadonlySet<string> },
+  { journal, keepTags, deadline, expected = null, moves }: Obtaining & { moves: readonly Move[] },
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
   const { engine, options } = context;
@@ -165,7 +165,7 @@ export async function pullAdded(
     await loadAll(context, missing, { expected, platform, deadline });
   } else await pullImages(context, compose, inForms(added, forms), { deadline, platform, percent: false });
   const images = await requireLocal(engine, added.values(), forms);
-  const named = new Map([...added].filter(([service]) => moved.has(service)));
+  const named = new Map([...added].filter(([key, to]) => isProvable(key, to, moves)));
   await requireAllProven(context, named, images, { wanted: added, forms, journal, expected });
   return images;
 }
@@ -186,13 +186,20 @@ export async function mountedImages(
     ),
   );
   const local = await localImages(engine, new Map(all).values());
-  const isOfRelease = (source: string) =>
-    moves.some(({ to, pull }) => {
-      const [own, moved] = [parseReference(source), parseReference(to)];
-      return pull && own && moved && own.tag === moved.tag && isOnePublisher(own, moved);
-    });
-  return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source)));
+  const pulled = moves.filter(({ pull }) => pull);
+  return new Map(all.filter(([, source]) => !local.has(source) || isOfRelease(source, pulled)));
 }
+
+/** Whether an image, by the key of the service or of its mount, has to be proven. */
+export const isProvable = (key: string, to: string, moves: readonly Move[]): boolean =>
+  serviceOfKey(key) === key ? moves.some(({ service }) => service === key) : isOfRelease(to, moves);
+
+/** Whether a mounted image has the publisher and the tag of an updated image. */
+const isOfRelease = (source: string, moves: readonly Move[]): boolean =>
+  moves.some(({ to }) => {
+    const [own, moved] = [parseReference(source), parseReference(to)];
+    return own && moved && own.tag === moved.tag && isOnePublisher(own, moved);
+  });
 
 /**
  * Pulls missing images that are used only by `pre_start` hooks.

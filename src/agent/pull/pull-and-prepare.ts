@@ -59,13 +59,12 @@ export async function pullAndPrepare(
   const added = new Map(
     [...filePlan.references, ...mounted].filter(([, reference]) => !images.has(reference)),
   );
-  const moved = new Set([...movesOf(plan).map(({ service }) => service), ...mounted.keys()]);
   const more = await pullAdded(context, installation, added, {
     journal,
     keepTags,
     deadline,
     expected,
-    moved,
+    moves: movesOf(plan),
   });
   await pullHookImages(context, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);

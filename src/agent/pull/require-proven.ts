@@ -23,8 +23,8 @@ export function requireProven(
       throw new UpdateError(
         'not-proven',
         is === undefined
-          ? `the image ${to} used by ${service} is missing; the verified image is ${verified}`
-          : `the image ${to} used by ${service} is ${is} instead of the verified ${verified}`,
+          ? `the image ${to} used by ${serviceOfKey(service)} is missing; the verified image is ${verified}`
+          : `the image ${to} used by ${serviceOfKey(service)} is ${is} instead of the verified ${verified}`,
       );
     }
   }
@@ -36,10 +36,13 @@ export function requireNamed(named: ReadonlyMap<string, string>, expected: Expec
     if (provenOf(service, to, expected).size === 0)
       throw new UpdateError(
         'not-proven',
-        `the image ${to} used by ${service} is not part of a verified release`,
+        `the image ${to} used by ${serviceOfKey(service)} is not part of a verified release`,
       );
   }
 }
+
+/** `app` for `app.volume0`, the key of an image that `app` mounts. */
+export const serviceOfKey = (key: string): string => key.replace(/\.volume\d+$/, '');
 
 /** What is said of a service's image, by its name or by its repository. */
 export function provenOf(

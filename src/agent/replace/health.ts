@@ -7,6 +7,8 @@ const steadyMs = 5_000;
 const appSteadyMs = 15_000;
 /** For the engine, beyond the time that a health check may take by its definition. */
 const checkGraceMs = 10_000;
+/** The image defines its health check, so without this limit it could block the app's updates for days. */
+const longestCheckMs = 3_600_000;
 /** A container that is down after so many restarts is not waited for any longer. */
 const maxRestarts = 5;
 
@@ -116,7 +118,9 @@ export class HealthWatch {
       ...(missing.length > 0 ? [this.#completeAt + this.#rules.missingMs] : []),
       ...pending.flatMap(({ container, steady }) => this.#steadyAt(container, steady)),
     ];
-    const sentence = `waiting because ${names.join(', ')} (${waited})`;
+    const latest = Math.max(base, ...limits);
+    const limit = latest > base ? `; this may take up to ${seconds(latest - this.#beganAt)}` : '';
+    const sentence = `waiting because ${names.join(', ')} (${waited}${limit})`;
     return { kind: 'waiting', sentence, dueMs: Math.ceil(Math.min(...due) - now) };
   }
 
@@ -132,7 +136,8 @@ export class HealthWatch {
     const seen = this.#steady.get(id)?.since;
     if (seen === undefined || status !== 'running' || restartCount >= maxRestarts) return base;
     const since = this.#starts.of(container) ?? seen;
-    if (health === 'starting') return Math.max(base, since + healthCheck.decidedMs + checkGraceMs);
+    const checkMs = Math.min(healthCheck.decidedMs + checkGraceMs, longestCheckMs);
+    if (health === 'starting') return Math.max(base, since + checkMs);
     return this.#showsNothing(container) === null ? base : Math.max(base, seen + appSteadyMs);
   }
 

@@ -71,9 +71,9 @@ export const runsAnother = ({ moved }: Changeover, container: Container): boolea
 /** The addresses that have changed although a reverse proxy may have cached them, in one sentence; empty for none. */
 export function newAddresses({ words }: Changeover, now: readonly Container[]): string {
   const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
-    const current = now.find((each) => each.name === name)?.ips ?? ips;
+    const current = now.find((each) => each.name === name)?.ips ?? [];
     const change = `${name} from ${and(ips)} to ${and(current)}`;
-    return current.join() === ips.join() ? [] : [{ change, proxies }];
+    return current.length === 0 || current.join() === ips.join() ? [] : [{ change, proxies }];
   });
   const proxies = [...new Set(changes.flatMap((each) => each.proxies))];
   const told = changes.map(({ change }) => change).join(', ');

@@ -23,34 +23,39 @@ const variable = (item: string, running: string | null, planned: string | null, 
   ...{ service, kind: 'difference' as const },
   difference: { section: 'environment', item, running, planned },
 });
-const refuse = (changes: readonly (readonly [Change, readonly string[]])[], to = 'acme/svc:v1.1.0') =>
-  refuseProvided(
-    { model, services },
-    changes,
-    new Map([
+const refuse = (
+  changes: readonly (readonly [Change, readonly string[]])[],
+  { to = 'acme/svc:v1.1.0', accepted = false } = {},
+) =>
+  refuseProvided({ model, services }, changes, {
+    planned: new Map([
       ['app', to],
       ['worker', to],
     ]),
-  );
+    accepted,
+  });
 
-it.each<[string, Change, readonly string[]]>([
-  ['that is lost', variable('DATA-BASE_URL', '"x"', null), []],
-  ['that the files set to another value', variable('DATA-BASE_URL', '"x"', '"y"'), ['y']],
-  ['without a prefix', variable('TOKEN', '"x"', null), []],
-])('refuses to lose a variable of a provider %s', (_, change, texts) => {
+it.each<[string, Change, readonly string[], isSure: boolean]>([
+  ['that is lost', variable('DATA-BASE_URL', '"x"', null), [], true],
+  ['that is lost and that the files name', variable('DATA-BASE_URL', '"x"', null), ['y'], true],
+  ['that the files set to another value', variable('DATA-BASE_URL', '"x"', '"y"'), ['y'], false],
+  ['without a prefix', variable('TOKEN', '"x"', null), [], false],
+])('refuses to lose a variable of a provider %s', (_, change, texts, isSure) => {
   const { item } = change.kind === 'difference' ? change.difference : { item: '' };
-  expect(() => refuse([[change, texts]])).toThrow(
-    expect.objectContaining({
-      code: 'drift',
-      message: `app: provider data-base sets ${item}; the updater cannot run providers, so the new container would not have these variables`,
-      advice:
-        'Set the new version manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5), then run docker compose pull app worker && docker compose up -d app worker on the host, where the provider is installed.',
-    }),
-  );
+  const error = expect.objectContaining({
+    code: 'drift',
+    message: `app: provider data-base ${isSure ? 'sets' : 'may set'} ${item}; the updater cannot run providers, so the new container would lose these values`,
+    advice: `Set the new version manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5), then run docker compose pull app worker && docker compose up -d app worker on the host, where the provider is installed.${isSure ? '' : ' If no provider sets these variables, use --accept-drift.'}`,
+  });
+  expect(() => refuse([[change, texts]])).toThrow(error);
+  // Only what the owner may have edited can be accepted.
+  const accepting = expect(() => refuse([[change, texts]], { accepted: true }));
+  if (isSure) accepting.toThrow(error);
+  else accepting.not.toThrow();
 });
 
 it('reports that no update is necessary after its advice was followed', () => {
-  expect(() => refuse([[variable('TOKEN', '"x"', null), []]], 'acme/svc:v1.0.0')).toThrow(
+  expect(() => refuse([[variable('TOKEN', '"x"', null), []]], { to: 'acme/svc:v1.0.0' })).toThrow(
     expect.objectContaining({
       message: expect.stringContaining('already running'),
       advice: 'No update is necessary.',

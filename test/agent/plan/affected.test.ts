@@ -90,6 +90,7 @@ describe('containers that are not updated', () => {
 it.each<[string, Partial<Container>, string[]]>([
   ['with a public port', { networks: ['svc_default'], published: ['80/tcp'] }, ['svc-other-1']],
   ['without one', { networks: ['svc_default'] }, []],
+  ['with another port only', { networks: ['svc_default'], published: ['5432/tcp', '4430/tcp'] }, []],
   ['in the default bridge', { networks: ['bridge'], published: ['80/tcp'] }, []],
   ['that is stopped', { networks: ['svc_default'], published: ['80/tcp'], status: 'exited' }, []],
 ])('a container in the same network %s', (_, other, proxies) => {

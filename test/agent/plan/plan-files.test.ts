@@ -259,6 +259,21 @@ describe('pulledVersion', () => {
     else expect(judge).toThrow(expect.objectContaining({ code: 'downgrade', message }));
   });
 
+  it.each<[running: string | null, label: string | undefined]>([
+    ['2025.10.1', undefined],
+    [null, '2025.11.0'],
+  ])('does not compare the tag %s or the label %s with a variable of the base image', (running, label) => {
+    const env = (version: string) => ({ env: new Map([['NEXTCLOUD_VERSION', version]]) });
+    const used = imageOf('sha256:old', undefined, env('3000.0.1'));
+    const from = installed(
+      { 'compose.yaml': composeText({ app: 'acme/nextcloud:latest' }) },
+      { runningVersion: running, prefix: '', imagesInUse: new Map([['sha256:old', used]]) },
+    );
+    const next = imageOf('sha256:new', label, env('32.0.1'));
+    const pulled = pulledVersion(from, planTo(null, from), new Map([['acme/nextcloud:latest', next]]));
+    expect(pulled).toBe(label ?? null);
+  });
+
   it('refuses an older version, because migrations cannot be undone', () => {
     const message =
       'acme/svc:latest points to v1.1.0-canary.9, which is older than the running version v1.1.0-canary.10';

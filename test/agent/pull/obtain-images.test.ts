@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { movesOf } from '../../../src/agent/plan/plan-update.ts';
-import { mountedImages, pullAdded, pullMoves, withUntagged } from '../../../src/agent/pull/obtain-images.ts';
+import {
+  isProvable,
+  mountedImages,
+  pullAdded,
+  pullMoves,
+  withUntagged,
+} from '../../../src/agent/pull/obtain-images.ts';
 import { pullAndPrepare } from '../../../src/agent/pull/pull-and-prepare.ts';
 import { Journal } from '../../../src/agent/state/journal.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
@@ -127,6 +133,16 @@ it('finds the images to pull that services mount: those of the release, and miss
   ]);
 });
 
+it.each([
+  ['app.volume0', 'other/models:v1', false],
+  ['app.volume0', 'acme/models:v1', false],
+  ['app.volume0', 'acme/assets:v1.1.0', true],
+  ['app', 'acme/svc:v1.1.0', true],
+  ['cron', 'acme/svc:v1.1.0', false],
+])('requires proof for the added image %s, %s: %s', (key, to, expected) => {
+  expect(isProvable(key, to, movesOf(planTo('v1.1.0', installed(texts))))).toBe(expected);
+});
+
 describe('pullAdded', () => {
   let state = '';
   beforeEach(async () => {
@@ -136,7 +152,7 @@ describe('pullAdded', () => {
   const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
   const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
 
-  const how = { deadline: 0, keepTags: false, moved: new Set<string>() };
+  const how = { deadline: 0, keepTags: false, moves: movesOf(planTo('v1.1.0', installed(texts))) };
 
   it('notes what the tags name before it pulls', async () => {
     const journal = begun();

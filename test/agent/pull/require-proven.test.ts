@@ -68,4 +68,11 @@ describe('an image', () => {
     expect(held(found, expected)).toThrow(UpdateError);
     expect(held(found, expected)).toThrow(why);
   });
+
+  it('that a service mounts is reported with the name of the service', () => {
+    const none = { images: new Map(), files: new Map() };
+    expect(() => requireProven(new Map([['app.volume0', to]]), new Map(), none)).toThrow(
+      'used by app is not',
+    );
+  });
 });

@@ -170,9 +170,14 @@ describe('HealthWatch', () => {
   const slow = (changes: Changes = {}) => is('starting', { healthCheck: check(600), ...changes });
   const silent = (seconds: number) =>
     is('starting', { healthCheck: check(seconds, { failing: null }), ...since(-9) });
+  const daily = () => is('starting', { healthCheck: check(86_400) });
   const decided = is('unhealthy', { healthCheck: check(600) });
   it.each<[situation: string, looks: Look[], verdict: string]>([
-    ['may still answer', [at(0, slow()), at(609, slow())], waits('is starting (609 s)')],
+    [
+      'may still answer',
+      [at(0, slow()), at(609, slow())],
+      waits('is starting (609 s; this may take up to 610 s)'),
+    ],
     ['has answered', [at(0, slow()), at(601, is('healthy'))], 'well: app healthy after 601.0 s'],
     ['is overdue', [at(0, slow()), at(611, slow())], 'unwell: svc-app-1 is starting after 611 s [app-1]'],
     [
@@ -180,7 +185,11 @@ describe('HealthWatch', () => {
       [at(0, slow()), at(300, decided)],
       `unwell: svc-app-1 is unhealthy after 300 s [app-1]`,
     ],
-    ['has restarted', [at(0, slow()), at(690, slow(since(100)))], waits('is starting (690 s)')],
+    [
+      'has restarted',
+      [at(0, slow()), at(690, slow(since(100)))],
+      waits('is starting (690 s; this may take up to 710 s)'),
+    ],
     [
       'restarts without end',
       [at(0, slow()), at(61, slow({ restartCount: 5, ...since(50) }))],
@@ -191,7 +200,26 @@ describe('HealthWatch', () => {
       [at(0, silent(90)), at(92, silent(90))],
       'well: app up for 101 s without a restart',
     ],
-    ['has no result yet', [at(0, silent(90)), at(90, silent(90))], waits('is starting (90 s)')],
+    [
+      'has no result yet',
+      [at(0, silent(90)), at(90, silent(90))],
+      waits('is starting (90 s; this may take up to 91 s)'),
+    ],
+    [
+      'takes a day, after an hour',
+      [at(0, daily()), at(3601, daily())],
+      'unwell: svc-app-1 is starting after 3601 s [app-1]',
+    ],
+    [
+      'takes a day',
+      [at(0, daily()), at(3599, daily())],
+      waits('is starting (3599 s; this may take up to 3600 s)'),
+    ],
+    [
+      'takes a day, without a result',
+      [at(0, silent(86_400)), at(3592, silent(86_400))],
+      'well: app up for 3601 s without a restart',
+    ],
   ])('waits until the health check of one has decided that %s', (_, looks, expected) => {
     expect(verdict(...looks)).toBe(expected);
   });

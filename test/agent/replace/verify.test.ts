@@ -68,5 +68,7 @@ it('names addresses that have changed, and who may have cached them', () => {
   expect(newAddresses(replaced, now('10.0.0.4', ['10.0.0.3', 'fd00::4']))).toBe(
     'addresses have changed: svc-app-1 from 10.0.0.3 to 10.0.0.4, svc-worker-1 from 10.0.0.4 and fd00::4 to 10.0.0.3 and fd00::4; if an app is unreachable, run docker restart proxy web',
   );
+  const restarting = [container('app-1', { ips: ['10.0.0.3'] }), container('worker-1', { ips: [] })];
+  expect(newAddresses(replaced, restarting)).toBe('');
   expect(newAddresses(changeover(), now('10.0.0.4', []))).toBe('');
 });
