@@ -11,18 +11,21 @@ import { dropLock } from '../state/lock.ts';
 import { stateDirectory } from '../state/state-directory.ts';
 import { endingFacts, nothingYet, type RunSoFar } from './run-so-far.ts';
 
+/** An update or the removal of a restore point, a rollback, or a command that changes nothing and needs no clean-up. */
+export type RunKind = 'run' | 'rollback' | 'look';
+
 /** Does the work of a run, says how it ended whatever happens, and gives back what it held. Gives the exit code. */
 export async function finishRun(
   context: RunContext,
   work: (soFar: RunSoFar) => Promise<Ending>,
-  kind: { isRollback?: boolean } = {},
+  kind: RunKind,
 ): Promise<number> {
   const { log, options, cancellation } = context;
   const soFar = nothingYet();
   try {
     const ending = await work(soFar).catch((error) => {
-      if (error instanceof Interrupted) throw error;
-      const facts = { ...endingFacts(soFar), product: options.product, ...kind };
+      if (error instanceof Interrupted && kind !== 'look') throw error;
+      const facts = { ...endingFacts(soFar), product: options.product, isRollback: kind === 'rollback' };
       return reportEnding(error, log, facts, cancellation.signalNumber);
     });
     cancellation.over();
