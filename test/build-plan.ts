@@ -7,7 +7,13 @@ import type { FilePlan } from '../src/agent/plan/plan-files.ts';
 import { planUpdate, type UpdatePlan } from '../src/agent/plan/plan-update.ts';
 import type { JudgedByTags, Published } from '../src/agent/plan/published.ts';
 import { Cancellation } from '../src/agent/process/cancellation.ts';
-import { type BumpOptions, parseOptions, type UpdateOptions } from '../src/agent/process/options.ts';
+import { parseCommandLine } from '../src/agent/process/command-line.ts';
+import {
+  type BumpOptions,
+  bumpOptionsOf,
+  type UpdateOptions,
+  updateOptionsOf,
+} from '../src/agent/process/options.ts';
 import type { RunContext } from '../src/agent/process/run-context.ts';
 import { readComposeFile } from '../src/compose/compose-file.ts';
 import { findPin } from '../src/compose/find-pin.ts';
@@ -106,18 +112,14 @@ export const filePlan = (changes: Partial<FilePlan> = {}): FilePlan => ({
 
 /** As they come from a command line of `update`. */
 export function updateOptions(...argv: string[]): UpdateOptions {
-  const options = parseOptions(argv, {});
-  if (options.command !== 'update') throw new Error(`${argv.join(' ')} is no update`);
-  return options;
+  return updateOptionsOf(parseCommandLine(argv, {}));
 }
 
 /** As they come from a command line of `bump`; of app to v1.1.0 where it does not say. */
 export function bumpOptions(...argv: string[]): BumpOptions {
   const to = argv.includes('--to') ? [] : ['--to', 'v1.1.0'];
   const service = argv.includes('--service') ? [] : ['--service', 'app'];
-  const options = parseOptions(['bump', ...argv, ...to, ...service], {});
-  if (options.command !== 'bump') throw new Error(`${argv.join(' ')} is no bump`);
-  return options;
+  return bumpOptionsOf(parseCommandLine(['bump', ...argv, ...to, ...service], {}));
 }
 
 /** A log that only remembers; `lines` are `level: message`. */

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseCommandLine } from '../src/agent/process/command-line.ts';
 import { updateTable, variableOf } from '../src/agent/process/option-table.ts';
-import { parseOptions } from '../src/agent/process/options.ts';
 import { allCommands } from '../src/client/commands.ts';
 import { parseTyped } from '../src/client/parse.ts';
 import { exitCodes } from '../src/progress/outcome.ts';
@@ -54,7 +54,7 @@ describe('every command in a document', () => {
       (command) => / [\w./-]*svc-updater:\w+ (.*)$/.exec(command)?.slice(1) ?? [],
     ),
   )('the updater takes %s', (line) => {
-    expect(() => parseOptions(words(line), {})).not.toThrow();
+    expect(() => parseCommandLine(words(line), {})).not.toThrow();
   });
 
   it.each(shown.filter((command) => command.startsWith('scripts/')))(

@@ -1,6 +1,5 @@
-import type { ReadOptions } from './inspect/choose-workers.ts';
 import { fromWord } from './inspect/describe.ts';
-import { findInstance } from './inspect/find-instance.ts';
+import type { FoundInstance } from './inspect/find-instance.ts';
 import { type Ending, endWell } from './log/ending.ts';
 import { seconds } from './log/wording.ts';
 import { nameReached } from './plan/version-sentences.ts';
@@ -13,8 +12,12 @@ import { planUnlocked } from './show-plan.ts';
  * Has here all that an update would pull, and refuses what it would refuse. Takes no lock, writes nothing, and moves no tag
  * that names an image here: nobody's next `up` sees a difference.
  */
-export async function fetchImages(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<Ending> {
-  const { context, ...planned } = await planUnlocked(given, await findInstance(given), soFar, read);
+export async function fetchImages(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+): Promise<Ending> {
+  const planned = await planUnlocked(context, instance, soFar);
   const { installation, plan } = planned;
   const { filePlan } = await pullAndPrepare(context, planned, null);
   const to = nameReached(plan, filePlan);

@@ -4,40 +4,48 @@ import { join } from 'node:path';
 import { Engine } from '../engine/cli/engine.ts';
 import { formatEnd } from '../progress/end-line.ts';
 import { exitCodes } from '../progress/outcome.ts';
-import { bump, withBumpSettings } from './bump/bump.ts';
+import { bump } from './bump/bump.ts';
 import { fetchImages } from './fetch.ts';
 import { reportEnding } from './log/ending.ts';
+import { nothingKnown } from './log/ending-facts.ts';
 import { Log, stdoutSink } from './log/log.ts';
 import { Cancellation } from './process/cancellation.ts';
+import { type CommandLine, parseCommandLine, UsageError } from './process/command-line.ts';
 import { prepareConfig } from './process/credentials.ts';
 import { engineAddress } from './process/engine-address.ts';
-import { withTargetOfArchive } from './process/expectations.ts';
 import { explain } from './process/explain.ts';
-import {
-  type BumpOptions,
-  type FileValues,
-  type Options,
-  parseOptions,
-  type UpdateOptions,
-  UsageError,
-} from './process/options.ts';
+import type { Command } from './process/option-table.ts';
+import { logFormatOf, updateOptionsOf } from './process/options.ts';
 import { chooseTemporaryDirectory } from './process/temporary-directory.ts';
 import { usageOf } from './process/usage.ts';
 import { versionLine } from './process/versions.ts';
 import { removePoint } from './remove-point.ts';
-import { endingFacts, nothingYet } from './resume/run-so-far.ts';
 import { rollback } from './rollback.ts';
+import { runOnInstance, type Story } from './run-on-instance.ts';
 import { showPlan } from './show-plan.ts';
 import { showStackPlan, updateStack } from './stack/index.ts';
 import { update } from './update.ts';
+
+/** Each gives the exit code. */
+const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
+  help: ({ product }) => print(usageOf(product)),
+  version: async ({ product }) => print(await versionLine(product, process.env)),
+  explain: ({ product, code }) => print(explain(code, product)),
+  bump: (line) => withLog(line, async (log, { signal }) => exitCodes[await bump(line, log, signal)]),
+  update: (line) => withEngine(line, { kind: 'run', onProject: update, onStack: updateStack }),
+  plan: (line) => withEngine(line, { kind: 'look', onProject: showPlan, onStack: showStackPlan }),
+  fetch: (line) => withEngine(line, { kind: 'look', onProject: fetchImages }),
+  rollback: (line) => withEngine(line, { kind: 'rollback', onProject: rollback }),
+  'restore-point': (line) => withEngine(line, { kind: 'run', onProject: removePoint }),
+};
 
 /** Only here is the exit code set, and nothing else ends the process. */
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: readonly string[]): Promise<number> {
-  let options: Options;
+  let line: CommandLine;
   try {
-    options = parseOptions(argv, process.env);
+    line = parseCommandLine(argv, process.env);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
@@ -50,21 +58,33 @@ async function main(argv: readonly string[]): Promise<number> {
     });
     return exitCodes.usage;
   }
-  if (options.command === 'help') process.stdout.write(usageOf(options.product));
-  if (options.command === 'version') process.stdout.write(await versionLine(options.product, process.env));
-  if (options.command === 'explain') process.stdout.write(explain(options.code, options.product));
-  if (options.command === 'help' || options.command === 'version' || options.command === 'explain') return 0;
+  return commands[line.command](line);
+}
 
-  const log = new Log(stdoutSink(options.log));
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+/** A command with a log, which signals cancel. */
+async function withLog(
+  line: CommandLine,
+  work: (log: Log, cancellation: Cancellation) => Promise<number>,
+): Promise<number> {
+  const log = new Log(stdoutSink(logFormatOf(line)));
   const cancellation = new Cancellation(log);
-  const soFar = nothingYet();
   try {
     await chooseTemporaryDirectory();
-    const read = (file: FileValues) => parseOptions(argv, process.env, file);
-    if (options.command === 'bump') {
-      options = await withBumpSettings(options, (file) => read(file) as BumpOptions, log);
-      return exitCodes[await bump(options, log, cancellation.signal)];
-    }
+    return await work(log, cancellation);
+  } catch (error) {
+    const facts = { ...nothingKnown, product: line.product };
+    return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
+  }
+}
+
+/** A command on an instance, which needs an engine. */
+function withEngine(line: CommandLine, story: Story): Promise<number> {
+  return withLog(line, async (log, cancellation) => {
     const configDirectory = await prepareConfig(
       await mkdtemp(join(tmpdir(), 'svc-updater-')),
       process.env,
@@ -76,22 +96,7 @@ async function main(argv: readonly string[]): Promise<number> {
     );
     cancellation.onSignal = () => void engine.watchShutdown();
     const times = { startedAt: Date.now(), beganAt: performance.now() };
-    const doors = { engine, log, cancellation, ...times };
-    const context = { ...doors, options: await withTargetOfArchive(options) };
-    const readUpdate = (file: FileValues) => read(file) as UpdateOptions;
-    if (options.command === 'rollback') return await rollback({ ...doors, options }, readUpdate);
-    if (options.command === 'restore-point') return await removePoint(context, readUpdate);
-    if ((options.command === 'update' || options.command === 'plan') && options.stack !== null) {
-      if (options.command === 'update') return await updateStack(context, readUpdate);
-      await showStackPlan(context, readUpdate);
-      return 0;
-    }
-    if (options.command === 'update') return await update(context, readUpdate);
-    if (options.command === 'fetch') return (await fetchImages(context, soFar, readUpdate)).exitCode;
-    await showPlan(context, soFar, readUpdate);
-    return 0;
-  } catch (error) {
-    const facts = { ...endingFacts(soFar), product: options.product };
-    return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
-  }
+    const context = { engine, log, cancellation, ...times, options: updateOptionsOf(line) };
+    return runOnInstance({ ...context, line }, story);
+  });
 }

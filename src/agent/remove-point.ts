@@ -1,45 +1,41 @@
 import { UpdateError } from '../progress/update-error.ts';
 import { discardPoints } from './data/discard-point.ts';
 import { pointsDirectory } from './data/point.ts';
-import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
-import { findInstance } from './inspect/find-instance.ts';
+import type { FoundInstance } from './inspect/find-instance.ts';
 import { givePaths } from './inspect/view-project.ts';
+import type { Ending } from './log/ending.ts';
 import { counted } from './log/wording.ts';
 import type { RunContext } from './process/run-context.ts';
-import { finishRun } from './resume/finish-run.ts';
+import type { RunSoFar } from './resume/run-so-far.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
 
-/** Removes all restore points of the project. Gives the exit code. Refusals: journal-pending, and those of finding the project. */
-export const removePoint = (given: RunContext, read: ReadOptions): Promise<number> =>
-  finishRun(given, async (soFar) => {
-    const instance = await findInstance(given);
-    soFar.instance = instance;
-    const { engine, log, options } = await withProjectOptions(given, instance.place, read);
-    const { own, paths, place } = instance;
-    const lock = await takeLock({ engine, log }, own, place.mountedAt);
-    soFar.lock = lock;
-    const pending = await pendingJournal(lock.state);
-    if (pending?.point) throw new UpdateError('journal-pending', pendingSentence(pending));
-    const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
-    await givePaths(project, paths, log);
-    const directory = pointsDirectory(options.restoreDir, paths, project);
-    if (engine.isPodman)
-      throw new UpdateError('engine-version', 'restore points are not supported on Podman');
-    const doors = { engine, log, project: place.name, toolsImage: own.imageId };
-    const { removed, failures } = await discardPoints(doors, directory, project);
-    const [failure] = failures;
-    if (failure !== undefined) {
-      const message = `removed ${counted(removed, 'restore point')}; ${failures.length} could not be removed`;
-      const directories = failures.map(({ directory }) => directory).join(' ');
-      const advice = `If you no longer need these restore points, remove them manually: rm -r ${directories}.`;
-      throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
-    }
-    log.enter('done');
-    const message =
-      removed === 0
-        ? 'unchanged: there is no restore point'
-        : `removed: ${counted(removed, 'restore point')}`;
-    log.info(message);
-    return { outcome: 'unchanged', exitCode: 0, message };
-  });
+/** Removes all restore points of the project. Refusals: journal-pending, and those of finding the project. */
+export async function removePoint(
+  { engine, log, options }: RunContext,
+  { own, paths, place }: FoundInstance,
+  soFar: RunSoFar,
+): Promise<Ending> {
+  const lock = await takeLock({ engine, log }, own, place.mountedAt);
+  soFar.lock = lock;
+  const pending = await pendingJournal(lock.state);
+  if (pending?.point) throw new UpdateError('journal-pending', pendingSentence(pending));
+  const project = { name: place.name, directory: place.directory, files: [], envFiles: [] };
+  await givePaths(project, paths, log);
+  const directory = pointsDirectory(options.data.restoreDir, paths, project);
+  if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
+  const doors = { engine, log, project: place.name, toolsImage: own.imageId };
+  const { removed, failures } = await discardPoints(doors, directory, project);
+  const [failure] = failures;
+  if (failure !== undefined) {
+    const message = `removed ${counted(removed, 'restore point')}; ${failures.length} could not be removed`;
+    const directories = failures.map(({ directory }) => directory).join(' ');
+    const advice = `If you no longer need these restore points, remove them manually: rm -r ${directories}.`;
+    throw new UpdateError(failure.error.code, message, { advice, cause: failure.error });
+  }
+  log.enter('done');
+  const message =
+    removed === 0 ? 'unchanged: there is no restore point' : `removed: ${counted(removed, 'restore point')}`;
+  log.info(message);
+  return { outcome: 'unchanged', exitCode: 0, message };
+}

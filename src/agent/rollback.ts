@@ -10,16 +10,16 @@ import { judgeRollback } from './data/judge-rollback.ts';
 import { isComplete, isUsed, type Point, placesIn, pointsDirectory, savedAt } from './data/point.ts';
 import { PointRecord } from './data/point-record.ts';
 import type { PlannedPoint } from './data/survey-point.ts';
-import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { fromWord } from './inspect/describe.ts';
-import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
+import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import type { Installation } from './inspect/installation.ts';
 import { pathsOfProject } from './inspect/view-project.ts';
 import { type Ending, endWell, repeatEnding } from './log/ending.ts';
 import { maskRulesOfSent } from './log/mask-rules.ts';
 import { and, seconds } from './log/wording.ts';
-import type { RollbackOptions } from './process/options.ts';
+import type { CommandLine } from './process/command-line.ts';
+import { rollbackOptionsOf } from './process/options.ts';
 import type { RunContext } from './process/run-context.ts';
 import { awaitQuiet } from './replace/await-others.ts';
 import { beginRollback, checkPoint } from './replace/rollback/restore-data.ts';
@@ -27,7 +27,6 @@ import { restoreInstance, undoBeforeRecreate } from './replace/rollback/roll-bac
 import { saveCurrent } from './replace/save.ts';
 import { checkFiles, checkProject } from './resume/check-journal.ts';
 import { asMountedHere } from './resume/earlier-facts.ts';
-import { endedBefore, finishRun } from './resume/finish-run.ts';
 import { endingFacts, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
 import { type Changeover, recordOf } from './state/changeover.ts';
@@ -43,54 +42,44 @@ import { runStamp } from './state/kept-runs.ts';
 import { takeLock } from './state/lock.ts';
 import { refuseForeignState, stateDirectory } from './state/state-directory.ts';
 
-type RollbackContext = RunContext & { options: RollbackOptions };
-
-/**
- * Restores the version, files and data of the last restore point. Without --yes, this is a dry run.
- * Gives the exit code.
- */
-export const rollback = (given: RollbackContext, read: ReadOptions): Promise<number> =>
-  finishRun(
-    given,
-    async (soFar) => {
-      const { yes, discardCurrent } = given.options;
-      const instance = await findInstance(given);
-      soFar.instance = instance;
-      const ended = yes ? await endedBefore(instance) : null;
-      if (ended !== null) return repeatEnding(ended, given.log);
-      const context = await withProjectOptions(given, instance.place, read);
-      const { mountedAt } = instance.place;
-      await refuseForeignState(mountedAt);
-      const pending = await pendingJournal(stateDirectory(mountedAt));
-      if (pending !== null && isHalfDone(pending) && !yes) {
-        throw new UpdateError('journal-pending', pendingSentence(pending));
-      }
-      if (!yes) return showRollback(context, await findTarget(context, instance, soFar), discardCurrent);
-      const lock = await takeLock(context, instance.own, mountedAt);
-      soFar.lock = lock;
-      const earlier = await settleEarlier(context, { instance, lock }, soFar);
-      if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
-      if (earlier.kind === 'resume')
-        throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
-      const found = await findTarget(context, instance, soFar);
-      const journal = new Journal(lock, {
-        ...emptyJournal,
-        run: runStamp(context.startedAt),
-        containerId: instance.own.id,
-        attempt: 1,
-        project: found.installation.project,
-        target: null,
-        services: found.back.services,
-        from: found.from,
-        tags: [],
-        containers: found.present.containers,
-      });
-      soFar.journal = journal;
-      if (!discardCurrent) await saveBefore(context, journal, found, soFar);
-      return rollBackTo(context, journal, found);
-    },
-    { isRollback: true },
-  );
+/** Restores the version, files and data of the last restore point. Without --yes, this is a dry run. */
+export async function rollback(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  line: CommandLine,
+): Promise<Ending> {
+  const { yes, discardCurrent } = rollbackOptionsOf(line);
+  const { mountedAt } = instance.place;
+  await refuseForeignState(mountedAt);
+  const pending = await pendingJournal(stateDirectory(mountedAt));
+  if (pending !== null && isHalfDone(pending) && !yes) {
+    throw new UpdateError('journal-pending', pendingSentence(pending));
+  }
+  if (!yes) return showRollback(context, await findTarget(context, instance, soFar), discardCurrent);
+  const lock = await takeLock(context, instance.own, mountedAt);
+  soFar.lock = lock;
+  const earlier = await settleEarlier(context, { instance, lock }, soFar);
+  if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
+  if (earlier.kind === 'resume')
+    throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
+  const found = await findTarget(context, instance, soFar);
+  const journal = new Journal(lock, {
+    ...emptyJournal,
+    run: runStamp(context.startedAt),
+    containerId: instance.own.id,
+    attempt: 1,
+    project: found.installation.project,
+    target: null,
+    services: found.back.services,
+    from: found.from,
+    tags: [],
+    containers: found.present.containers,
+  });
+  soFar.journal = journal;
+  if (!discardCurrent) await saveBefore(context, journal, found, soFar);
+  return rollBackTo(context, journal, found);
+}
 
 interface Target {
   installation: Installation;
@@ -125,7 +114,7 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   soFar.installation = installation;
   log.enter('plan');
   const { project } = installation;
-  const directory = pointsDirectory(options.restoreDir, paths, project);
+  const directory = pointsDirectory(options.data.restoreDir, paths, project);
   const { record, back, changeover } = await newestPoint(directory, project);
   const { place, point } = record;
   // The containers of then may have had another password, which may still open something.

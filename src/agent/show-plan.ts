@@ -5,46 +5,48 @@ import { inspectContainers } from '../engine/api/query.ts';
 import { remoteDigest } from '../engine/api/remote-digest.ts';
 import type { Engine } from '../engine/cli/engine.ts';
 import { isUp } from '../engine/container.ts';
+import { exitCodes } from '../progress/outcome.ts';
 import { settingsName, stateName } from '../progress/state-name.ts';
 import { UpdateError } from '../progress/update-error.ts';
 import { judgeData, proposalLine } from './data/declare.ts';
 import type { Planned } from './facts/make-plan.ts';
 import { dataFacts } from './facts/plan-point.ts';
 import { prepareFiles } from './facts/prepare-files.ts';
-import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
-import { type FoundInstance, findInstance } from './inspect/find-instance.ts';
+import type { FoundInstance } from './inspect/find-instance.ts';
 import { isGenerated } from './inspect/installation.ts';
 import { settingsLines } from './inspect/services/choices.ts';
 import { difference } from './log/difference.ts';
+import type { Ending } from './log/ending.ts';
 import type { Log } from './log/log.ts';
 import { and } from './log/wording.ts';
 import { affectedBy } from './plan/affected.ts';
 import { floatingMoves } from './plan/check-lag.ts';
 import { needsImages } from './plan/draft-files.ts';
 import { type Move, movesOf } from './plan/plan-update.ts';
+import type { CommandLine } from './process/command-line.ts';
 import type { RunContext } from './process/run-context.ts';
 import { localImages } from './pull/tags.ts';
 import type { PlannedRun, RunSoFar } from './resume/run-so-far.ts';
-import { isStackInstead, showStackPlan } from './stack/index.ts';
 import { pendingJournal, pendingSentence } from './state/journal.ts';
 import { type Holder, lockHolder } from './state/lock.ts';
 import { refuseForeignState, refuseWithoutModes, stateDirectory } from './state/state-directory.ts';
-import { planRun, warnOfStackOptions } from './update.ts';
+import { planRun } from './update.ts';
 
 /** Shows what `update` would do. Changes nothing, pulls nothing and takes no lock. */
-export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOptions): Promise<void> {
-  const [search] = await Promise.allSettled([findInstance(given)]);
-  if (search.status === 'rejected') {
-    if (await isStackInstead(given, search.reason)) return showStackPlan(given, read);
-    throw search.reason;
-  }
-  const { context, installation, plan, early } = await planUnlocked(given, search.value, soFar, read);
+export async function showPlan(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  line: CommandLine,
+): Promise<Ending> {
+  const { installation, plan, early } = await planUnlocked(context, instance, soFar);
   const { engine, log } = context;
-  const proposal = context.options.restorePoint
+  const proposal = context.options.data.restorePoint
     ? null
-    : proposalLine(judgeData(dataFacts(installation, context.options)));
+    : proposalLine(judgeData(dataFacts(installation, context.options.data)));
   if (proposal !== null) log.info(proposal);
-  if (given.options.servicesNamed) {
+  // Services from the settings file are the default already.
+  if (line.values.has('service')) {
     const { app, workers, exclude } = context.options;
     log.info(`to make these services the default, add these lines to ${settingsName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
@@ -65,7 +67,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     log.info(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
-    if (context.options.archive === null) await refuseUnpublished(engine, absent);
+    if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
     if (needsImages(installation, plan)) return finish(log);
   }
   const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(
@@ -95,7 +97,7 @@ export async function showPlan(given: RunContext, soFar: RunSoFar, read: ReadOpt
     );
   if (newServices.length > 0)
     log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
-  finish(log);
+  return finish(log);
 }
 
 /** @throws UpdateError pull-unknown if a registry reports that it does not have an image that the update would pull */
@@ -111,13 +113,10 @@ export async function refuseUnpublished(engine: Engine, absent: readonly Move[])
 
 /** The current plan of `update`, without taking the lock. A running update only causes a warning. */
 export async function planUnlocked(
-  given: RunContext,
+  context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
-  read: ReadOptions,
-): Promise<PlannedRun & Planned & { context: RunContext }> {
-  warnOfStackOptions(given);
-  const context = await withProjectOptions(given, instance.place, read);
+): Promise<PlannedRun & Planned> {
   const { engine, log } = context;
   const { mountedAt, name } = instance.place;
   await refuseWithoutModes(mountedAt);
@@ -129,12 +128,15 @@ export async function planUnlocked(
   if (holder)
     log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
   // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
-  const withoutData = { ...context, options: { ...context.options, restorePoint: false } };
+  const withoutData = {
+    ...context,
+    options: { ...context.options, data: { ...context.options.data, restorePoint: false } },
+  };
   const found = await listProject(engine, name);
   const before = { ...found, earlier: pending };
   const planned = await planRun(holder ? withoutData : context, instance, soFar, before);
   await planned.checked;
-  return { context, ...planned };
+  return planned;
 }
 
 /** The running holder of the lock; null if there is none, or if it was killed. */
@@ -145,7 +147,9 @@ async function runningHolder(engine: Engine, directory: string): Promise<Holder 
   return container && isUp(container) ? holder : null;
 }
 
-function finish(log: Log): void {
+function finish(log: Log): Ending {
   log.enter('done');
-  log.info('planned: nothing was changed; to update, run the same command without "plan"');
+  const message = 'planned: nothing was changed; to update, run the same command without "plan"';
+  log.info(message);
+  return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
 }

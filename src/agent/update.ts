@@ -2,12 +2,10 @@ import type { ProjectContainers } from '../engine/api/project-containers.ts';
 import { checkHost } from './facts/check-host.ts';
 import { makePlan, type Planned } from './facts/make-plan.ts';
 import { planPoint } from './facts/plan-point.ts';
-import { type ReadOptions, withProjectOptions } from './inspect/choose-workers.ts';
 import { describeInstallation } from './inspect/describe.ts';
-import { type FoundInstance, findInstance, refuseForeignContainers } from './inspect/find-instance.ts';
+import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { type Ending, repeatEnding } from './log/ending.ts';
-import { and } from './log/wording.ts';
 import { movesOf } from './plan/plan-update.ts';
 import { expectationsOf } from './process/expectations.ts';
 import type { RunContext } from './process/run-context.ts';
@@ -27,44 +25,22 @@ import {
 import { saveCold, saveWarm } from './replace/save.ts';
 import { verify } from './replace/verify.ts';
 import { beginJournal } from './resume/begin-journal.ts';
-import { endedBefore, finishRun } from './resume/finish-run.ts';
 import { endingFacts, type Locked, type PlannedRun, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
-import { isStackInstead, updateStack } from './stack/index.ts';
 import type { Journal, JournalData } from './state/journal.ts';
 import { takeLock } from './state/lock.ts';
 import { wasInterrupted } from './state/was-interrupted.ts';
 import { endUnchanged, isUnchanged } from './unchanged.ts';
 import { oldTexts, planReplacement, writeUpdate } from './write-update.ts';
 
-/** The story of a run. Gives the exit code; its last line, the journal and the restart policy say the same. */
-export async function update(given: RunContext, read: ReadOptions): Promise<number> {
-  const [search] = await Promise.allSettled([findInstance(given)]);
-  if (search.status === 'rejected' && (await isStackInstead(given, search.reason)))
-    return updateStack(given, read);
-  return finishRun(given, async (soFar) => {
-    if (search.status === 'rejected') throw search.reason;
-    const instance = search.value;
-    soFar.instance = instance;
-    warnOfStackOptions(given);
-    const ended = await endedBefore(instance);
-    if (ended !== null) return repeatEnding(ended, given.log);
-    const context = await withProjectOptions(given, instance.place, read);
-    const lock = await takeLock(context, instance.own, instance.place.mountedAt);
-    soFar.lock = lock;
-    const earlier = await settleEarlier(context, { instance, lock }, soFar);
-    if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
-    if (earlier.kind === 'resume') return replace(context, earlier);
-    return fromTheBeginning(context, { instance, lock }, soFar, earlier.data);
-  });
-}
-
-/** What a settings file says of files may be for `bump`; what was typed is meant. @param given before it was read */
-export function warnOfStackOptions({ options, log }: Pick<RunContext, 'options' | 'log'>): void {
-  const { files, stopFirst } = options;
-  const typed = [...(files.length > 0 ? ['--file'] : []), ...(stopFirst ? ['--stop-first'] : [])];
-  if (typed.length > 0)
-    log.warn(`ignoring ${and(typed)}, because this is a compose project and not a Swarm stack`);
+/** The story of a run. */
+export async function update(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Ending> {
+  const lock = await takeLock(context, instance.own, instance.place.mountedAt);
+  soFar.lock = lock;
+  const earlier = await settleEarlier(context, { instance, lock }, soFar);
+  if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
+  if (earlier.kind === 'resume') return replace(context, earlier);
+  return fromTheBeginning(context, { instance, lock }, soFar, earlier.data);
 }
 
 /** A run phase by phase, as its log names them. `earlier` is the journal of the run before, which is settled. */

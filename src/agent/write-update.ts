@@ -58,7 +58,7 @@ export async function writeUpdate(
   { changeover, look, saved }: { changeover: Changeover; look: Look; saved: Saved | null },
 ): Promise<void> {
   await writeFiles(context, installation, filePlan, journal);
-  if (context.options.restorePoint) await moveTags(context, images);
+  if (context.options.data.restorePoint) await moveTags(context, images);
   await saved?.hold();
   // Without a restore point if another version was started in the meantime.
   if (journal.data.point && saved) {

@@ -13,7 +13,8 @@ import { Cancelled } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { difference } from '../log/difference.ts';
 import type { Log } from '../log/log.ts';
-import { type BumpOptions, type FileValues, needsService } from '../process/options.ts';
+import { type CommandLine, needsService } from '../process/command-line.ts';
+import { type BumpOptions, bumpOptionsOf } from '../process/options.ts';
 import { withSettings } from '../process/settings-file.ts';
 import { isHalfDone, pendingJournal, pendingSentence } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
@@ -24,25 +25,22 @@ import { planBump } from './plan-bump.ts';
  * The options of `bump`, completed with the services and files of the settings file in the compose directory.
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
-export async function withBumpSettings(
-  options: BumpOptions,
-  read: (file: FileValues) => BumpOptions,
-  log: Log,
-): Promise<BumpOptions> {
-  if (options.services.length > 0 && options.files.length > 0) return options;
-  const [first] = options.files;
-  const directory = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
-  const found = await withSettings(directory, options, read, log);
-  if (found.services.length === 0) throw new UpdateError('usage', needsService);
-  return found;
+export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
+  const { dir, services, files } = bumpOptionsOf(line);
+  if (services.length > 0 && files.length > 0) return bumpOptionsOf(line);
+  const directory = resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
+  const options = bumpOptionsOf(await withSettings(line, directory, log));
+  if (options.services.length === 0) throw new UpdateError('usage', needsService);
+  return options;
 }
 
 /** Edits version pins in files and checks the edit with compose's own model. Needs no engine. */
 export async function bump(
-  options: BumpOptions,
+  line: CommandLine,
   log: Log,
   signal: AbortSignal,
 ): Promise<'updated' | 'unchanged'> {
+  const options = await readBumpOptions(line, log);
   log.enter('plan');
   const project = await readBumpProject(options, log);
   await refuseUnfinishedUpdate(directoryOf(project));

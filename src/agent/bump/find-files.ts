@@ -22,7 +22,10 @@ const overrideNames = [
  * The files that compose would read. Their secrets are masked before they are parsed.
  * @throws UpdateError compose-invalid
  */
-export async function readBumpProject(options: BumpOptions, log: Log): Promise<ProjectFiles> {
+export async function readBumpProject(
+  options: Pick<BumpOptions, 'dir' | 'files' | 'envFiles'>,
+  log: Log,
+): Promise<ProjectFiles> {
   const [first] = options.files;
   const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
   const byDefault = join(asked, '.env');

@@ -21,8 +21,10 @@ import type { BumpOptions } from '../process/options.ts';
 import { modelWith, type StandIns } from '../proof/proposed-model.ts';
 import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 
+type BumpedPins = Pick<BumpOptions, 'services' | 'target' | 'digest'>;
+
 /** Plans and checks all file changes without writing them. */
-export async function planBump(project: ProjectFiles, engine: Engine, options: BumpOptions, log: Log) {
+export async function planBump(project: ProjectFiles, engine: Engine, options: BumpedPins, log: Log) {
   const compose = new Compose(engine, {
     name: '',
     directory: directoryOf(project),
@@ -106,7 +108,7 @@ async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<P
 async function proposeEdits(
   files: ProjectFiles,
   model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
-  options: BumpOptions,
+  options: BumpedPins,
   log: Log,
 ) {
   const pins = options.services.map((service) => findPin(files, service));
@@ -121,7 +123,7 @@ async function proposeEdits(
   return { draft, edits, pins, moves, after };
 }
 
-function bumpMoves(pins: readonly Pin[], options: BumpOptions, log: Log): PinMove[] {
+function bumpMoves(pins: readonly Pin[], options: BumpedPins, log: Log): PinMove[] {
   const { target, digest } = options;
   const moves = pins.flatMap((pin): PinMove[] => {
     const tag = bumpedTag(pin, target);

@@ -44,8 +44,8 @@ export async function checkHost(
   // Not tried there.
   if (engine.isPodman) return;
   const { project, containers, sent } = installation;
-  const facts = dataFacts(installation, options);
-  const services = [...facts.updated, ...(options.restorePoint ? declareData(facts).covered : [])];
+  const facts = dataFacts(installation, options.data);
+  const services = [...facts.updated, ...(options.data.restorePoint ? declareData(facts).covered : [])];
   const ids = containers
     .filter((each) => isOfService(each, project.name) && services.includes(serviceOf(each)) && isUp(each))
     .map(({ id }) => id);

@@ -29,7 +29,9 @@ export async function makePlan(
   const { engine, options, log } = context;
   const plan = planUpdate(installation, options.target);
   const early = startEarly(askModelEarly(installation, plan));
-  await askRegistry(options.archive === null ? engine : null, (published) => checkPublished(plan, published));
+  await askRegistry(options.proof.archive === null ? engine : null, (published) =>
+    checkPublished(plan, published),
+  );
   const planned = new Map(movesOf(plan).map(({ service, to }) => [service, to]));
   await checkDrift(
     context,

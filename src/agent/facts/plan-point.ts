@@ -17,7 +17,7 @@ import {
 import { type LastTime, type PlannedPoint, surveyPoint } from '../data/survey-point.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
-import type { UpdateOptions } from '../process/options.ts';
+import type { DataOptions } from '../process/options.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { describePoint, usersOf } from './describe-point.ts';
 
@@ -30,15 +30,15 @@ export async function planPoint(
   { own, paths }: FoundInstance,
   installation: Installation,
 ): Promise<PlannedPoint | null> {
-  if (!options.restorePoint) return null;
+  if (!options.data.restorePoint) return null;
   if (engine.isPodman) {
     const message = 'restore points are not available on Podman';
     const advice = 'Back up the data yourself, then update without --restore-point.';
     throw new UpdateError('engine-version', message, { advice });
   }
   const { project, model } = installation;
-  const points = pointsDirectory(options.restoreDir, paths, project);
-  const facts = dataFacts(installation, options);
+  const points = pointsDirectory(options.data.restoreDir, paths, project);
+  const facts = dataFacts(installation, options.data);
   const declared = declareData(facts);
   const [running, ofProject, info] = await Promise.all([
     listContainers(engine, { status: ['running', 'restarting', 'paused'] }),
@@ -114,10 +114,10 @@ async function existing(host: string, paths: HostPaths): Promise<string> {
 }
 
 /** The settings about the data of an installation, and the facts that they are compared with. */
-export const dataFacts = (installation: Installation, { data }: Pick<UpdateOptions, 'data'>): DataFacts => ({
+export const dataFacts = (installation: Installation, { said }: DataOptions): DataFacts => ({
   ...installation,
   updated: replacedServices(installation).map(({ name }) => name),
-  said: data,
+  said,
   files: ownFiles(installation.project),
 });
 

@@ -3,28 +3,25 @@ import type { Model } from '../../engine/cli/compose.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { roleLabelOf } from '../../progress/product.ts';
-import type { FileValues, UpdateOptions } from '../process/options.ts';
-import type { RunContext } from '../process/run-context.ts';
+import { withTargetOfArchive } from '../process/expectations.ts';
+import { type UpdateOptions, updateOptionsOf } from '../process/options.ts';
+import type { FirstContext, RunContext } from '../process/run-context.ts';
 import { withSettings } from '../process/settings-file.ts';
 import type { ProjectPlace } from './labelled-project.ts';
 
 /** The value of the role label for a worker. */
 const workerRole = 'worker';
 
-/** Reads the command line again, together with the settings file. */
-export type ReadOptions = (file: FileValues) => UpdateOptions;
-
 /**
  * The context with the settings file of the compose directory and the workers of the project.
  * @throws UpdateError settings-invalid, engine-unavailable
  */
 export async function withProjectOptions(
-  context: RunContext,
+  { line, ...context }: FirstContext,
   place: ProjectPlace,
-  read: ReadOptions,
 ): Promise<RunContext> {
-  const options = await withSettings(place.mountedAt, context.options, read, context.log);
-  return withWorkers({ ...context, options }, place.name);
+  const options = updateOptionsOf(await withSettings(line, place.mountedAt, context.log));
+  return withWorkers({ ...context, options: await withTargetOfArchive(options) }, place.name);
 }
 
 /**

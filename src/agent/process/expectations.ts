@@ -6,7 +6,7 @@ import { type ArchiveHead, openArchive } from '../../provenance/release-archive.
 import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
 import { readTrust } from '../../provenance/trust.ts';
 import { parseTarget } from '../../release/target.ts';
-import type { UpdateOptions } from './options.ts';
+import type { ProofOptions, UpdateOptions } from './options.ts';
 
 /** The digests that a verified release must have (docs/contract.md 3.21). */
 export interface Expectations {
@@ -16,15 +16,12 @@ export interface Expectations {
   files: ReadonlyMap<string, string>;
 }
 
-type Asked = Pick<
-  UpdateOptions,
-  'expect' | 'expectFiles' | 'release' | 'archive' | 'trust' | 'product' | 'target'
->;
+type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
 
 /** Uses the release of an archive as the target if there is no other. `expectationsOf` reports an archive that is not verified. */
-export async function withTargetOfArchive<T extends Asked>(options: T): Promise<T> {
-  const { archive, trust, target } = options;
-  if (archive === null || trust === null || target !== null) return options;
+export async function withTargetOfArchive(options: UpdateOptions): Promise<UpdateOptions> {
+  const { proof, target } = options;
+  if (proof.archive === null || proof.trust === null || target !== null) return options;
   const told = await provenIn(options).catch(() => null);
   return told === null ? options : { ...options, target: parseTarget(told.version) };
 }
@@ -38,14 +35,17 @@ export async function expectationsOf(options: Asked, platform: string): Promise<
   const images = new Map<string, Set<string>>();
   const add = (name: string, digests: readonly string[]) =>
     images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
-  const files = new Map(options.expectFiles.map(halves));
-  for (const [name, digest] of options.expect.map(halves)) add(name, [digest]);
-  if (options.trust !== null) {
+  const files = new Map(options.proof.expectFiles.map(halves));
+  for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
+  if (options.proof.trust !== null) {
     const told = await provenIn(options);
     for (const [name, { digest, platforms }] of Object.entries(told.images)) {
       const own = Object.keys(platforms).filter(isOfPlatform(platform));
       if (own.length === 0)
-        throw new UpdateError('not-proven', `${fileOf(options)} lists no image of ${name} for ${platform}`);
+        throw new UpdateError(
+          'not-proven',
+          `${fileOf(options.proof)} lists no image of ${name} for ${platform}`,
+        );
       const parts = own.flatMap((each) => Object.values(platforms[each] ?? {}));
       add(name, [digest, ...parts]);
     }
@@ -60,13 +60,13 @@ const halves = (text: string): [string, string] => {
 };
 
 /** The verified file, for messages. */
-const fileOf = ({ release, archive }: Asked): string =>
+const fileOf = ({ release, archive }: ProofOptions): string =>
   archive === null ? `${release}/release.json` : archive;
 
 /** @throws UpdateError not-proven */
 async function provenIn(options: Asked): Promise<ReleaseFile> {
-  const { trust: trustFile, product, target } = options;
-  const [{ file, bundle }, trust] = await Promise.all([headOf(options), read(trustFile ?? '')]);
+  const { proof, product, target } = options;
+  const [{ file, bundle }, trust] = await Promise.all([headOf(proof), read(proof.trust ?? '')]);
   const told = (version: string | null) =>
     proveRelease(file, bundle, readTrust(trust.toString()), { product: product.name, version });
   try {
@@ -74,12 +74,12 @@ async function provenIn(options: Asked): Promise<ReleaseFile> {
     const isIt = target?.kind !== 'release' || bare(target.tag) === bare(version);
     return await told(isIt ? version : (target?.tag ?? null));
   } catch (cause) {
-    const where = cause instanceof Unproven ? fileOf(options) : trustFile;
+    const where = cause instanceof Unproven ? fileOf(proof) : proof.trust;
     throw new UpdateError('not-proven', `${where}: ${(cause as Error).message}`, { cause });
   }
 }
 
-async function headOf({ release, archive }: Asked): Promise<ArchiveHead> {
+async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> {
   if (archive !== null) {
     const opened = await archiveAt(archive);
     await opened.close();

@@ -1,3 +1,4 @@
+import { isDataWord } from '../../progress/product.ts';
 import { settingsName, stateName } from '../../progress/state-name.ts';
 import { parseTarget, targetForms } from '../../release/target.ts';
 
@@ -153,27 +154,6 @@ inside the container []`,
   log: { ...log, help: 'Log format [] (default: line)' },
 } satisfies Record<string, OptionRow>;
 
-const {
-  target,
-  stack,
-  file,
-  'stop-first': stopFirst,
-  container,
-  'accept-drift': drift,
-  'restore-point': point,
-  'restore-dir': pointDir,
-  'no-rollback': noRollback,
-  expect,
-  'expect-file': expectFile,
-  release: releaseDir,
-  archive: _archive,
-  trust,
-  ...ofInstance
-} = updateTable;
-const ofProof = { expect, 'expect-file': expectFile, release: releaseDir, trust };
-const { 'pull-timeout': pull, ...ofRollback } = ofInstance;
-const { project, dir } = ofInstance;
-
 export const rollbackTable = {
   yes: { help: 'Roll back; without this option, only print what would be restored' },
   'discard-current': { help: 'Do not save the current data before the rollback' },
@@ -208,16 +188,38 @@ export const bumpTable = {
 
 export type OptionTable = Readonly<Record<string, OptionRow>>;
 
+/** The options of an instance that commands other than `update` share with it. */
+const shared = (...names: (keyof typeof updateTable)[]): OptionTable =>
+  Object.fromEntries(names.map((name) => [name, updateTable[name]]));
+
+const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
+
+export type Command =
+  | ('update' | 'plan' | 'fetch' | 'rollback' | 'restore-point' | 'bump')
+  | ('explain' | 'help' | 'version');
+
 /** The options of each command. */
-export const optionsOf = {
+export const optionsOf: Readonly<Record<Command, OptionTable>> = {
   update: updateTable,
   plan: updateTable,
   // No option for data: without the lock, looking at data could disturb a database that an update is using.
-  fetch: { ...ofInstance, ...ofProof, target, container, 'accept-drift': drift },
-  rollback: { ...ofRollback, container, 'restore-dir': pointDir, ...rollbackTable },
-  'restore-point': { project, dir, container, 'restore-dir': pointDir, log: ofInstance.log },
+  fetch: {
+    ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
+    ...shared('expect', 'expect-file', 'release', 'trust', 'log'),
+  },
+  rollback: {
+    ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'log'),
+    ...rollbackTable,
+  },
+  'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
   bump: bumpTable,
-} satisfies Record<string, OptionTable>;
+  explain: {},
+  help: {},
+  version: {},
+};
+
+/** The form of the words in `data`, which only a settings file sets. */
+export const dataForm = [{ test: isDataWord }, '"save" or "none"'] as const;
 
 /** The key of an option in a settings file: `services` for `--service`. */
 export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
@@ -230,10 +232,7 @@ export const variableOf = (name: string): string | null =>
 export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
 
 /** The settings of a settings file by their keys: options, and the data that a restore point contains. */
-export const settings: ReadonlyMap<string, { name: string; form: SettingForm }> = new Map<
-  string,
-  { name: string; form: SettingForm }
->([
+export const settings = new Map<string, { name: string; form: SettingForm }>([
   ...Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
     const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
     return row.inFile ? [[keyOf(name), { name, form }] as const] : [];

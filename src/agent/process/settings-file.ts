@@ -8,38 +8,46 @@ import type { TextFile } from '../../files/text-file.ts';
 import { settingsName } from '../../progress/state-name.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { keyOf, type SettingForm, settings } from './option-table.ts';
-import { type FileValues, type GivenValue, UsageError } from './options.ts';
+import { type CommandLine, type GivenValue, mistakesIn, type Values } from './command-line.ts';
+import { keyOf, settings as known, optionsOf, type SettingForm } from './option-table.ts';
 
 const maxBytes = 64 * 1024;
 
 /**
- * Adds the settings of the compose directory to the options. Gives the options unchanged if there is no settings file.
+ * The command line, completed with the settings of the compose directory. Options and variables override settings.
  * @throws UpdateError settings-invalid, with all mistakes
  */
-export async function withSettings<T>(
-  directory: string,
-  options: T,
-  read: (file: FileValues) => T,
-  log: Log,
-): Promise<T> {
+export async function withSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
   const file = await readSettings(join(directory, settingsName));
-  if (file === null) return options;
-  const values = settingsOf(file);
-  const words = [...values].map(([flag, said]) => `${keyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`);
+  if (file === null) return line;
+  const settings = settingsOf(file);
+  const words = [...settings].map(([flag, said]) => `${keyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`);
   if (words.length > 0) log.info(`${settingsName}: ${words.join('; ')}`);
-  try {
-    return read(values);
-  } catch (error) {
-    throw error instanceof UsageError ? invalid(error.mistakes) : error;
+  const values = completed(line, settings);
+  const mistakes = mistakesIn(line.command, values);
+  if (mistakes.length > 0) throw invalid(mistakes);
+  return { ...line, values };
+}
+
+/** The values of a command line, with the settings that it does not set and that its command has. */
+export function completed({ command, values }: CommandLine, settings: Values): Values {
+  const all = new Map(values);
+  const services = (values.get('service') ?? []).map(({ value }) => value);
+  for (const [name, given] of settings) {
+    const isOption = name in optionsOf[command] || (name === 'data' && command !== 'bump');
+    if (all.has(name) || !isOption) continue;
+    // A service on the command line is updated even if the file excludes it.
+    const kept = given.filter(({ value }) => name !== 'exclude' || !services.includes(value));
+    if (kept.length > 0) all.set(name, kept);
   }
+  return all;
 }
 
 /**
  * The values of a settings file, by option.
  * @throws UpdateError settings-invalid
  */
-export function settingsOf(file: TextFile): FileValues {
+export function settingsOf(file: TextFile): Values {
   const [document, ...others] = parsed(file);
   const at = (node: unknown): string => placeAt(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
   const contents = document?.contents ?? null;
@@ -56,10 +64,10 @@ export function settingsOf(file: TextFile): FileValues {
   for (const { key, value: written } of contents.items) {
     const name = textOf(key) ?? '';
     const where = `${at(key)}: ${name}`;
-    const setting = settings.get(name);
+    const setting = known.get(name);
     const value = follow(written);
     if (setting === undefined)
-      mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...settings.keys()].join(', ')}`);
+      mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...known.keys()].join(', ')}`);
     else {
       const said = readers[setting.form](value, { name, where, at, follow });
       if (typeof said === 'string') mistakes.push(`${where} ${said}`);
@@ -108,7 +116,7 @@ const wordsOf =
   (flag: string) =>
   ({ value, key }: GivenValue): string => {
     if (key !== undefined) return `${key}: ${value}`;
-    return settings.get(keyOf(flag))?.form === 'switch' ? String(value === '1') : value;
+    return known.get(keyOf(flag))?.form === 'switch' ? String(value === '1') : value;
   };
 
 function parsed(file: TextFile) {

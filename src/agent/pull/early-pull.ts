@@ -30,7 +30,7 @@ export class EarlyPull {
     this.#wanted = wantedOf(project, this.#context);
     if (this.#wanted.size === 0) return;
     const own = engine.until(this.#stop.signal);
-    const deadline = performance.now() + options.pullTimeoutMs;
+    const deadline = performance.now() + options.limits.pullTimeoutMs;
     this.#isNew = startEarly(localImages(own, this.#wanted.values()).then((here) => here.size === 0));
     const pull = async () => {
       if (!(await this.#isNew)) return;
@@ -66,14 +66,14 @@ export class EarlyPull {
     await this.#pulled.catch(() => {});
     const { engine, options } = this.#context;
     // Nobody is to find by its name what may not be what was to be proven.
-    if (options.trust === null && options.expect.length === 0) return;
+    if (options.proof.trust === null && options.proof.expect.length === 0) return;
     for (const reference of await this.references()) await engine.call(['image', 'rm', reference]);
   }
 }
 
 /** Empty where a tag stays, is left to what is local, or may not be one at all; where room has to be left for a restore point; and out of an archive. */
 function wantedOf(project: InspectedProject, { options }: RunContext): References {
-  if (options.restorePoint || options.archive !== null) return new Map();
+  if (options.data.restorePoint || options.proof.archive !== null) return new Map();
   try {
     const moves = movesOf(planUpdate(project, options.target));
     const isNew = moves.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);

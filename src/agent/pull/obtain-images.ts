@@ -38,7 +38,7 @@ export async function pullMoves(
 ): Promise<Map<string, Image>> {
   const { log, options } = context;
   const moves = movesOf(plan);
-  const isLoaded = options.archive !== null;
+  const isLoaded = options.proof.archive !== null;
   const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
   const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));
   for (const { service, to, pull } of moves) {
@@ -90,7 +90,7 @@ async function loadAll(
   wanted: ReadonlyMap<string, string>,
   { expected, ...how }: { expected: Expectations | null; platform: string; deadline: number },
 ): Promise<void> {
-  const archive = context.options.archive ?? '';
+  const archive = context.options.proof.archive ?? '';
   if (expected === null)
     throw new UpdateError(
       'not-proven',
@@ -154,11 +154,11 @@ export async function pullAdded(
   if (added.size === 0) return new Map();
   const { engine, options } = context;
   const forms =
-    keepTags && options.archive === null
+    keepTags && options.proof.archive === null
       ? await formsFor(context, added.values())
       : new Map<string, string>();
   await journal?.write({ tags: [...journal.data.tags, ...(await tagsBefore(engine, added.values()))] });
-  if (options.archive !== null) {
+  if (options.proof.archive !== null) {
     const local = await localImages(engine, added.values());
     const isHere = (reference: string) => local.has(reference) && parseReference(reference)?.digest !== null;
     const missing = new Map([...added].filter(([, reference]) => !isHere(reference)));
@@ -219,7 +219,7 @@ export async function pullHookImages(
   const local = await localImages(engine, byImage.keys());
   const missing = new Map([...byImage].filter(([image]) => !local.has(image)));
   for (const [image, name] of missing) {
-    if (services[name]?.pull_policy === 'never' || options.archive !== null) continue;
+    if (services[name]?.pull_policy === 'never' || options.proof.archive !== null) continue;
     await pullImages(context, compose, new Map([[name, image]]), { deadline, platform, percent: false });
   }
   await requireLocal(engine, missing.keys());
@@ -231,14 +231,14 @@ export async function pullHookImages(
  * @throws UpdateError pull-…; recreate-failed where its reference leads to another image by now
  */
 export async function pullWhatIsGone(
-  { engine, log, options: { pullTimeoutMs } }: Pick<RunContext, 'engine' | 'log' | 'options'>,
+  { engine, log, options }: Pick<RunContext, 'engine' | 'log' | 'options'>,
   compose: Compose,
   service: string,
   { reference, ...wanted }: { reference: string } & LocalImage,
 ): Promise<boolean> {
   if ((await localImages(engine, [reference])).has(reference)) return false;
   log.warn(`${reference} was removed from this machine in the meantime; pulling it again`);
-  const deadline = performance.now() + pullTimeoutMs;
+  const deadline = performance.now() + options.limits.pullTimeoutMs;
   await pullImages({ engine, log }, compose, new Map([[service, reference]]), { deadline, percent: false });
   const images = await requireLocal(engine, [reference]);
   if (!isSameImage(wanted, images.get(reference))) {

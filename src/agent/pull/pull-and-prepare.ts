@@ -37,9 +37,9 @@ export async function pullAndPrepare(
 ): Promise<Preparation> {
   const { engine, options, log } = context;
   log.enter('pull');
-  const deadline = performance.now() + options.pullTimeoutMs;
+  const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, nothing on the machine names the new version.
-  const keepTags = journal === null || options.restorePoint;
+  const keepTags = journal === null || options.data.restorePoint;
   const pulled = await pullMoves(context, installation, plan, {
     ...{ deadline, journal, keepTags, expected },
     ...(begun && { begun }),
@@ -50,7 +50,7 @@ export async function pullAndPrepare(
     backup,
     early: await early,
     proven: expected?.files,
-    skipLag: options.archive !== null,
+    skipLag: options.proof.archive !== null,
     log,
   });
   const images = withUntagged(pulled, filePlan.references.values());

@@ -32,7 +32,7 @@ export async function awaitHealthy(
       return { name, containers: there, has: there.length, needs: own.length };
     });
   };
-  const rules = { app, timeoutMs: context.options.waitTimeoutMs, missingMs: 0 };
+  const rules = { app, timeoutMs: context.options.limits.waitTimeoutMs, missingMs: 0 };
   await awaitWell(context, { about: { container: ids }, look }, rules);
 }
 

@@ -39,7 +39,7 @@ export async function awaitServices(
     recordsOf(changeover, serviceOf(container)).some(
       ({ failing }) => failing !== undefined && failing === container.healthCheck.failing,
     );
-  const rules = { app, timeoutMs: options.waitTimeoutMs, missingMs, starts, failedBefore };
+  const rules = { app, timeoutMs: options.limits.waitTimeoutMs, missingMs, starts, failedBefore };
   const about = ofProject(compose.project.name);
   for (let round = 1; round <= maxRounds; round++) {
     const { isBusy, seen } = await endOthers(work, round === 1 ? first : null);

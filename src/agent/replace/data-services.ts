@@ -231,11 +231,12 @@ async function awaitReady(
 }
 
 async function awaitPorts(
-  { engine, log, options: { waitTimeoutMs } }: RunContext,
+  { engine, log, options }: RunContext,
   doors: DataDoors,
   { id, name, ports }: { id: string; name: string; ports: readonly number[] },
 ): Promise<void> {
   const failed = (message: string) => new UpdateError('containers-not-restored', message);
+  const { waitTimeoutMs } = options.limits;
   for (const end = performance.now() + waitTimeoutMs; ; ) {
     // A container that is just restarting has no network to join.
     const open: number[] = await askPorts(doors, id).catch((error) => {

@@ -16,7 +16,7 @@ import type { Replacement } from './replacement.ts';
  */
 export async function runOnce(
   { service: name, scale }: StepOf<'run-once'>,
-  { engine, compose: { project }, changeover, options: { waitTimeoutMs }, log, starts }: Replacement,
+  { engine, compose: { project }, changeover, options, log, starts }: Replacement,
   bringUp: () => Promise<void>,
 ): Promise<void> {
   const list = async () => (await listProject(engine, project.name)).containers;
@@ -25,7 +25,7 @@ export async function runOnce(
     const containers = own(await list());
     return [{ name, containers, has: containers.length, needs: scale, isToEnd: true }];
   };
-  const rules = { app: '', timeoutMs: waitTimeoutMs, missingMs: 0, starts };
+  const rules = { app: '', timeoutMs: options.limits.waitTimeoutMs, missingMs: 0, starts };
   const toEnd = () =>
     awaitWell({ engine, log }, { about: ofProject(project.name), look }, rules).catch(explain);
   const explain = async (error: unknown): Promise<never> => {

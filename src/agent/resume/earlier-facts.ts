@@ -32,7 +32,7 @@ export async function gatherEarlierFacts(
   const { project, changeover, services } = data;
   checkProject(data, instance, instance.composed);
   if (data.point) {
-    checkPoints(data, pointsDirectory(options.restoreDir, paths, project), place.mountedAt);
+    checkPoints(data, pointsDirectory(options.data.restoreDir, paths, project), place.mountedAt);
   }
   const { containers } = await listProject(engine, project.name);
   const [app = options.app] = services;

@@ -43,7 +43,7 @@ export const stacksWithApp = (services: readonly SwarmService[], app: string): s
 export function chooseStack(services: readonly SwarmService[], options: UpdateOptions): ChosenStack {
   const { app, product } = options;
   const all = stacksWithApp(services, app);
-  const [name, ...others] = options.stack === null ? all : [options.stack];
+  const [name, ...others] = options.stack.name === null ? all : [options.stack.name];
   if (name === undefined || others.length > 0) {
     throw name === undefined
       ? new UpdateError('no-app', `no stack in this Swarm has a service named ${app}`, {

@@ -40,7 +40,7 @@ type Images = ReadonlyMap<string, string>;
 /** The mounted directory of a stack; null where none is mounted. Refusals: stack-file, several-projects. */
 export async function stackDirectory(
   paths: HostPaths,
-  { dir, files }: UpdateOptions,
+  { dir, stack: { files } }: UpdateOptions,
 ): Promise<string | null> {
   if (dir !== null) return dir;
   const found: string[] = [];
@@ -73,19 +73,7 @@ export async function readStackFiles(
   directory: string,
   { chosen, plan, left }: { chosen: ChosenStack; plan: StackPlan; left: readonly string[] },
 ): Promise<StackFiles> {
-  const { product } = options;
-  const asked = { command: 'bump', log: options.log, product, digest: null, dryRun: false } as const;
-  const project = await readBumpProject(
-    {
-      ...asked,
-      dir: directory,
-      files: options.files,
-      envFiles: [],
-      target: { kind: 'canary', tag: 'canary' },
-      services: [],
-    },
-    log,
-  );
+  const project = await readBumpProject({ dir: directory, files: options.stack.files, envFiles: [] }, log);
   const paths = project.composeFiles.map(({ path }) => path);
   const names = paths.map((path) => nameOf(project, path));
   const wanted = plan.moves.map((move) => ({ ...move, name: shortName(chosen.name, move.service) }));
@@ -148,11 +136,11 @@ const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
  * others have what they had. @throws UpdateError proof-failed, pin-…
  */
 export async function draftStackFiles(
-  { engine, options, log }: RunContext,
+  { engine, log }: RunContext,
   files: StackFiles,
   { chosen, plan, digests }: { chosen: ChosenStack; plan: StackPlan; digests: ReadonlyMap<string, string> },
 ): Promise<Draft> {
-  const { project, paths } = files;
+  const { project } = files;
   const before = await imagesOf(engine, files, project);
   const wanted = new Map(
     plan.moves.map(({ service, from, to }) => {
@@ -163,24 +151,11 @@ export async function draftStackFiles(
   if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
     return draftOf(project);
   const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
-  const { product } = options;
+  const digest = pinned?.replace(/^.*@/, '') ?? null;
   const { draft } = await planBump(
     project,
     engine,
-    {
-      ...{
-        command: 'bump',
-        product,
-        dir: directoryOf(project),
-        files: paths,
-        envFiles: [],
-        target: plan.target,
-      },
-      services: [...wanted.keys()],
-      digest: pinned?.replace(/^.*@/, '') ?? null,
-      dryRun: false,
-      log: options.log,
-    },
+    { target: plan.target, services: [...wanted.keys()], digest },
     log,
   );
   const after = await imagesOf(engine, files, draft.files);

@@ -6,10 +6,9 @@ import { ownTraces } from '../../engine/own-container.ts';
 import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { ReadOptions } from '../inspect/choose-workers.ts';
 import { and } from '../log/wording.ts';
-import type { UpdateOptions } from '../process/options.ts';
-import type { RunContext } from '../process/run-context.ts';
+import { updateOptionsOf } from '../process/options.ts';
+import type { FirstContext, RunContext } from '../process/run-context.ts';
 import { withSettings } from '../process/settings-file.ts';
 import { programsOf, version } from '../process/versions.ts';
 import { type ChosenStack, chooseStack, shortName } from './choose-stack.ts';
@@ -34,8 +33,9 @@ export interface FoundStack {
 }
 
 /** The phase `inspect`. Refusals: those of the engine, not-manager, own-container, several-projects, no-app, unlisted-services. */
-export async function inspectStack(given: RunContext, read: ReadOptions): Promise<FoundStack> {
-  const { engine, log, options } = given;
+export async function inspectStack(given: FirstContext): Promise<FoundStack> {
+  const { line, ...first } = given;
+  const { engine, log, options } = first;
   const facts = engineFacts(engine).catch(async (error) => {
     await engine.check();
     throw error;
@@ -53,7 +53,10 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
     throw new UpdateError('own-container', 'cannot determine which container the updater is running in');
   const paths = new HostPaths(own.mounts);
   const directory = await stackDirectory(paths, options);
-  const context = directory === null ? given : { ...given, options: await withFile(directory, given, read) };
+  const context =
+    directory === null
+      ? first
+      : { ...first, options: updateOptionsOf(await withSettings(line, directory, log)) };
   refuseUnfit(context);
   const { chosen, tasks, nodes } = await lookAtStack(context);
   const moved = [chosen.app, ...chosen.workers];
@@ -73,7 +76,7 @@ export async function inspectStack(given: RunContext, read: ReadOptions): Promis
 
 /** Refuses options that are not supported for stacks. */
 function refuseUnfit({ options, log }: RunContext): void {
-  const { restorePoint, acceptDrift, expect, expectFiles, trust } = options;
+  const { expect, expectFiles, trust } = options.proof;
   if (trust !== null || expect.length + expectFiles.length > 0)
     throw new UpdateError(
       'not-proven',
@@ -82,7 +85,7 @@ function refuseUnfit({ options, log }: RunContext): void {
         advice: 'Verify the release yourself, then update without verification.',
       },
     );
-  if (restorePoint) {
+  if (options.data.restorePoint) {
     throw new UpdateError(
       'data-unsupported',
       'restore points are not supported for stacks, because the data may be on any node',
@@ -91,7 +94,7 @@ function refuseUnfit({ options, log }: RunContext): void {
       },
     );
   }
-  if (acceptDrift) log.warn('--accept-drift is ignored, because it applies only to compose projects');
+  if (options.acceptDrift) log.warn('--accept-drift is ignored, because it applies only to compose projects');
 }
 
 /**
@@ -113,9 +116,3 @@ export async function lookAtStack({
 
 const nodeWord = ({ name, role, state, availability }: SwarmNode): string =>
   `${name} (${[role, ...(state === 'ready' ? [] : [state]), ...(availability === 'active' ? [] : [availability])].join(', ')})`;
-
-const withFile = (
-  directory: string,
-  { options, log }: RunContext,
-  read: ReadOptions,
-): Promise<UpdateOptions> => withSettings(directory, options, (file) => read(file), log);

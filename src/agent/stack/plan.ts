@@ -48,7 +48,8 @@ export async function planStack(
     const { digest = '', platforms = [] } = published.get(to) ?? {};
     const move = before.find(({ id }) => id === service.id);
     const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
-    const isOnce = base?.role === 'once' || endsWhenDone(service, tasks, context.options.waitTimeoutMs);
+    const isOnce =
+      base?.role === 'once' || endsWhenDone(service, tasks, context.options.limits.waitTimeoutMs);
     return {
       id: service.id,
       name: service.name,
@@ -66,11 +67,11 @@ export async function planStack(
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
   );
-  const stopFirst = context.options.stopFirst || succeeds || isIll;
+  const stopFirst = context.options.stack.stopFirst || succeeds || isIll;
   const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
   const changed = textToChange(plan);
   const warnings = [
-    ...(stopFirst && !context.options.stopFirst
+    ...(stopFirst && !context.options.stack.stopFirst
       ? [
           `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
         ]

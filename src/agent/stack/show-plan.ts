@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
-import type { ReadOptions } from '../inspect/choose-workers.ts';
+import { exitCodes } from '../../progress/outcome.ts';
 import { difference } from '../log/difference.ts';
 import { and } from '../log/wording.ts';
-import type { RunContext } from '../process/run-context.ts';
+import type { FirstContext } from '../process/run-context.ts';
 import { checkServices, nodesFor } from './choose-stack.ts';
 import { inspectStack } from './inspect.ts';
 import { describeMove, planOf, planStack } from './plan.ts';
@@ -10,9 +10,9 @@ import { planEarlier } from './plan-earlier.ts';
 import { readRecord } from './record.ts';
 import { isActive, isSideBySide, putAside } from './specs.ts';
 
-/** Shows what `update` would do to a stack; changes nothing, pulls nothing, takes no lock. */
-export async function showStackPlan(given: RunContext, read: ReadOptions): Promise<void> {
-  const found = await inspectStack(given, read);
+/** Shows what `update` would do to a stack; changes nothing, pulls nothing, takes no lock. Gives the exit code. */
+export async function showStackPlan(given: FirstContext): Promise<number> {
+  const found = await inspectStack(given);
   const { context, chosen, nodes, directory } = found;
   const { log, engine, options } = context;
   const record = await readRecord(engine, chosen.name);
@@ -59,4 +59,5 @@ export async function showStackPlan(given: RunContext, read: ReadOptions): Promi
   for (const warning of warnings) log.warn(warning);
   log.enter('done');
   log.info('planned: nothing was changed; to update, run the same command without "plan"');
+  return exitCodes.unchanged;
 }

@@ -5,11 +5,10 @@ import { loginHeaders } from '../../engine/registry-login.ts';
 import { replicasOf } from '../../engine/swarm.ts';
 import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import type { ReadOptions } from '../inspect/choose-workers.ts';
 import { type Ending, endWell, repeatEnding, reportEnding } from '../log/ending.ts';
 import { type EndingFacts, nothingKnown } from '../log/ending-facts.ts';
 import { and, seconds } from '../log/wording.ts';
-import type { RunContext } from '../process/run-context.ts';
+import type { FirstContext, RunContext } from '../process/run-context.ts';
 import { runStamp } from '../state/kept-runs.ts';
 import { checkImage } from './check-image.ts';
 import { checkServices, shortName } from './choose-stack.ts';
@@ -33,11 +32,11 @@ interface SoFar {
 }
 
 /** The story of a run on a stack. Gives the exit code; its last line and the record say the same. */
-export async function updateStack(given: RunContext, read: ReadOptions): Promise<number> {
+export async function updateStack(given: FirstContext): Promise<number> {
   const { log, options, cancellation, engine } = given;
   const soFar: SoFar = { found: null, facts: { ...nothingKnown, product: options.product }, record: null };
   try {
-    const ending = await run(given, read, soFar).catch((error) => {
+    const ending = await run(given, soFar).catch((error) => {
       if (error instanceof Interrupted) throw error;
       return reportEnding(error, log, soFar.facts, cancellation.signalNumber);
     });
@@ -61,8 +60,8 @@ export async function updateStack(given: RunContext, read: ReadOptions): Promise
   }
 }
 
-async function run(given: RunContext, read: ReadOptions, soFar: SoFar): Promise<Ending> {
-  const first = await inspectStack(given, read);
+async function run(given: FirstContext, soFar: SoFar): Promise<Ending> {
+  const first = await inspectStack(given);
   soFar.found = first;
   const { context, who } = first;
   const ended = await endedOrDead(context, first, await readRecord(context.engine, first.chosen.name));
@@ -172,7 +171,7 @@ const replacingOf = (
       log,
       record,
       headers,
-      waitTimeoutMs: options.waitTimeoutMs,
+      waitTimeoutMs: options.limits.waitTimeoutMs,
       history: place.history,
     },
     { isResumed },
@@ -222,7 +221,7 @@ async function fromTheBeginning(
   const record = await StackRecord.make(engine, data, who, ended);
   soFar.record = record;
   log.enter('pull');
-  const deadline = performance.now() + options.pullTimeoutMs;
+  const deadline = performance.now() + options.limits.pullTimeoutMs;
   const images = new Map<string, Image>();
   for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
   for (const warning of checkImage(planned, images, options.product)) log.warn(warning);

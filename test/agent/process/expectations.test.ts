@@ -2,8 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { withProjectOptions } from '../../../src/agent/inspect/choose-workers.ts';
+import { parseCommandLine } from '../../../src/agent/process/command-line.ts';
 import { expectationsOf } from '../../../src/agent/process/expectations.ts';
-import { parseOptions, type UpdateOptions } from '../../../src/agent/process/options.ts';
+import { engineWith, runContext, updateOptions } from '../../build-plan.ts';
 import { archiveOf } from '../../provenance/archive.ts';
 import { publisher } from '../../provenance/sign.ts';
 
@@ -33,8 +35,21 @@ async function given(more: { file?: string; bundle?: string; trust?: string } = 
   await writeFile(join(folder, 'key.pem'), more.trust ?? anna.key);
   return ['--release', folder, '--trust', join(folder, 'key.pem')];
 }
+async function givenArchive() {
+  const file = JSON.stringify(release);
+  const archive = join(folder, 'release.tar');
+  await given();
+  await writeFile(
+    archive,
+    archiveOf([
+      ['release.json', file],
+      ['release.json.sigstore.json', anna.sign(Buffer.from(file))],
+    ]),
+  );
+  return { archive, args: ['--archive', archive, '--trust', join(folder, 'key.pem')] };
+}
 const asked = (args: readonly string[], platform = 'linux/amd64') =>
-  expectationsOf(parseOptions(['update', ...args], {}) as UpdateOptions, platform);
+  expectationsOf(updateOptions(...args), platform);
 
 describe('expectations of a release', () => {
   it('are null without options', async () => {
@@ -88,22 +103,23 @@ describe('expectations of a release', () => {
   });
 
   it.each(['1.5', 'v1'])('refuse an archive if the target %s has fewer numbers', async (target) => {
-    const file = JSON.stringify(release);
-    const archive = join(folder, 'release.tar');
-    await given();
-    await writeFile(
-      archive,
-      archiveOf([
-        ['release.json', file],
-        ['release.json.sigstore.json', anna.sign(Buffer.from(file))],
-      ]),
-    );
-    const args = ['--archive', archive, '--trust', join(folder, 'key.pem')];
+    const { archive, args } = await givenArchive();
     expect(await asked([...args, '--target', '1.5.0'])).not.toBeNull();
     await expect(asked([...args, '--target', target])).rejects.toMatchObject({
       code: 'not-proven',
       message: `${archive}: the signed version is v1.5.0, not ${target}`,
     });
+  });
+
+  it('set the target for an archive, with and without a settings file', async () => {
+    const { args } = await givenArchive();
+    const line = parseCommandLine([...args, '--service', 'app'], {});
+    const { context } = runContext(await engineWith({}));
+    const place = { name: 'svc', directory: folder, mountedAt: folder };
+    const target = async () => (await withProjectOptions({ ...context, line }, place)).options.target;
+    expect(await target()).toMatchObject({ tag: 'v1.5.0' });
+    await writeFile(join(folder, '.svc-updater.yaml'), 'wait-timeout: 600\n');
+    expect(await target()).toMatchObject({ tag: 'v1.5.0' });
   });
 
   it('refuse a platform that the release does not have', async () => {

@@ -1,10 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
+import { parseCommandLine, UsageError } from '../../../src/agent/process/command-line.ts';
+import {
+  bumpOptionsOf,
+  logFormatOf,
+  rollbackOptionsOf,
+  updateOptionsOf,
+} from '../../../src/agent/process/options.ts';
 import { svc } from '../../../src/progress/product.ts';
+
+/** All options of a command line. */
+function read(argv: readonly string[], env: Record<string, string> = {}) {
+  const line = parseCommandLine(argv, env);
+  const { command } = line;
+  if (command === 'bump') return { command, ...bumpOptionsOf(line) };
+  return { command, ...updateOptionsOf(line), ...rollbackOptionsOf(line), log: logFormatOf(line) };
+}
 
 const mistakes = (argv: string[], env: Record<string, string> = {}): readonly string[] => {
   try {
-    parseOptions(argv, env);
+    parseCommandLine(argv, env);
     return [];
   } catch (error) {
     if (error instanceof UsageError) return error.mistakes;
@@ -12,16 +26,13 @@ const mistakes = (argv: string[], env: Record<string, string> = {}): readonly st
   }
 };
 
-describe('parseOptions', () => {
+describe('the options of a command line', () => {
   it('sets the defaults of update', () => {
-    expect(parseOptions([], {})).toEqual({
+    expect(read([], {})).toEqual({
       command: 'update',
       product: svc,
       target: null,
       project: null,
-      stack: null,
-      files: [],
-      stopFirst: false,
       dir: null,
       container: null,
       app: 'app',
@@ -29,18 +40,14 @@ describe('parseOptions', () => {
       servicesNamed: false,
       exclude: [],
       versionVariable: 'SVC_VERSION',
-      waitTimeoutMs: 300_000,
-      pullTimeoutMs: 3_600_000,
       acceptDrift: false,
-      restorePoint: false,
-      restoreDir: null,
-      data: [],
       noRollback: false,
-      expect: [],
-      expectFiles: [],
-      release: null,
-      archive: null,
-      trust: null,
+      limits: { waitTimeoutMs: 300_000, pullTimeoutMs: 3_600_000 },
+      data: { restorePoint: false, restoreDir: null, said: [] },
+      proof: { expect: [], expectFiles: [], release: null, archive: null, trust: null },
+      stack: { name: null, files: [], stopFirst: false },
+      yes: false,
+      discardCurrent: false,
       log: 'line',
     });
   });
@@ -67,28 +74,28 @@ describe('parseOptions', () => {
       SVC_UPDATER_RELEASE: '/release',
       SVC_UPDATER_TRUST: '/key.pem',
     };
-    expect(parseOptions(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toMatchObject({
+    expect(read(['plan', '--service', 'app', '--wait-timeout', '9'], env)).toMatchObject({
       command: 'plan',
       target: { kind: 'canary', tag: 'canary' },
       app: 'app',
       workers: [],
       servicesNamed: true,
       exclude: ['metrics', 'cron'],
-      waitTimeoutMs: 9_000,
-      pullTimeoutMs: 8_000,
+      limits: { waitTimeoutMs: 9_000, pullTimeoutMs: 8_000 },
       log: 'json',
       project: 'svc',
       dir: '/opt/svc',
       container: 'c0ffee00'.repeat(8),
       versionVariable: 'TAG',
       acceptDrift: true,
-      restorePoint: true,
-      restoreDir: '/backup',
+      data: { restorePoint: true, restoreDir: '/backup' },
       noRollback: true,
-      expect: [`app=${proven}`, `ghcr.io/acme/svc=${proven}`],
-      expectFiles: [`compose.yaml=${proven}`],
-      release: '/release',
-      trust: '/key.pem',
+      proof: {
+        expect: [`app=${proven}`, `ghcr.io/acme/svc=${proven}`],
+        expectFiles: [`compose.yaml=${proven}`],
+        release: '/release',
+        trust: '/key.pem',
+      },
     });
   });
 
@@ -98,14 +105,14 @@ describe('parseOptions', () => {
       SVC_UPDATER_FILES: 'a.yaml, b.yaml',
       SVC_UPDATER_STOP_FIRST: '1',
     };
-    const expected = { stack: 'svc', files: ['a.yaml', 'b.yaml'], stopFirst: true, project: null };
-    expect(parseOptions(['plan'], env)).toMatchObject(expected);
+    const expected = { stack: { name: 'svc', files: ['a.yaml', 'b.yaml'], stopFirst: true }, project: null };
+    expect(read(['plan'], env)).toMatchObject(expected);
     // Without a lock, fetch must not look at databases, even if a server sets restore points.
-    expect(parseOptions(['fetch'], { SVC_UPDATER_RESTORE_POINT: '1' })).toMatchObject({
-      restorePoint: false,
+    expect(read(['fetch'], { SVC_UPDATER_RESTORE_POINT: '1' })).toMatchObject({
+      data: { restorePoint: false },
     });
     const argv = ['--stack', 'svc', '--file', 'a.yaml', '--file', 'b.yaml', '--stop-first'];
-    expect(parseOptions(argv, { SVC_UPDATER_FILES: 'c.yaml' })).toMatchObject(expected);
+    expect(read(argv, { SVC_UPDATER_FILES: 'c.yaml' })).toMatchObject(expected);
   });
 
   it('rejects a stack together with a project', () => {
@@ -118,8 +125,8 @@ describe('parseOptions', () => {
   it('uses the files variable for stacks only: bump takes files from the command line', () => {
     const env = { SVC_UPDATER_FILES: 'stack.yaml' };
     const argv = ['bump', '--to', 'v1.5.0', '--service', 'app'];
-    expect(parseOptions(argv, env)).toMatchObject({ files: [] });
-    expect(parseOptions([...argv, '--file', 'a.yaml'], env)).toMatchObject({ files: ['a.yaml'] });
+    expect(read(argv, env)).toMatchObject({ files: [] });
+    expect(read([...argv, '--file', 'a.yaml'], env)).toMatchObject({ files: ['a.yaml'] });
     expect(mistakes(['rollback', '--stop-first'])).toEqual(['unknown option --stop-first']);
   });
 
@@ -128,13 +135,19 @@ describe('parseOptions', () => {
     ['0', false],
     ['', false],
   ])('reads SVC_UPDATER_ACCEPT_DRIFT=%s as %s', (value, acceptDrift) => {
-    expect(parseOptions([], { SVC_UPDATER_ACCEPT_DRIFT: value })).toMatchObject({ acceptDrift });
+    expect(read([], { SVC_UPDATER_ACCEPT_DRIFT: value })).toMatchObject({ acceptDrift });
   });
 
   it.each([
     [
       ['rollback'],
-      { command: 'rollback', yes: false, discardCurrent: false, app: 'app', waitTimeoutMs: 300_000 },
+      {
+        command: 'rollback',
+        yes: false,
+        discardCurrent: false,
+        app: 'app',
+        limits: { waitTimeoutMs: 300_000 },
+      },
     ],
     [
       ['update', '--target=v1.5.0'],
@@ -143,12 +156,12 @@ describe('parseOptions', () => {
     [['rollback', '--yes', '--discard-current'], { yes: true, discardCurrent: true }],
     [['restore-point', 'rm', '--project', 'x'], { command: 'restore-point', project: 'x' }],
   ])('reads %j', (argv, expected) => {
-    expect(parseOptions(argv, {})).toMatchObject(expected);
+    expect(read(argv, {})).toMatchObject(expected);
   });
 
   it('reads bump', () => {
     const argv = 'bump --to v2.0.0 --service a --service b --file x.yaml --env-file e'.split(' ');
-    expect(parseOptions(argv, {})).toMatchObject({
+    expect(read(argv, {})).toMatchObject({
       command: 'bump',
       dir: null,
       files: ['x.yaml'],
@@ -163,14 +176,15 @@ describe('parseOptions', () => {
     [['--help'], 'help'],
     [['--version'], 'version'],
   ])('accepts %j without checking anything else', (argv, command) => {
-    expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'nonsense' })).toEqual({ command, product: svc });
+    const line = parseCommandLine(argv, { SVC_UPDATER_TARGET: 'nonsense' });
+    expect(line).toMatchObject({ command, product: svc });
   });
 
   it.each(['1.5.0', '32.0.1-apache', '2025.8', 'stable', 'RELEASE.2025-10-15T17-29-55Z'])(
     'accepts %s as a target',
     (tag) => {
-      expect(parseOptions(['--target', tag], {})).toMatchObject({ target: { tag } });
-      expect(parseOptions(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ target: { tag } });
+      expect(read(['--target', tag], {})).toMatchObject({ target: { tag } });
+      expect(read(['bump', '--service', 'a', '--to', tag], {})).toMatchObject({ target: { tag } });
     },
   );
 
@@ -190,11 +204,11 @@ describe('parseOptions', () => {
       'unknown option --nope',
       'unexpected argument "extra"',
       '--accept-drift takes no value',
-      'SVC_UPDATER_LOG must be line or json, not "xml"',
       '--target must be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"',
       '--dir must be an absolute path, not "here"',
       '--wait-timeout must be a whole number of seconds from 1 to 999999, not "0"',
       'SVC_UPDATER_PULL_TIMEOUT must be a whole number of seconds from 1 to 999999, not "soon"',
+      'SVC_UPDATER_LOG must be line or json, not "xml"',
     ]);
   });
 
@@ -202,7 +216,7 @@ describe('parseOptions', () => {
     [['explain'], null],
     [['explain', 'downgrade'], 'downgrade'],
   ])('reads %j', (argv, code) => {
-    expect(parseOptions(argv, { SVC_UPDATER_TARGET: 'no target' })).toEqual({
+    expect(parseCommandLine(argv, { SVC_UPDATER_TARGET: 'no target' })).toMatchObject({
       command: 'explain',
       product: svc,
       code,

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { endingOf } from '../../../src/agent/log/ending.ts';
 import { nothingKnown } from '../../../src/agent/log/ending-facts.ts';
+import { parseCommandLine, UsageError } from '../../../src/agent/process/command-line.ts';
 import { explain } from '../../../src/agent/process/explain.ts';
-import { parseOptions, UsageError } from '../../../src/agent/process/options.ts';
+import { updateOptionsOf } from '../../../src/agent/process/options.ts';
 import { usageOf } from '../../../src/agent/process/usage.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
 import { errorCodes, ofProduct, UpdateError } from '../../../src/progress/update-error.ts';
@@ -13,35 +14,35 @@ const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], contain
 describe('the product in the environment', () => {
   it('sets the default services and version variable', () => {
     const env = { SVC_UPDATER_PRODUCT: told };
-    expect(parseOptions([], env)).toMatchObject({
+    expect(updateOptionsOf(parseCommandLine([], env))).toMatchObject({
       product: larder,
       app: 'web',
       workers: ['jobs'],
       servicesNamed: false,
       versionVariable: 'LARDER_VERSION',
     });
-    expect(parseOptions(['--service', 'x', '--version-var', 'TAG'], env)).toMatchObject({
+    expect(updateOptionsOf(parseCommandLine(['--service', 'x', '--version-var', 'TAG'], env))).toMatchObject({
       product: larder,
       app: 'x',
       workers: [],
       servicesNamed: true,
       versionVariable: 'TAG',
     });
-    expect(parseOptions(['--help'], env)).toEqual({ command: 'help', product: larder });
+    expect(parseCommandLine(['--help'], env)).toMatchObject({ command: 'help', product: larder });
   });
 
   it.each([
     ['larder', productOf({ name: 'larder' })],
     ['', svc],
   ])('may be a name: %j', (text, product) => {
-    expect(parseOptions([], { SVC_UPDATER_PRODUCT: text })).toMatchObject({ product });
+    expect(parseCommandLine([], { SVC_UPDATER_PRODUCT: text })).toMatchObject({ product });
   });
 
   it.each([
     ['Larder', 'name must be one word of lower-case letters, digits and hyphens, not "Larder"'],
     ['{"name":"larder","port":1}', 'port is not a known key'],
   ])('is reported together with other mistakes: %s', (text, why) => {
-    expect(() => parseOptions(['--nope'], { SVC_UPDATER_PRODUCT: text })).toThrow(
+    expect(() => parseCommandLine(['--nope'], { SVC_UPDATER_PRODUCT: text })).toThrow(
       new UsageError([`SVC_UPDATER_PRODUCT is invalid: ${why}`, 'unknown option --nope']),
     );
   });

@@ -3,11 +3,12 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withBumpSettings } from '../../../src/agent/bump/bump.ts';
-import { type BumpOptions, parseOptions, type UpdateOptions } from '../../../src/agent/process/options.ts';
+import { readBumpOptions } from '../../../src/agent/bump/bump.ts';
+import { parseCommandLine } from '../../../src/agent/process/command-line.ts';
+import { updateOptionsOf } from '../../../src/agent/process/options.ts';
 import { withSettings } from '../../../src/agent/process/settings-file.ts';
 import { UpdateError } from '../../../src/progress/update-error.ts';
-import { rememberingLog } from '../../build-plan.ts';
+import { rememberingLog, updateOptions } from '../../build-plan.ts';
 
 let directory = '';
 beforeEach(async () => {
@@ -20,11 +21,9 @@ const path = () => join(directory, '.svc-updater.yaml');
 /** What an update does with what is in the directory; its refusal as `code: message` and details. */
 async function read(args: readonly string[] = [], env: Record<string, string> = {}) {
   const { log, lines } = rememberingLog();
-  const options = parseOptions(args, env) as UpdateOptions;
   try {
-    const reread = (file: Parameters<typeof parseOptions>[2]) =>
-      parseOptions(args, env, file) as UpdateOptions;
-    return { options: await withSettings(directory, options, reread, log), lines };
+    const line = await withSettings(parseCommandLine(args, env), directory, log);
+    return { options: updateOptionsOf(line), lines };
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;
     return { options: null, lines: [...error.detail, `${error.outcome} ${error.code}: ${error.message}`] };
@@ -52,8 +51,7 @@ describe('a settings file', () => {
       servicesNamed: true,
       exclude: ['no'],
       versionVariable: 'TAG',
-      waitTimeoutMs: 600_000,
-      pullTimeoutMs: 60_000,
+      limits: { waitTimeoutMs: 600_000, pullTimeoutMs: 60_000 },
     });
     expect(lines).toEqual([
       'info: .svc-updater.yaml: services server, worker; exclude no; version-var TAG; wait-timeout 600; pull-timeout 60',
@@ -63,13 +61,13 @@ describe('a settings file', () => {
   it('turns a switch on and off, and a variable overrides it', async () => {
     await writeFile(path(), 'restore-point: true\n');
     const { options, lines } = await read();
-    expect(options).toMatchObject({ restorePoint: true, noRollback: false });
+    expect(options).toMatchObject({ data: { restorePoint: true }, noRollback: false });
     expect(lines).toEqual(['info: .svc-updater.yaml: restore-point true']);
     expect((await read([], { SVC_UPDATER_RESTORE_POINT: '0' })).options).toMatchObject({
-      restorePoint: false,
+      data: { restorePoint: false },
     });
     await writeFile(path(), 'restore-point: false\n');
-    expect((await read()).options).toMatchObject({ restorePoint: false });
+    expect((await read()).options).toMatchObject({ data: { restorePoint: false } });
   });
 
   it('saves or excludes the data of services, mounts and hosts, with its line', async () => {
@@ -79,7 +77,7 @@ describe('a settings file', () => {
     );
     const { options, lines } = await read();
     const at = (line: number, key: string) => `.svc-updater.yaml line ${line}: data of ${key}`;
-    expect(options?.data).toEqual([
+    expect(options?.data.said).toEqual([
       { key: 'db', word: 'save', where: at(2, 'db') },
       { key: 'no', word: 'none', where: at(3, 'no') },
       { key: 'app:/library', word: 'none', where: at(4, 'app:/library') },
@@ -89,7 +87,7 @@ describe('a settings file', () => {
       'info: .svc-updater.yaml: data db: save, no: none, app:/library: none, db.example: none',
     ]);
     await writeFile(path(), 'data: {app:/library: none, "2001:db8::1": none}');
-    expect((await read()).options?.data.map(({ key }) => key)).toEqual(['app:/library', '2001:db8::1']);
+    expect((await read()).options?.data.said.map(({ key }) => key)).toEqual(['app:/library', '2001:db8::1']);
   });
 
   it('may contain YAML aliases', async () => {
@@ -103,13 +101,16 @@ describe('a settings file', () => {
       SVC_UPDATER_WAIT_TIMEOUT: '7',
     });
     // A service on the command line is not excluded, even if the file excludes it.
-    expect(options).toMatchObject({ app: 'web', workers: ['no'], exclude: [], waitTimeoutMs: 7_000 });
-    expect(options).toMatchObject({ versionVariable: 'TAG', pullTimeoutMs: 60_000 });
+    expect(options).toMatchObject({ app: 'web', workers: ['no'], exclude: [] });
+    expect(options).toMatchObject({
+      versionVariable: 'TAG',
+      limits: { waitTimeoutMs: 7_000, pullTimeoutMs: 60_000 },
+    });
   });
 
   it.each([[null], [''], ['# nothing\n'], ['{}\n']])('changes nothing: %j', async (content) => {
     if (content !== null) await writeFile(path(), content);
-    expect(await read()).toEqual({ options: parseOptions([], {}), lines: [] });
+    expect(await read()).toEqual({ options: updateOptions(), lines: [] });
   });
 
   it.each([
@@ -156,8 +157,7 @@ describe('a settings file', () => {
 describe('bump', () => {
   const bump = async (...args: string[]) => {
     const argv = ['bump', '--to', 'v1.1.0', '--dir', directory, ...args];
-    const reread = (file: Parameters<typeof parseOptions>[2]) => parseOptions(argv, {}, file) as BumpOptions;
-    return withBumpSettings(parseOptions(argv, {}) as BumpOptions, reread, rememberingLog().log);
+    return readBumpOptions(parseCommandLine(argv, {}), rememberingLog().log);
   };
 
   it('uses the services of the file if it is given none', async () => {

@@ -41,7 +41,8 @@ it.each<[situation: string, given: Case, pulled: readonly string[]]>([
   const more = Object.fromEntries(never.map((name) => [name, { pull_policy: 'never' }]));
   const images = here.map((each) => [`/images/${each}/json?manifests=1`, { Id: `sha256:${each}` }]);
   const { context } = runContext(await engineWith(Object.fromEntries(images)));
-  const options = { ...context.options, target: target(to), restorePoint: given.restorePoint ?? false };
+  const data = { ...context.options.data, restorePoint: given.restorePoint ?? false };
+  const options = { ...context.options, target: target(to), data };
   const early = new EarlyPull({ ...context, options });
   early.begin(
     installed(texts, {

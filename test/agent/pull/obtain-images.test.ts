@@ -107,7 +107,8 @@ describe('pullAndPrepare', () => {
   ])('pulls what a tag names here %s', async (_, argv, of, form) => {
     const from = installed({ 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) });
     // A deadline that has passed: what is to be pulled is told.
-    const options = { ...updateOptions(...argv), pullTimeoutMs: 0 };
+    const options = updateOptions(...argv);
+    options.limits.pullTimeoutMs = 0;
     const { context } = runContext(await local(reference), options);
     const planned = { installation: from, plan: planTo('v1.1.0', from), expected: null };
     await expect(pullAndPrepare(context, { ...planned, early: Promise.resolve(null) }, of)).rejects.toThrow(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseOptions } from '../../../src/agent/process/options.ts';
+import { parseCommandLine } from '../../../src/agent/process/command-line.ts';
+import { updateOptionsOf } from '../../../src/agent/process/options.ts';
 import {
   isAbout,
   isUnderWay,
@@ -48,7 +49,7 @@ describe("the updater's container", () => {
     const [, told = '', ...others] = Env ?? [];
     expect([name, ...others]).toEqual(['x-updater', 'SVC_UPDATER_WAIT_TIMEOUT=600', own]);
     const [key = '', value] = told.split('=');
-    expect(parseOptions([], { [key]: value })).toMatchObject({
+    expect(updateOptionsOf(parseCommandLine([], { [key]: value }))).toMatchObject({
       product: { ...product, containerName: 'x-updater' },
       app: 'web',
       workers: ['jobs'],

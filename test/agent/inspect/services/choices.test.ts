@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest';
 import { choiceLines, choicesOf, settingsLines } from '../../../../src/agent/inspect/services/choices.ts';
 import { imagesOf } from '../../../../src/agent/inspect/services/together.ts';
-import { parseOptions } from '../../../../src/agent/process/options.ts';
-import { settingsOf } from '../../../../src/agent/process/settings-file.ts';
+import { parseCommandLine } from '../../../../src/agent/process/command-line.ts';
+import { updateOptionsOf } from '../../../../src/agent/process/options.ts';
+import { completed, settingsOf } from '../../../../src/agent/process/settings-file.ts';
 import { composeText, modelOf, projectFiles } from '../../../build-plan.ts';
 
 type Row = [product: string, services: Record<string, string>, choices: string[]];
@@ -125,7 +126,8 @@ it.each([[['on', 'b.c']], [['*']]])(
   'prints lines that the settings file is read by, with %j left behind',
   (exclude) => {
     const text = settingsLines(['no', '1e3'], exclude).join('\n');
-    const read = parseOptions([], {}, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
-    expect(read).toMatchObject({ app: 'no', workers: ['1e3'], exclude });
+    const line = parseCommandLine([], {});
+    const values = completed(line, settingsOf({ path: '/opt/svc/.svc-updater.yaml', text }));
+    expect(updateOptionsOf({ ...line, values })).toMatchObject({ app: 'no', workers: ['1e3'], exclude });
   },
 );
