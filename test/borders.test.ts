@@ -14,7 +14,7 @@ const ground: Record<string, readonly string[]> = {
   compose: ['files', 'release', 'progress'],
   'engine/http': [],
   engine: ['engine/http', 'files', 'progress'],
-  'engine/cli': ['engine', 'files', 'progress'],
+  'engine/cli': ['engine', 'engine/http', 'files', 'progress'],
   'engine/api': ['engine', 'engine/cli', 'engine/http', 'files', 'progress'],
   feed: ['release', 'wire'],
   provenance: ['release'],

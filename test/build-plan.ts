@@ -20,7 +20,7 @@ import { versionLabel } from '../src/engine/labels.ts';
 import type { ProgressEvent } from '../src/progress/event.ts';
 import { parseTarget, type Target } from '../src/release/target.ts';
 import { container, image, installation, project } from './build.ts';
-import { startEngine } from './engine/api/http-engine.ts';
+import { startPlainEngine } from './engine/api/http-engine.ts';
 
 /** A file of the compose directory. */
 export const at = (name: string): string => join(project.directory, name);
@@ -143,7 +143,10 @@ export function runContext(
 
 /** An engine whose API answers like this, and whose command line is not there. */
 export const engineThat = async (answer: RequestListener): Promise<Engine> =>
-  new Engine({ host: await startEngine(answer), tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+  new Engine(
+    { host: await startPlainEngine(answer), tls: [], configDirectory: '/nonexistent' },
+    { home: '/' },
+  );
 
 /** Answers with this JSON by path, query included; everything else is not there. */
 export const engineWith = (answers: Readonly<Record<string, unknown>>): Promise<Engine> =>

@@ -1,8 +1,8 @@
 import type { Engine } from '../cli/engine.ts';
+import { EngineFault } from '../http/fault.ts';
 import { linesOf } from '../http/lines.ts';
 import { parseObject } from '../json.ts';
 import { logTiming } from '../timing.ts';
-import { streamApi } from './api.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const changes = [
@@ -56,13 +56,13 @@ export function listen(engine: Engine, about: About): EngineEvents {
       {
         onEvent: tell,
         // What has happened before the first event, or after the last one, only a look tells.
-        onOpen: (status) => {
-          state = status === 200 ? 'open' : 'refused';
-          if (state === 'open') tell();
+        onOpen: () => {
+          state = 'open';
+          tell();
         },
-        onEnd: () => {
+        onEnd: (isRefused) => {
           if (state === 'open') tell();
-          if (state !== 'refused') state = 'over';
+          state = isRefused ? 'refused' : 'over';
         },
       },
     );
@@ -133,9 +133,9 @@ interface EngineEvent {
 
 interface Listener {
   onEvent: (event: EngineEvent) => void;
-  onOpen?: (status: number) => void;
+  onOpen?: () => void;
   /** Nothing more comes, or nothing ever came. */
-  onEnd?: () => void;
+  onEnd?: (isRefused: boolean) => void;
 }
 
 /** Until it is closed, which this gives, or the engine goes away. */
@@ -149,17 +149,23 @@ function follow(
   let status: number | null = null;
   const closing = new AbortController();
   const read = async () => {
-    const stream = await streamApi(engine, `/events?${query}`, closing.signal);
+    const deadlineMs = Number.POSITIVE_INFINITY;
+    const asked = { method: 'GET', path: `/events?${query}`, signal: closing.signal, deadlineMs } as const;
+    const stream = await engine.api.open(asked, deadlineMs);
     status = stream.status;
-    onOpen(status);
+    onOpen();
     for await (const line of linesOf(stream.chunks)) {
       const event = parseObject(line);
       if (event !== null) onEvent(event);
     }
   };
-  read()
-    .catch(() => {})
-    .finally(onEnd);
+  read().then(
+    () => onEnd(false),
+    (error) => {
+      if (error instanceof EngineFault) status = error.status;
+      onEnd(status !== null && status >= 300);
+    },
+  );
   return () => {
     logTiming('GET /events', beganAt, `status ${status}`);
     closing.abort();

@@ -12,7 +12,7 @@ import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
 import { containerIn } from '../podman.ts';
 import { letThrough } from '../proxy-refusal.ts';
-import { agreeOnVersion, askApi, notDone, readApi } from './api.ts';
+import { askApi, notDone, readApi } from './api.ts';
 
 /** What the engine says of itself. */
 export interface EngineFacts {
@@ -47,7 +47,6 @@ const atATime = 32;
 /** Asked before all else: it tells which version of the API to ask in. @throws UpdateError engine-unavailable, engine-version */
 export async function engineFacts(engine: Engine): Promise<EngineFacts> {
   const said = (await get(engine, '/version', [])) as Record<string, string>;
-  agreeOnVersion(engine, said);
   const { Version, Os, Arch, MinAPIVersion: oldest, ApiVersion: newest } = said;
   const api = isVersion(oldest) && isVersion(newest) ? { oldest, newest } : null;
   return { version: String(Version), platform: `${Os}/${Arch}`, api };

@@ -116,10 +116,10 @@ export async function obtainImage(
   const login = await loginFor(repository, registryCredentials);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
   try {
-    const wanted = { repository, tag: digest ?? tag ?? 'latest' };
+    const wanted = { repository, tag: digest ?? tag ?? 'latest', login, signal: limit };
     const onProgress = ({ percent }: PullProgress) =>
       record.prepare('launching', `pulling ${updaterImage}`, { percent });
-    await engine.pull(wanted, login, onProgress, limit);
+    await engine.pull({ ...wanted, onProgress });
   } catch (error) {
     signal.throwIfAborted();
     const fault = error instanceof EngineFault ? error : null;

@@ -3,13 +3,13 @@ import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Recorder, startRecorder } from '../../../src/agent/drift/recorder.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startEngine } from '../../engine/api/http-engine.ts';
+import { startPlainEngine } from '../../engine/api/http-engine.ts';
 
 /** A recorder in front of an engine that notes what comes. */
 async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; events: () => void }> {
   const seen: string[] = [];
   let events = () => {};
-  const host = await startEngine((from, to) => {
+  const host = await startPlainEngine((from, to) => {
     const { connection, upgrade } = from.headers;
     seen.push(`${from.method} ${from.url}${upgrade ? ` upgrade ${upgrade} ${connection}` : ''}`);
     if (!from.url?.includes('/events')) {

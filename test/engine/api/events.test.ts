@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listen, watchStops } from '../../../src/engine/api/events.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startEngine } from './http-engine.ts';
+import { startPlainEngine } from './http-engine.ts';
 
 async function streams() {
   const opened: ServerResponse[] = [];
   let status = 200;
   let url = new URL('http://engine');
-  const host = await startEngine((from, to) => {
+  const host = await startPlainEngine((from, to) => {
     url = new URL(from.url ?? '', 'http://engine');
     to.writeHead(status).flushHeaders();
     opened.push(to);

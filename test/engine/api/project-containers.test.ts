@@ -3,7 +3,7 @@ import { listProject, oldNamesOf, sortOut } from '../../../src/engine/api/projec
 import { Engine } from '../../../src/engine/cli/engine.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { container } from '../../build.ts';
-import { startEngine } from './http-engine.ts';
+import { startPlainEngine } from './http-engine.ts';
 
 const { project, service, number, oneOff, hook } = composeLabels;
 const own = { [project]: 'svc', [service]: 'app' };
@@ -17,7 +17,7 @@ const listed: Record<string, Record<string, string>> = {
 };
 
 it('lists only the containers of the services, by number', async () => {
-  const host = await startEngine((from, to) => {
+  const host = await startPlainEngine((from, to) => {
     const name = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
     if (name === undefined) {
       to.end(JSON.stringify(Object.entries(listed).map(([Id, Labels]) => ({ Id, Labels }))));
@@ -37,7 +37,7 @@ it('inspects only updated and changed containers again', async () => {
     Labels: { [project]: 'svc', [service]: of, [number]: '1', [oneOff]: 'False' },
   });
   const list = [raw('app-1', 'app'), raw('db-1', 'db'), raw('proxy-1', 'proxy'), raw('new-1', 'new')];
-  const host = await startEngine((from, to) => {
+  const host = await startPlainEngine((from, to) => {
     const id = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
     if (id !== undefined) inspected.push(id);
     const [one] = list.filter(({ Id }) => Id === id);

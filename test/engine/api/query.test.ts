@@ -8,10 +8,13 @@ import {
   stopContainers,
 } from '../../../src/engine/api/query.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startEngine } from './http-engine.ts';
+import { startPlainEngine } from './http-engine.ts';
 
 const engineThat = async (answer: RequestListener): Promise<Engine> =>
-  new Engine({ host: await startEngine(answer), tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+  new Engine(
+    { host: await startPlainEngine(answer), tls: [], configDirectory: '/nonexistent' },
+    { home: '/' },
+  );
 
 /** Answers by path; everything else is not there. */
 const engineWith = (answers: Record<string, [status: number, body: unknown]>): Promise<Engine> =>
