@@ -1,4 +1,5 @@
 import { type HealthCheck, readHealthCheck } from './health-check.ts';
+import { textOf } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { readPlatform } from './platform.ts';
 
@@ -37,7 +38,12 @@ export interface Container {
   /** Values by key; a key without `=` is left out. */
   env: ReadonlyMap<string, string>;
   status: string;
+  /** ISO 8601, as all its times. */
+  createdAt: string;
   startedAt: string;
+  finishedAt: string;
+  /** The arguments behind the entrypoint. */
+  args: readonly string[];
   exitCode: number;
   error: string;
   restartCount: number;
@@ -69,6 +75,20 @@ export interface Container {
   ipcMode: string;
   /** The directory of the host that its root writes to; null if the engine does not report it. */
   upperDir: string | null;
+}
+
+/** What a list tells of a container. */
+export interface ListedContainer {
+  /** 64 hex digits. */
+  id: string;
+  name: string;
+  status: string;
+  imageId: string;
+  /** The reference it was created from; its image's id where that names another image by now. */
+  imageReference: string;
+  labels: Readonly<Record<string, string>>;
+  /** `container:<id>` in another's network. */
+  networkMode: string;
 }
 
 export interface Image {
@@ -181,7 +201,10 @@ export function readContainer(raw: Raw): Container {
     labels: config.Labels ?? {},
     env: environment(config.Env),
     status: statusOf(state.Status),
+    createdAt: String(raw.Created ?? ''),
     startedAt: String(state.StartedAt ?? ''),
+    finishedAt: String(state.FinishedAt ?? ''),
+    args: config.Cmd ?? [],
     exitCode: Number(state.ExitCode ?? 0),
     error: String(state.Error ?? ''),
     restartCount: Number(raw.RestartCount ?? 0),
@@ -205,6 +228,20 @@ export function readContainer(raw: Raw): Container {
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
     upperDir: raw.GraphDriver?.Data?.UpperDir ?? null,
+  };
+}
+
+/** @throws TypeError if it is no container */
+export function readListed(raw: unknown): ListedContainer {
+  const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
+  return {
+    id: textOf(Id),
+    name: String(Names?.[0] ?? '').replace(/^\//, ''),
+    status: statusOf(State),
+    imageId: String(ImageID ?? ''),
+    imageReference: String(Image ?? ''),
+    labels: Labels ?? {},
+    networkMode: String(HostConfig?.NetworkMode ?? ''),
   };
 }
 

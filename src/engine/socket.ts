@@ -1,22 +1,21 @@
 // The server library's door to the engine: there is no docker client beside a server, and a log has to be followed and a
 // pull reported while they go on.
 
-import { type Image, readImage } from './container.ts';
 import {
-  type ContainerDetails,
-  type ContainerSpec,
+  type Container,
+  type Image,
   type ListedContainer,
-  listOf,
-  readDetails,
+  readContainer,
+  readImage,
   readListed,
-  textOf,
-} from './container-details.ts';
+} from './container.ts';
 import { EngineClient, type Question } from './http/client.ts';
 import { EngineFault, refusalFault } from './http/fault.ts';
 import { linesOf, logText, objectOf } from './http/lines.ts';
 import { nameOf } from './http/request.ts';
 import { engineTarget } from './http/target.ts';
 import { imageAnswer } from './image-answer.ts';
+import { listOf, textOf } from './json.ts';
 import { type PullRequest, pullImage } from './pull-image.ts';
 import { loginHeaders, type RegistryLogin } from './registry-login.ts';
 
@@ -34,7 +33,23 @@ export interface Patience {
   logSilence: number;
 }
 
-export type { ContainerDetails, ContainerSpec, ListedContainer, MountSpec } from './container-details.ts';
+/** A container's definition as the engine's API takes it, and its name. */
+export interface ContainerSpec {
+  name: string;
+  Image: string;
+  Cmd?: string[];
+  Env?: string[];
+  Labels?: Record<string, string>;
+  StopTimeout?: number;
+  HostConfig?: { Mounts?: MountSpec[]; [key: string]: unknown };
+}
+
+export interface MountSpec {
+  Type: 'bind' | 'volume';
+  Source: string;
+  Target: string;
+  ReadOnly?: boolean;
+}
 
 const usualPatience: Patience = {
   query: 5_000,
@@ -61,11 +76,11 @@ export class EngineSocket {
   }
 
   /** By id or name; null if there is none. */
-  async inspect(name: string): Promise<ContainerDetails | null> {
+  async inspect(name: string): Promise<Container | null> {
     // The engine sends a redirect for an odd path, so such names are not asked for.
     if (!containerName.test(name)) return null;
     const raw = await orNull(this.#get(`/containers/${name}/json`));
-    return raw === null ? null : understood(raw, readDetails);
+    return raw === null ? null : understood(raw, readWhole);
   }
 
   /** Containers by the engine's filters, such as `{ label: ['svc.role=worker'] }`; stopped ones, too. */
@@ -187,6 +202,12 @@ async function orNull<T>(asked: Promise<T>, statuses: readonly number[] = [404])
     if (error instanceof EngineFault && !error.isForeign && statuses.includes(error.status ?? 0)) return null;
     throw error;
   }
+}
+
+function readWhole(raw: Record<string, unknown>): Container {
+  const container = readContainer({ ...raw, Id: textOf(raw.Id) });
+  if (Number.isNaN(Date.parse(container.createdAt))) throw new TypeError(`created at ${container.createdAt}`);
+  return container;
 }
 
 /** An answer of another shape is none of an engine's, whoever sent it. */

@@ -1,13 +1,20 @@
 import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { type Container, type Image, isUp, readContainer, readImage } from '../container.ts';
-import { type ListedContainer, listOf, readListed } from '../container-details.ts';
+import {
+  type Container,
+  type Image,
+  isUp,
+  type ListedContainer,
+  readContainer,
+  readImage,
+  readListed,
+} from '../container.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
 import { nameOf } from '../http/request.ts';
 import { imageAnswer } from '../image-answer.ts';
-import type { Json } from '../json.ts';
+import { type Json, listOf } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
 import { containerIn } from '../podman.ts';

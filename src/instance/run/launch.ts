@@ -1,8 +1,9 @@
 import { parseReference } from '../../compose/reference.ts';
+import type { Container } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
-import type { ContainerDetails, ContainerSpec, EngineSocket } from '../../engine/socket.ts';
+import type { ContainerSpec, EngineSocket } from '../../engine/socket.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { loginFor } from '../place/registry-login.ts';
@@ -75,7 +76,7 @@ async function startContainer(
   return id;
 }
 
-const hasRun = ({ status }: ContainerDetails): boolean => status !== 'created';
+const hasRun = ({ status }: Container): boolean => status !== 'created';
 
 async function removeOwn(engine: EngineSocket, { name, Labels }: ContainerSpec): Promise<void> {
   try {
