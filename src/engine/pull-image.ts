@@ -32,15 +32,7 @@ export async function pullImage(
   for await (const event of objectsOf(chunks)) {
     const error = event.error ?? Object(event.errorDetail).message;
     if (typeof error === 'string') throw new EngineFault('refused', error, { status: 500 });
-    meter.readStatus(String(event.status ?? ''));
-    if (typeof event.id !== 'string') continue;
-    const { current, total } = Object(event.progressDetail);
-    const progress = meter.add({
-      id: event.id,
-      words: [String(event.status ?? '')],
-      current: Number(current ?? 0),
-      total: Number(total ?? 0),
-    });
+    const progress = meter.add(event);
     if (progress) onProgress(progress);
   }
   signal.throwIfAborted();
