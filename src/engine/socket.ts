@@ -12,7 +12,7 @@ import {
 import { EngineClient, type Question } from './http/client.ts';
 import { EngineFault, refusalFault } from './http/fault.ts';
 import { linesOf, logText, objectOf } from './http/lines.ts';
-import { nameOf } from './http/request.ts';
+import { type Filters, filtered, nameOf } from './http/request.ts';
 import { engineTarget } from './http/target.ts';
 import { imageAnswer } from './image-answer.ts';
 import { listOf, textOf } from './json.ts';
@@ -84,9 +84,11 @@ export class EngineSocket {
   }
 
   /** Containers by the engine's filters, such as `{ label: ['svc.role=worker'] }`; stopped ones, too. */
-  async list(filters: Readonly<Record<string, readonly string[]>>): Promise<ListedContainer[]> {
-    const query = new URLSearchParams({ all: '1', filters: JSON.stringify(filters) });
-    const found = await this.#ask({ method: 'GET', path: `/containers/json?${query}` });
+  async list(filters: Filters): Promise<ListedContainer[]> {
+    const found = await this.#ask({
+      method: 'GET',
+      path: filtered('/containers/json', filters, { all: '1' }),
+    });
     return understood(found, (text) => listOf(JSON.parse(text.toString())).map(readListed));
   }
 

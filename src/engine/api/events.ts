@@ -1,20 +1,13 @@
 import type { Engine } from '../cli/engine.ts';
 import { EngineFault } from '../http/fault.ts';
 import { linesOf } from '../http/lines.ts';
+import { type Filters, filtered } from '../http/request.ts';
 import { parseObject } from '../json.ts';
 import { logTiming } from '../timing.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const changes = [
-  'create',
-  'start',
-  'die',
-  'oom',
-  'restart',
-  'pause',
-  'unpause',
-  'rename',
-  'destroy',
+  ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
   'health_status',
 ];
 
@@ -141,16 +134,20 @@ interface Listener {
 /** Until it is closed, which this gives, or the engine goes away. */
 function follow(
   engine: Engine,
-  filters: Readonly<Record<string, readonly string[]>>,
+  filters: Filters,
   { onEvent, onOpen = () => {}, onEnd = () => {} }: Listener,
 ): () => void {
-  const query = new URLSearchParams({ filters: JSON.stringify(filters) });
   const beganAt = performance.now();
   let status: number | null = null;
   const closing = new AbortController();
   const read = async () => {
     const deadlineMs = Number.POSITIVE_INFINITY;
-    const asked = { method: 'GET', path: `/events?${query}`, signal: closing.signal, deadlineMs } as const;
+    const asked = {
+      method: 'GET',
+      path: filtered('/events', filters),
+      signal: closing.signal,
+      deadlineMs,
+    } as const;
     const stream = await engine.api.open(asked, deadlineMs);
     status = stream.status;
     onOpen();

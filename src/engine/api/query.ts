@@ -12,7 +12,7 @@ import {
 } from '../container.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
-import { nameOf } from '../http/request.ts';
+import { type Filters, filtered, nameOf } from '../http/request.ts';
 import { imageAnswer } from '../image-answer.ts';
 import { type Json, listOf } from '../json.ts';
 import { composeLabels } from '../labels.ts';
@@ -68,12 +68,8 @@ export const engineInfo = async (engine: Engine): Promise<Record<string, unknown
  * @param filters such as `{ label: ['svc-updater.scratch=svc'] }`
  * @throws UpdateError engine-unavailable
  */
-export async function listContainers(
-  engine: Engine,
-  filters: Readonly<Record<string, readonly string[]>>,
-): Promise<ListedContainer[]> {
-  return listOf(await listRaw(engine, filters)).map(readListed);
-}
+export const listContainers = async (engine: Engine, filters: Filters): Promise<ListedContainer[]> =>
+  listOf(await listRaw(engine, filters)).map(readListed);
 
 /** Binds and volumes of all containers, stopped ones too, that have a path in them. @throws UpdateError engine-unavailable */
 export async function mountsWith(engine: Engine, path: string): Promise<NamedMount[]> {
@@ -90,30 +86,28 @@ export async function mountsWith(engine: Engine, path: string): Promise<NamedMou
 
 /** Tags that begin so. @throws UpdateError engine-unavailable */
 export async function listTags(engine: Engine, prefix: string): Promise<string[]> {
-  const query = new URLSearchParams({ filters: JSON.stringify({ reference: [`${prefix}*`] }) });
-  const images = (await get(engine, `/images/json?${query}`, [])) as { RepoTags?: string[] | null }[];
+  const images = (await get(engine, filtered('/images/json', { reference: [`${prefix}*`] }), [])) as {
+    RepoTags?: string[] | null;
+  }[];
   // An image is listed with all its tags.
   return images.flatMap(({ RepoTags }) => RepoTags ?? []).filter((tag) => tag.startsWith(prefix));
 }
 
-const listRaw = (engine: Engine, filters: Readonly<Record<string, readonly string[]>>): Promise<unknown> =>
-  get(engine, `/containers/json?${new URLSearchParams({ all: '1', filters: JSON.stringify(filters) })}`, []);
+const listRaw = (engine: Engine, filters: Filters): Promise<unknown> =>
+  get(engine, filtered('/containers/json', filters, { all: '1' }), []);
 
 /** Networks by name; two may have the same one. @throws UpdateError engine-unavailable */
 export async function listNetworks(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
   if (names.length === 0) return [];
-  return madeOf(await get(engine, `/networks?${byName(names)}`, []), names);
+  return madeOf(await get(engine, filtered('/networks', { name: names }), []), names);
 }
 
 /** Volumes by name. @throws UpdateError engine-unavailable */
 export async function listVolumes(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
   if (names.length === 0) return [];
-  const { Volumes } = (await get(engine, `/volumes?${byName(names)}`, [])) as { Volumes: unknown };
+  const { Volumes } = (await get(engine, filtered('/volumes', { name: names }), [])) as { Volumes: unknown };
   return madeOf(Volumes ?? [], names);
 }
-
-const byName = (names: readonly string[]): string =>
-  `${new URLSearchParams({ filters: JSON.stringify({ name: names }) })}`;
 
 /** The engine's filter lets every name through that has one of these in it. */
 const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
@@ -132,11 +126,8 @@ export async function inspectContainers(engine: Engine, names: readonly string[]
 
 /** All containers of the engine that are up. Podman has no filter for some states. @throws UpdateError engine-unavailable */
 export async function inspectRunning(engine: Engine): Promise<Container[]> {
-  const up = (await listContainers(engine, {})).filter(isUp);
-  return inspectContainers(
-    engine,
-    up.map(({ id }) => id),
-  );
+  const ids = (await listContainers(engine, {})).filter(isUp).map(({ id }) => id);
+  return inspectContainers(engine, ids);
 }
 
 /** The engine's view of the container that this process runs in; null if it knows none. @throws UpdateError engine-unavailable */
@@ -144,22 +135,17 @@ export const inspectOwn = (engine: Engine, traces: OwnTraces): Promise<Container
   findOwnContainer(
     {
       inspect: async (name) => (await inspectContainers(engine, [name]))[0] ?? null,
-      inNetworkOf: async (id) =>
-        (await withNetworkMode(engine, await listContainers(engine, { status: ['running'] }))).flatMap(
-          (each) => (each.networkMode === `container:${id}` ? [each.id] : []),
-        ),
+      inNetworkOf: async (id) => {
+        const running = await listContainers(engine, { status: ['running'] });
+        const ids = running.map((each) => each.id);
+        // Podman tells the network of a container that is asked about, and not in a list.
+        const isTold = running.some(({ networkMode }) => networkMode !== '');
+        const told = isTold ? running : await inspectContainers(engine, ids);
+        return told.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
+      },
     },
     traces,
   );
-
-/** Podman tells it of a container that is asked about, and not in a list. */
-const withNetworkMode = async (engine: Engine, listed: readonly ListedContainer[]) =>
-  listed.every(({ networkMode }) => networkMode === '')
-    ? inspectContainers(
-        engine,
-        listed.map(({ id }) => id),
-      )
-    : listed;
 
 /** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-unavailable */
 export async function inspectImages(

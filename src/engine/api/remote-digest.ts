@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
+import type { EngineAnswer } from '../http/request.ts';
 import { type Json, list, object, parseObject } from '../json.ts';
 import { loginHeaders, type RegistryLogin, registryLogin } from '../registry-login.ts';
 import { askApi } from './api.ts';
@@ -24,7 +25,8 @@ export async function remoteDigest(
   const reference = `${repository}:${tag}`;
   try {
     const answer = await askDistribution(engine, reference, await ownLogin(engine, repository));
-    if (answer.status === 200) return digestOf(answer.body.toString());
+    const digest = digestIn(answer);
+    if (digest !== null) return { digest };
     // Another thing than a registry may say 404, too: a proxy before it, or one before the engine.
     return answer.status === 404 && /manifest unknown|not found/i.test(refusal(answer)) ? 'none' : null;
   } catch (error) {
@@ -50,14 +52,14 @@ export async function remoteImage(
   login: RegistryLogin | null,
 ): Promise<RemoteImage | { status: number; said: string }> {
   const answer = await askDistribution(engine, reference, login);
-  const told = answer.status === 200 ? digestOf(answer.body.toString()) : null;
-  if (told === null || told === 'none') return { status: answer.status, said: refusal(answer) };
+  const digest = digestIn(answer);
+  if (digest === null) return { status: answer.status, said: refusal(answer) };
   // As `docker stack deploy` writes them: of arm, each node finds the one that it can run.
   const platforms = list<Json>(parseObject(answer.body.toString())?.Platforms).flatMap(
     ({ architecture, os }) =>
       os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
   );
-  return { ...told, platforms };
+  return { digest, platforms };
 }
 
 /** The login that the updater's own configuration has for the registry of an image. */
@@ -74,7 +76,7 @@ const askDistribution = (engine: Engine, reference: string, login: RegistryLogin
     deadlineMs: registryMs,
   });
 
-function digestOf(text: string): RemoteDigest {
-  const { digest } = object(parseObject(text)?.Descriptor);
-  return typeof digest === 'string' ? { digest } : null;
+function digestIn({ status, body }: EngineAnswer): string | null {
+  const { digest } = object(parseObject(body.toString())?.Descriptor);
+  return status === 200 && typeof digest === 'string' ? digest : null;
 }

@@ -181,6 +181,13 @@ export async function inTime<T>(
   }
 }
 
+/** Such as `{ label: ['svc.role=worker'] }`. */
+export type Filters = Readonly<Record<string, readonly string[]>>;
+
+/** A path with filters of the engine, and other parameters before them. */
+export const filtered = (path: string, filters: Filters, more: Record<string, string> = {}): string =>
+  `${path}?${new URLSearchParams({ ...more, filters: JSON.stringify(filters) })}`;
+
 /** `GET /containers/x/json`; a query may contain secrets. */
 export const nameOf = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
