@@ -22,13 +22,7 @@ import { letThrough } from '../proxy-refusal.ts';
 import { askApi, notDone, readApi } from './api.ts';
 
 /** What the engine says of itself. */
-export interface EngineFacts {
-  version: string;
-  /** `linux/amd64` */
-  platform: string;
-  /** The versions of its API, such as `1.40` to `1.56`; null if the engine does not report it. */
-  api: { oldest: string; newest: string } | null;
-}
+export type EngineFacts = Awaited<ReturnType<typeof engineFacts>>;
 
 /** What a container has mounted, as the engine tells of it. */
 export interface NamedMount {
@@ -39,24 +33,20 @@ export interface NamedMount {
   destination: string;
 }
 
-/** A network or a volume, and the hash of the definition that compose made it from. */
-interface MadeDefinition {
-  name: string;
-  /** Null if whoever made it gave it none. */
-  hash: string | null;
-  /** Of its driver. */
-  options: Json;
-}
-
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
 const atATime = 32;
 
 /** Asked before all else: it tells which version of the API to ask in. @throws UpdateError engine-unavailable, engine-version */
-export async function engineFacts(engine: Engine): Promise<EngineFacts> {
+export async function engineFacts(engine: Engine) {
   const said = (await get(engine, '/version', [])) as Record<string, string>;
   const { Version, Os, Arch, MinAPIVersion: oldest, ApiVersion: newest } = said;
-  const api = isVersion(oldest) && isVersion(newest) ? { oldest, newest } : null;
-  return { version: String(Version), platform: `${Os}/${Arch}`, api };
+  return {
+    version: String(Version),
+    /** `linux/amd64` */
+    platform: `${Os}/${Arch}`,
+    /** The versions of its API, such as `1.40` to `1.56`; null if the engine does not report it. */
+    api: isVersion(oldest) && isVersion(newest) ? { oldest, newest } : null,
+  };
 }
 
 /** All that the engine says of itself and its kernel; empty if it may not be asked. @throws UpdateError engine-unavailable */
@@ -97,25 +87,27 @@ const listRaw = (engine: Engine, filters: Filters): Promise<unknown> =>
   get(engine, filtered('/containers/json', filters, { all: '1' }), []);
 
 /** Networks by name; two may have the same one. @throws UpdateError engine-unavailable */
-export async function listNetworks(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
+export async function listNetworks(engine: Engine, names: readonly string[]) {
   if (names.length === 0) return [];
   return madeOf(await get(engine, filtered('/networks', { name: names }), []), names);
 }
 
 /** Volumes by name. @throws UpdateError engine-unavailable */
-export async function listVolumes(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
+export async function listVolumes(engine: Engine, names: readonly string[]) {
   if (names.length === 0) return [];
   const { Volumes } = (await get(engine, filtered('/volumes', { name: names }), [])) as { Volumes: unknown };
   return madeOf(Volumes ?? [], names);
 }
 
-/** The engine's filter lets every name through that has one of these in it. */
-const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
+/** Networks or volumes. The engine's filter lets every name through that has one of these in it. */
+const madeOf = (listed: unknown, names: readonly string[]) =>
   (listed as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
     .map(({ Name, Labels, Options }) => ({
       name: Name,
+      /** Of the definition that compose made it from; null if whoever made it gave it none. */
       hash: Labels?.[composeLabels.configHash] || null,
+      /** Of its driver. */
       options: Options ?? {},
     }));
 
