@@ -52,10 +52,9 @@ export class EngineClient {
   async open(question: Question, silenceMs: number): Promise<EngineStream> {
     const opened = await this.#versioned(question, async (asked) => {
       const stream = await openStream(this.#target, asked, silenceMs);
-      if (stream.status < 300) return { ...stream, body: Buffer.alloc(0), apiVersion: '' };
-      const beginning = bodyOf(stream.chunks, { ...asked, ...ofRefusal });
-      const body = await inTime(beginning, asked.deadlineMs, asked).finally(() => stream.close());
-      return { ...stream, body, apiVersion: '' };
+      const isRefusal = stream.status >= 300;
+      const refusal = isRefusal ? await bodyOf(stream, { ...asked, ...ofRefusal }, asked.deadlineMs) : null;
+      return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
     if (opened.status >= 300) throw refusalFault(nameOf(question), opened);
     return opened;
