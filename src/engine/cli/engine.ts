@@ -3,7 +3,6 @@
 
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -11,7 +10,7 @@ import { EngineClient } from '../http/client.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { isPodman } from '../podman.ts';
 import { logTiming } from '../timing.ts';
-import { type CommandResult, runCommand } from './command.ts';
+import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
 import { isSocketGone, lastLine, unreachable } from './unreachable.ts';
 
@@ -25,17 +24,10 @@ export interface EngineAddress {
   configDirectory: string;
 }
 
-interface CallOptions {
-  deadlineMs?: number;
-  cwd?: string;
-  /** Variables beside PATH and HOME. */
-  env?: Readonly<Record<string, string>>;
-  onStderrLine?: (line: string) => void;
+/** `env` is set beside PATH and HOME. */
+interface CallOptions extends Partial<Omit<CommandOptions, 'signal'>> {
   /** Start it again once an engine that went away is back. On by default: only for calls that may be repeated. */
   repeatable?: boolean;
-  /** What the command reads, and where its standard output goes as it comes. */
-  input?: Readable;
-  output?: Writable;
 }
 
 /**
@@ -225,18 +217,14 @@ export class Engine {
     const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
     const file = isPlugin ? composePlugin : dockerProgram();
     const result = await runCommand(file, ['--config', configDirectory, '--host', host, ...tls, ...args], {
+      ...options,
       env: {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
         HOME: this.#options.home,
         ...(isPlugin && asPlugin),
         ...options.env,
       },
-      deadlineMs: options.deadlineMs,
       signal: signal ?? undefined,
-      cwd: options.cwd,
-      onStderrLine: options.onStderrLine,
-      input: options.input,
-      output: options.output,
     });
     logTiming(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
     return result;
