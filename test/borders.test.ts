@@ -17,7 +17,7 @@ const ground: Record<string, readonly string[]> = {
   'engine/cli': ['engine', 'engine/http', 'files', 'progress'],
   'engine/api': ['engine', 'engine/cli', 'engine/http', 'files', 'progress'],
   feed: ['release', 'wire'],
-  provenance: ['release'],
+  provenance: ['files', 'release'],
 };
 
 /** The rooms of a half, which may import besides what is named all of the ground. `''` is the half's own folder. */

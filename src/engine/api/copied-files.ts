@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
+import { archiveHeader, blockSize, paddingOf } from '../../files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
-import { block, type ContainerFile, readContainerFile } from './container-file.ts';
+import { type ContainerFile, readContainerFile } from './container-file.ts';
 
 /** A file that compose has copied into a container after it made it: the engine's inspection does not know it. */
 export interface CopiedFile extends Omit<ContainerFile, 'content'> {
@@ -51,15 +52,20 @@ export async function readCopied(
 export function copiedArchive(files: readonly CopiedFile[]): Buffer {
   const parts = files.flatMap(({ path, mode, uid, gid, modified, content }) => {
     const name = path.replace(/^\//, '');
+    const bytes = Buffer.from(content, 'base64');
     // An extended header has room for long names and big numbers.
-    const extended = record('path', name) + record('uid', uid) + record('gid', gid);
+    const extended = Buffer.from(record('path', name) + record('uid', uid) + record('gid', gid));
     return [
-      ...entry('x', { name: 'extended', mode: 0o644, modified, bytes: Buffer.from(extended) }),
-      ...entry('0', { name, mode, modified, bytes: Buffer.from(content, 'base64') }),
+      archiveHeader('extended', extended.length, { modified, kind: 'x' }),
+      ...padded(extended),
+      archiveHeader(name, bytes.length, { mode, modified }),
+      ...padded(bytes),
     ];
   });
-  return Buffer.concat([...parts, Buffer.alloc(2 * block)]);
+  return Buffer.concat([...parts, Buffer.alloc(2 * blockSize)]);
 }
+
+const padded = (bytes: Buffer): Buffer[] => [bytes, Buffer.alloc(paddingOf(bytes.length))];
 
 /** `17 uid=100000000` and a line feed: the length counts itself. */
 function record(key: string, value: string | number): string {
@@ -67,28 +73,4 @@ function record(key: string, value: string | number): string {
   const length = Buffer.byteLength(rest);
   const digits = String(length + String(length).length).length;
   return length + digits + rest;
-}
-
-/** A header of POSIX's ustar, what it is about, and zeros up to the next block. */
-function entry(
-  kind: 'x' | '0',
-  { name, mode, modified, bytes }: { name: string; mode: number; modified: number; bytes: Buffer },
-): Buffer[] {
-  const header = Buffer.alloc(block);
-  const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
-  header.write(name.slice(0, 99), 0);
-  const owner = octal(0, 7) + octal(0, 7);
-  header.write(
-    `${octal(mode, 7)}${owner}${octal(bytes.length, 11)}${octal(modified, 11)}        ${kind}`,
-    100,
-  );
-  header.write('ustar\x0000', 257);
-  header.write(
-    `${octal(
-      header.reduce((total, byte) => total + byte, 0),
-      6,
-    )} `,
-    148,
-  );
-  return [header, bytes, Buffer.alloc((block - (bytes.length % block)) % block)];
 }
