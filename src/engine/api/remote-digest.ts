@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import { type Json, list, object, parseObject } from '../json.ts';
-import { loginHeaders, type RegistryLogin, registryLogin } from '../registry-login.ts';
+import { loginFor, loginHeaders, type RegistryLogin } from '../registry-login.ts';
 import { askApi } from './api.ts';
 
 /** What a registry says of a tag: its digest, or that it has no such tag. Null if it is not known. */
@@ -63,7 +62,5 @@ export async function remoteImage(
 }
 
 /** The login that the updater's own configuration has for the registry of an image. */
-export async function ownLogin(engine: Engine, repository: string): Promise<RegistryLogin | null> {
-  const config = join(engine.address.configDirectory, 'config.json');
-  return registryLogin(await readFile(config, 'utf8').catch(() => ''), repository);
-}
+export const ownLogin = (engine: Engine, repository: string): Promise<RegistryLogin | null> =>
+  loginFor(repository, join(engine.address.configDirectory, 'config.json'));
