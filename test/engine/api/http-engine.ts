@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { Engine } from '../../../src/engine/cli/engine.ts';
 
 /** On a free port of loopback, until the test ends. */
 export async function listen(server: Server): Promise<number> {
@@ -22,3 +23,10 @@ export const startPlainEngine = (answer: RequestListener): Promise<string> =>
     if (from.url === '/version') to.end('{}');
     else answer(from, to);
   });
+
+/** An engine whose API answers like this, and whose command line is not there. */
+export const engineThat = async (answer: RequestListener): Promise<Engine> =>
+  new Engine(
+    { host: await startPlainEngine(answer), tls: [], configDirectory: '/nonexistent' },
+    { home: '/' },
+  );
