@@ -22,15 +22,15 @@ export interface StorageMount extends Mount {
   driver: string;
 }
 
-export type Container = ReturnType<typeof readContainer>;
+export interface Container extends ReturnType<typeof readContainer> {}
 
 /** What a list tells of a container. */
-export type ListedContainer = ReturnType<typeof readListed>;
+export interface ListedContainer extends ReturnType<typeof readListed> {}
 
-export type Image = ReturnType<typeof readImage> & {
+export interface Image extends ReturnType<typeof readImage> {
   /** Podman has several digests of one image, and does not tell which one its tag leads to. */
   isUnclear?: boolean;
-};
+}
 
 const neverStarted = '0001-01-01T00:00:00Z';
 

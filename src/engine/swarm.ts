@@ -2,13 +2,13 @@ import { type Json, list, object, strings } from './json.ts';
 import { swarmLabels } from './labels.ts';
 
 /** A service of a Swarm. Its spec is the engine's own JSON, as it is read and written back whole. */
-export type SwarmService = ReturnType<typeof readService>;
+export interface SwarmService extends ReturnType<typeof readService> {}
 
-export type SwarmTask = ReturnType<typeof readTask>;
-export type SwarmNode = ReturnType<typeof readNode>;
+export interface SwarmTask extends ReturnType<typeof readTask> {}
+export interface SwarmNode extends ReturnType<typeof readNode> {}
 
 /** A config of a Swarm: data that never change, under labels that may. */
-export type SwarmConfig = ReturnType<typeof readConfig>;
+export interface SwarmConfig extends ReturnType<typeof readConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const textsOf = (value: unknown): Record<string, string> =>

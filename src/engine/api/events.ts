@@ -15,23 +15,12 @@ const changes = [
 const calmMs = 2_000;
 const deafMs = 250;
 
-/** The containers that events are about: by their ids, or by a label of theirs. */
-type About = { container: readonly string[] } | { label: readonly string[] };
-
-interface EngineEvents {
-  /**
-   * Resolves when it is time to look: the engine has told something since the last call, or has begun or ceased to tell;
-   * else after two seconds, or a quarter of one where it tells nothing, and after that many milliseconds at the latest.
-   */
-  next(withinMs: number): Promise<void>;
-  close(): void;
-}
-
 /**
  * Listens to the engine's events about containers, for those who look by themselves now and then, and want to know sooner.
  * Events may be lost, broken off, or refused by a proxy: no failure of theirs is told.
+ * @param about ids of containers, `{ container: […] }`, or a label of theirs
  */
-export function listen(engine: Engine, about: About): EngineEvents {
+export function listen(engine: Engine, about: Filters) {
   let hasNews = false;
   let wake = () => {};
   let state: 'opening' | 'open' | 'refused' | 'over' = 'opening';
@@ -62,7 +51,11 @@ export function listen(engine: Engine, about: About): EngineEvents {
   };
   open();
   return {
-    async next(withinMs) {
+    /**
+     * Resolves when it is time to look: the engine has told something since the last call, or has begun or ceased to tell;
+     * else after two seconds, or a quarter of one where it tells nothing, and after that many milliseconds at the latest.
+     */
+    async next(withinMs: number): Promise<void> {
       // Something that ends each stream at once is not asked for the next one at each look.
       if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
@@ -78,17 +71,11 @@ export function listen(engine: Engine, about: About): EngineEvents {
   };
 }
 
-interface StopWatch {
-  /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
-  underWay(): string[];
-  close(): void;
-}
-
 /**
  * Watches for stops of these containers. The engine continues a stop if the client that requested it is gone, tells of it
  * only in its events, and only while it happens.
  */
-export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
+export function watchStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
   const close = follow(
     engine,
@@ -101,7 +88,9 @@ export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
       },
     },
   );
-  return { underWay: () => [...stopping], close };
+  /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
+  const underWay = () => [...stopping];
+  return { underWay, close };
 }
 
 /** Starts of containers, whichever client requested them, from the call on. Gives what ends the watch. */
