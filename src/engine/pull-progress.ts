@@ -1,12 +1,5 @@
 import { type Json, object, parseObject } from './json.ts';
 
-interface ImageLayer {
-  /** Bytes. */
-  done: number;
-  /** Null until the layer begins to come in. */
-  total: number | null;
-}
-
 export interface PullProgress {
   /** 0 to 99: a pull is whole only once the command has ended. Null until every layer has told its size. */
   percent: number | null;
@@ -24,7 +17,8 @@ const afterDownload =
  * that are announced and have not told their size, because a small one that is whole says nothing of the rest.
  */
 export class PullMeter {
-  readonly #layers = new Map<string, ImageLayer>();
+  /** Bytes by layer; the total is null until the layer begins to come in. */
+  readonly #layers = new Map<string, { done: number; total: number | null }>();
   #percent = 0;
   /** Whether the engine has said that the pull is over. */
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
