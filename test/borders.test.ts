@@ -14,10 +14,10 @@ const ground: Record<string, readonly string[]> = {
   compose: ['files', 'release', 'progress'],
   'engine/http': [],
   engine: ['engine/http', 'files', 'progress'],
-  'engine/cli': ['engine', 'files', 'progress'],
+  'engine/cli': ['engine', 'engine/http', 'files', 'progress'],
   'engine/api': ['engine', 'engine/cli', 'engine/http', 'files', 'progress'],
   feed: ['release', 'wire'],
-  provenance: ['release'],
+  provenance: ['files', 'release'],
 };
 
 /** The rooms of a half, which may import besides what is named all of the ground. `''` is the half's own folder. */

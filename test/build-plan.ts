@@ -1,5 +1,4 @@
 // Builders for what the plan of files is made from: a project as texts, what compose makes of it, what is planned.
-import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import type { Installation } from '../src/agent/inspect/installation.ts';
 import { type Fields, Log } from '../src/agent/log/log.ts';
@@ -20,13 +19,13 @@ import { findPin } from '../src/compose/find-pin.ts';
 import type { ProjectFiles } from '../src/compose/project-files.ts';
 import type { RemoteDigest } from '../src/engine/api/remote-digest.ts';
 import type { Model, ModelService } from '../src/engine/cli/compose.ts';
-import { Engine } from '../src/engine/cli/engine.ts';
+import type { Engine } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
 import { versionLabel } from '../src/engine/labels.ts';
 import type { ProgressEvent } from '../src/progress/event.ts';
 import { parseTarget, type Target } from '../src/release/target.ts';
 import { container, image, installation, project } from './build.ts';
-import { startEngine } from './engine/api/http-engine.ts';
+import { engineThat } from './engine/api/http-engine.ts';
 
 /** A file of the compose directory. */
 export const at = (name: string): string => join(project.directory, name);
@@ -143,9 +142,7 @@ export function runContext(
   return { context: { engine, options, log, cancellation, startedAt: 0, beganAt: 0 }, lines };
 }
 
-/** An engine whose API answers like this, and whose command line is not there. */
-export const engineThat = async (answer: RequestListener): Promise<Engine> =>
-  new Engine({ host: await startEngine(answer), tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+export { engineThat };
 
 /** Answers with this JSON by path, query included; everything else is not there. */
 export const engineWith = (answers: Readonly<Record<string, unknown>>): Promise<Engine> =>

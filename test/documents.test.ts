@@ -13,7 +13,8 @@ import {
   callsOfTrace,
   commandsOfSource,
   covers,
-  libraryFiles,
+  isOfLibrary,
+  isOfUpdater,
   libraryRows,
   requestsOfSource,
   sources,
@@ -90,8 +91,8 @@ describe('every command in a document', () => {
 
 describe("SECURITY.md's tables of calls", () => {
   const texts = sources();
-  const [library = [], updater = []] = [true, false].map((isLibrary) =>
-    [...texts].flatMap(([file, text]) => (libraryFiles.includes(file) === isLibrary ? [text] : [])),
+  const [library = [], updater = []] = [isOfLibrary, isOfUpdater].map((isIn) =>
+    [...texts].flatMap(([file, text]) => (isIn(file) ? [text] : [])),
   );
 
   it('have every call of the source, and no other', () => {

@@ -1,4 +1,5 @@
-import { type HealthCheck, readHealthCheck } from './health-check.ts';
+import { readHealthCheck } from './health-check.ts';
+import { textOf } from './json.ts';
 import { composeLabels } from './labels.ts';
 import { readPlatform } from './platform.ts';
 
@@ -21,73 +22,14 @@ export interface StorageMount extends Mount {
   driver: string;
 }
 
-export interface Container {
-  /** 64 hex digits. */
-  id: string;
-  name: string;
-  /** The local image's id, `sha256:…`. */
-  imageId: string;
-  /** The digest of the manifest that it runs; null if the engine does not report it. */
-  imageManifest: string | null;
-  /** `linux/arm64`; null if the engine does not report it. */
-  platform: string | null;
-  /** The reference it was created from. */
-  imageReference: string;
-  labels: Readonly<Record<string, string>>;
-  /** Values by key; a key without `=` is left out. */
-  env: ReadonlyMap<string, string>;
-  status: string;
-  startedAt: string;
-  exitCode: number;
-  error: string;
-  restartCount: number;
-  restartPolicy: string;
-  /** Seconds between the polite and the hard end of a stop; Infinity where it is never ended hard. */
-  stopTimeout: number;
-  /** `healthy`, `unhealthy`, `starting`, or null without a health check. */
-  health: string | null;
-  lastHealthOutput: string;
-  healthCheck: HealthCheck;
-  /** What is mounted now. */
-  mounts: readonly Mount[];
-  /** The same with their storage, and memory (tmpfs) as well. */
-  storage: readonly StorageMount[];
-  /** What its creator asked for, without anonymous volumes. */
-  requestedMounts: readonly Mount[];
-  /** Its ports that are open on the host now, `8080/tcp`. */
-  published: readonly string[];
-  networks: readonly string[];
-  /** By which containers in its networks reach it: its host name, aliases and addresses. */
-  addresses: readonly string[];
-  /** The addresses among them that the engine has assigned while it runs. */
-  ips: readonly string[];
-  /** Its own names for other containers, `svc-db-1:database`, and lines of its hosts file, `database:10.0.0.5`. */
-  links: readonly string[];
-  extraHosts: readonly string[];
-  networkMode: string;
-  pidMode: string;
-  ipcMode: string;
-  /** The directory of the host that its root writes to; null if the engine does not report it. */
-  upperDir: string | null;
-}
+export interface Container extends ReturnType<typeof readContainer> {}
 
-export interface Image {
-  id: string;
-  /** Digests of its manifests for a platform that are here; none if the engine does not report it. */
-  manifests: readonly string[];
-  /** Those that are here of it; none if the engine does not report it. */
-  platforms: readonly string[];
-  /** That whose configuration this is; null if there is none. */
-  platform: string | null;
-  digests: readonly string[];
+/** What a list tells of a container. */
+export interface ListedContainer extends ReturnType<typeof readListed> {}
+
+export interface Image extends ReturnType<typeof readImage> {
   /** Podman has several digests of one image, and does not tell which one its tag leads to. */
   isUnclear?: boolean;
-  labels: Readonly<Record<string, string>>;
-  env: ReadonlyMap<string, string>;
-  /** What it gives to its containers; null if the engine has nothing of it for its own platform, and cannot tell. */
-  config: Readonly<Record<string, unknown>> | null;
-  /** Bytes. */
-  size: number;
 }
 
 const neverStarted = '0001-01-01T00:00:00Z';
@@ -115,6 +57,11 @@ export const byNumber = (a: Container, b: Container): number => numberOf(a) - nu
 
 // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, read with care below
 type Raw = any;
+type Labels = Readonly<Record<string, string>>;
+
+/** Without empty ones. */
+const texts = (list: readonly unknown[] | null | undefined): string[] =>
+  (list ?? []).filter(Boolean).map(String);
 
 /** Variables with a value; a key alone takes one of the image away. */
 export const environment = (list: readonly string[] | null | undefined): Map<string, string> =>
@@ -130,7 +77,7 @@ const anonymous = /^[0-9a-f]{64}$/;
 /** The engine's own, where a container says nothing. */
 const defaultStopTimeout = 10;
 
-/** A negative number means to wait forever. */
+/** Seconds between the polite and the hard end of a stop; Infinity where it is never ended hard (a negative number). */
 const stopTimeoutOf = (config: Raw): number => {
   const given = Number(config.StopTimeout ?? defaultStopTimeout);
   return given < 0 ? Number.POSITIVE_INFINITY : given;
@@ -162,7 +109,7 @@ const statuses: Readonly<Record<string, string>> = {
 };
 export const statusOf = (status: unknown): string => statuses[String(status)] ?? String(status ?? '');
 
-export function readContainer(raw: Raw): Container {
+export function readContainer(raw: Raw) {
   const {
     State: state = {},
     Config: config = {},
@@ -172,39 +119,70 @@ export function readContainer(raw: Raw): Container {
   const log = (state.Health?.Log ?? []) as Raw[];
   const endpoints = Object.values<Raw>(network.Networks ?? {}).map((endpoint) => endpoint ?? {});
   return {
+    /** 64 hex digits. */
     id: String(raw.Id),
     name: String(raw.Name ?? '').replace(/^\//, ''),
+    /** The local image's id, `sha256:…`. */
     imageId: String(raw.Image ?? ''),
     imageManifest: manifestOf(raw),
+    /** `linux/arm64`; null if the engine does not report it. */
     platform: platformOf(raw.ImageManifestDescriptor?.platform),
+    /** The reference it was created from. */
     imageReference: String(config.Image ?? ''),
-    labels: config.Labels ?? {},
+    labels: (config.Labels ?? {}) as Labels,
     env: environment(config.Env),
     status: statusOf(state.Status),
+    /** ISO 8601, as all its times. */
+    createdAt: String(raw.Created ?? ''),
     startedAt: String(state.StartedAt ?? ''),
+    finishedAt: String(state.FinishedAt ?? ''),
+    /** The arguments behind the entrypoint. */
+    args: (config.Cmd ?? []) as readonly string[],
     exitCode: Number(state.ExitCode ?? 0),
     error: String(state.Error ?? ''),
     restartCount: Number(raw.RestartCount ?? 0),
     restartPolicy: String(host.RestartPolicy?.Name || 'no'),
     stopTimeout: stopTimeoutOf(config),
+    /** `healthy`, `unhealthy`, `starting`, or null without a health check. */
     health: state.Health?.Status && state.Health.Status !== 'none' ? String(state.Health.Status) : null,
     lastHealthOutput: String(log.at(-1)?.Output ?? ''),
     healthCheck: readHealthCheck(config.Healthcheck ?? {}, log),
+    /** What is mounted now. */
     mounts: ((raw.Mounts ?? []) as Raw[]).map(readMount),
+    /** The same with their storage, and memory (tmpfs) as well. */
     storage: storageOf(raw.Mounts ?? [], host),
     requestedMounts: requestedMounts(host),
     published: publishedPorts(network.Ports ?? {}),
     networks: Object.keys(network.Networks ?? {}),
     addresses: addressesOf(config, endpoints),
-    ips: endpoints
-      .flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address])
-      .filter(Boolean),
-    links: [...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])],
-    extraHosts: host.ExtraHosts ?? [],
+    /** The addresses among them that the engine has assigned while it runs. */
+    ips: texts(endpoints.flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address])),
+    /** Its own names for other containers, `svc-db-1:database`. */
+    links: texts([...(host.Links ?? []), ...endpoints.flatMap(({ Links }) => Links ?? [])]),
+    /** Lines of its hosts file, `database:10.0.0.5`. */
+    extraHosts: texts(host.ExtraHosts),
     networkMode: String(host.NetworkMode ?? ''),
     pidMode: String(host.PidMode ?? ''),
     ipcMode: String(host.IpcMode ?? ''),
-    upperDir: raw.GraphDriver?.Data?.UpperDir ?? null,
+    /** The directory of the host that its root writes to; null if the engine does not report it. */
+    upperDir: (raw.GraphDriver?.Data?.UpperDir ?? null) as string | null,
+  };
+}
+
+/** @throws TypeError if it is no container */
+export function readListed(raw: unknown) {
+  const { Id, Names, State, Image, ImageID, Labels, HostConfig } = Object(raw);
+  return {
+    /** 64 hex digits. */
+    id: textOf(Id),
+    name: String(Names?.[0] ?? '').replace(/^\//, ''),
+    status: statusOf(State),
+    imageId: String(ImageID ?? ''),
+    /** The reference it was created from; its image's id where that names another image by now. */
+    imageReference: String(Image ?? ''),
+    labels: (Labels ?? {}) as Labels,
+    /** `container:<id>` in another's network. */
+    networkMode: String(HostConfig?.NetworkMode ?? ''),
   };
 }
 
@@ -219,13 +197,10 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
   const requested = (host.Mounts ?? []) as Raw[];
   const subpathAt = (path: string): string =>
     String(requested.find(({ Target }) => Target === path)?.VolumeOptions?.Subpath ?? '');
-  const inMemory = Object.keys(host.Tmpfs ?? {}).map((destination) => {
-    return {
-      ...{ type: 'tmpfs', source: '', path: '', subpath: '', driver: '' },
-      destination,
-      writable: true,
-    };
-  });
+  const inMemory = Object.keys(host.Tmpfs ?? {}).map((destination) => ({
+    ...{ type: 'tmpfs', source: '', path: '', subpath: '', driver: '' },
+    ...{ destination, writable: true },
+  }));
   const others = mounts.map((mount) => ({
     ...readMount(mount),
     path: String(mount.Source ?? ''),
@@ -235,22 +210,23 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
   return [...others, ...inMemory];
 }
 
+/** By which containers in its networks reach it: its host name, aliases and addresses. */
 const addressesOf = (config: Raw, endpoints: readonly Raw[]): string[] =>
-  [
+  texts([
     config.Hostname,
     ...endpoints.flatMap(({ Aliases, DNSNames, IPAddress, GlobalIPv6Address }) => [
       ...[...(Aliases ?? []), ...(DNSNames ?? [])],
       ...[IPAddress, GlobalIPv6Address],
     ]),
-  ].filter(Boolean);
+  ]);
 
-/** @param ports `NetworkSettings.Ports` of an inspection; a port that is only exposed has no bindings */
+/** Ports that are open on the host now, `8080/tcp`. @param ports `NetworkSettings.Ports` of an inspection; a port that is only exposed has no bindings */
 export const publishedPorts = (ports: Raw): string[] =>
   Object.entries(ports as Record<string, Raw[] | null>).flatMap(([target, bindings]) =>
     bindings && bindings.length > 0 ? [target] : [],
   );
 
-export function readImage(raw: Raw): Image {
+export function readImage(raw: Raw) {
   const own = platformOf({ os: raw.Os, architecture: raw.Architecture });
   // What is said of an image, as an attestation is, is none that can run.
   const manifests = (raw.Manifests as Raw[] | undefined)?.filter(({ Kind }) => Kind === 'image');
@@ -259,14 +235,21 @@ export function readImage(raw: Raw): Image {
     list.flatMap(({ ImageData }) => platformOf(ImageData?.Platform) ?? []);
   return {
     id: String(raw.Id),
-    manifests: here.map(({ ID }) => String(ID)),
+    /** Digests of its manifests for a platform that are here; none if the engine does not report it. */
+    manifests: texts(here.map(({ ID }) => ID)),
+    /** Those that are here of it; none if the engine does not report it. */
     platforms: manifests ? platforms(here) : [own ?? []].flat(),
+    /** That whose configuration this is; null if there is none. */
     platform: own,
-    digests: raw.RepoDigests ?? [],
-    labels: raw.Config?.Labels ?? {},
+    digests: texts(raw.RepoDigests),
+    labels: (raw.Config?.Labels ?? {}) as Labels,
     env: environment(raw.Config?.Env),
-    // An engine with the containerd store tells an empty configuration then, and an empty system.
-    config: raw.Os === '' ? null : (raw.Config ?? {}),
+    /**
+     * What it gives to its containers; null if the engine has nothing of it for its own platform, and cannot tell. An
+     * engine with the containerd store tells an empty configuration then, and an empty system.
+     */
+    config: (raw.Os === '' ? null : (raw.Config ?? {})) as Readonly<Record<string, unknown>> | null,
+    /** Bytes. */
     size: Number(raw.Size ?? 0),
   };
 }

@@ -1,26 +1,19 @@
 import { type Json, list, object } from './json.ts';
 
-/** A container's health check, as its inspection reports it. */
-export interface HealthCheck {
-  /** Milliseconds after a start within which the engine calls a container healthy or unhealthy. */
-  decidedMs: number;
-  /** How it failed last, without durations, so that two failures can be compared; null if it did not fail. */
-  failing: string | null;
-  /** Its program could not be started, each time. */
-  cannotRun: boolean;
-}
-
 /** The engine's own values, where a check specifies none. */
 const usual = { Interval: 30e9, Timeout: 30e9, Retries: 3 };
 
-/** @param config `Config.Healthcheck` of an inspection. @param log `State.Health.Log`, the newest last */
-export function readHealthCheck(config: Json, log: unknown): HealthCheck {
+/** A container's health check. @param config `Config.Healthcheck` of an inspection. @param log `State.Health.Log`, the newest last */
+export function readHealthCheck(config: Json, log: unknown) {
   const of = (key: keyof typeof usual) => Number(config[key] || usual[key]);
   const results = (list(log) as Json[]).map(object);
   const last = results.at(-1);
   return {
+    /** Milliseconds after a start within which the engine calls a container healthy or unhealthy. */
     decidedMs: (Number(config.StartPeriod ?? 0) + of('Retries') * (of('Interval') + of('Timeout'))) / 1e6,
+    /** How it failed last, without durations, so that two failures can be compared; null if it did not fail. */
     failing: last === undefined || last.ExitCode === 0 ? null : failure(last),
+    /** Its program could not be started, each time. */
     cannotRun: results.length > 0 && results.every(couldNotRun),
   };
 }

@@ -23,3 +23,15 @@ export function parseObject(text: string): Json | null {
     return null;
   }
 }
+
+/** @throws TypeError */
+export function textOf(value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new TypeError('a text is missing');
+  return value;
+}
+
+/** @throws TypeError */
+export function listOf(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw new TypeError('a list is missing');
+  return value;
+}

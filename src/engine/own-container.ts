@@ -17,9 +17,9 @@ export interface OwnTraces {
 }
 
 /** What has to be asked of an engine. */
-interface ContainerLookup<C extends Container> {
+interface ContainerLookup {
   /** Null if there is none. */
-  inspect(name: string): Promise<C | null>;
+  inspect(name: string): Promise<Container | null>;
   /** The ids of the containers that live in that container's network. */
   inNetworkOf(id: string): Promise<readonly string[]>;
 }
@@ -52,10 +52,10 @@ export function readTraces(table: string, host: string, env: OwnTraces['env']): 
  * files in /etc, and its host name (docs/contract.md 8.22): which of them it is, is told by the layer that its root
  * writes to, and where the engine does not say that by what is mounted.
  */
-export async function findOwnContainer<C extends Container>(
-  lookup: ContainerLookup<C>,
+export async function findOwnContainer(
+  lookup: ContainerLookup,
   traces: OwnTraces,
-): Promise<C | null> {
+): Promise<Container | null> {
   const named = await lookup.inspect(traces.name);
   if (named === null || isOwnLayer(named, traces) === true) return named;
   const others = await Promise.all((await lookup.inNetworkOf(named.id)).map((id) => lookup.inspect(id)));
@@ -74,7 +74,7 @@ function isOwnLayer({ upperDir }: Container, { layer }: OwnTraces): boolean | nu
  * The container whose mounts are all here; of several the one with most mounts, then with most of the environment. Null
  * where two of different images cannot be told apart.
  */
-async function bestFit<C extends Container>(candidates: readonly C[], traces: OwnTraces): Promise<C | null> {
+async function bestFit(candidates: readonly Container[], traces: OwnTraces): Promise<Container | null> {
   const [only, ...others] = candidates;
   if (only === undefined || others.length === 0) return only ?? null;
   const possible = candidates.filter((each) => isUp(each) && isOwnLayer(each, traces) === null);

@@ -1,11 +1,4 @@
-import { parseObject } from './json.ts';
-
-interface ImageLayer {
-  /** Bytes. */
-  done: number;
-  /** Null until the layer begins to come in. */
-  total: number | null;
-}
+import { type Json, object, parseObject } from './json.ts';
 
 export interface PullProgress {
   /** 0 to 99: a pull is whole only once the command has ended. Null until every layer has told its size. */
@@ -19,38 +12,21 @@ const announced = /^(Pulling fs layer|Waiting)/;
 const afterDownload =
   /^(Already exists|Download complete|Verifying Checksum|Extracting|Pull complete|Extract complete)/;
 
-/** What the engine says of a layer, in its words. */
-interface LayerNews {
-  id: string;
-  words: readonly string[];
-  /** Bytes. */
-  current: number;
-  total: number;
-}
-
 /**
  * Adds up what a pull says of its layers. Percent is weighted by bytes and never goes back: it waits for the layers
  * that are announced and have not told their size, because a small one that is whole says nothing of the rest.
  */
 export class PullMeter {
-  readonly #layers = new Map<string, ImageLayer>();
+  /** Bytes by layer; the total is null until the layer begins to come in. */
+  readonly #layers = new Map<string, { done: number; total: number | null }>();
   #percent = 0;
   /** Whether the engine has said that the pull is over. */
   #end: 'unknown' | 'awaited' | 'reached' = 'unknown';
 
-  /**
-   * Gives the state after a line of `docker compose --progress json pull`, or null if the line says nothing of
-   * bytes. The words stand in `text` or in `status`, depending on compose's version; both are read.
-   */
+  /** Gives the state after a line of `docker compose --progress json pull`, or null if the line says nothing of bytes. */
   read(line: string): PullProgress | null {
     const event = parseObject(line);
-    if (!event || typeof event.parent_id !== 'string' || typeof event.id !== 'string') return null;
-    return this.add({
-      id: event.id,
-      words: [String(event.text ?? ''), String(event.status ?? '')],
-      current: Number(event.current ?? 0),
-      total: Number(event.total ?? 0),
-    });
+    return typeof event?.parent_id === 'string' ? this.add(event) : null;
   }
 
   /**
@@ -61,21 +37,20 @@ export class PullMeter {
     return this.#end === 'reached';
   }
 
-  /** @param status what the engine itself says of the pull, or of a layer */
-  readStatus(status: string): void {
-    // Docker's pull begins with the first line and ends with the second; another engine's, such as Podman's, has neither.
-    if (status.startsWith('Pulling from ')) this.#end = 'awaited';
-    else if (status.startsWith('Status: ') || (status !== '' && this.#end === 'unknown'))
-      this.#end = 'reached';
-  }
-
-  /** Gives the state after that, or null if it says nothing of bytes. */
-  add({ id, words, current, total }: LayerNews): PullProgress | null {
+  /**
+   * Gives the state after an event of the engine or of compose, or null if it says nothing of bytes. Compose has the
+   * engine's words in `text` or in `status`, depending on its version.
+   */
+  add({ id, text, status, progressDetail, ...bytes }: Json): PullProgress | null {
+    const words = [String(text ?? ''), String(status ?? '')];
+    this.#readEnd(words[1] ?? '');
+    if (typeof id !== 'string') return null;
+    const { current, total } = object(progressDetail ?? bytes);
     const layer = this.#layers.get(id) ?? { done: 0, total: null };
     const says = (form: RegExp) => words.some((word) => form.test(word));
     if (says(/^Downloading/)) {
-      layer.total = Math.max(layer.total ?? 0, total);
-      layer.done = Math.max(layer.done, current);
+      layer.total = Math.max(layer.total ?? 0, Number(total ?? 0));
+      layer.done = Math.max(layer.done, Number(current ?? 0));
     } else if (says(afterDownload)) {
       // A layer that was here already, or that came in before it told its size, counts as nothing.
       layer.total ??= 0;
@@ -85,6 +60,13 @@ export class PullMeter {
     }
     this.#layers.set(id, layer);
     return this.#sum();
+  }
+
+  /** Docker's pull begins with the first line and ends with the second; another engine's, such as Podman's, has neither. */
+  #readEnd(status: string): void {
+    if (status.startsWith('Pulling from ')) this.#end = 'awaited';
+    else if (status.startsWith('Status: ') || (status !== '' && this.#end === 'unknown'))
+      this.#end = 'reached';
   }
 
   #sum(): PullProgress | null {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { object, parseObject } from './json.ts';
 
 /** What the engine takes for a login, as it comes in `X-Registry-Auth`. */
@@ -6,6 +7,12 @@ export type RegistryLogin =
   | { identitytoken: string; serveraddress: string };
 
 const dockerHub = 'https://index.docker.io/v1/';
+
+/** The login for an image's registry from a config.json; null if there is none. */
+export async function loginFor(repository: string, file: string | null): Promise<RegistryLogin | null> {
+  const text = file === null ? '' : await readFile(file, 'utf8').catch(() => '');
+  return registryLogin(text, repository);
+}
 
 /**
  * The login for an image's registry from the text of a config.json; null if it has none for it, or keeps it in a

@@ -1,22 +1,22 @@
 // The server library's door to the engine: there is no docker client beside a server, and a log has to be followed and a
 // pull reported while they go on.
 
-import { type Image, readImage } from './container.ts';
 import {
-  type ContainerDetails,
-  type ContainerSpec,
+  type Container,
+  type Image,
   type ListedContainer,
-  listOf,
-  readDetails,
+  readContainer,
+  readImage,
   readListed,
-  textOf,
-} from './container-details.ts';
-import { EngineClient } from './http/client.ts';
-import { EngineFault } from './http/fault.ts';
-import { linesOf, logText, objectOf, objectsOf } from './http/lines.ts';
-import { engineTarget, type TlsFiles } from './http/target.ts';
+} from './container.ts';
+import { EngineClient, type Question } from './http/client.ts';
+import { EngineFault, refusalFault } from './http/fault.ts';
+import { linesOf, logText, objectOf } from './http/lines.ts';
+import { type Filters, filtered, nameOf } from './http/request.ts';
+import { engineTarget } from './http/target.ts';
 import { imageAnswer } from './image-answer.ts';
-import { PullMeter, type PullProgress } from './pull-progress.ts';
+import { listOf, textOf } from './json.ts';
+import { type PullRequest, pullImage } from './pull-image.ts';
 import { loginHeaders, type RegistryLogin } from './registry-login.ts';
 
 /** How long an engine is waited for, in milliseconds. */
@@ -33,7 +33,23 @@ export interface Patience {
   logSilence: number;
 }
 
-export type { ContainerDetails, ContainerSpec, ListedContainer, MountSpec } from './container-details.ts';
+/** A container's definition as the engine's API takes it, and its name. */
+export interface ContainerSpec {
+  name: string;
+  Image: string;
+  Cmd?: string[];
+  Env?: string[];
+  Labels?: Record<string, string>;
+  StopTimeout?: number;
+  HostConfig?: { Mounts?: MountSpec[]; [key: string]: unknown };
+}
+
+export interface MountSpec {
+  Type: 'bind' | 'volume';
+  Source: string;
+  Target: string;
+  ReadOnly?: boolean;
+}
 
 const usualPatience: Patience = {
   query: 5_000,
@@ -52,28 +68,27 @@ export class EngineSocket {
   readonly #patience: Patience;
 
   /** @param place a socket's path, `unix://…` or `tcp://…`. @throws TypeError for an address of another kind */
-  constructor(
-    place: string,
-    { tls = null, patience = {} }: { tls?: TlsFiles | null; patience?: Partial<Patience> } = {},
-  ) {
+  constructor(place: string, { patience = {} }: { patience?: Partial<Patience> } = {}) {
     this.path = place.replace(/^unix:\/\//, '');
     this.#patience = { ...usualPatience, ...patience };
-    const target = engineTarget(place.startsWith('/') ? `unix://${place}` : place, tls);
+    const target = engineTarget(place.startsWith('/') ? `unix://${place}` : place);
     this.#engine = new EngineClient(target, this.#patience.query);
   }
 
   /** By id or name; null if there is none. */
-  async inspect(name: string): Promise<ContainerDetails | null> {
+  async inspect(name: string): Promise<Container | null> {
     // The engine sends a redirect for an odd path, so such names are not asked for.
     if (!containerName.test(name)) return null;
-    const raw = await orNull(this.#engine.get(`/containers/${name}/json`));
-    return raw === null ? null : understood(raw, readDetails);
+    const raw = await orNull(this.#get(`/containers/${name}/json`));
+    return raw === null ? null : understood(raw, readWhole);
   }
 
   /** Containers by the engine's filters, such as `{ label: ['svc.role=worker'] }`; stopped ones, too. */
-  async list(filters: Readonly<Record<string, readonly string[]>>): Promise<ListedContainer[]> {
-    const query = new URLSearchParams({ all: '1', filters: JSON.stringify(filters) });
-    const found = await this.#engine.ask({ method: 'GET', path: `/containers/json?${query}` });
+  async list(filters: Filters): Promise<ListedContainer[]> {
+    const found = await this.#ask({
+      method: 'GET',
+      path: filtered('/containers/json', filters, { all: '1' }),
+    });
     return understood(found, (text) => listOf(JSON.parse(text.toString())).map(readListed));
   }
 
@@ -92,7 +107,7 @@ export class EngineSocket {
   /** Nothing if it may not be asked. */
   async #version(): Promise<Record<string, unknown>> {
     try {
-      return await this.#engine.get('/version');
+      return await this.#get('/version');
     } catch (error) {
       if (error instanceof EngineFault && error.kind === 'refused') return {};
       throw error;
@@ -101,15 +116,13 @@ export class EngineSocket {
 
   /** A local image by reference or id; null if it is not here. */
   async image(reference: string): Promise<Image | null> {
-    const raw = await imageAnswer((query) =>
-      orNull(this.#engine.get(`/images/${inPath(reference)}/json?${query}`)),
-    );
+    const raw = await imageAnswer((query) => orNull(this.#get(`/images/${inPath(reference)}/json?${query}`)));
     return raw === null ? null : understood(raw, readImage);
   }
 
   /** The digest that a tag names in its registry now. The engine asks there: it may take seconds. */
   async remoteDigest(reference: string, login: RegistryLogin | null): Promise<string> {
-    const raw = await this.#engine.get(`/distribution/${inPath(reference)}/json`, {
+    const raw = await this.#get(`/distribution/${inPath(reference)}/json`, {
       headers: loginHeaders(login),
       deadlineMs: this.#patience.registry,
     });
@@ -117,36 +130,8 @@ export class EngineSocket {
   }
 
   /** Pulls an image. The words of a failure are the registry's or the engine's. */
-  async pull(
-    reference: { repository: string; tag: string },
-    login: RegistryLogin | null,
-    onProgress: (progress: PullProgress) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const query = new URLSearchParams({ fromImage: reference.repository, tag: reference.tag });
-    const headers = loginHeaders(login);
-    const { pullSilence } = this.#patience;
-    const { chunks } = await this.#engine.open(
-      { method: 'POST', path: `/images/create?${query}`, headers, signal, deadlineMs: pullSilence },
-      pullSilence,
-    );
-    const meter = new PullMeter();
-    for await (const event of objectsOf(chunks)) {
-      const error = event.error ?? Object(event.errorDetail).message;
-      if (typeof error === 'string') throw new EngineFault('refused', error, { status: 500 });
-      meter.readStatus(String(event.status ?? ''));
-      if (typeof event.id !== 'string') continue;
-      const { current, total } = Object(event.progressDetail);
-      const progress = meter.add({
-        id: event.id,
-        words: [String(event.status ?? '')],
-        current: Number(current ?? 0),
-        total: Number(total ?? 0),
-      });
-      if (progress) onProgress(progress);
-    }
-    signal.throwIfAborted();
-    if (!meter.hasEnded) throw new EngineFault('away', 'the answer was interrupted before the pull finished');
+  pull(request: PullRequest): Promise<void> {
+    return pullImage(this.#engine, request, this.#patience.pullSilence);
   }
 
   /** Gives the new container's id. A name that is taken is a refusal with status 409. */
@@ -154,33 +139,33 @@ export class EngineSocket {
     const query = new URLSearchParams({ name });
     const { work: deadlineMs } = this.#patience;
     const asked = { method: 'POST', path: `/containers/create?${query}`, body, deadlineMs } as const;
-    const made = await this.#engine.ask(asked);
+    const made = await this.#ask(asked);
     return understood(objectOf(made.toString()), ({ Id }) => textOf(Id));
   }
 
   /** A container that runs already is none that has to be started. */
   async start(id: string): Promise<void> {
     const deadlineMs = this.#patience.work;
-    await orNull(this.#engine.ask({ method: 'POST', path: `/containers/${id}/start`, deadlineMs }), [304]);
+    await orNull(this.#ask({ method: 'POST', path: `/containers/${id}/start`, deadlineMs }), [304]);
   }
 
   /** Whether there was one to get the signal: none that has ended, or is gone. */
   async kill(id: string, signal: NodeJS.Signals): Promise<boolean> {
     const query = new URLSearchParams({ signal });
-    const asked = this.#engine.ask({ method: 'POST', path: `/containers/${id}/kill?${query}` });
+    const asked = this.#ask({ method: 'POST', path: `/containers/${id}/kill?${query}` });
     return (await orNull(asked, [404, 409])) !== null;
   }
 
   async rename(id: string, name: string): Promise<void> {
     const query = new URLSearchParams({ name });
-    await this.#engine.ask({ method: 'POST', path: `/containers/${id}/rename?${query}` });
+    await this.#ask({ method: 'POST', path: `/containers/${id}/rename?${query}` });
   }
 
   /** A container that is gone already is none that has to be removed; one that runs is refused, but for `force`. */
   async remove(id: string, { force = false }: { force?: boolean } = {}): Promise<void> {
     const query = new URLSearchParams({ v: '1', ...(force && { force: '1' }) });
     const deadlineMs = this.#patience.work;
-    await orNull(this.#engine.ask({ method: 'DELETE', path: `/containers/${id}?${query}`, deadlineMs }));
+    await orNull(this.#ask({ method: 'DELETE', path: `/containers/${id}?${query}`, deadlineMs }));
   }
 
   /** The lines of a container's log from its first one on, until the container ends or the signal is given. */
@@ -197,6 +182,17 @@ export class EngineSocket {
       if (!signal.aborted) throw error;
     }
   }
+
+  async #get(path: string, more: Pick<Question, 'headers' | 'deadlineMs'> = {}) {
+    return objectOf((await this.#ask({ ...more, method: 'GET', path })).toString());
+  }
+
+  /** Gives the body of the answer. */
+  async #ask(question: Question): Promise<Buffer> {
+    const answer = await this.#engine.ask(question);
+    if (answer.status < 300) return answer.body;
+    throw refusalFault(nameOf(question), answer);
+  }
 }
 
 /** Null if the engine says by its status that there is no such thing, or nothing to do. */
@@ -208,6 +204,12 @@ async function orNull<T>(asked: Promise<T>, statuses: readonly number[] = [404])
     if (error instanceof EngineFault && !error.isForeign && statuses.includes(error.status ?? 0)) return null;
     throw error;
   }
+}
+
+function readWhole(raw: Record<string, unknown>): Container {
+  const container = readContainer({ ...raw, Id: textOf(raw.Id) });
+  if (Number.isNaN(Date.parse(container.createdAt))) throw new TypeError(`created at ${container.createdAt}`);
+  return container;
 }
 
 /** An answer of another shape is none of an engine's, whoever sent it. */

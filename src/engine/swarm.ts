@@ -2,62 +2,13 @@ import { type Json, list, object, strings } from './json.ts';
 import { swarmLabels } from './labels.ts';
 
 /** A service of a Swarm. Its spec is the engine's own JSON, as it is read and written back whole. */
-export interface SwarmService {
-  id: string;
-  /** `svc_app` */
-  name: string;
-  /** Its stack; null for one that was made by itself. */
-  stack: string | null;
-  /** Names what was read, for whoever writes it back. */
-  version: number;
-  /** Holds values: never log it. */
-  spec: Json;
-  /** The spec before the last write, which a rollback restores; null if there was none. */
-  previous: Json | null;
-  /** Of its last rolling update, `updating`, `paused`; empty if there was none. */
-  updateState: string;
-}
+export interface SwarmService extends ReturnType<typeof readService> {}
 
-export interface SwarmTask {
-  id: string;
-  service: string;
-  /** Of a replicated service; 0 of a global one. */
-  slot: number;
-  /** Empty while it has none. */
-  node: string;
-  /** `pending`, `running`, `failed` … */
-  state: string;
-  /** What Swarm wants it to be. */
-  wanted: string;
-  image: string;
-  /** Why it failed, or waits; empty if there is nothing to say. */
-  error: string;
-  /** From its creation to its last change of state. */
-  tookMs: number;
-}
-
-export interface SwarmNode {
-  id: string;
-  name: string;
-  /** `ready`, `down`, `disconnected`, or `unknown` after an election. */
-  state: string;
-  /** `active`, `paused` or `drain` */
-  availability: string;
-  role: string;
-  os: string;
-  arch: string;
-  labels: Readonly<Record<string, string>>;
-  engineLabels: Readonly<Record<string, string>>;
-}
+export interface SwarmTask extends ReturnType<typeof readTask> {}
+export interface SwarmNode extends ReturnType<typeof readNode> {}
 
 /** A config of a Swarm: data that never change, under labels that may. */
-export interface SwarmConfig {
-  id: string;
-  name: string;
-  version: number;
-  labels: Readonly<Record<string, string>>;
-  data: string;
-}
+export interface SwarmConfig extends ReturnType<typeof readConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const textsOf = (value: unknown): Record<string, string> =>
@@ -78,35 +29,47 @@ export const isJob = (spec: Json): boolean =>
 export const constraintsOf = (spec: Json): string[] =>
   strings(object(object(spec.TaskTemplate).Placement).Constraints);
 
-export function readService(raw: Json): SwarmService {
+export function readService(raw: Json) {
   const spec = object(raw.Spec);
   return {
     id: text(raw.ID),
+    /** `svc_app` */
     name: text(spec.Name),
+    /** Null for one that was made by itself. */
     stack: labelsOf(spec)[swarmLabels.stack] ?? null,
+    /** Names what was read, for whoever writes it back. */
     version: versionOf(raw),
+    /** Holds values: never log it. */
     spec,
+    /** The spec before the last write, which a rollback restores; null if there was none. */
     previous: raw.PreviousSpec == null ? null : object(raw.PreviousSpec),
+    /** Of its last rolling update, `updating`, `paused`; empty if there was none. */
     updateState: text(object(raw.UpdateStatus).State),
   };
 }
 
-export function readTask(raw: Json): SwarmTask {
+export function readTask(raw: Json) {
   const { State, Err, Timestamp } = object(raw.Status);
   return {
     id: text(raw.ID),
     service: text(raw.ServiceID),
+    /** Of a replicated service; 0 of a global one. */
     slot: Number(raw.Slot ?? 0),
+    /** Empty while it has none. */
     node: text(raw.NodeID),
+    /** `pending`, `running`, `failed` … */
     state: text(State),
+    /** What Swarm wants it to be. */
     wanted: text(raw.DesiredState),
     image: text(object(object(raw.Spec).ContainerSpec).Image),
+    /** Why it failed, or waits; empty if there is nothing to say. */
     error: text(Err),
+    /** From its creation to its last change of state. */
     tookMs: Date.parse(text(Timestamp)) - Date.parse(text(raw.CreatedAt)),
   };
 }
 
-export function readNode(raw: Json): SwarmNode {
+export function readNode(raw: Json) {
   const { Hostname, Platform, Engine } = object(raw.Description);
   const { Role, Availability, Labels } = object(raw.Spec);
   const { State } = object(raw.Status);
@@ -114,7 +77,9 @@ export function readNode(raw: Json): SwarmNode {
   return {
     id: text(raw.ID),
     name: text(Hostname),
+    /** `ready`, `down`, `disconnected`, or `unknown` after an election. */
     state: text(State),
+    /** `active`, `paused` or `drain` */
     availability: text(Availability),
     role: text(Role),
     os: text(OS),
@@ -124,7 +89,7 @@ export function readNode(raw: Json): SwarmNode {
   };
 }
 
-export function readConfig(raw: Json): SwarmConfig {
+export function readConfig(raw: Json) {
   const { Name, Labels, Data } = object(raw.Spec);
   return {
     id: text(raw.ID),

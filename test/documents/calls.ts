@@ -76,12 +76,16 @@ export function commandsOfSource(text: string): Call[] {
   });
 }
 
-/** The server library's requests are made here, the updater's in all other files. */
-export const libraryFiles: readonly string[] = ['engine/socket.ts', 'engine/http/client.ts'];
+const sharedFiles = ['engine/http/client.ts', 'engine/pull-image.ts'];
+
+/** Whether the server library makes requests here, or the updater. */
+export const isOfLibrary = (file: string): boolean =>
+  file === 'engine/socket.ts' || sharedFiles.includes(file);
+export const isOfUpdater = (file: string): boolean => file !== 'engine/socket.ts';
 
 /** Every request to the engine's API that a source text makes, with `{}` for what is put in. */
 export function requestsOfSource(text: string): Call[] {
-  if (!/\b(?:askApi|readApi|streamApi|openRequest|openStream|EngineClient)\b/.test(text)) return [];
+  if (!/\b(?:askApi|readApi|openRequest|openStream|engine: EngineClient|engine\.api)\b/.test(text)) return [];
   const paths = [...text.matchAll(/`(\/[a-z][^`]*)`|'(\/[a-z_][^'\n]*)'/g)].map((match) => {
     const [whole, template, plain = ''] = match;
     const before = text.slice(0, text.indexOf(whole, match.index));

@@ -206,7 +206,8 @@ describe('a cancelled request', () => {
     if (isBefore) controller.abort(new Error('enough'));
     else setTimeout(() => controller.abort(new Error('enough')), 100);
     const engine = new EngineSocket(raw.path, { patience: long });
-    const pull = engine.pull({ repository: 'x', tag: 'v1' }, null, () => {}, controller.signal);
+    const { signal } = controller;
+    const pull = engine.pull({ repository: 'x', tag: 'v1', login: null, onProgress: () => {}, signal });
     await expect(pull).rejects.toThrow('enough');
     await sleep(50);
     if (isBefore) expect(raw.requests).toEqual([]);

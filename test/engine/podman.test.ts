@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readContainer } from '../../src/engine/container.ts';
-import { readListed } from '../../src/engine/container-details.ts';
+import { readContainer, readListed } from '../../src/engine/container.ts';
 import type { Json } from '../../src/engine/json.ts';
 import { readTraces } from '../../src/engine/own-container.ts';
 import { containerIn, inDockersWords, isPodman, withPodmansOwn } from '../../src/engine/podman.ts';

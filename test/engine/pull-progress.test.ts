@@ -102,6 +102,6 @@ it.each<[string, boolean, string[]]>([
   ["another engine's", true, ['Trying to pull', 'Download complete']],
 ])('knows whether a pull is over, from %s: %s', (_, isOver, words) => {
   const meter = new PullMeter();
-  for (const word of words) meter.readStatus(word);
+  for (const status of words) meter.add({ status });
   expect(meter.hasEnded).toBe(isOver);
 });

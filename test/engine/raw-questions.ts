@@ -34,7 +34,7 @@ export const questions: Readonly<Record<string, Question>> = {
       '{"status":"Pulling fs layer","id":"a"}\r\n',
       '{"status":"Pull complete","id":"a"}\r\n',
     ]),
-    ask: (e) => e.pull({ repository: 'acme/svc', tag: 'v1' }, login, () => {}, never),
+    ask: (e) => e.pull({ repository: 'acme/svc', tag: 'v1', login, onProgress: () => {}, signal: never }),
   },
   logs: {
     answer: chunked([frame('one\ntwo\n'), frame('three\n', 2)], 'application/vnd.docker.multiplexed-stream'),

@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
-import { registryLogin } from '../../src/engine/registry-login.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { loginFor, registryLogin } from '../../src/engine/registry-login.ts';
 
 const auth = (text: string) => Buffer.from(text).toString('base64');
 const config = JSON.stringify({
@@ -36,4 +39,18 @@ describe('the login for an image', () => {
     'is none in %j',
     (text) => expect(registryLogin(text, 'ghcr.io/acme/svc')).toBeNull(),
   );
+});
+
+it('reads the registry login from the credentials of the server', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'registry-login-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = join(directory, 'config.json');
+  const auth = Buffer.from('me:secret').toString('base64');
+  await writeFile(file, JSON.stringify({ auths: { 'ghcr.io': { auth } } }));
+  expect(await loginFor('ghcr.io/acme/svc-updater', file)).toMatchObject({
+    username: 'me',
+    password: 'secret',
+  });
+  expect(await loginFor('ghcr.io/acme/svc-updater', `${file}.missing`)).toBeNull();
+  expect(await loginFor('ghcr.io/acme/svc-updater', null)).toBeNull();
 });

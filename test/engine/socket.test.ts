@@ -27,6 +27,7 @@ async function socketThat(answers: RequestListener): Promise<EngineSocket> {
 }
 
 const never = new AbortController().signal;
+const wanted = { tag: 'v1', onProgress: () => {}, signal: never };
 
 async function all(lines: AsyncIterable<string>): Promise<string[]> {
   const read: string[] = [];
@@ -145,7 +146,7 @@ describe('the engine socket', () => {
   it('fails a pull for an error in its stream', async () => {
     const lines = ['{"status":"Pulling fs layer","id":"a"}', '{"error":"no space left on device"}'];
     const engine = await socketThat((_, answer) => answer.end(lines.join('\r\n')));
-    const pull = engine.pull({ repository: 'acme/svc-updater', tag: 'v1' }, null, () => {}, never);
+    const pull = engine.pull({ repository: 'acme/svc', ...wanted, login: null });
     await expect(pull).rejects.toMatchObject({ message: 'no space left on device' });
   });
 
@@ -157,8 +158,8 @@ describe('the engine socket', () => {
     });
     const login = { username: 'ü>?', password: '~~~??', serveraddress: 'registry:5000' };
     expect(await engine.remoteDigest('registry:5000/acme/svc:v1', login)).toBe('sha256:1');
-    await engine.pull({ repository: 'registry:5000/acme/svc', tag: 'v1' }, login, () => {}, never);
-    await engine.pull({ repository: 'acme/svc', tag: 'v1' }, null, () => {}, never);
+    await engine.pull({ repository: 'registry:5000/acme/svc', ...wanted, login });
+    await engine.pull({ repository: 'acme/svc', ...wanted, login: null });
     // Docker's own client writes it so; `login` has bytes that would give a + or a / otherwise.
     const header =
       'eyJ1c2VybmFtZSI6IsO8Pj8iLCJwYXNzd29yZCI6In5-fj8_Iiwic2VydmVyYWRkcmVzcyI6InJlZ2lzdHJ5OjUwMDAifQ==';

@@ -57,8 +57,6 @@ export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unkno
 async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall): Promise<string> {
   const { verb, asked, mounts, networkOf, hostConfig = {} } = call;
   const id = await createScratch(engine, toolsImage, project, {
-    mounts,
-    ...(networkOf !== undefined && { networkMode: `container:${networkOf}` }),
     config: {
       Entrypoint: program,
       Cmd: [verb, JSON.stringify(asked)],
@@ -71,6 +69,8 @@ async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCal
       AttachStderr: true,
     },
     hostConfig: {
+      Mounts: mounts,
+      ...(networkOf !== undefined && { NetworkMode: `container:${networkOf}` }),
       CapDrop: ['ALL'],
       CapAdd: networkOf === undefined ? rights : [],
       SecurityOpt: ['no-new-privileges', 'label=disable'],

@@ -170,10 +170,9 @@ async function recordCall(
     const override = join(directory, 'override.json');
     const images = services.map(({ name, image }) => [name, { image }] as const);
     await writeFile(override, JSON.stringify({ services: Object.fromEntries(images) }));
-    const names = services.map(({ name }) => name);
     const scale = new Map(services.map((service) => [service.name, service.scale]));
     const how = { start: false, forceRecreate: true, repeatable: true, deadlineMs };
-    const result = await compose.up(names, { ...how, scale, override: [override] });
+    const result = await compose.up(scale, { ...how, override: [override] });
     for (const [, volume = ''] of result.stdout.matchAll(editedVolume)) editedVolumes.add(volume);
     for (const { method, path } of recorder.writes) {
       const [, network] = /^\/networks\/([^/]+)$/.exec(path) ?? [];

@@ -5,7 +5,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { apiTarget } from '../../engine/api/api.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { notExecuted } from '../../engine/cli/rejection.ts';
 import { openRequest } from '../../engine/http/request.ts';
@@ -50,7 +49,7 @@ export async function startRecorder(engine: Engine, hold: Hold = async () => {})
   const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
   const path = join(directory, 'engine.sock');
   const writes: RecordedWrite[] = [];
-  const target = apiTarget(engine.address);
+  const { target } = engine;
   const { createServer } = process.getBuiltinModule('node:http');
   const server = createServer((request, response) => {
     if (request.method === 'GET' || request.method === 'HEAD') handOn(target, request, response);

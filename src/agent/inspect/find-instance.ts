@@ -1,7 +1,6 @@
 import { engineFacts, inspectOwn } from '../../engine/api/query.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Container } from '../../engine/container.ts';
-import type { ListedContainer } from '../../engine/container-details.ts';
+import type { Container, ListedContainer } from '../../engine/container.ts';
 import { claimFor, claimOf, findForeign } from '../../engine/foreign-containers.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { ownTraces } from '../../engine/own-container.ts';

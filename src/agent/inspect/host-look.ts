@@ -89,9 +89,9 @@ async function someOf(names: readonly string[], has: Has): Promise<boolean> {
 
 /** Null if the host has no such directory. */
 async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
-  const mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
+  const Mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
   try {
-    return await createScratch(engine, image, path, { mounts });
+    return await createScratch(engine, image, path, { hostConfig: { Mounts } });
   } catch (error) {
     if (error instanceof UpdateError && /bind source path does not exist/.test(error.message)) return null;
     throw error;

@@ -3,8 +3,7 @@ import { isHook, oldNamesOf } from '../../engine/api/project-containers.ts';
 import { listContainers } from '../../engine/api/query.ts';
 import type { ComposeProject } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import type { Container } from '../../engine/container.ts';
-import type { ListedContainer } from '../../engine/container-details.ts';
+import type { Container, ListedContainer } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 

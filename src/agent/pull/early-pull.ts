@@ -1,5 +1,4 @@
 import type { InspectedProject } from '../inspect/installation.ts';
-import type { Log } from '../log/log.ts';
 import { movesOf, planUpdate } from '../plan/plan-update.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
@@ -88,17 +87,9 @@ class HeldLog implements PullLog {
   #log: PullLog | null = null;
   readonly #held: ((log: PullLog) => void)[] = [];
 
-  info(...line: Parameters<Log['info']>): void {
-    this.#say((log) => log.info(...line));
-  }
-
-  warn(...line: Parameters<Log['warn']>): void {
-    this.#say((log) => log.warn(...line));
-  }
-
-  progress(...line: Parameters<Log['progress']>): void {
-    this.#say((log) => log.progress(...line));
-  }
+  readonly info: PullLog['info'] = (...line) => this.#say((log) => log.info(...line));
+  readonly warn: PullLog['warn'] = (...line) => this.#say((log) => log.warn(...line));
+  readonly progress: PullLog['progress'] = (...line) => this.#say((log) => log.progress(...line));
 
   goOnIn(log: PullLog): void {
     for (const say of this.#held) say(log);

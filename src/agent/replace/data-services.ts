@@ -290,7 +290,8 @@ export async function ensureNetworks(
     return [...containers, ...leftovers].flatMap((each) => (serviceOf(each) === service ? [each.id] : []));
   };
   const before = await ids();
-  await new Compose(engine, project).up(service, { scale: 1, start: false, deadlineMs: startDeadlineMs });
+  const scale = new Map([[service, 1]]);
+  await new Compose(engine, project).up(scale, { start: false, deadlineMs: startDeadlineMs });
   // It creates a container, too: as the files describe it, and not as it was.
   const created = (await ids()).filter((id) => !before.includes(id));
   if (created.length > 0) await engine.callOrThrow(['rm', '--force', ...created]);

@@ -138,8 +138,7 @@ async function bringUp(step: StepOf<'up'>, context: RecreateWork): Promise<void>
         `running the pre_start hook of ${step.service}; the service is unavailable until the hook finishes`,
       );
     }
-    const up = compose.up(step.service, {
-      scale: step.scale,
+    const up = compose.up(new Map([[step.service, step.scale]]), {
       start: step.start,
       forceRecreate: force,
       deadlineMs,

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import type { ListedContainer } from '../../engine/container-details.ts';
+import type { ListedContainer } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';

@@ -4,9 +4,9 @@ import { createService, listNodes, listServices, listTasks, removeService } from
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { Image } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
+import { pullImage } from '../../engine/pull-image.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
-import { EngineSocket } from '../../engine/socket.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { breakSilence } from '../log/heartbeat.ts';
 import { and, seconds } from '../log/wording.ts';
@@ -25,7 +25,6 @@ export async function pullHere(
   { reference, digest, login }: PublishedImage,
   deadline: number,
 ): Promise<Image> {
-  const { host, tls } = engine.address;
   const name = `${reference}@${digest}`;
   const repository = reference.replace(/:[^:/]*$/, '');
   const [there] = await inspectImages(engine, [`${repository}@${digest}`]);
@@ -34,7 +33,7 @@ export async function pullHere(
     return there;
   }
   let told = Number.NEGATIVE_INFINITY;
-  const report = ({ percent, doneBytes, totalBytes }: PullProgress) => {
+  const onProgress = ({ percent, doneBytes, totalBytes }: PullProgress) => {
     if (performance.now() - told < tellEveryMs || totalBytes < 1_000_000) return;
     told = performance.now();
     const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
@@ -46,9 +45,7 @@ export async function pullHere(
   const signal = AbortSignal.any([engine.aborted, late]);
   for (let attempt = 0; ; attempt++) {
     try {
-      if (tls.length > 0)
-        await engine.callOrThrow(['pull', '--quiet', name], { deadlineMs: deadline - performance.now() });
-      else await new EngineSocket(host).pull({ repository, tag: digest }, login, report, signal);
+      await pullImage(engine.api, { repository, tag: digest, login, onProgress, signal });
       break;
     } catch (error) {
       if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;

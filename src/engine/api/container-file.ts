@@ -1,3 +1,4 @@
+import { blockSize } from '../../files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { notDone, readApi } from './api.ts';
 
@@ -26,7 +27,7 @@ export async function readContainerFile(
 ): Promise<ContainerFile | NoFile> {
   const answer = await readApi(engine, `/containers/${id}/archive?path=${encodeURIComponent(path)}`, {
     // The limit leaves room for headers and padding, and ends the reading of a directory or of a file that is too big.
-    limit: maxBytes + 16 * block,
+    limit: maxBytes + 16 * blockSize,
     cut: true,
   });
   if (answer.status === 404) return 'missing';
@@ -37,14 +38,14 @@ export async function readContainerFile(
 /** The regular file that a tar archive begins with. */
 function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFile {
   let extended: Record<string, string> = {};
-  for (let at = 0; at + block <= archive.length; ) {
+  for (let at = 0; at + blockSize <= archive.length; ) {
     const field = (from: number, length: number) =>
       archive
         .toString('latin1', at + from, at + from + length)
         .replace(/\0.*$/s, '')
         .trim();
     const size = Number(extended.size ?? Number.parseInt(field(124, 12), 8));
-    const content = archive.subarray(at + block, at + block + size);
+    const content = archive.subarray(at + blockSize, at + blockSize + size);
     const kind = field(156, 1) || '0';
     if (!'0xL'.includes(kind) || Number.isNaN(size)) return 'not-a-file';
     if (content.length < size) return 'too-big';
@@ -61,12 +62,10 @@ function firstFile(archive: Buffer, maxBytes: number): ContainerFile | NoFile {
     }
     // Only the numbers of an extended header are needed here; names are not.
     if (kind === 'x') extended = records(content.toString());
-    at += block + Math.ceil(size / block) * block;
+    at += blockSize + Math.ceil(size / blockSize) * blockSize;
   }
   return 'not-a-file';
 }
-
-export const block = 512;
 
 const records = (text: string): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/^\d+ ([^=\n]+)=(.*)$/gm)].map(([, key, value]) => [key, value]));

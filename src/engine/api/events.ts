@@ -1,20 +1,13 @@
 import type { Engine } from '../cli/engine.ts';
+import { EngineFault } from '../http/fault.ts';
 import { linesOf } from '../http/lines.ts';
+import { type Filters, filtered } from '../http/request.ts';
 import { parseObject } from '../json.ts';
 import { logTiming } from '../timing.ts';
-import { streamApi } from './api.ts';
 
 /** What changes how a container is. The single health checks come as events, too, and are many. */
 const changes = [
-  'create',
-  'start',
-  'die',
-  'oom',
-  'restart',
-  'pause',
-  'unpause',
-  'rename',
-  'destroy',
+  ...['create', 'start', 'die', 'oom', 'restart', 'pause', 'unpause', 'rename', 'destroy'],
   'health_status',
 ];
 
@@ -22,23 +15,12 @@ const changes = [
 const calmMs = 2_000;
 const deafMs = 250;
 
-/** The containers that events are about: by their ids, or by a label of theirs. */
-type About = { container: readonly string[] } | { label: readonly string[] };
-
-interface EngineEvents {
-  /**
-   * Resolves when it is time to look: the engine has told something since the last call, or has begun or ceased to tell;
-   * else after two seconds, or a quarter of one where it tells nothing, and after that many milliseconds at the latest.
-   */
-  next(withinMs: number): Promise<void>;
-  close(): void;
-}
-
 /**
  * Listens to the engine's events about containers, for those who look by themselves now and then, and want to know sooner.
  * Events may be lost, broken off, or refused by a proxy: no failure of theirs is told.
+ * @param about ids of containers, `{ container: […] }`, or a label of theirs
  */
-export function listen(engine: Engine, about: About): EngineEvents {
+export function listen(engine: Engine, about: Filters) {
   let hasNews = false;
   let wake = () => {};
   let state: 'opening' | 'open' | 'refused' | 'over' = 'opening';
@@ -56,20 +38,24 @@ export function listen(engine: Engine, about: About): EngineEvents {
       {
         onEvent: tell,
         // What has happened before the first event, or after the last one, only a look tells.
-        onOpen: (status) => {
-          state = status === 200 ? 'open' : 'refused';
-          if (state === 'open') tell();
+        onOpen: () => {
+          state = 'open';
+          tell();
         },
-        onEnd: () => {
+        onEnd: (isRefused) => {
           if (state === 'open') tell();
-          if (state !== 'refused') state = 'over';
+          state = isRefused ? 'refused' : 'over';
         },
       },
     );
   };
   open();
   return {
-    async next(withinMs) {
+    /**
+     * Resolves when it is time to look: the engine has told something since the last call, or has begun or ceased to tell;
+     * else after two seconds, or a quarter of one where it tells nothing, and after that many milliseconds at the latest.
+     */
+    async next(withinMs: number): Promise<void> {
       // Something that ends each stream at once is not asked for the next one at each look.
       if (state === 'over' && performance.now() - openedAt >= calmMs) open();
       if (!hasNews) {
@@ -85,17 +71,11 @@ export function listen(engine: Engine, about: About): EngineEvents {
   };
 }
 
-interface StopWatch {
-  /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
-  underWay(): string[];
-  close(): void;
-}
-
 /**
  * Watches for stops of these containers. The engine continues a stop if the client that requested it is gone, tells of it
  * only in its events, and only while it happens.
  */
-export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
+export function watchStops(engine: Engine, ids: readonly string[]) {
   const stopping = new Set<string>();
   const close = follow(
     engine,
@@ -108,7 +88,9 @@ export function watchStops(engine: Engine, ids: readonly string[]): StopWatch {
       },
     },
   );
-  return { underWay: () => [...stopping], close };
+  /** Ids of the containers that were told to stop since the watch began, and have not ended since. */
+  const underWay = () => [...stopping];
+  return { underWay, close };
 }
 
 /** Starts of containers, whichever client requested them, from the call on. Gives what ends the watch. */
@@ -133,33 +115,43 @@ interface EngineEvent {
 
 interface Listener {
   onEvent: (event: EngineEvent) => void;
-  onOpen?: (status: number) => void;
+  onOpen?: () => void;
   /** Nothing more comes, or nothing ever came. */
-  onEnd?: () => void;
+  onEnd?: (isRefused: boolean) => void;
 }
 
 /** Until it is closed, which this gives, or the engine goes away. */
 function follow(
   engine: Engine,
-  filters: Readonly<Record<string, readonly string[]>>,
+  filters: Filters,
   { onEvent, onOpen = () => {}, onEnd = () => {} }: Listener,
 ): () => void {
-  const query = new URLSearchParams({ filters: JSON.stringify(filters) });
   const beganAt = performance.now();
   let status: number | null = null;
   const closing = new AbortController();
   const read = async () => {
-    const stream = await streamApi(engine, `/events?${query}`, closing.signal);
+    const deadlineMs = Number.POSITIVE_INFINITY;
+    const asked = {
+      method: 'GET',
+      path: filtered('/events', filters),
+      signal: closing.signal,
+      deadlineMs,
+    } as const;
+    const stream = await engine.api.open(asked, deadlineMs);
     status = stream.status;
-    onOpen(status);
+    onOpen();
     for await (const line of linesOf(stream.chunks)) {
       const event = parseObject(line);
       if (event !== null) onEvent(event);
     }
   };
-  read()
-    .catch(() => {})
-    .finally(onEnd);
+  read().then(
+    () => onEnd(false),
+    (error) => {
+      if (error instanceof EngineFault) status = error.status;
+      onEnd(status !== null && status >= 300);
+    },
+  );
   return () => {
     logTiming('GET /events', beganAt, `status ${status}`);
     closing.abort();

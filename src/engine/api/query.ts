@@ -1,27 +1,28 @@
 import { isWithin } from '../../files/host-paths.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
-import { type Container, type Image, isUp, readContainer, readImage } from '../container.ts';
-import { type ListedContainer, listOf, readListed } from '../container-details.ts';
+import {
+  type Container,
+  type Image,
+  isUp,
+  type ListedContainer,
+  readContainer,
+  readImage,
+  readListed,
+} from '../container.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
-import { nameOf } from '../http/request.ts';
+import { type Filters, filtered, nameOf } from '../http/request.ts';
 import { imageAnswer } from '../image-answer.ts';
-import type { Json } from '../json.ts';
+import { type Json, listOf } from '../json.ts';
 import { composeLabels } from '../labels.ts';
 import { findOwnContainer, type OwnTraces } from '../own-container.ts';
 import { containerIn } from '../podman.ts';
 import { letThrough } from '../proxy-refusal.ts';
-import { agreeOnVersion, askApi, notDone, readApi } from './api.ts';
+import { askApi, notDone, readApi } from './api.ts';
 
 /** What the engine says of itself. */
-export interface EngineFacts {
-  version: string;
-  /** `linux/amd64` */
-  platform: string;
-  /** The versions of its API, such as `1.40` to `1.56`; null if the engine does not report it. */
-  api: { oldest: string; newest: string } | null;
-}
+export type EngineFacts = Awaited<ReturnType<typeof engineFacts>>;
 
 /** What a container has mounted, as the engine tells of it. */
 export interface NamedMount {
@@ -32,25 +33,20 @@ export interface NamedMount {
   destination: string;
 }
 
-/** A network or a volume, and the hash of the definition that compose made it from. */
-interface MadeDefinition {
-  name: string;
-  /** Null if whoever made it gave it none. */
-  hash: string | null;
-  /** Of its driver. */
-  options: Json;
-}
-
 /** A project may have hundreds of containers, and a socket takes so many connections at a time. */
 const atATime = 32;
 
 /** Asked before all else: it tells which version of the API to ask in. @throws UpdateError engine-unavailable, engine-version */
-export async function engineFacts(engine: Engine): Promise<EngineFacts> {
+export async function engineFacts(engine: Engine) {
   const said = (await get(engine, '/version', [])) as Record<string, string>;
-  agreeOnVersion(engine, said);
   const { Version, Os, Arch, MinAPIVersion: oldest, ApiVersion: newest } = said;
-  const api = isVersion(oldest) && isVersion(newest) ? { oldest, newest } : null;
-  return { version: String(Version), platform: `${Os}/${Arch}`, api };
+  return {
+    version: String(Version),
+    /** `linux/amd64` */
+    platform: `${Os}/${Arch}`,
+    /** The versions of its API, such as `1.40` to `1.56`; null if the engine does not report it. */
+    api: isVersion(oldest) && isVersion(newest) ? { oldest, newest } : null,
+  };
 }
 
 /** All that the engine says of itself and its kernel; empty if it may not be asked. @throws UpdateError engine-unavailable */
@@ -62,12 +58,8 @@ export const engineInfo = async (engine: Engine): Promise<Record<string, unknown
  * @param filters such as `{ label: ['svc-updater.scratch=svc'] }`
  * @throws UpdateError engine-unavailable
  */
-export async function listContainers(
-  engine: Engine,
-  filters: Readonly<Record<string, readonly string[]>>,
-): Promise<ListedContainer[]> {
-  return listOf(await listRaw(engine, filters)).map(readListed);
-}
+export const listContainers = async (engine: Engine, filters: Filters): Promise<ListedContainer[]> =>
+  listOf(await listRaw(engine, filters)).map(readListed);
 
 /** Binds and volumes of all containers, stopped ones too, that have a path in them. @throws UpdateError engine-unavailable */
 export async function mountsWith(engine: Engine, path: string): Promise<NamedMount[]> {
@@ -84,38 +76,38 @@ export async function mountsWith(engine: Engine, path: string): Promise<NamedMou
 
 /** Tags that begin so. @throws UpdateError engine-unavailable */
 export async function listTags(engine: Engine, prefix: string): Promise<string[]> {
-  const query = new URLSearchParams({ filters: JSON.stringify({ reference: [`${prefix}*`] }) });
-  const images = (await get(engine, `/images/json?${query}`, [])) as { RepoTags?: string[] | null }[];
+  const images = (await get(engine, filtered('/images/json', { reference: [`${prefix}*`] }), [])) as {
+    RepoTags?: string[] | null;
+  }[];
   // An image is listed with all its tags.
   return images.flatMap(({ RepoTags }) => RepoTags ?? []).filter((tag) => tag.startsWith(prefix));
 }
 
-const listRaw = (engine: Engine, filters: Readonly<Record<string, readonly string[]>>): Promise<unknown> =>
-  get(engine, `/containers/json?${new URLSearchParams({ all: '1', filters: JSON.stringify(filters) })}`, []);
+const listRaw = (engine: Engine, filters: Filters): Promise<unknown> =>
+  get(engine, filtered('/containers/json', filters, { all: '1' }), []);
 
 /** Networks by name; two may have the same one. @throws UpdateError engine-unavailable */
-export async function listNetworks(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
+export async function listNetworks(engine: Engine, names: readonly string[]) {
   if (names.length === 0) return [];
-  return madeOf(await get(engine, `/networks?${byName(names)}`, []), names);
+  return madeOf(await get(engine, filtered('/networks', { name: names }), []), names);
 }
 
 /** Volumes by name. @throws UpdateError engine-unavailable */
-export async function listVolumes(engine: Engine, names: readonly string[]): Promise<MadeDefinition[]> {
+export async function listVolumes(engine: Engine, names: readonly string[]) {
   if (names.length === 0) return [];
-  const { Volumes } = (await get(engine, `/volumes?${byName(names)}`, [])) as { Volumes: unknown };
+  const { Volumes } = (await get(engine, filtered('/volumes', { name: names }), [])) as { Volumes: unknown };
   return madeOf(Volumes ?? [], names);
 }
 
-const byName = (names: readonly string[]): string =>
-  `${new URLSearchParams({ filters: JSON.stringify({ name: names }) })}`;
-
-/** The engine's filter lets every name through that has one of these in it. */
-const madeOf = (listed: unknown, names: readonly string[]): MadeDefinition[] =>
+/** Networks or volumes. The engine's filter lets every name through that has one of these in it. */
+const madeOf = (listed: unknown, names: readonly string[]) =>
   (listed as { Name: string; Labels?: Record<string, string> | null; Options?: Json | null }[])
     .filter(({ Name }) => names.includes(Name))
     .map(({ Name, Labels, Options }) => ({
       name: Name,
+      /** Of the definition that compose made it from; null if whoever made it gave it none. */
       hash: Labels?.[composeLabels.configHash] || null,
+      /** Of its driver. */
       options: Options ?? {},
     }));
 
@@ -126,11 +118,8 @@ export async function inspectContainers(engine: Engine, names: readonly string[]
 
 /** All containers of the engine that are up. Podman has no filter for some states. @throws UpdateError engine-unavailable */
 export async function inspectRunning(engine: Engine): Promise<Container[]> {
-  const up = (await listContainers(engine, {})).filter(isUp);
-  return inspectContainers(
-    engine,
-    up.map(({ id }) => id),
-  );
+  const ids = (await listContainers(engine, {})).filter(isUp).map(({ id }) => id);
+  return inspectContainers(engine, ids);
 }
 
 /** The engine's view of the container that this process runs in; null if it knows none. @throws UpdateError engine-unavailable */
@@ -138,22 +127,17 @@ export const inspectOwn = (engine: Engine, traces: OwnTraces): Promise<Container
   findOwnContainer(
     {
       inspect: async (name) => (await inspectContainers(engine, [name]))[0] ?? null,
-      inNetworkOf: async (id) =>
-        (await withNetworkMode(engine, await listContainers(engine, { status: ['running'] }))).flatMap(
-          (each) => (each.networkMode === `container:${id}` ? [each.id] : []),
-        ),
+      inNetworkOf: async (id) => {
+        const running = await listContainers(engine, { status: ['running'] });
+        const ids = running.map((each) => each.id);
+        // Podman tells the network of a container that is asked about, and not in a list.
+        const isTold = running.some(({ networkMode }) => networkMode !== '');
+        const told = isTold ? running : await inspectContainers(engine, ids);
+        return told.flatMap((each) => (each.networkMode === `container:${id}` ? [each.id] : []));
+      },
     },
     traces,
   );
-
-/** Podman tells it of a container that is asked about, and not in a list. */
-const withNetworkMode = async (engine: Engine, listed: readonly ListedContainer[]) =>
-  listed.every(({ networkMode }) => networkMode === '')
-    ? inspectContainers(
-        engine,
-        listed.map(({ id }) => id),
-      )
-    : listed;
 
 /** Local images by reference or id, in the order asked for; null for one that is not here. @throws UpdateError engine-unavailable */
 export async function inspectImages(

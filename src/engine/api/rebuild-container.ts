@@ -47,24 +47,19 @@ export async function rebuildContainer(
   return id;
 }
 
-interface FoundImage {
-  reference: string;
-  /** Of the API that told of it. */
-  apiVersion: string;
-}
-
 /** The old reference, so that the container looks as before; the image's id where the reference names another one now. */
-async function findImage(engine: Engine, blueprint: Blueprint): Promise<FoundImage> {
+async function findImage(engine: Engine, blueprint: Blueprint) {
   const { imageReference, imageId } = blueprint;
   const answer = await readApi(engine, `/images/${encodeURIComponent(imageReference)}/json?manifests=1`);
   const named = answer.status === 200 ? readImage(JSON.parse(answer.body.toString())) : null;
-  return { reference: runsImage(blueprint, named) ? imageReference : imageId, apiVersion: answer.apiVersion };
+  const reference = runsImage(blueprint, named) ? imageReference : imageId;
+  return { reference, apiVersion: answer.apiVersion };
 }
 
 function create(
   engine: Engine,
   { name, platform, config, hostConfig, networks }: Blueprint,
-  { reference, apiVersion }: FoundImage,
+  { reference, apiVersion }: Awaited<ReturnType<typeof findImage>>,
   successors: ReadonlyMap<string, string>,
 ): Promise<EngineAnswer> {
   const query = new URLSearchParams({ name, ...(platform !== null && { platform }) });

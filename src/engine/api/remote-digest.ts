@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import { type Json, list, object, parseObject } from '../json.ts';
-import { loginHeaders, type RegistryLogin, registryLogin } from '../registry-login.ts';
+import { loginFor, loginHeaders, type RegistryLogin } from '../registry-login.ts';
 import { askApi } from './api.ts';
 
 /** What a registry says of a tag: its digest, or that it has no such tag. Null if it is not known. */
@@ -21,12 +20,11 @@ export async function remoteDigest(
   engine: Engine,
   { repository, tag }: { repository: string; tag: string },
 ): Promise<RemoteDigest> {
-  const reference = `${repository}:${tag}`;
   try {
-    const answer = await askDistribution(engine, reference, await ownLogin(engine, repository));
-    if (answer.status === 200) return digestOf(answer.body.toString());
+    const told = await remoteImage(engine, `${repository}:${tag}`, await ownLogin(engine, repository));
+    if ('digest' in told) return { digest: told.digest };
     // Another thing than a registry may say 404, too: a proxy before it, or one before the engine.
-    return answer.status === 404 && /manifest unknown|not found/i.test(refusal(answer)) ? 'none' : null;
+    return told.status === 404 && /manifest unknown|not found/i.test(told.said) ? 'none' : null;
   } catch (error) {
     if (error instanceof UpdateError) return null;
     throw error;
@@ -49,32 +47,20 @@ export async function remoteImage(
   reference: string,
   login: RegistryLogin | null,
 ): Promise<RemoteImage | { status: number; said: string }> {
-  const answer = await askDistribution(engine, reference, login);
-  const told = answer.status === 200 ? digestOf(answer.body.toString()) : null;
-  if (told === null || told === 'none') return { status: answer.status, said: refusal(answer) };
+  const path = `/distribution/${reference}/json`;
+  const headers = loginHeaders(login);
+  const answer = await askApi(engine, { method: 'GET', path, headers, deadlineMs: registryMs });
+  const body = parseObject(answer.body.toString());
+  const { digest } = object(body?.Descriptor);
+  if (answer.status !== 200 || typeof digest !== 'string')
+    return { status: answer.status, said: refusal(answer) };
   // As `docker stack deploy` writes them: of arm, each node finds the one that it can run.
-  const platforms = list<Json>(parseObject(answer.body.toString())?.Platforms).flatMap(
-    ({ architecture, os }) =>
-      os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
+  const platforms = list<Json>(body?.Platforms).flatMap(({ architecture, os }) =>
+    os === 'unknown' ? [] : [{ Architecture: architecture === 'arm' ? '' : architecture, OS: os }],
   );
-  return { ...told, platforms };
+  return { digest, platforms };
 }
 
 /** The login that the updater's own configuration has for the registry of an image. */
-export async function ownLogin(engine: Engine, repository: string): Promise<RegistryLogin | null> {
-  const config = join(engine.address.configDirectory, 'config.json');
-  return registryLogin(await readFile(config, 'utf8').catch(() => ''), repository);
-}
-
-const askDistribution = (engine: Engine, reference: string, login: RegistryLogin | null) =>
-  askApi(engine, {
-    method: 'GET',
-    path: `/distribution/${reference}/json`,
-    headers: loginHeaders(login),
-    deadlineMs: registryMs,
-  });
-
-function digestOf(text: string): RemoteDigest {
-  const { digest } = object(parseObject(text)?.Descriptor);
-  return typeof digest === 'string' ? { digest } : null;
-}
+export const ownLogin = (engine: Engine, repository: string): Promise<RegistryLogin | null> =>
+  loginFor(repository, join(engine.address.configDirectory, 'config.json'));

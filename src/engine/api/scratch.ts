@@ -22,15 +22,12 @@ let hasMade = false;
 interface ScratchOptions {
   /** The platform whose content of the image the container has. */
   platform?: string | null;
-  /** In the engine's own form. */
-  mounts?: readonly Readonly<Record<string, unknown>>[];
   /** Of those that stay: they are not removed with the scratch containers. */
   label?: string;
-  /** For one that is to be started: what of its configuration, and of the host's, is not as in all others. */
+  /** In the engine's own form. */
   config?: Readonly<Record<string, unknown>>;
-  hostConfig?: Readonly<Record<string, unknown>>;
   /** By default it has no network. */
-  networkMode?: string;
+  hostConfig?: Readonly<Record<string, unknown>>;
 }
 
 /** A container that is not started. Gives its id, or null if the image is gone. @throws UpdateError engine-unavailable */
@@ -38,14 +35,7 @@ export async function createScratch(
   engine: Engine,
   image: string,
   madeFor: string,
-  {
-    platform = null,
-    mounts = [],
-    label = scratchLabel,
-    config = {},
-    hostConfig = {},
-    networkMode = 'none',
-  }: ScratchOptions = {},
+  { platform = null, label = scratchLabel, config = {}, hostConfig = {} }: ScratchOptions = {},
 ): Promise<string | null> {
   const query = new URLSearchParams(platform === null ? {} : { platform });
   hasMade ||= label === scratchLabel;
@@ -58,16 +48,14 @@ export async function createScratch(
       Cmd: ['-'],
       ...config,
       Labels: { [label]: madeFor, ...(label === scratchLabel && { [makerLabel]: maker }) },
-      HostConfig: { ...hostConfig, NetworkMode: networkMode, ...(mounts.length > 0 && { Mounts: mounts }) },
+      HostConfig: { NetworkMode: 'none', ...hostConfig },
     },
   });
   if (answer.status === 404) return null;
   if (answer.status !== 201) {
-    throw new UpdateError(
-      'engine-unavailable',
-      `the engine cannot create a container from ${image}: ${refusal(answer)}`,
-      { cause: new Error(refusal(answer)) },
-    );
+    const cause = new Error(refusal(answer));
+    const message = `the engine cannot create a container from ${image}: ${cause.message}`;
+    throw new UpdateError('engine-unavailable', message, { cause });
   }
   return String(JSON.parse(answer.body.toString()).Id);
 }

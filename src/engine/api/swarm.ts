@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { EngineFault, refusal } from '../http/fault.ts';
-import { type EngineAnswer, type EngineQuestion, nameOf } from '../http/request.ts';
+import { type EngineAnswer, type EngineQuestion, type Filters, filtered, nameOf } from '../http/request.ts';
 import { type Json, object, parseObject } from '../json.ts';
 import {
   readAll,
@@ -53,13 +53,9 @@ async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> 
     if (answer !== null && !isLeaderless(answer)) return answer;
     if (performance.now() > endsAt) {
       const why = answer === null ? 'no answer' : refusal(answer);
-      throw new UpdateError(
-        'engine-unavailable',
-        `no leader of the Swarm answers (${nameOf(asked)}: ${why})`,
-        {
-          advice: 'Check docker node ls on a manager, then run the update again.',
-        },
-      );
+      const message = `no leader of the Swarm answers (${nameOf(asked)}: ${why})`;
+      const advice = 'Check docker node ls on a manager, then run the update again.';
+      throw new UpdateError('engine-unavailable', message, { advice });
     }
     await sleep(pauseMs);
   }
@@ -75,9 +71,6 @@ async function get(engine: Engine, path: string): Promise<unknown> {
   throw notDone(`answer (${nameOf({ method: 'GET', path })})`, answer);
 }
 
-const filtered = (path: string, filters: Readonly<Record<string, readonly string[]>>): string =>
-  `${path}?${new URLSearchParams({ filters: JSON.stringify(filters) })}`;
-
 /** Null if the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
 export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
   const answer = await askApi(engine, { method: 'GET', path: '/swarm', deadlineMs: callMs });
@@ -89,10 +82,8 @@ export async function swarmPlace(engine: Engine): Promise<SwarmPlace | null> {
 }
 
 /** @param filters such as `{ label: ['com.docker.stack.namespace=svc'] }` */
-export const listServices = async (
-  engine: Engine,
-  filters: Readonly<Record<string, readonly string[]>>,
-): Promise<SwarmService[]> => readAll(await get(engine, filtered('/services', filters)), readService);
+export const listServices = async (engine: Engine, filters: Filters): Promise<SwarmService[]> =>
+  readAll(await get(engine, filtered('/services', filters)), readService);
 
 /** Those that have ended too, as long as Swarm remembers them. @param services by id or name */
 export const listTasks = async (engine: Engine, services: readonly string[]): Promise<SwarmTask[]> =>
@@ -109,16 +100,19 @@ export async function findConfig(engine: Engine, name: string): Promise<SwarmCon
   return found.find((each) => each.name === name) ?? null;
 }
 
+type ConfigSpec = Pick<SwarmConfig, 'name' | 'labels' | 'data'>;
+
+const bodyOf = ({ name, labels, data }: ConfigSpec) => ({
+  ...{ Name: name, Labels: labels, Data: Buffer.from(data).toString('base64') },
+});
+
 /** Whether it was made: `taken` where there is one of that name. @throws UpdateError engine-unavailable */
-export async function createConfig(
-  engine: Engine,
-  { name, labels, data }: Pick<SwarmConfig, 'name' | 'labels' | 'data'>,
-): Promise<'made' | 'taken'> {
-  const body = { Name: name, Labels: labels, Data: Buffer.from(data).toString('base64') };
+export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
+  const body = bodyOf(config);
   const answer = await askSwarm(engine, { method: 'POST', path: '/configs/create', body });
   if (answer.status === 201) return 'made';
   if (answer.status === 409) return 'taken';
-  throw notDone(`create the config ${name}`, answer);
+  throw notDone(`create the config ${config.name}`, answer);
 }
 
 /** Writes labels if the config is still as it was read. @throws UpdateError engine-unavailable */
@@ -127,7 +121,7 @@ export async function relabelConfig(
   { id, name, version, data }: SwarmConfig,
   labels: Readonly<Record<string, string>>,
 ): Promise<'written' | 'moved'> {
-  const body = { Name: name, Labels: labels, Data: Buffer.from(data).toString('base64') };
+  const body = bodyOf({ name, labels, data });
   const asked: Question = { method: 'POST', path: `/configs/${id}/update?version=${version}`, body };
   return written(await askSwarm(engine, asked), `change the config ${name}`);
 }

@@ -15,7 +15,7 @@ export interface CommandResult {
   aborted: boolean;
 }
 
-interface CommandOptions {
+export interface CommandOptions {
   /** The whole environment of the command; nothing is inherited. */
   env: Readonly<Record<string, string>>;
   /** Infinity for none. */
@@ -47,7 +47,7 @@ export async function runCommand(
   options: CommandOptions,
 ): Promise<CommandResult> {
   const child = execa(file, [...args], {
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
     env: options.env,
     extendEnv: false,
     stdin: options.input === undefined ? 'ignore' : 'pipe',
@@ -88,18 +88,16 @@ export async function runCommand(
   }
 
   // A command that ends early, or a full disk, ends the other side too; the exit code and the stream's error tell why.
-  const streams = [
-    ...(options.input && child.stdin ? [pipeline(options.input, child.stdin).catch(() => {})] : []),
-    ...(options.output && child.stdout
-      ? [
-          pipeline(child.stdout, options.output).catch((error: unknown) => {
-            killGroup('SIGTERM');
-            throw error;
-          }),
-        ]
-      : []),
-  ];
-  const [result] = await Promise.all([child, ...streams]);
+  const { input, output } = options;
+  const fed = input && child.stdin && pipeline(input, child.stdin).catch(() => {});
+  const drained =
+    output &&
+    child.stdout &&
+    pipeline(child.stdout, output).catch((error: unknown) => {
+      killGroup('SIGTERM');
+      throw error;
+    });
+  const [result] = await Promise.all([child, fed, drained]);
   clearTimeout(deadline);
   clearTimeout(escalation);
   options.signal?.removeEventListener('abort', onAbort);

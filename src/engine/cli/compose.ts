@@ -87,9 +87,10 @@ interface ImagePull {
   oneByOne: boolean;
 }
 
+/** How many containers each service gets, by its name. */
+type Scale = ReadonlyMap<string, number>;
+
 interface UpOptions {
-  /** How many containers it gets, or of several services each. */
-  scale?: number | ReadonlyMap<string, number>;
   start: boolean;
   forceRecreate?: boolean;
   /** Files over those of the project. */
@@ -162,39 +163,34 @@ export class Compose {
    * COMPOSE_REMOVE_ORPHANS may stand in the project's `.env`. Several services only where nothing changes by it: what is
    * replaced has an order.
    */
-  async up(service: string | readonly string[], options: UpOptions): Promise<CommandResult> {
-    const result = await this.#up(service, options);
+  async up(scale: Scale, options: UpOptions): Promise<CommandResult> {
+    const result = await this.#up(scale, options);
     if (!lacksModelPlugin(result)) return result;
     // Compose also asks for the plugin if only a dependency uses models, which is left alone.
     const { services } = await this.config();
     const users = Object.keys(services).filter((name) => services[name]?.models);
-    if (users.some((name) => [service].flat().includes(name))) return result;
+    if (users.some((name) => scale.has(name))) return result;
     const directory = await mkdtemp(join(tmpdir(), 'svc-updater-models-'));
     const override = [...(options.override ?? []), join(directory, 'override.yaml')];
     const resets = users.map((name) => `${JSON.stringify(name)}: {"models": !reset []}`);
     await writeFile(override.at(-1) ?? '', `{"models": !reset {}, "services": {${resets.join(', ')}}}`);
-    const again = this.#up(service, { ...options, override });
+    const again = this.#up(scale, { ...options, override });
     return again.finally(() => rm(directory, { recursive: true, force: true }));
   }
 
-  #up(service: string | readonly string[], options: UpOptions): Promise<CommandResult> {
+  #up(scale: Scale, options: UpOptions): Promise<CommandResult> {
     const files = [...this.project.files, ...(options.override ?? [])];
     const { oldNames = [], asksForNames } = this.project;
     // Only here (docs/contract.md 2.9): `config` would give another model, and nothing else names a container.
-    const services = [service].flat();
-    const isOld = services.some((name) => oldNames.includes(name));
-    const scaleOf = (name: string) =>
-      typeof options.scale === 'object' ? options.scale.get(name) : options.scale;
+    const isOld = oldNames.some((name) => scale.has(name));
     const { cwd, env } = this.#where();
     const what = [
       options.start ? '--detach' : '--no-start',
       ...['--no-deps', '--no-build', '--pull', 'never', '--remove-orphans=false'],
       ...(options.forceRecreate ? ['--force-recreate'] : []),
-      ...services.flatMap((name) =>
-        scaleOf(name) === undefined ? [] : ['--scale', `${name}=${scaleOf(name)}`],
-      ),
+      ...[...scale].flatMap(([name, count]) => ['--scale', `${name}=${count}`]),
       // A service may be named as an option is.
-      ...['--', ...services],
+      ...['--', ...scale.keys()],
     ];
     return this.#engine.call([...this.#flags({ files, isOld }), '--progress', 'json', 'up', ...what], {
       deadlineMs: options.deadlineMs,

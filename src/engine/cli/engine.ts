@@ -3,12 +3,14 @@
 
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
+import { EngineClient } from '../http/client.ts';
+import { type EngineTarget, engineTarget } from '../http/target.ts';
+import { isPodman } from '../podman.ts';
 import { logTiming } from '../timing.ts';
-import { type CommandResult, runCommand } from './command.ts';
+import { type CommandOptions, type CommandResult, runCommand } from './command.ts';
 import { withoutCancelled } from './compose-output.ts';
 import { isSocketGone, lastLine, unreachable } from './unreachable.ts';
 
@@ -22,17 +24,10 @@ export interface EngineAddress {
   configDirectory: string;
 }
 
-interface CallOptions {
-  deadlineMs?: number;
-  cwd?: string;
-  /** Variables beside PATH and HOME. */
-  env?: Readonly<Record<string, string>>;
-  onStderrLine?: (line: string) => void;
+/** `env` is set beside PATH and HOME. */
+interface CallOptions extends Partial<Omit<CommandOptions, 'signal'>> {
   /** Start it again once an engine that went away is back. On by default: only for calls that may be repeated. */
   repeatable?: boolean;
-  /** What the command reads, and where its standard output goes as it comes. */
-  input?: Readable;
-  output?: Writable;
 }
 
 /**
@@ -79,8 +74,7 @@ interface EngineOptions {
 /** What all views of one engine share. */
 interface SharedState {
   answeredOnce: boolean;
-  apiVersion?: string | null;
-  isPodman?: boolean;
+  api?: EngineClient;
   /** Since when the engine has not answered the calls that wait for it; told once, however many wait. */
   awaySince: number | null;
   readonly shutdown: AbortController;
@@ -125,21 +119,27 @@ export class Engine {
     return new Engine(address, this.#options, this.#shared);
   }
 
-  /** What requests over the socket name; null if that is not known: the engine takes its newest then. */
-  get apiVersion(): string | null {
-    return this.#shared.apiVersion ?? null;
+  /** Where its API is. @throws UpdateError engine-unavailable */
+  get target(): EngineTarget {
+    try {
+      return engineTarget(this.address.host, this.address.tls);
+    } catch (cause) {
+      throw new UpdateError('engine-unavailable', (cause as Error).message, {
+        cause,
+        advice: 'Set DOCKER_HOST to the socket (unix://) or to a tcp:// address of the engine.',
+      });
+    }
+  }
+
+  /** Its API, for what no command can do, or takes ten times as long for. @throws UpdateError engine-unavailable */
+  get api(): EngineClient {
+    this.#shared.api ??= new EngineClient(this.target, queryDeadlineMs);
+    return this.#shared.api;
   }
 
   /** Whether it is Podman that answers as Docker's engine does. */
   get isPodman(): boolean {
-    return this.#shared.isPodman ?? false;
-  }
-
-  /** From now on requests over the socket name this version of the API. */
-  speak(apiVersion: string | null, isPodman: boolean): void {
-    this.#shared.answeredOnce = true;
-    this.#shared.apiVersion = apiVersion;
-    this.#shared.isPodman = isPodman;
+    return isPodman(this.#shared.api?.about ?? {});
   }
 
   /** Runs `docker …` and gives its result back, whatever its exit code. Throws when the engine stays away. */
@@ -152,8 +152,8 @@ export class Engine {
         const message = `the engine did not answer within ${queryDeadlineMs / 1000} s (docker ${args[0]})`;
         throw new UpdateError('engine-unavailable', message);
       }
-      if (result.exitCode === 0 || !this.#shared.answeredOnce || !isConnectionLost(result.stderr))
-        return result;
+      const hasAnswered = this.#shared.answeredOnce || this.#shared.api?.about != null;
+      if (result.exitCode === 0 || !hasAnswered || !isConnectionLost(result.stderr)) return result;
       await this.#awaitReturn();
       if (options.repeatable === false || attempt >= maxAttempts) return result;
     }
@@ -217,18 +217,14 @@ export class Engine {
     const isPlugin = args[0] === 'compose' && existsSync(composePlugin);
     const file = isPlugin ? composePlugin : dockerProgram();
     const result = await runCommand(file, ['--config', configDirectory, '--host', host, ...tls, ...args], {
+      ...options,
       env: {
         PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
         HOME: this.#options.home,
         ...(isPlugin && asPlugin),
         ...options.env,
       },
-      deadlineMs: options.deadlineMs,
       signal: signal ?? undefined,
-      cwd: options.cwd,
-      onStderrLine: options.onStderrLine,
-      input: options.input,
-      output: options.output,
     });
     logTiming(`docker ${args.join(' ')}`, beganAt, `exit code ${result.exitCode}`);
     return result;

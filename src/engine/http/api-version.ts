@@ -1,4 +1,4 @@
-import { EngineFault } from './fault.ts';
+import { EngineFault, refusal } from './fault.ts';
 
 /**
  * Between these the answers have the shape that is read here. An engine of 2017 speaks the oldest; of the newest, since
@@ -27,8 +27,8 @@ export function apiVersion({ ApiVersion, MinAPIVersion }: Record<string, unknown
  * Whether the engine refuses the version itself, as one does that has taken another's place. What was asked was not done,
  * whatever it was.
  */
-export const isVersionRefusal = ({ status, said }: { status: number | null; said: string }): boolean =>
-  status === 400 && /client version \S+ is too (?:new|old)/i.test(said);
+export const isVersionRefusal = (answer: { status: number; body: Buffer }): boolean =>
+  answer.status === 400 && /client version \S+ is too (?:new|old)/i.test(refusal(answer));
 
 /** As the engine wants it said. */
 export const inVersion = (version: string | null, path: string): string =>

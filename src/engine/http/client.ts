@@ -4,6 +4,7 @@ import { objectOf } from './lines.ts';
 import {
   ask,
   bodyOf,
+  type EngineAnswer,
   type EngineQuestion,
   type EngineStream,
   inTime,
@@ -13,19 +14,23 @@ import {
 import type { EngineTarget } from './target.ts';
 
 /** Without a deadline of its own, it has the client's. */
-type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
+export type Question = Omit<EngineQuestion, 'deadlineMs'> & { deadlineMs?: number };
+
+const whoAreYou = '/version';
 
 /** Of a page that a proxy sends in place of an answer, so many bytes are enough to tell what it is. */
 const ofRefusal = { limit: 64 * 1024, cut: true };
 
 /**
- * Asks an engine in the version of the API that both know, and takes no refusal for an answer. All methods throw
- * EngineFault, and the reason of the signal.
+ * The one client of the engine's API, for the updater and for the server library. Asks in the version of the API that both
+ * know, which is part of the first question. All methods throw EngineFault, and the reason of the signal.
  */
 export class EngineClient {
+  /** What the engine said of itself when it was asked last; null before. */
+  about: Record<string, unknown> | null = null;
   readonly #target: EngineTarget;
   readonly #deadlineMs: number;
-  /** Forgotten with every fault, as an engine may come back as another. */
+  /** Forgotten when no answer comes, as an engine may come back as another. */
   #version: Promise<string | null> | null = null;
 
   constructor(target: EngineTarget, deadlineMs: number) {
@@ -33,49 +38,50 @@ export class EngineClient {
     this.#deadlineMs = deadlineMs;
   }
 
-  async get(path: string, more: Omit<Partial<Question>, 'method'> = {}): Promise<Record<string, unknown>> {
-    return objectOf((await this.ask({ ...more, method: 'GET', path })).toString());
-  }
-
-  /** Gives the body of the answer. */
-  ask(question: Question): Promise<Buffer> {
+  /** Gives any answer, also a refusal. */
+  ask(question: Question): Promise<EngineAnswer> {
     return this.#versioned(question, async (asked) => {
       const answer = await ask(this.#target, asked);
-      if (answer.status < 300) return answer.body;
-      throw refusalFault(nameOf(question), answer);
+      if (question.path === whoAreYou && answer.status === 200)
+        this.#version = Promise.resolve(this.#learn(answer));
+      return answer;
     });
   }
 
-  /** For an answer that goes on; a silence of more than `silenceMs` is a fault. */
-  open(question: Question, silenceMs: number): Promise<EngineStream> {
-    return this.#versioned(question, async (asked) => {
+  /** For an answer that goes on; a silence of more than `silenceMs` is a fault, and so is a refusal. */
+  async open(question: Question, silenceMs: number): Promise<EngineStream> {
+    const opened = await this.#versioned(question, async (asked) => {
       const stream = await openStream(this.#target, asked, silenceMs);
-      const { status, chunks } = stream;
-      if (status < 300) return stream;
-      const beginning = bodyOf(chunks, { ...asked, ...ofRefusal });
-      const body = await inTime(beginning, asked.deadlineMs, asked).finally(() => stream.close());
-      throw refusalFault(nameOf(question), { status, body });
+      const isRefusal = stream.status >= 300;
+      const refusal = isRefusal ? await bodyOf(stream, { ...asked, ...ofRefusal }, asked.deadlineMs) : null;
+      return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
+    if (opened.status >= 300) throw refusalFault(nameOf(question), opened);
+    return opened;
   }
 
-  /** Finding the version counts as a part of the question. */
-  async #versioned<T>(question: Question, send: (asked: EngineQuestion) => Promise<T>): Promise<T> {
-    const { deadlineMs = this.#deadlineMs } = question;
+  /** `HEAD` is asked in no version, as the docker command does. */
+  async #versioned<T extends EngineAnswer>(
+    question: Question,
+    send: (asked: EngineQuestion) => Promise<T>,
+  ): Promise<T> {
+    const { deadlineMs = this.#deadlineMs, method, path } = question;
     const endsAt = performance.now() + deadlineMs;
     question.signal?.throwIfAborted();
     for (let isFirst = true; ; isFirst = false) {
       const left = () => Math.max(1, endsAt - performance.now());
       try {
-        this.#version ??= this.#negotiate();
-        const version = await inTime(this.#version, left(), question);
-        return await send({ ...question, path: inVersion(version, question.path), deadlineMs: left() });
+        const isPlain = path === whoAreYou || method === 'HEAD';
+        const version = isPlain ? null : await inTime(this.#agree(), left(), question);
+        const answer = await send({ ...question, path: inVersion(version, path), deadlineMs: left() });
+        if (!isFirst || !isVersionRefusal(answer))
+          return version === null ? answer : { ...answer, apiVersion: version };
+        // Another engine has taken the place of the one that was asked for its version.
+        this.#version = null;
       } catch (error) {
         if (!(error instanceof EngineFault)) throw error;
-        const { kind, status, message: said } = error;
-        if (kind !== 'refused' || status === null || status === 400 || status >= 500) this.#version = null;
-        // Another engine has taken the place of the one that was asked for its version.
-        if (isFirst && isVersionRefusal({ status, said })) continue;
-        if (kind !== 'late') throw error;
+        this.#version = null;
+        if (error.kind !== 'late') throw error;
         const message = `the engine did not answer within ${deadlineMs / 1000} s (${nameOf(question)})`;
         throw new EngineFault('late', message, { cause: error });
       }
@@ -83,9 +89,16 @@ export class EngineClient {
   }
 
   /** Null if the engine does not report it, or a proxy blocks the request: the engine then uses its newest. */
-  async #negotiate(): Promise<string | null> {
-    const asked = { method: 'GET', path: '/version', deadlineMs: this.#deadlineMs } as const;
-    const { status, body } = await ask(this.#target, asked);
-    return status === 200 ? apiVersion(objectOf(body.toString())) : null;
+  #agree(): Promise<string | null> {
+    const asked = { method: 'GET', path: whoAreYou, deadlineMs: this.#deadlineMs } as const;
+    this.#version ??= ask(this.#target, asked).then((answer) =>
+      answer.status === 200 ? this.#learn(answer) : null,
+    );
+    return this.#version;
+  }
+
+  #learn({ body }: EngineAnswer): string | null {
+    this.about = objectOf(body.toString());
+    return apiVersion(this.about);
   }
 }

@@ -16,7 +16,11 @@ export class EngineFault extends Error {
   constructor(
     kind: FaultKind,
     message: string,
-    { status = null, isForeign = false, cause }: FaultDetails = {},
+    {
+      status = null,
+      isForeign = false,
+      cause,
+    }: { status?: number | null; isForeign?: boolean; cause?: unknown } = {},
   ) {
     super(message, { cause });
     this.kind = kind;
@@ -25,13 +29,7 @@ export class EngineFault extends Error {
   }
 }
 
-interface FaultDetails {
-  status?: number | null;
-  isForeign?: boolean;
-  cause?: unknown;
-}
-
-/** The message in the JSON of an engine. */
+/** A proxy may give these without a body. */
 const statusesOfDenial = [401, 403, 405, 407];
 
 /** An answer that is a refusal, as a fault: the engine's, or of what stands before it. @param call `GET /version` */

@@ -29,8 +29,7 @@ export interface EngineAnswer {
   body: Buffer;
 }
 
-export interface EngineStream {
-  status: number;
+export interface EngineStream extends Omit<EngineAnswer, 'body'> {
   /** Ends with the answer. @throws EngineFault if it breaks off or stalls; the reason of the signal */
   chunks: AsyncIterable<Buffer>;
   close(): void;
@@ -57,17 +56,10 @@ export function openRequest(
 
 /** @throws EngineFault if there is no whole answer in time; the reason of the signal */
 export async function ask(target: EngineTarget, asked: EngineQuestion): Promise<EngineAnswer> {
-  const question = send(target, asked);
-  const whole = question.answer.then(async (answer): Promise<EngineAnswer> => {
-    const body = await bodyOf(answer, asked);
-    const apiVersion = String(answer.headers['api-version'] ?? '');
-    return { status: answer.statusCode ?? 0, apiVersion, body };
-  });
-  try {
-    return await inTime(whole, asked.deadlineMs, asked);
-  } finally {
-    question.close();
-  }
+  const endsAt = performance.now() + asked.deadlineMs;
+  const stream = await openStream(target, asked, Number.POSITIVE_INFINITY);
+  const { status, apiVersion } = stream;
+  return { status, apiVersion, body: await bodyOf(stream, asked, Math.max(1, endsAt - performance.now())) };
 }
 
 /**
@@ -82,7 +74,8 @@ export async function openStream(
   const { answer, close } = send(target, asked);
   try {
     const head = await inTime(answer, asked.deadlineMs, asked);
-    return { status: head.statusCode ?? 0, chunks: chunksOf(head, idleMs, asked, close), close };
+    const apiVersion = String(head.headers['api-version'] ?? '');
+    return { status: head.statusCode ?? 0, apiVersion, chunks: chunksOf(head, idleMs, asked, close), close };
   } catch (error) {
     close();
     throw error;
@@ -118,22 +111,23 @@ function send(
   }
 }
 
-/** @throws EngineFault if there are more bytes than the limit, and it is not cut off there */
-export async function bodyOf(
-  pieces: AsyncIterable<Buffer>,
-  { limit = usualLimit, cut = false, ...asked }: Pick<EngineQuestion, 'method' | 'path' | 'limit' | 'cut'>,
-): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of pieces) {
-    size += chunk.length;
-    chunks.push(chunk);
-    if (size <= limit) continue;
-    if (cut) break;
-    const message = `the engine's answer is longer than ${limit} bytes (${nameOf(asked)})`;
-    throw new EngineFault('too-big', message);
-  }
-  return Buffer.concat(chunks).subarray(0, limit);
+/** The whole rest of an answer. @throws EngineFault if it has more bytes than the limit, and is not cut off there */
+export function bodyOf(stream: EngineStream, asked: EngineQuestion, deadlineMs: number): Promise<Buffer> {
+  const { limit = usualLimit, cut = false } = asked;
+  const read = async () => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of stream.chunks) {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= limit) continue;
+      if (cut) break;
+      const message = `the engine's answer is longer than ${limit} bytes (${nameOf(asked)})`;
+      throw new EngineFault('too-big', message);
+    }
+    return Buffer.concat(chunks).subarray(0, limit);
+  };
+  return inTime(read(), deadlineMs, asked).finally(() => stream.close());
 }
 
 async function* chunksOf(
@@ -180,6 +174,13 @@ export async function inTime<T>(
     signal?.removeEventListener('abort', abort);
   }
 }
+
+/** Such as `{ label: ['svc.role=worker'] }`. */
+export type Filters = Readonly<Record<string, readonly string[]>>;
+
+/** A path with filters of the engine, and other parameters before them. */
+export const filtered = (path: string, filters: Filters, more: Record<string, string> = {}): string =>
+  `${path}?${new URLSearchParams({ ...more, filters: JSON.stringify(filters) })}`;
 
 /** `GET /containers/x/json`; a query may contain secrets. */
 export const nameOf = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>

@@ -1,4 +1,5 @@
 import { parseReference } from '../../compose/reference.ts';
+import { loginFor } from '../../engine/registry-login.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
 import { isAhead } from '../../release/channel.ts';
@@ -6,7 +7,6 @@ import { parseTag } from '../../release/tag.ts';
 import type { Run } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Home } from '../place/home.ts';
-import { loginFor } from '../place/registry-login.ts';
 
 /** A target version that an update did not install because the tag of the instance does not point to it yet. */
 interface Lag {

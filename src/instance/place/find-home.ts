@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
+import type { Container } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { findOwnContainer, ownTraces } from '../../engine/own-container.ts';
-import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import { type Home, noCompose, readHome } from './home.ts';
 import { HomeNotFound, unreachable } from './home-not-found.ts';
@@ -61,7 +62,7 @@ async function refusePodman(engine: EngineSocket): Promise<void> {
   );
 }
 
-async function refuseSwarm(engine: EngineSocket, own: ContainerDetails, settings: Settings): Promise<void> {
+async function refuseSwarm(engine: EngineSocket, own: Container, settings: Settings): Promise<void> {
   const service = own.labels[swarmLabels.service];
   if (!service) return;
   throw new HomeNotFound(

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute } from 'node:path';
+import type { Container } from '../../engine/container.ts';
 import { claimOf } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { ContainerDetails } from '../../engine/socket.ts';
 import { HostPaths, isWithin } from '../../files/host-paths.ts';
 import type { Settings } from '../contract/options.ts';
 import { HomeNotFound } from './home-not-found.ts';
@@ -37,7 +37,7 @@ export interface Home {
 export const noCompose = 'the server is not running as a Docker Compose service';
 
 /** What the server's own container tells. @throws HomeNotFound */
-export function readHome(own: ContainerDetails, settings: Settings, realSocket: string): Home {
+export function readHome(own: Container, settings: Settings, realSocket: string): Home {
   const [project, directory, service] = [
     composeLabels.project,
     composeLabels.directory,
@@ -45,7 +45,12 @@ export function readHome(own: ContainerDetails, settings: Settings, realSocket: 
   ].map((label) => own.labels[label] ?? '');
   if (!project || !directory || !service) throw new HomeNotFound('not-compose', noCompose);
   const manual = manualCommands(own);
-  const paths = new HostPaths(own.hostMounts);
+  // A volume is a directory of the host, too.
+  const paths = new HostPaths(
+    own.storage.flatMap((mount) =>
+      mount.path.startsWith('/') ? [{ ...mount, type: 'bind', source: mount.path }] : [],
+    ),
+  );
   const listed = [composeLabels.files, composeLabels.envFiles].flatMap((label) =>
     (own.labels[label] ?? '').split(',').filter(isAbsolute).map(dirname),
   );

@@ -1,15 +1,15 @@
 import { isAbsolute } from 'node:path';
 import { parseReference } from '../../compose/reference.ts';
 import { isJoinedBy } from '../../engine/api/project-containers.ts';
+import type { Container } from '../../engine/container.ts';
 import { serviceOf } from '../../engine/container.ts';
 import { composeLabels, swarmLabels } from '../../engine/labels.ts';
-import type { ContainerDetails } from '../../engine/socket.ts';
 import { shellWord } from '../../progress/advice.ts';
 import { composeCommand, upCommand } from '../../progress/compose-command.ts';
 import { parseTag } from '../../release/tag.ts';
 import type { Settings } from '../contract/options.ts';
 
-type Labelled = Pick<ContainerDetails, 'name' | 'labels' | 'imageReference'>;
+type Labelled = Pick<Container, 'name' | 'labels' | 'imageReference'>;
 
 /** The commands where nothing is known of how compose was started. */
 const anyCompose = ['docker compose pull', 'docker compose up -d'];

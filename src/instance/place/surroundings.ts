@@ -1,8 +1,9 @@
 import { hasTemporaryName, isHook } from '../../engine/api/project-containers.ts';
+import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import { findForeign } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import { findHome } from './find-home.ts';
@@ -15,7 +16,7 @@ export interface Surroundings {
   home: Home | null;
   noHome: HomeNotFound | null;
   /** The container with the name of the updater, and whether it belongs to this instance; null if there is none. */
-  updater: { container: ContainerDetails; isOurs: boolean } | null;
+  updater: { container: Container; isOurs: boolean } | null;
   /** Containers with the compose labels of the instance that do not belong to it (docs/contract.md 4.10). */
   foreign: Reason | null;
 }

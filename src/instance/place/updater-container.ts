@@ -1,5 +1,6 @@
+import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
-import type { ContainerDetails, ContainerSpec, MountSpec } from '../../engine/socket.ts';
+import type { ContainerSpec, MountSpec } from '../../engine/socket.ts';
 import { HostPaths } from '../../files/host-paths.ts';
 import { svc } from '../../progress/product.ts';
 import type { Run } from '../../wire/status.ts';
@@ -147,7 +148,7 @@ const bind = (source: string, target = source, readOnly = false): MountSpec => (
  * Whether the container updates or updated this instance. Anyone who can start a container can choose its name and labels, but
  * only someone who controls the host can mount the directory of the instance. Manually started containers have no labels.
  */
-export function isAbout({ labels: given, requestedMounts }: ContainerDetails, home: Home): boolean {
+export function isAbout({ labels: given, requestedMounts }: Container, home: Home): boolean {
   if (new HostPaths(requestedMounts).fromHost(home.directory) === null) return false;
   const [project, directory] = [given[labels.project], given[labels.directory]];
   if (project === undefined && directory === undefined) return true;
@@ -158,13 +159,13 @@ export function isAbout({ labels: given, requestedMounts }: ContainerDetails, ho
 const startingMs = 60_000;
 
 /** Whether the updater is running or about to start or restart. */
-export function isUnderWay(container: ContainerDetails, now = Date.now()): boolean {
+export function isUnderWay(container: Container, now = Date.now()): boolean {
   if (isUp(container)) return true;
   return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
 }
 
 /** Reports that a running container that does not belong to this instance has the name of the updater. */
-export function describeForeign({ id, name, labels: given, createdAt }: ContainerDetails) {
+export function describeForeign({ id, name, labels: given, createdAt }: Container) {
   const project = given[labels.project];
   const where =
     project === undefined ? id.slice(0, 12) : `labelled as project ${project} in ${given[labels.directory]}`;
@@ -175,7 +176,7 @@ export function describeForeign({ id, name, labels: given, createdAt }: Containe
 }
 
 /** Reads the run from the labels of its container. Manually started containers have fewer labels. */
-export function originOf(container: ContainerDetails): RunOrigin {
+export function originOf(container: Container): RunOrigin {
   const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
   const at = container.args.indexOf('--target');
   return {

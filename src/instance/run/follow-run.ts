@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
-import type { ContainerDetails, EngineSocket } from '../../engine/socket.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
 import type { ProgressEvent } from '../../progress/event.ts';
 import { type LineFields, parseLine, readJsonLine } from '../../progress/line.ts';
 import { exitCodes } from '../../progress/outcome.ts';
@@ -104,7 +105,7 @@ async function readLog(
 }
 
 /** Null for a container that is gone; `away` where the engine does not answer. */
-async function inspect(engine: EngineSocket, id: string): Promise<ContainerDetails | 'away' | null> {
+async function inspect(engine: EngineSocket, id: string): Promise<Container | 'away' | null> {
   try {
     return await engine.inspect(id);
   } catch (error) {
@@ -119,10 +120,10 @@ const codesOfEnds: readonly number[] = Object.values(exitCodes).filter((code) =>
  * By its policy, the engine starts a container again that failed, up to a limit. Not a container that an operator killed,
  * which looks the same.
  */
-const mayStartAgain = ({ restartPolicy, restartCount, exitCode }: ContainerDetails): boolean =>
+const mayStartAgain = ({ restartPolicy, restartCount, exitCode }: Container): boolean =>
   restartPolicy === 'on-failure' && exitCode !== 0 && restartCount < maxRestarts;
 
-function endOf({ finishedAt }: ContainerDetails): Date {
+function endOf({ finishedAt }: Container): Date {
   const at = new Date(finishedAt);
   return at.getTime() > 0 ? at : new Date();
 }

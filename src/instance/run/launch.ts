@@ -1,11 +1,12 @@
 import { parseReference } from '../../compose/reference.ts';
+import type { Container } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
-import type { ContainerDetails, ContainerSpec, EngineSocket } from '../../engine/socket.ts';
+import { loginFor } from '../../engine/registry-login.ts';
+import type { ContainerSpec, EngineSocket } from '../../engine/socket.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
-import { loginFor } from '../place/registry-login.ts';
 import { chooseServices } from '../place/services.ts';
 import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
 import { endPrefetch } from './end-prefetch.ts';
@@ -75,7 +76,7 @@ async function startContainer(
   return id;
 }
 
-const hasRun = ({ status }: ContainerDetails): boolean => status !== 'created';
+const hasRun = ({ status }: Container): boolean => status !== 'created';
 
 async function removeOwn(engine: EngineSocket, { name, Labels }: ContainerSpec): Promise<void> {
   try {
@@ -116,10 +117,10 @@ export async function obtainImage(
   const login = await loginFor(repository, registryCredentials);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
   try {
-    const wanted = { repository, tag: digest ?? tag ?? 'latest' };
+    const wanted = { repository, tag: digest ?? tag ?? 'latest', login, signal: limit };
     const onProgress = ({ percent }: PullProgress) =>
       record.prepare('launching', `pulling ${updaterImage}`, { percent });
-    await engine.pull(wanted, login, onProgress, limit);
+    await engine.pull({ ...wanted, onProgress });
   } catch (error) {
     signal.throwIfAborted();
     const fault = error instanceof EngineFault ? error : null;

@@ -1,4 +1,4 @@
-import type { ContainerDetails } from '../../engine/socket.ts';
+import type { Container } from '../../engine/container.ts';
 import { isUnderWay, originOf, triesLabel } from '../place/updater-container.ts';
 
 export interface PrefetchFacts {
@@ -7,7 +7,7 @@ export interface PrefetchFacts {
   /** The running version. */
   version: string;
   /** The prefetch container of this instance; null if there is none. */
-  found: ContainerDetails | null;
+  found: Container | null;
   /** Whether this server has followed that container, so that a different offer is newer. */
   isFollowed: boolean;
 }
@@ -15,7 +15,7 @@ export interface PrefetchFacts {
 export type PrefetchStep =
   | { kind: 'leave' }
   | { kind: 'remove'; id: string }
-  | { kind: 'follow'; container: ContainerDetails }
+  | { kind: 'follow'; container: Container }
   | { kind: 'tell'; state: 'waiting' | 'downloaded' }
   | { kind: 'launch'; tries: number };
 
@@ -48,5 +48,5 @@ export function planPrefetch(
 }
 
 /** A container that could not be started has ended when it was created. */
-const endOf = ({ createdAt, finishedAt }: ContainerDetails): number =>
+const endOf = ({ createdAt, finishedAt }: Container): number =>
   Date.parse(finishedAt) > 0 ? Date.parse(finishedAt) : Date.parse(createdAt);

@@ -1,5 +1,5 @@
+import type { Container } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
-import type { ContainerDetails } from '../../engine/socket.ts';
 import type { Prefetch } from '../../wire/status.ts';
 import { isIn, type TimeWindow } from '../contract/time-window.ts';
 import { keepLooking } from '../host/keep-looking.ts';
@@ -126,7 +126,7 @@ export class Prefetcher {
   }
 
   /** Reads the log in the background, so that a newer release can end the download. */
-  #follow(container: ContainerDetails): void {
+  #follow(container: Container): void {
     const { id } = container;
     if (this.#followed === id) return;
     this.#followed = id;

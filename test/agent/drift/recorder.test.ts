@@ -2,14 +2,13 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Recorder, startRecorder } from '../../../src/agent/drift/recorder.ts';
-import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startEngine } from '../../engine/api/http-engine.ts';
+import { engineThat } from '../../engine/api/http-engine.ts';
 
 /** A recorder in front of an engine that notes what comes. */
 async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; events: () => void }> {
   const seen: string[] = [];
   let events = () => {};
-  const host = await startEngine((from, to) => {
+  const engine = await engineThat((from, to) => {
     const { connection, upgrade } = from.headers;
     seen.push(`${from.method} ${from.url}${upgrade ? ` upgrade ${upgrade} ${connection}` : ''}`);
     if (!from.url?.includes('/events')) {
@@ -19,7 +18,6 @@ async function recorderWith(): Promise<{ recorder: Recorder; seen: string[]; eve
     to.flushHeaders();
     events = () => to.write('an event\n');
   });
-  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
   const recorder = await startRecorder(engine);
   onTestFinished(() => recorder.close());
   return { recorder, seen, events: () => events() };

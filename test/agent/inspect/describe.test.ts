@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { describeInstallation, fromWord } from '../../../src/agent/inspect/describe.ts';
 import type { Installation } from '../../../src/agent/inspect/installation.ts';
 import type { Container } from '../../../src/engine/container.ts';
-import type { HealthCheck } from '../../../src/engine/health-check.ts';
 import { container } from '../../build.ts';
 import { composeText, installed, rememberingLog } from '../../build-plan.ts';
 
@@ -60,7 +59,7 @@ describe('describeInstallation', () => {
     expect(lines(installed(both, { services: { app, worker } })).slice(1)).toEqual(expected);
   });
 
-  it.each<[string, Partial<HealthCheck>, string[]]>([
+  it.each<[string, Partial<Container['healthCheck']>, string[]]>([
     [
       'fails',
       { failing: '1 x' },

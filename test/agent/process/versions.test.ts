@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { programsOf, readPrograms } from '../../../src/agent/process/versions.ts';
 import { engineFacts } from '../../../src/engine/api/query.ts';
-import { engineThat } from '../../build-plan.ts';
+import { engine as engineAt } from '../../build.ts';
+import { startEngine } from '../../engine/api/http-engine.ts';
 
 let directory = '';
 beforeEach(async () => {
@@ -54,11 +55,12 @@ async function found(
 ) {
   const file = join(directory, 'programs.json');
   if (given !== null) await writeFile(file, JSON.stringify(given));
-  const engine = await engineThat((from, to) => {
+  const host = await startEngine((from, to) => {
     to.setHeader('Api-Version', newest);
     if (from.url === '/_ping') return void to.writeHead(ping).end();
     const said = { Version: '29.8.1', Os: 'linux', Arch: 'amd64', ApiVersion: newest, MinAPIVersion: oldest };
     to.end(JSON.stringify(said));
   });
+  const engine = engineAt(host);
   return programsOf(engine, engineFacts(engine), file);
 }

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { watchedServices } from '../../../src/agent/replace/await-services.ts';
 import { HealthWatch, StartTimes, type WatchedService } from '../../../src/agent/replace/health.ts';
 import { type Container, serviceOf } from '../../../src/engine/container.ts';
-import type { HealthCheck } from '../../../src/engine/health-check.ts';
 import { began, changeover, container, record } from '../../build.ts';
 
 const beganAt = Date.parse(began);
@@ -51,7 +50,10 @@ function verdict(...looks: Look[]): string {
 
 const app = (changes: Changes = {}): Container => container('app-1', changes);
 /** Failed so far; the engine decides within so many seconds. */
-const check = (seconds: number, changes: Partial<HealthCheck> = {}): HealthCheck => ({
+const check = (
+  seconds: number,
+  changes: Partial<Container['healthCheck']> = {},
+): Container['healthCheck'] => ({
   ...{ decidedMs: seconds * 1000, failing: '1 no route', cannotRun: false },
   ...changes,
 });

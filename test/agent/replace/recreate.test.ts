@@ -9,7 +9,7 @@ import { Engine } from '../../../src/engine/cli/engine.ts';
 import { disk, type FileSystem } from '../../../src/files/file-system.ts';
 import { changeover, container, journalData, movedService, project, record } from '../../build.ts';
 import { runContext } from '../../build-plan.ts';
-import { startEngine } from '../../engine/api/http-engine.ts';
+import { startPlainEngine } from '../../engine/api/http-engine.ts';
 
 let directory = '';
 const called = () =>
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 
 it('is told of a hook before compose is called to run it', async () => {
-  const host = await startEngine((_, to) => void to.end('[]'));
+  const host = await startPlainEngine((_, to) => void to.end('[]'));
   const engine = new Engine({ host, tls: [], configDirectory: directory }, { home: '/' });
   const told: boolean[] = [];
   const state = await mkdtemp(join(directory, 'state-'));

@@ -3,7 +3,7 @@ import type { RunContext } from '../../../src/agent/process/run-context.ts';
 import { emptyPoint } from '../../../src/agent/replace/save.ts';
 import { checkFiles, checkPoints, checkProject } from '../../../src/agent/resume/check-journal.ts';
 import { gatherEarlierFacts } from '../../../src/agent/resume/earlier-facts.ts';
-import type { ListedContainer } from '../../../src/engine/container-details.ts';
+import type { ListedContainer } from '../../../src/engine/container.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { foundInstance, journalData, project } from '../../build.ts';

@@ -7,7 +7,7 @@ import { Log } from '../../../src/agent/log/log.ts';
 import { dropLock, type Link, type Lock, lockHolder, takeLock } from '../../../src/agent/state/lock.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { container, engine } from '../../build.ts';
-import { startEngine } from '../../engine/api/http-engine.ts';
+import { startPlainEngine } from '../../engine/api/http-engine.ts';
 
 const own: Container = container('updater-1', { id: 'a'.repeat(64), name: 'svc-updater' });
 const other: Container = container('updater-2', { id: 'b'.repeat(64), name: 'svc-updater-2' });
@@ -35,7 +35,7 @@ type Answer = string | null | { status: number };
 type Answers = (id: string) => Answer | Promise<Answer>;
 
 const asks = (answers: Answers): Promise<string> =>
-  startEngine(async (from, to) => {
+  startPlainEngine(async (from, to) => {
     const id = /^\/containers\/(\w+)\/json$/.exec(from.url ?? '')?.[1] ?? '';
     const answer = await answers(id);
     if (answer === null) to.writeHead(404).end('{"message":"No such container"}');

@@ -6,14 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { apiTarget, askApi } from '../../../src/engine/api/api.ts';
+import { askApi } from '../../../src/engine/api/api.ts';
 import { takeBlueprints } from '../../../src/engine/api/blueprint.ts';
 import { engineFacts } from '../../../src/engine/api/query.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
+import { engineTarget } from '../../../src/engine/http/target.ts';
 import { Cancelled } from '../../../src/progress/stops.ts';
 import { tar } from '../../rig/tar.ts';
 import { selfSigned } from '../self-signed.ts';
-import { listen, startEngine } from './http-engine.ts';
+import { listen, startEngine, startPlainEngine } from './http-engine.ts';
 
 let directory: string;
 /** A line for each call of the `docker` command, which finds the engine there whenever it is asked. */
@@ -42,6 +43,7 @@ describe('askApi', () => {
     const socket = join(directory, `s${randomBytes(4).toString('hex')}`);
     const seen: unknown[] = [];
     const server = createServer(async (from, to) => {
+      if (from.url === '/version') return void to.end('{}');
       const body = Buffer.concat(await from.toArray()).toString();
       seen.push([from.method, from.url, from.headers['content-type'], body]);
       to.writeHead(201, { 'Api-Version': '1.45' }).end('made');
@@ -98,7 +100,7 @@ describe('askApi', () => {
   });
 
   it('sends requests over TCP with a path prefix', async () => {
-    const host = await startEngine((from, to) => void to.end(from.url));
+    const host = await startEngine(({ url = '' }, to) => void to.end(url.endsWith('/version') ? '{}' : url));
     expect((await askApi(engineAt(`${host}/engine/`), get)).body.toString()).toBe('/engine/x?a=1');
   });
 
@@ -106,7 +108,7 @@ describe('askApi', () => {
     const [own, other] = [selfSigned(), selfSigned()];
     const server = createTlsServer(
       { key: own.key, cert: own.cert, ca: own.cert, requestCert: true, rejectUnauthorized: true },
-      (_, to) => void to.end('welcome'),
+      ({ url }, to) => void to.end(url === '/version' ? '{}' : 'welcome'),
     );
     const host = `tcp://127.0.0.1:${await listen(server)}`;
     const write = async (name: string, text: string) => {
@@ -122,7 +124,7 @@ describe('askApi', () => {
   });
 
   it('waits no longer than the deadline', async () => {
-    const engine = engineAt(await startEngine(() => {}));
+    const engine = engineAt(await startPlainEngine(() => {}));
     await expect(askApi(engine, { ...get, deadlineMs: 100 })).rejects.toThrow(
       expect.objectContaining({
         code: 'engine-unavailable',
@@ -132,13 +134,13 @@ describe('askApi', () => {
   });
 
   it('reads no more than the limit', async () => {
-    const engine = engineAt(await startEngine((_, to) => void to.end('x'.repeat(1001))));
+    const engine = engineAt(await startPlainEngine((_, to) => void to.end('x'.repeat(1001))));
     await expect(askApi(engine, { ...get, limit: 1000 })).rejects.toThrow(
       "the engine's answer is longer than 1000 bytes (GET /x)",
     );
     expect((await askApi(engine, { ...get, limit: 1001 })).body).toHaveLength(1001);
     const endless = engineAt(
-      await startEngine((from, to) => {
+      await startPlainEngine((from, to) => {
         const more = () => void to.write('x'.repeat(1000), more);
         more();
         from.on('close', () => to.destroy());
@@ -150,7 +152,7 @@ describe('askApi', () => {
   it('ends with the signal', async () => {
     const asked = Promise.withResolvers<void>();
     let requests = 0;
-    const host = await startEngine(() => {
+    const host = await startPlainEngine(() => {
       requests++;
       asked.resolve();
     });
@@ -168,7 +170,7 @@ describe('askApi', () => {
 
   it('waits for an engine that stopped answering, then repeats the request', async () => {
     let asked = 0;
-    const host = await startEngine((from, to) => {
+    const host = await startPlainEngine((from, to) => {
       asked++;
       if (asked === 1) from.socket.destroy();
       else if (asked === 2) {
@@ -189,7 +191,7 @@ describe('askApi', () => {
     ['takes the refusal of a proxy', 403, '<h1>403 Forbidden</h1>', 0],
   ])('%s', async (_, status, body, waits) => {
     let asked = 0;
-    const host = await startEngine((_from, to) => {
+    const host = await startPlainEngine((_from, to) => {
       asked += 1;
       if (asked === 1) to.writeHead(status).end(body);
       else to.end('back');
@@ -201,7 +203,7 @@ describe('askApi', () => {
   });
 });
 
-describe('apiTarget', () => {
+describe('engineTarget', () => {
   it.each<[host: string, tls: string[], expected: unknown]>([
     [
       'unix:///var/run/docker.sock',
@@ -216,7 +218,7 @@ describe('apiTarget', () => {
       { tls: true, prefix: '', options: { hostname: 'docker', port: 2376, rejectUnauthorized: false } },
     ],
   ])('%s %j', (host, tls, expected) => {
-    expect(apiTarget({ host, tls, configDirectory: '' })).toEqual(expected);
+    expect(engineTarget(host, tls)).toEqual(expected);
   });
 
   it.each([
@@ -225,7 +227,7 @@ describe('apiTarget', () => {
     ['docker:2375', "the engine's address docker:2375 has an unsupported scheme"],
     ['tcp://', "the engine's address tcp:// has an unsupported scheme"],
   ])('%s is refused', (host, message) => {
-    expect(() => apiTarget({ host, tls: [], configDirectory: '' })).toThrow(
+    expect(() => engineAt(host).target).toThrow(
       expect.objectContaining({ code: 'engine-unavailable', message: expect.stringContaining(message) }),
     );
   });
@@ -253,7 +255,7 @@ describe('takeBlueprints', () => {
 
   it('includes copied files and reports those that it cannot read', async () => {
     const asked: string[] = [];
-    const host = await startEngine((from, to) => {
+    const host = await startPlainEngine((from, to) => {
       const url = new URL(from.url ?? '', 'http://engine');
       const path = url.searchParams.get('path');
       if (url.pathname === `/containers/${id}/json`) to.end(JSON.stringify(inspection));
@@ -279,7 +281,7 @@ describe('takeBlueprints', () => {
   });
 
   it('reports an error of the engine', async () => {
-    const host = await startEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
+    const host = await startPlainEngine((_, to) => void to.writeHead(500).end('{"message":"broken disk"}'));
     await expect(takeBlueprints(engineAt(host), [id])).rejects.toThrow(
       `the engine failed to describe ${id}: broken disk`,
     );

@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { readContainerFile } from '../../../src/engine/api/container-file.ts';
-import { Engine } from '../../../src/engine/cli/engine.ts';
 import { type TarEntry, tar } from '../../rig/tar.ts';
-import { startEngine } from './http-engine.ts';
+import { engineThat } from './http-engine.ts';
 
 const limit = 1000;
 
 async function read(body: Buffer | null): Promise<unknown> {
-  const host = await startEngine((_, to) => {
+  const engine = await engineThat((_, to) => {
     if (body === null) to.writeHead(404).end('{"message":"Could not find the file"}');
     else to.end(body);
   });
-  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
   const file = await readContainerFile(engine, 'a1', '/etc/x', limit);
   return typeof file === 'string' ? file : file.content.toString();
 }

@@ -3,19 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listen, watchStops } from '../../../src/engine/api/events.ts';
 import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startEngine } from './http-engine.ts';
+import { engineThat } from './http-engine.ts';
 
 async function streams() {
   const opened: ServerResponse[] = [];
   let status = 200;
   let url = new URL('http://engine');
-  const host = await startEngine((from, to) => {
+  const engine = await engineThat((from, to) => {
     url = new URL(from.url ?? '', 'http://engine');
     to.writeHead(status).flushHeaders();
     opened.push(to);
     if (status !== 200) to.end();
   });
-  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
   const stream = async (nth = 1) => {
     await expect.poll(() => opened.length).toBe(nth);
     return opened[nth - 1] as ServerResponse;

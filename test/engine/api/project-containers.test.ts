@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { listProject, oldNamesOf, sortOut } from '../../../src/engine/api/project-containers.ts';
-import { Engine } from '../../../src/engine/cli/engine.ts';
 import { composeLabels } from '../../../src/engine/labels.ts';
 import { container } from '../../build.ts';
-import { startEngine } from './http-engine.ts';
+import { engineThat } from './http-engine.ts';
 
 const { project, service, number, oneOff, hook } = composeLabels;
 const own = { [project]: 'svc', [service]: 'app' };
@@ -17,14 +16,13 @@ const listed: Record<string, Record<string, string>> = {
 };
 
 it('lists only the containers of the services, by number', async () => {
-  const host = await startEngine((from, to) => {
+  const engine = await engineThat((from, to) => {
     const name = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
     if (name === undefined) {
       to.end(JSON.stringify(Object.entries(listed).map(([Id, Labels]) => ({ Id, Labels }))));
     } else
       to.end(JSON.stringify({ Id: name, Name: `/${name}`, Config: { Labels: listed[name] }, State: {} }));
   });
-  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
   const { containers, leftovers } = await listProject(engine, 'svc');
   expect(containers.map(({ name }) => name)).toEqual(['svc-app-1', 'svc-app-2']);
   expect(leftovers).toEqual([]);
@@ -37,7 +35,7 @@ it('inspects only updated and changed containers again', async () => {
     Labels: { [project]: 'svc', [service]: of, [number]: '1', [oneOff]: 'False' },
   });
   const list = [raw('app-1', 'app'), raw('db-1', 'db'), raw('proxy-1', 'proxy'), raw('new-1', 'new')];
-  const host = await startEngine((from, to) => {
+  const engine = await engineThat((from, to) => {
     const id = /^\/containers\/([^/]+)\/json$/.exec((from.url ?? '').replace(/\?.*/, ''))?.[1];
     if (id !== undefined) inspected.push(id);
     const [one] = list.filter(({ Id }) => Id === id);
@@ -49,7 +47,6 @@ it('inspects only updated and changed containers again', async () => {
     };
     to.end(JSON.stringify(whole ?? list));
   });
-  const engine = new Engine({ host, tls: [], configDirectory: '/nonexistent' }, { home: '/' });
   const labels = (of: string) => raw('', of).Labels;
   const containers = [
     container('app-1', { id: 'app-1', name: 'app-1', labels: labels('app') }),

@@ -1,4 +1,3 @@
-import type { RequestListener } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import {
   inspectContainers,
@@ -7,11 +6,8 @@ import {
   listContainers,
   stopContainers,
 } from '../../../src/engine/api/query.ts';
-import { Engine } from '../../../src/engine/cli/engine.ts';
-import { startEngine } from './http-engine.ts';
-
-const engineThat = async (answer: RequestListener): Promise<Engine> =>
-  new Engine({ host: await startEngine(answer), tls: [], configDirectory: '/nonexistent' }, { home: '/' });
+import type { Engine } from '../../../src/engine/cli/engine.ts';
+import { engineThat } from './http-engine.ts';
 
 /** Answers by path; everything else is not there. */
 const engineWith = (answers: Record<string, [status: number, body: unknown]>): Promise<Engine> =>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { type RemoteDigest, remoteDigest } from '../../../src/engine/api/remote-digest.ts';
-import { engineThat } from '../../build-plan.ts';
+import { engineThat } from './http-engine.ts';
 
 it.each<[what: string, status: number, body: object, expected: RemoteDigest]>([
   ['its digest', 200, { Descriptor: { digest: 'sha256:here' } }, { digest: 'sha256:here' }],

@@ -12,7 +12,7 @@ import {
   updateService,
 } from '../../../src/engine/api/swarm.ts';
 import type { Engine } from '../../../src/engine/cli/engine.ts';
-import { engineThat } from '../../build-plan.ts';
+import { engineThat } from './http-engine.ts';
 
 type Answer = [status: number, body: unknown] | 'hangs';
 

@@ -67,7 +67,7 @@ it.each([
     `case "$*" in *" config "*) ${services};; *) ${needs};; esac`,
     'false',
   );
-  const result = await compose.up('app', { start: true, scale: 1, deadlineMs: 10_000 });
+  const result = await compose.up(new Map([['app', 1]]), { start: true, deadlineMs: 10_000 });
   expect(result.exitCode).toBe(exitCode);
   if (exitCode === 0)
     expect(await readFile(join(directory, 'override'), 'utf8')).toBe(
@@ -82,7 +82,7 @@ it('does not treat a service name as an option', async () => {
     onStderrLine: () => {},
     oneByOne: false,
   });
-  await compose.up('-x', { start: true, scale: 1, deadlineMs: 10_000 });
+  await compose.up(new Map([['-x', 1]]), { start: true, deadlineMs: 10_000 });
   expect(await asked()).toEqual([
     expect.stringMatching(/ pull --policy always -- --quiet app$/),
     expect.stringMatching(/ up --detach .* --scale -x=1 -- -x$/),
@@ -101,7 +101,8 @@ it.each([
   vi.stubEnv('SVC_VERSION', 'v9.9.9');
   const { engine } = await composeThat("tr '\\0' '\\n' </proc/$$/environ", 'true');
   const project = { name: 'svc', directory, files: [], envFiles: [], ...names };
-  const { stdout } = await new Compose(engine, project).up('app', { start: true, deadlineMs: 10_000 });
+  const scale = new Map([['app', 1]]);
+  const { stdout } = await new Compose(engine, project).up(scale, { start: true, deadlineMs: 10_000 });
   const always = ['HOME=/home/of-updater', `PATH=${process.env.PATH}`, `PWD=${directory}`];
   expect(stdout.trimEnd().split('\n').toSorted()).toEqual([...more, ...always].toSorted());
 });

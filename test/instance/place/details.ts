@@ -1,13 +1,12 @@
-import { readDetails } from '../../../src/engine/container-details.ts';
-import type { ContainerDetails } from '../../../src/engine/socket.ts';
+import { type Container, readContainer } from '../../../src/engine/container.ts';
 import type { InstanceOptions } from '../../../src/instance/contract/options.ts';
 
 /** A container as the engine would tell of it. */
 export function details(
   // biome-ignore lint/suspicious/noExplicitAny: the engine's answer, in part
   raw: Record<string, any> = {},
-  more: Partial<ContainerDetails> = {},
-): ContainerDetails {
+  more: Partial<Container> = {},
+): Container {
   const whole = {
     Id: 'c'.repeat(64),
     Name: '/svc-app-1',
@@ -15,7 +14,7 @@ export function details(
     ...raw,
     State: { FinishedAt: '0001-01-01T00:00:00Z', ...raw.State },
   };
-  return { ...readDetails(whole), ...more };
+  return { ...readContainer(whole), ...more };
 }
 
 /** Options of a host that has nothing to say. */
