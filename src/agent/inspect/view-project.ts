@@ -160,7 +160,10 @@ export function asOutside(error: unknown, paths: HostPaths): unknown {
   const [, path] = /\b(?:open|stat) (\/[^:]+): no such file or directory/.exec(error.message) ?? [];
   if (path === undefined || paths.fromHost(path) !== null) return error;
   const message = `compose needs ${path}, which is outside the mounted directories`;
-  return new UpdateError('outside-mounts', message, { advice: addMounts(path), cause: error });
+  return new UpdateError('outside-mounts', message, {
+    advice: `Make sure that the file exists on the host. ${addMounts(path)}`,
+    cause: error,
+  });
 }
 
 function refuseOutside(outside: readonly NamedFile[]): void {

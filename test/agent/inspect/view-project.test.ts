@@ -20,6 +20,6 @@ it.each([
   expect(found).toMatchObject({
     code: 'outside-mounts',
     message: `compose needs ${path}, which is outside the mounted directories`,
-    advice: `Add -v ${path}:${path} to the docker run command.`,
+    advice: `Make sure that the file exists on the host. Add -v ${path}:${path} to the docker run command.`,
   });
 });
