@@ -21,13 +21,17 @@ export async function isWellNow(
   );
   if (!isDone || (draft !== null && draft.changes.length > 0)) return false;
   const { engine } = found.context;
-  const hasCrashed = found.tasks.some(({ state }) => state === 'failed' || state === 'complete');
+  const ids = moves.map(({ id }) => id);
+  const isMoved = ({ service }: SwarmTask) => ids.includes(service);
+  const running = new Set(found.tasks.flatMap((task) => (isAlive(task) ? [task.id] : [])));
+  const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
   // Swarm starts a crashed task again after 5 s.
   const endsAt = performance.now() + (hasCrashed ? 20_000 : 5_000);
   let { tasks, nodes } = found;
   for (;;) {
+    const crashed = tasks.filter((task) => running.has(task.id) && hasEnded(task));
     const ill = moves.find(
-      (move) => !isWell(move, tasks, nodes) || aliveOf(move.id, tasks) !== aliveOf(move.id, found.tasks),
+      (move) => !isWell(move, tasks, nodes) || crashed.some(({ service }) => service === move.id),
     );
     if (ill) {
       throw new UpdateError(
@@ -40,10 +44,9 @@ export async function isWellNow(
     }
     if (performance.now() >= endsAt) return true;
     await sleep(lookMs);
-    const ids = moves.map(({ id }) => id);
     [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
   }
 }
 
-const aliveOf = (service: string, tasks: readonly SwarmTask[]): string =>
-  String(tasks.flatMap((task) => (task.service === service && isAlive(task) ? [task.id] : [])).sort());
+/** Not by an owner who scales or drains: those tasks end as `shutdown`. */
+const hasEnded = ({ state }: SwarmTask): boolean => ['failed', 'complete', 'rejected'].includes(state);

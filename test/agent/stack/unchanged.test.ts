@@ -25,6 +25,14 @@ describe('a version that runs already', () => {
     await expect(check(first, later)).rejects.toMatchObject({ code: 'unhealthy' });
   });
 
+  it('is healthy if the owner drains a node in the meantime', { timeout: 20_000 }, async () => {
+    const moved: TaskWord[] = [
+      ['new shutdown', { wanted: 'shutdown' }],
+      ['new running', { slot: 1 }],
+    ];
+    await expect(check(['new running'], moved)).resolves.toBe(true);
+  });
+
   it('is healthy if the same tasks run for 5 s', { timeout: 20_000 }, async () => {
     const beganAt = performance.now();
     await expect(check(['new running'])).resolves.toBe(true);
