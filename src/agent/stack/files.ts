@@ -224,7 +224,7 @@ async function composeImages(engine: Engine, files: ProjectFiles, paths: readonl
 function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
   const lookup = variablesOf(envFiles);
   const names = composeFiles.flatMap(({ text }) =>
-    [...text.matchAll(/\$\{?(\w+)/g)].map(([, name = '']) => name),
+    [...text.matchAll(/(?<!\$)(?:\$\$)*\$\{?(\w+)/g)].map(([, name = '']) => name),
   );
   return Object.fromEntries(
     [...new Set(names)].flatMap((name) => {

@@ -127,7 +127,8 @@ describe('the files of a stack', () => {
     const stage = { app: svc('1.4.2'), worker: svc('1.4.2') };
     const env = `PATH=${other}\nHOME=/elsewhere\nTAG=v1.4.2\nPASSWORD=secret\n`;
     const text = fileOf('acme/svc:$TAG', 'acme/svc:$TAG');
-    await expect(read({ ...stage, text, env })).resolves.toMatchObject({ withEnv: true });
+    const escaped = `${text}x-escaped: "$$PATH $$$$HOME"\n`;
+    await expect(read({ ...stage, text: escaped, env })).resolves.toMatchObject({ withEnv: true });
     // A file may refer to any variable.
     await expect(read({ ...stage, text: `${text}x-path: "$PATH"\n`, env })).resolves.toMatchObject({
       withEnv: true,
