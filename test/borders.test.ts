@@ -86,6 +86,16 @@ const questions = (file: string, text: string): string[] =>
     [/\bfrom 'node:(?!path')/, 'knows the system'],
   ].flatMap(([form, what]) => ((form as RegExp).test(codeOf(text)) ? [`${file} ${what}`] : []));
 
+/** Types of the package for the server and of the one for the browser, which have different fields. */
+const exportedTwice = ['AutomaticChoice', 'RollbackOrder'];
+
+const exportedNames = (text: string): string[] =>
+  [
+    ...text.matchAll(
+      /^export (?:abstract |async |declare )*(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm,
+    ),
+  ].map(([, name = '']) => name);
+
 /** Names that one file alone may write, so that they are changed in one place. */
 const writtenOnce: readonly [name: string, file: string][] = [
   ['com.docker.compose', 'engine/labels.ts'],
@@ -243,6 +253,14 @@ describe('the house', () => {
   it.each(writtenOnce)('writes %s in %s alone', (name, file) => {
     const holders = [...texts].filter(([, text]) => codeOf(text).includes(name)).map(([holder]) => holder);
     expect(holders).toEqual([file]);
+  });
+
+  it('exports each name once', () => {
+    const exporters = new Map<string, string[]>();
+    for (const [file, text] of texts)
+      for (const name of exportedNames(text)) exporters.set(name, [...(exporters.get(name) ?? []), file]);
+    const twice = [...exporters].filter(([, files]) => files.length > 1).map(([name]) => name);
+    expect(twice.sort()).toEqual(exportedTwice);
   });
 
   it('is looked at by what sees something', () => {

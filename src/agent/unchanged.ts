@@ -5,7 +5,7 @@ import { type Ending, endWell } from './log/ending.ts';
 import { and, seconds } from './log/wording.ts';
 import { versionWarnings, whatRuns } from './plan/version-sentences.ts';
 import type { RunContext } from './process/run-context.ts';
-import type { Preparation } from './pull/pull-and-prepare.ts';
+import type { PreparedUpdate } from './pull/pull-and-prepare.ts';
 import { verifyUnchanged } from './replace/verify.ts';
 import type { PlannedRun } from './resume/run-so-far.ts';
 import type { Journal } from './state/journal.ts';
@@ -13,7 +13,7 @@ import type { Journal } from './state/journal.ts';
 /** Whether no file changes, and all required containers are running with exactly these images. */
 export function isUnchanged(
   installation: Installation,
-  { filePlan: { changes, references }, images }: Preparation,
+  { filePlan: { changes, references }, images }: PreparedUpdate,
 ): boolean {
   return (
     changes.length === 0 &&
@@ -31,7 +31,7 @@ export async function endUnchanged(
   context: RunContext,
   journal: Journal,
   { installation, plan }: PlannedRun,
-  { filePlan, images }: Preparation,
+  { filePlan, images }: PreparedUpdate,
 ): Promise<Ending> {
   const { log, beganAt } = context;
   const services = movedServices(installation);

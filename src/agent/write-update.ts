@@ -12,11 +12,11 @@ import { type Installation, replacedServices } from './inspect/installation.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
 import type { RunContext } from './process/run-context.ts';
-import type { Preparation } from './pull/pull-and-prepare.ts';
+import type { PreparedUpdate } from './pull/pull-and-prepare.ts';
 import { moveTags } from './pull/tags.ts';
 import { prepareRollback } from './replace/rollback/prepare-rollback.ts';
 import type { OldTexts } from './replace/rollback/roll-back.ts';
-import { type Look, sameContainers } from './replace/same-containers.ts';
+import { type ContainersSeen, sameContainers } from './replace/same-containers.ts';
 import type { Saved } from './replace/save.ts';
 import type { PlannedRun } from './resume/run-so-far.ts';
 import { type Changeover, isThereAlready } from './state/changeover.ts';
@@ -28,7 +28,7 @@ import { backupsOf } from './state/state-directory.ts';
 export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
   new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
 
-type LookBefore = Preparation & { earlier: JournalData | null; debris: readonly Container[] };
+type LookBefore = PreparedUpdate & { earlier: JournalData | null; debris: readonly Container[] };
 
 /**
  * Checks the containers again, right before the first one is stopped or the first file is changed. Returns the planned
@@ -40,7 +40,7 @@ export async function planReplacement(
   journal: Journal,
   { installation, plan }: PlannedRun,
   { filePlan, images, ...before }: LookBefore,
-): Promise<{ changeover: Changeover; look: Look }> {
+): Promise<{ changeover: Changeover; look: ContainersSeen }> {
   const replaced = replacedServices(installation);
   const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
   const { from } = journal.data;
@@ -55,7 +55,7 @@ export async function writeUpdate(
   journal: Journal,
   { installation }: Pick<PlannedRun, 'installation'>,
   { filePlan, images, earlier }: LookBefore,
-  { changeover, look, saved }: { changeover: Changeover; look: Look; saved: Saved | null },
+  { changeover, look, saved }: { changeover: Changeover; look: ContainersSeen; saved: Saved | null },
 ): Promise<void> {
   await writeFiles(context, installation, filePlan, journal);
   if (context.options.data.restorePoint) await moveTags(context, images);

@@ -19,7 +19,7 @@ export interface Option extends Argument {
 }
 
 /** One command. In its texts, `svc` is replaced by the name of the product. */
-export interface Command {
+export interface ClientCommand {
   /** The words after `svc`: `instance status`. */
   name: string;
   /** One sentence in the imperative, without a full stop. */
@@ -76,7 +76,7 @@ export interface Context {
 export const stoppedCode = 130;
 
 /** Invalid arguments: exit code 2, with a pointer to the help. */
-export class UsageError extends Error {
+export class CommandUsageError extends Error {
   override readonly name = 'UsageError';
 }
 

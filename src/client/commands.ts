@@ -1,5 +1,5 @@
 import { mapTexts } from '../progress/plain-text.ts';
-import type { Command } from './command.ts';
+import type { ClientCommand } from './command.ts';
 import { completion } from './commands/completion.ts';
 import { instanceAutomatic } from './commands/instance-automatic.ts';
 import { instanceCancel } from './commands/instance-cancel.ts';
@@ -10,11 +10,11 @@ import { instanceRollback } from './commands/instance-rollback.ts';
 import { instanceSkip } from './commands/instance-skip.ts';
 import { instanceStatus } from './commands/instance-status.ts';
 import { instanceUpdate } from './commands/instance-update.ts';
-import { update } from './commands/update.ts';
+import { updateCommand } from './commands/update.ts';
 import { names } from './names.ts';
 
 /** In the order in which help lists them. */
-const commands: readonly Command[] = [
+const commands: readonly ClientCommand[] = [
   instanceStatus,
   instanceChannel,
   instanceSkip,
@@ -24,10 +24,10 @@ const commands: readonly Command[] = [
   instanceCancel,
   instanceHistory,
   instanceRollback,
-  update,
+  updateCommand,
   completion,
 ];
 
 /** All commands, with the name of the product in their texts. */
-export const allCommands = (): readonly Command[] =>
+export const allCommands = (): readonly ClientCommand[] =>
   mapTexts(commands, (text) => text.replaceAll(/\bsvc\b/g, names().name));

@@ -5,7 +5,7 @@ import { isForAdmins, type Problem, type UserStatus } from '../wire/reader-shape
 import type { Status } from '../wire/status.ts';
 import { type Context, Failure, stoppedCode } from './command.ts';
 import { type Config, readConfig } from './config.ts';
-import { explain } from './explain.ts';
+import { explainAnswer } from './explain.ts';
 import { names } from './names.ts';
 
 /** The context of a command that connects to the server. */
@@ -53,7 +53,7 @@ export const failureOf = (
   refused: Refused,
   { config, signal }: Pick<Session, 'config' | 'signal'>,
   problem: Problem | null = null,
-): Failure => (signal.aborted ? interrupted() : new Failure(2, explain(refused, config), problem));
+): Failure => (signal.aborted ? interrupted() : new Failure(2, explainAnswer(refused, config), problem));
 
 /** Interrupted before anything was started. */
 export const interrupted = (): Failure => new Failure(stoppedCode, '');

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { type ProductOptions, productOf } from '../progress/product.ts';
 import { readTrust, type Trust } from '../provenance/trust.ts';
-import { type Context, Failure, stoppedCode, UsageError } from './command.ts';
+import { CommandUsageError, type Context, Failure, stoppedCode } from './command.ts';
 import { askForOffers, offersAfter } from './commands/completion.ts';
 import { allCommands } from './commands.ts';
 import { helpOf, helpOfAll } from './help.ts';
@@ -125,7 +125,7 @@ class Process {
       else stdout.write(typed.command === null ? helpOfAll(commands, typed.group) : helpOf(typed.command));
       return 0;
     } catch (error) {
-      if (error instanceof UsageError) {
+      if (error instanceof CommandUsageError) {
         const name = findCommand(words, commands)?.name ?? (words[0] === 'instance' ? words[0] : '');
         // The message contains arguments, which may contain control characters.
         const mistakes = error.message.split('\n').map(cleanText).join('\n');

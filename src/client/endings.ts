@@ -3,8 +3,8 @@ import { type EndState, isGoodEnd } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
 import { names } from './names.ts';
-import { count, sentence, table } from './text.ts';
-import { ageOf, between, duration, seconds } from './times.ts';
+import { asSentence, count, table } from './text.ts';
+import { ageSince, between, durationText, secondsText } from './times.ts';
 
 /** The first words of a failure. The server's message follows. */
 const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({
@@ -16,7 +16,7 @@ const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>,
 });
 
 /** The run in a sentence. */
-export const nameOf = ({ kind }: Pick<Run, 'kind'>): string =>
+export const runName = ({ kind }: Pick<Run, 'kind'>): string =>
   kind === 'rollback' ? 'the rollback' : 'the update';
 const subjectOf = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'Rollback' : 'Update');
 
@@ -32,13 +32,13 @@ export function exitCodeOf(outcome: string | null): number {
 }
 
 /** The result of a followed run: the lines to print and the exit code. */
-export interface Ending {
+export interface EndReport {
   lines: string[];
   exitCode: number;
 }
 
 /** The result of a run as text. `status` is null if the server did not answer. */
-export function endingOf(run: Run, status: Status | null): Ending {
+export function endReportOf(run: Run, status: Status | null): EndReport {
   const servers = status?.buildServers ?? [];
   const warnings = withoutLeftBehind(run.warnings, servers).map((warning) => `! ${warning}`);
   const isGood = isGoodEnd(run.outcome);
@@ -55,8 +55,8 @@ function badLines(run: Run): string[] {
   const hasUser = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
   return [
     hasUser
-      ? `✗ ${sentence(`${subject} ${run.message}`)}`
-      : `✗ ${headOf(word, run, subject)}. ${sentence(run.message)}`,
+      ? `✗ ${asSentence(`${subject} ${run.message}`)}`
+      : `✗ ${headOf(word, run, subject)}. ${asSentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
     ...(run.log === null ? [] : [`  To read the full log on the server, run: ${run.log}`]),
@@ -79,10 +79,10 @@ function goodLine(run: Run, status: Status | null): string {
 
 const durationOf = ({ startedAt, endedAt }: Run): string | null => {
   const took = between(startedAt, endedAt);
-  return took === null ? null : duration(took);
+  return took === null ? null : durationText(took);
 };
 const downtimeOf = ({ downtimeSeconds }: Run): string | null =>
-  downtimeSeconds === null ? null : `${seconds(downtimeSeconds)} downtime`;
+  downtimeSeconds === null ? null : `${secondsText(downtimeSeconds)} downtime`;
 
 /** `38 s`, `4 s downtime`, if they are known. */
 export const timesOf = (run: Run): string[] =>
@@ -111,7 +111,7 @@ export function failureLine(run: Run, now: string): string | null {
   const { outcome } = run;
   if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')
     return null;
-  const passed = ageOf(run.endedAt, now);
-  const head = headOf(outcome, run, `Last ${nameOf(run).replace('the ', '')}`);
-  return `${head}${passed === '' ? '' : `, ${passed} ago`}. ${sentence(run.message)}`;
+  const passed = ageSince(run.endedAt, now);
+  const head = headOf(outcome, run, `Last ${runName(run).replace('the ', '')}`);
+  return `${head}${passed === '' ? '' : `, ${passed} ago`}. ${asSentence(run.message)}`;
 }

@@ -1,22 +1,22 @@
 import type { NoAnswer, Refused } from '../wire/reader-answer.ts';
 import type { Config } from './config.ts';
 import { names } from './names.ts';
-import { cleanText, sentence } from './text.ts';
+import { asSentence, cleanText } from './text.ts';
 
 /** The statuses of a proxy that cannot reach its server. */
 const proxyErrors = new Set([502, 503, 504]);
 const endpoints = '/api/v1/instance/update';
 
 /** Explains an unusable answer: what happened, at which address, and what to check. */
-export function explain(refused: Refused, config: Config): string {
+export function explainAnswer(refused: Refused, config: Config): string {
   const { url, token, urlSetting, tokenSetting } = config;
   const { name, token: tokenVariable } = names();
   if (refused.kind === 'none') return explainNone(refused.why, config);
   if (refused.kind === 'problem') {
     const { status, detail } = refused.problem;
     if (status === 403)
-      return `${url} rejected the request (403): ${sentence(cleanText(detail))} Check ${tokenSetting}.`;
-    return `${url} responded with ${status}: ${sentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
+      return `${url} rejected the request (403): ${asSentence(cleanText(detail))} Check ${tokenSetting}.`;
+    return `${url} responded with ${status}: ${asSentence(cleanText(detail))}${status === 404 ? ` Check ${urlSetting}.` : ''}`;
   }
   // A request has only one `Authorization` header, and it contains the token.
   if (refused.inFront !== null)

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { ClientCommand } from './command.ts';
 import { names } from './names.ts';
 import { table } from './text.ts';
 
@@ -11,7 +11,7 @@ function settings(): string[] {
 }
 
 /** The help of all commands, or of all commands of a group. */
-export function helpOfAll(commands: readonly Command[], group: string): string {
+export function helpOfAll(commands: readonly ClientCommand[], group: string): string {
   const program = names().name;
   const listed = commands.filter(({ name }) => group === '' || name.startsWith(`${group} `));
   return lines(
@@ -24,7 +24,7 @@ export function helpOfAll(commands: readonly Command[], group: string): string {
   );
 }
 
-export function helpOf(command: Command): string {
+export function helpOf(command: ClientCommand): string {
   const { name, summary, usage, options, examples } = command;
   const rows = options.map((option) => [
     `--${option.name}${option.value === undefined ? '' : ` ${option.value}`}`,

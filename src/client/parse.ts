@@ -1,33 +1,36 @@
 import { parseArgs } from 'node:util';
-import { type Args, type Command, UsageError } from './command.ts';
+import { type Args, type ClientCommand, CommandUsageError } from './command.ts';
 import { names } from './names.ts';
 
 /** The parsed command line. */
 export type Typed =
-  | { kind: 'run'; command: Command; args: Args }
+  | { kind: 'run'; command: ClientCommand; args: Args }
   /** Help for one command, or for all commands of a group. */
-  | { kind: 'help'; command: Command | null; group: string }
+  | { kind: 'help'; command: ClientCommand | null; group: string }
   | { kind: 'version' };
 
 /** @throws UsageError that lists all mistakes */
-export function parseTyped(words: readonly string[], commands: readonly Command[]): Typed {
+export function parseTyped(words: readonly string[], commands: readonly ClientCommand[]): Typed {
   const named = words[0] === 'help' ? [...words.slice(1), '--help'] : words;
   const command = findCommand(named, commands);
   if (command === null) return withoutCommand(named, commands);
   const { args, mistakes, wantsHelp } = readArgs(named.slice(command.name.split(' ').length), command);
   if (wantsHelp) return { kind: 'help', command, group: command.name };
-  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
+  if (mistakes.length > 0) throw new CommandUsageError(mistakes.join('\n'));
   return { kind: 'run', command, args };
 }
 
 /** The command whose name the words begin with. */
-export const findCommand = (words: readonly string[], commands: readonly Command[]): Command | null =>
+export const findCommand = (
+  words: readonly string[],
+  commands: readonly ClientCommand[],
+): ClientCommand | null =>
   commands.find(({ name }) => {
     const parts = name.split(' ');
     return parts.every((part, at) => words[at] === part);
   }) ?? null;
 
-function withoutCommand(words: readonly string[], commands: readonly Command[]): Typed {
+function withoutCommand(words: readonly string[], commands: readonly ClientCommand[]): Typed {
   const [first = ''] = words;
   const group = commands.some(({ name }) => name.startsWith(`${first} `)) ? first : '';
   const rest = group === '' ? words : words.slice(1);
@@ -41,12 +44,12 @@ function withoutCommand(words: readonly string[], commands: readonly Command[]):
     rest[0] === undefined
       ? `No ${names().name} command was specified.`
       : `Unknown command "${words.join(' ')}".`;
-  throw new UsageError(`${unknown} Commands: ${known.join(', ')}`);
+  throw new CommandUsageError(`${unknown} Commands: ${known.join(', ')}`);
 }
 
 function readArgs(
   words: readonly string[],
-  command: Command,
+  command: ClientCommand,
 ): { args: Args; mistakes: string[]; wantsHelp: boolean } {
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
@@ -87,7 +90,7 @@ function readArgs(
   return { args: { options, words: given }, mistakes, wantsHelp };
 }
 
-function wordMistakes(given: readonly string[], { arguments: wanted = [] }: Command): string[] {
+function wordMistakes(given: readonly string[], { arguments: wanted = [] }: ClientCommand): string[] {
   const mistakes = wanted.flatMap(({ name, choices, isOptional = false }, at) => {
     const word = given[at];
     if (word === undefined && isOptional) return [];

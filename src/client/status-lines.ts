@@ -1,8 +1,8 @@
 import { byItself, type RunKind } from '../wire/codes.ts';
 import type { BlockingJob, PendingStep, Reason, RollbackOffer, Status } from '../wire/status.ts';
 import { names } from './names.ts';
-import { count, cut, sentence, table, widthOf } from './text.ts';
-import { ageOf, between, dateTime, dueAt, duration, seconds } from './times.ts';
+import { asSentence, count, cut, table, widthOf } from './text.ts';
+import { ageSince, between, dateTime, dueAt, durationText, secondsText } from './times.ts';
 
 // Callers have escaped the texts of the server.
 
@@ -11,11 +11,11 @@ export function offerLines(status: Status): string[] {
   const { latest, next, upToDate, checkedAt, feedError, now } = status;
   const lines: string[] = [];
   if (next === null) {
-    const checked = ageOf(checkedAt, now);
-    const why = upToDate === null ? 'No update is available.' : sentence(upToDate.message);
+    const checked = ageSince(checkedAt, now);
+    const why = upToDate === null ? 'No update is available.' : asSentence(upToDate.message);
     lines.push(checked === '' ? why : `${why} Checked ${checked} ago.`);
   } else {
-    const published = ageOf(latest?.publishedAt, now);
+    const published = ageSince(latest?.publishedAt, now);
     const when = published === '' ? '' : `, published ${published} ago`;
     const notes = latest?.url ? `, ${latest.url}` : '';
     lines.push(`Update available: ${latest?.version ?? next.version}${when}${notes}`);
@@ -31,14 +31,14 @@ export function offerLines(status: Status): string[] {
     if (next.major) lines.push(`${next.version} is a major version. Migrations cannot be undone.`);
     const fetched = prefetchLine(status);
     if (fetched !== null) lines.push(fetched);
-    if (status.preparation !== null) lines.push(`Before an update: ${sentence(status.preparation)}`);
+    if (status.preparation !== null) lines.push(`Before an update: ${asSentence(status.preparation)}`);
     const saved = restorePointLine(status, next.version);
     if (saved !== null) lines.push(saved);
   }
   if (feedError !== null) {
     const wait = between(now, feedError.nextCheckAt);
-    const again = wait === null ? '' : ` Next attempt in ${duration(wait)}.`;
-    lines.push(`The last check failed: ${sentence(feedError.message)}${again}`);
+    const again = wait === null ? '' : ` Next attempt in ${durationText(wait)}.`;
+    lines.push(`The last check failed: ${asSentence(feedError.message)}${again}`);
   }
   return lines;
 }
@@ -78,7 +78,7 @@ export const startedBy = (by: string): string => (by === byItself ? 'automatical
 /** The progress of the prefetch and the estimated duration of the update. */
 function prefetchLine({ next, prefetch }: Status): string | null {
   const takes =
-    next?.estimatedSeconds == null ? '' : `The update takes about ${seconds(next.estimatedSeconds)}.`;
+    next?.estimatedSeconds == null ? '' : `The update takes about ${secondsText(next.estimatedSeconds)}.`;
   const is = next?.downloaded
     ? 'Downloaded.'
     : prefetch?.state === 'downloading'
@@ -92,7 +92,7 @@ const downloading = (percent: number | null): string =>
 
 /** The preparation that is shown before an update that cannot be undone. */
 export const beforeUpdate = ({ preparation, restorePoint }: Status): string => {
-  if (preparation !== null) return sentence(preparation);
+  if (preparation !== null) return asSentence(preparation);
   return restorePoint === null ? 'Back up your database first.' : '';
 };
 
@@ -104,7 +104,7 @@ export function restorePointLine({ restorePoint, version }: Status, to: string):
   const downtime =
     last === null
       ? `${name} and its data services will be unavailable while the last changes are copied.`
-      : `${name} and its data services will be unavailable for about ${seconds(last)} (same as last time).`;
+      : `${name} and its data services will be unavailable for about ${secondsText(last)} (same as last time).`;
   return `Data is saved first. If ${to} fails, ${name} rolls back to ${version} and restores the data. ${downtime}`;
 }
 
@@ -115,12 +115,12 @@ export function rollbackLines(
 ): string[] {
   const { to, at, since = at } = offer;
   const { name } = names();
-  const passed = ageOf(since, now);
+  const passed = ageSince(since, now);
   const replaced = `All changes since ${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`} will be discarded.`;
   const downtime =
     offer.downtimeSeconds === null
       ? ''
-      : ` ${name} and its data services will be unavailable for about ${seconds(offer.downtimeSeconds)}.`;
+      : ` ${name} and its data services will be unavailable for about ${secondsText(offer.downtimeSeconds)}.`;
   return [
     `Roll back from ${offer.from ?? version} to ${to}, with the data saved at ${dateTime(at)}`,
     `${replaced} The current data is saved first.${downtime}`,
@@ -138,9 +138,9 @@ export function refusalLines(
   const why = message.replace(/\.$/, '');
   if (jobs.length > 0)
     return [`${cannot} now: ${jobsAre(jobs)} running`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
-  if (code === 'up-to-date') return [sentence(message)];
+  if (code === 'up-to-date') return [asSentence(message)];
   if (code === 'update-running') {
-    const time = ageOf(reason.since ?? run?.startedAt, now);
+    const time = ageSince(reason.since ?? run?.startedAt, now);
     // The update of another instance, or one that is just starting, cannot be followed.
     if (run === null || run.outcome !== null)
       return [`${cannot} now: ${why}${time === '' ? '' : ` (started ${time} ago)`}.`];
@@ -177,7 +177,7 @@ export const jobsAre = ({ length }: readonly BlockingJob[]): string =>
  */
 export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map(({ kind, title, since, state, stuck }) => {
-    const facts = [ageOf(since, now), state === 'queued' ? 'queued' : '', stuck ? 'stuck' : ''];
+    const facts = [ageSince(since, now), state === 'queued' ? 'queued' : '', stuck ? 'stuck' : ''];
     return { kind, title: title ?? '', facts: facts.filter(Boolean).join(', ') };
   });
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(widthOf));

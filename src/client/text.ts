@@ -12,7 +12,7 @@ export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify
 export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
 /** Adds a full stop to a message of the server, and a capital letter to a plain first word. */
-export function sentence(text: string): string {
+export function asSentence(text: string): string {
   const trimmed = text.trim();
   const [first = ''] = /^\S*/.exec(trimmed) ?? [];
   const begun = /^\p{Ll}+[,;:]?$/u.test(first) ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1) : trimmed;

@@ -4,7 +4,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /** A duration: `3 s`, `1 min 5 s`, `1 h 2 min`. */
-export function duration(milliseconds: number): string {
+export function durationText(milliseconds: number): string {
   const passed = Math.max(0, milliseconds);
   if (passed < minute) return `${Math.floor(passed / second)} s`;
   const [big, small, unit, part] =
@@ -15,10 +15,10 @@ export function duration(milliseconds: number): string {
 }
 
 /** A number of seconds from the server, rounded as in the web part. */
-export const seconds = (count: number): string => duration(Math.round(count) * second);
+export const secondsText = (count: number): string => durationText(Math.round(count) * second);
 
 /** An age in its largest unit: `41 min`, `3 days`. */
-export function age(milliseconds: number): string {
+export function ageText(milliseconds: number): string {
   const passed = Math.max(0, milliseconds);
   if (passed < minute) return `${Math.floor(passed / second)} s`;
   if (passed < hour) return `${Math.floor(passed / minute)} min`;
@@ -33,9 +33,9 @@ export function between(from: string | null | undefined, to: string | null | und
 }
 
 /** The age of a time of the server; empty if it is unknown. */
-export function ageOf(moment: string | null | undefined, now: string): string {
+export function ageSince(moment: string | null | undefined, now: string): string {
   const passed = between(moment, now);
-  return passed === null ? '' : age(passed);
+  return passed === null ? '' : ageText(passed);
 }
 
 /** A time of the server on the local clock: `11:40`. */

@@ -14,16 +14,16 @@ export interface Change {
 }
 
 /** The project's files with all changes so far, which are not on disk. */
-export interface Draft {
+export interface ProjectDraft {
   files: ProjectFiles;
   changes: readonly Change[];
 }
 
 /** A draft without changes. */
-export const draftOf = (files: ProjectFiles): Draft => ({ files, changes: [] });
+export const draftOf = (files: ProjectFiles): ProjectDraft => ({ files, changes: [] });
 
 /** The draft with the edits; a new file is an env file. */
-export function withEdits(draft: Draft, edits: readonly Edit[]): Draft {
+export function withEdits(draft: ProjectDraft, edits: readonly Edit[]): ProjectDraft {
   return [...Map.groupBy(edits, ({ file }) => file)].reduce((before, [path, own]) => {
     const text = applyEdits(fileOf(before.files, path)?.text ?? '', own);
     const description = own.map((edit) => describeEdit(before.files, edit)).join('; ');
@@ -32,7 +32,12 @@ export function withEdits(draft: Draft, edits: readonly Edit[]): Draft {
 }
 
 /** The draft with a new text of a file; a new file is added to `list`, by default the env files. */
-export function withText(draft: Draft, file: TextFile, description: string, list?: FileList): Draft {
+export function withText(
+  draft: ProjectDraft,
+  file: TextFile,
+  description: string,
+  list?: FileList,
+): ProjectDraft {
   const { files, changes } = draft;
   const earlier = changes.find(({ path }) => path === file.path);
   const change = {
@@ -48,7 +53,7 @@ export function withText(draft: Draft, file: TextFile, description: string, list
 }
 
 /** The draft with the variable set in its current place, or in the last env file that compose reads. */
-export function withVariable(draft: Draft, variable: string, value: string): Draft {
+export function withVariable(draft: ProjectDraft, variable: string, value: string): ProjectDraft {
   const edit = setVariableEdit(draft.files, variable, value);
   return edit.before === edit.after ? draft : withEdits(draft, [edit]);
 }

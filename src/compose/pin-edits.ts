@@ -5,7 +5,7 @@ import { type Edit, editOf } from './edit.ts';
 import { setVariableEdit } from './env-file.ts';
 import { findPin } from './find-pin.ts';
 import type { Pin } from './pin.ts';
-import { fileOf, listOf, type ProjectFiles } from './project-files.ts';
+import { fileOf, listWith, type ProjectFiles } from './project-files.ts';
 import { formatReference } from './reference.ts';
 import { type Segment, segments } from './traced.ts';
 
@@ -89,7 +89,7 @@ function carriesVersion({ tag, reference, resolved }: Pin): (part: Segment) => b
 
 function partEdit(files: ProjectFiles, pin: Pin, part: Segment, text: string): Edit {
   const floats = pin.tag.kind === 'latest' || pin.tag.kind === 'canary';
-  const list = listOf(files, part.source);
+  const list = listWith(files, part.source);
   const isOfCompose = list === 'composeFiles' || list === 'linkedFiles';
   // A floating default is shared by all users of the file, so the version of this instance is set in its env file.
   if (part.via === 'default' && part.variable && floats && part.text === pin.tag.text && isOfCompose)

@@ -38,7 +38,7 @@ export function nameOf(files: ProjectFiles, path: string): string {
 }
 
 /** The list that holds the file of this path. */
-export const listOf = (files: ProjectFiles, path: string): FileList | undefined =>
+export const listWith = (files: ProjectFiles, path: string): FileList | undefined =>
   lists.find((list) => files[list]?.some((file) => file.path === path));
 
 export const allFiles = (files: ProjectFiles): TextFile[] => lists.flatMap((list) => files[list] ?? []);
@@ -55,7 +55,7 @@ export const fileOf = (files: ProjectFiles, path: string): TextFile | undefined 
 
 /** The project with this text in place of the file of the same path; a file that is new goes to `list`. */
 export function withFile(files: ProjectFiles, file: TextFile, list: FileList = 'envFiles'): ProjectFiles {
-  const holder = listOf(files, file.path);
+  const holder = listWith(files, file.path);
   if (holder === undefined) return { ...files, [list]: [...(files[list] ?? []), file] };
   return { ...files, [holder]: files[holder]?.map((old) => (old.path === file.path ? file : old)) };
 }

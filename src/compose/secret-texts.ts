@@ -42,7 +42,7 @@ const linksIn = (file: ComposeFile, section: string, key: string): Link[] =>
   entriesOf(file, section).flatMap(({ yaml, entry }) => linksOf(yaml, yaml.get(entry, key), file.file));
 
 /** Names of services, and images as they are written and as they resolve: what must stay readable. */
-export const namesOf = (files: ProjectFiles): { services: string[]; images: string[] } => {
+export const readableNames = (files: ProjectFiles): { services: string[]; images: string[] } => {
   const layers = layersOf(files);
   return {
     services: layers.flatMap(({ file }) => file.services),

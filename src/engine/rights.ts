@@ -22,7 +22,7 @@ export interface Right {
 }
 
 /** What a definition by itself does not tell. */
-export interface Surroundings {
+export interface RightsSurroundings {
   /**
    * Whether a path of the host, normalised, is the instance's own, so that to mount it gives no power over others. Who may
    * write to a directory may have made links in it that lead out.
@@ -42,7 +42,7 @@ export const definedIn = (raw: Json): DefinedContainer => ({
 export function gainedRights(
   now: DefinedContainer,
   then: DefinedContainer,
-  surroundings: Surroundings,
+  surroundings: RightsSurroundings,
 ): Right[] {
   const [host, next] = [now.hostConfig, then.hostConfig];
   const isFree = host.Privileged === true;
@@ -168,7 +168,7 @@ const gainsSystemPaths = (now: Json, then: Json): boolean =>
     return hidden.some((path) => !left.includes(path));
   });
 
-function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: Surroundings): Right[] {
+function gainedMounts(now: Json, then: Json, { isOwn, volumeOptions }: RightsSurroundings): Right[] {
   const read = (host: Json) => {
     const ownOptions = new Map(
       (list(host.Mounts) as Json[]).map(({ Target, VolumeOptions }) => [

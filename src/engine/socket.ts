@@ -11,8 +11,8 @@ import {
 } from './container.ts';
 import { EngineClient, type Question } from './http/client.ts';
 import { EngineFault, refusalFault } from './http/fault.ts';
-import { linesOf, logText, objectOf } from './http/lines.ts';
-import { type Filters, filtered, nameOf } from './http/request.ts';
+import { linesOfStream, logText, objectOf } from './http/lines.ts';
+import { type Filters, filtered, requestName } from './http/request.ts';
 import { engineTarget } from './http/target.ts';
 import { imageAnswer } from './image-answer.ts';
 import { listOf, textOf } from './json.ts';
@@ -177,7 +177,7 @@ export class EngineSocket {
         { method: 'GET', path: `/containers/${id}/logs?${query}`, signal, deadlineMs: work },
         logSilence,
       );
-      yield* linesOf(logText(chunks));
+      yield* linesOfStream(logText(chunks));
     } catch (error) {
       if (!signal.aborted) throw error;
     }
@@ -191,7 +191,7 @@ export class EngineSocket {
   async #ask(question: Question): Promise<Buffer> {
     const answer = await this.#engine.ask(question);
     if (answer.status < 300) return answer.body;
-    throw refusalFault(nameOf(question), answer);
+    throw refusalFault(requestName(question), answer);
   }
 }
 

@@ -8,7 +8,7 @@ export interface SwarmTask extends ReturnType<typeof readTask> {}
 export interface SwarmNode extends ReturnType<typeof readNode> {}
 
 /** A config of a Swarm: data that never change, under labels that may. */
-export interface SwarmConfig extends ReturnType<typeof readConfig> {}
+export interface SwarmConfig extends ReturnType<typeof readSwarmConfig> {}
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const textsOf = (value: unknown): Record<string, string> =>
@@ -89,7 +89,7 @@ export function readNode(raw: Json) {
   };
 }
 
-export function readConfig(raw: Json) {
+export function readSwarmConfig(raw: Json) {
   const { Name, Labels, Data } = object(raw.Spec);
   return {
     id: text(raw.ID),

@@ -1,5 +1,5 @@
 import { FeedError } from './feed-error.ts';
-import { type Following, follow } from './follow.ts';
+import { type FeedRequest, follow } from './follow.ts';
 import { waitAfter } from './wait-after.ts';
 
 const second = 1000;
@@ -11,9 +11,9 @@ const usualDeadline = 10 * second;
  * Reads one response within its deadline, including redirects and body. The connection is closed afterwards.
  * @throws FeedError, or whatever fetch and `read` throw
  */
-export async function ask<T>(
+export async function askFeed<T>(
   url: URL,
-  { signal, ...following }: Following,
+  { signal, ...following }: FeedRequest,
   read: (answer: { response: Response; address: URL }) => Promise<T>,
   deadline = usualDeadline,
 ): Promise<T> {

@@ -1,5 +1,5 @@
 import { FeedError } from './feed-error.ts';
-import { isInner, type Lookup } from './inner-host.ts';
+import { type HostLookup, isInner } from './inner-host.ts';
 
 /** The address of a release feed. */
 export interface FeedOptions {
@@ -10,13 +10,13 @@ export interface FeedOptions {
 }
 
 /** How an address is asked that a feed has named. */
-export interface Following {
+export interface FeedRequest {
   feed: FeedOptions;
   /** Sent to every origin; those of the feed go before them. */
   headers: Readonly<Record<string, string>>;
   signal: AbortSignal;
   /** Default the system's. */
-  lookup?: Lookup | undefined;
+  lookup?: HostLookup | undefined;
 }
 
 const mostRedirects = 5;
@@ -27,7 +27,10 @@ const mostRedirects = 5;
  * http: anybody on the way could answer there. A feed out in the world leads nobody to this machine or its neighbours.
  * @throws FeedError, or whatever fetch throws
  */
-export async function follow(url: URL, following: Following): Promise<{ response: Response; address: URL }> {
+export async function follow(
+  url: URL,
+  following: FeedRequest,
+): Promise<{ response: Response; address: URL }> {
   const { signal } = following;
   let address = withoutLogin(url);
   for (let hop = 0; hop <= mostRedirects; hop++) {
@@ -55,7 +58,7 @@ export async function follow(url: URL, following: Following): Promise<{ response
  * Looked at before it is asked, as Node's fetch takes no resolver: a name whose addresses change in this very moment gets
  * through (SECURITY.md).
  */
-async function expectOutside(address: URL, { feed, signal, lookup }: Following): Promise<void> {
+async function expectOutside(address: URL, { feed, signal, lookup }: FeedRequest): Promise<void> {
   signal.throwIfAborted();
   const home = new URL(feed.url);
   if (address.hostname === home.hostname) return;
@@ -69,7 +72,7 @@ async function expectOutside(address: URL, { feed, signal, lookup }: Following):
 }
 
 /** Its own origin alone gets the login that the feed's address or its options hold. */
-function headersFor(address: URL, { feed, headers: given }: Following): Headers {
+function headersFor(address: URL, { feed, headers: given }: FeedRequest): Headers {
   const headers = new Headers({ 'user-agent': 'svc-updater', ...given });
   const { origin, username, password } = new URL(feed.url);
   if (address.origin !== origin) return headers;

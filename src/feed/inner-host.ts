@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 
 /** The addresses of a name, as the system resolves it. */
-export type Lookup = (name: string) => Promise<readonly { address: string }[]>;
+export type HostLookup = (name: string) => Promise<readonly { address: string }[]>;
 
 /** This machine and the networks around it: what answers there may trust whoever can ask. */
 const inner = new BlockList();
@@ -39,7 +39,7 @@ for (const [network, bits] of [
  */
 export async function isInner(
   { hostname }: URL,
-  resolve: Lookup = (name) => lookup(name, { all: true }),
+  resolve: HostLookup = (name) => lookup(name, { all: true }),
 ): Promise<boolean> {
   const bare = hostname.replace(/^\[|\]$/g, '');
   if (isIP(bare)) return isInnerAddress(bare);

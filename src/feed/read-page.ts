@@ -1,5 +1,5 @@
 import { readText } from '../wire/read-text.ts';
-import { ask, expectFound } from './ask.ts';
+import { askFeed, expectFound } from './ask.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
 import { nextPage } from './forge.ts';
@@ -25,7 +25,7 @@ export async function readPage(
   signal: AbortSignal,
 ): Promise<Page | null> {
   const headers = { accept: 'application/json', ...validators };
-  return ask(url, { feed, headers, signal }, async ({ response, address }) => {
+  return askFeed(url, { feed, headers, signal }, async ({ response, address }) => {
     if (response.status === 304 && validators) return null;
     expectFound(response);
     const text = await readText(response);

@@ -1,5 +1,5 @@
 import type { Asset, Release } from '../release/channel.ts';
-import { ask, expectFound } from './ask.ts';
+import { askFeed, expectFound } from './ask.ts';
 import type { FeedOptions } from './follow.ts';
 
 /** What a release says of itself, and what proves it, as they are attached to it. */
@@ -50,7 +50,7 @@ function readAsset(
   if (url.protocol === 'http:' && new URL(feed.url).protocol === 'https:')
     throw new BadAsset(`the release feed uses https, but ${name} is at http://${url.host}`);
   const following = { feed, headers: {}, signal };
-  return ask(
+  return askFeed(
     url,
     following,
     async ({ response }) => {

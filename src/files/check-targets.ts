@@ -16,14 +16,14 @@ import { strangerOf } from './strangers.ts';
  */
 export async function checkTargets(files: readonly string[], paths: HostPaths): Promise<readonly string[]> {
   for (const file of files) await checkTarget(file, paths);
-  return checkRights(files, (file) => paths.fromHost(file) ?? file);
+  return checkFileRights(files, (file) => paths.fromHost(file) ?? file);
 }
 
 /**
  * Whether new files can have the rights of these; those that are not there have none. `here` is where a file is seen.
  * Gives warnings, of names that are left behind, too. @throws UpdateError rights-lost
  */
-export async function checkRights(
+export async function checkFileRights(
   files: readonly string[],
   here: (file: string) => string = (file) => file,
 ): Promise<readonly string[]> {

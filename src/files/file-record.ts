@@ -79,7 +79,7 @@ export async function stateOf(record: FileRecord, fs: FileSystem = disk): Promis
 }
 
 /** The directories that hold the files, each once. */
-export const directoriesOf = (records: readonly FileRecord[]): string[] => [
+export const recordDirectories = (records: readonly FileRecord[]): string[] => [
   ...new Set(records.map(({ real }) => dirname(real))),
 ];
 
@@ -94,5 +94,5 @@ export async function removeTemporaries(
   fs: FileSystem = disk,
 ): Promise<void> {
   await dropTemporaries(fs, records);
-  for (const directory of directoriesOf(records)) await fs.sync(directory).catch(() => {});
+  for (const directory of recordDirectories(records)) await fs.sync(directory).catch(() => {});
 }

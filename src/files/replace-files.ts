@@ -1,11 +1,11 @@
 import { basename, dirname, join } from 'node:path';
 import { UpdateError } from '../progress/update-error.ts';
 import {
-  directoriesOf,
   type FileRecord,
   hashAt,
   hashOf,
   newFileMode,
+  recordDirectories,
   refuseLost,
   removeTemporaries,
   temporaryOf,
@@ -17,7 +17,7 @@ import type { TextFile } from './text-file.ts';
 export { type FileRecord, type FileState, removeTemporaries, stateOf, temporaryOf } from './file-record.ts';
 export { restoreFiles } from './restore-files.ts';
 
-export interface Replacement {
+export interface FileReplacement {
   path: string;
   /** The text it must have now; null where it must not exist. */
   before: string | null;
@@ -46,7 +46,7 @@ interface TransactionOptions {
  * @throws UpdateError file-changed, rights-lost, write-failed, files-not-restored; what `prepared` throws
  */
 export async function replaceFiles(
-  replacements: readonly Replacement[],
+  replacements: readonly FileReplacement[],
   options: TransactionOptions,
 ): Promise<readonly FileRecord[]> {
   const { backup, planned = [], prepared, warn = () => {}, fs = disk } = options;
@@ -78,7 +78,7 @@ export async function replaceFiles(
       undo = () => restoreFiles(records, { fs, texts });
       await fs.rename(record.temporary, record.real);
     }
-    for (const directory of directoriesOf(records)) await fs.sync(directory);
+    for (const directory of recordDirectories(records)) await fs.sync(directory);
     return records;
   } catch (error) {
     await undo().catch((cause: UpdateError) => {
@@ -89,7 +89,7 @@ export async function replaceFiles(
 }
 
 async function describe(
-  replacements: readonly Replacement[],
+  replacements: readonly FileReplacement[],
   { run, backup }: TransactionOptions,
   fs: FileSystem,
 ): Promise<FileRecord[]> {

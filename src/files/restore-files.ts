@@ -1,6 +1,6 @@
 import { UpdateError } from '../progress/update-error.ts';
 import { sameAttributes } from './attributes.ts';
-import { directoriesOf, dropTemporaries, type FileRecord, hashOf, stateOf } from './file-record.ts';
+import { dropTemporaries, type FileRecord, hashOf, recordDirectories, stateOf } from './file-record.ts';
 import { disk, type FileSystem, isGone, type Owner, writeAside } from './file-system.ts';
 
 type Texts = ReadonlyMap<string, string>;
@@ -29,7 +29,7 @@ export async function restoreFiles(
   }
   await dropTemporaries(fs, records);
   // Directories of files that are as before are synced, too: an interrupted call may have put those back in memory alone.
-  for (const directory of directoriesOf(records)) {
+  for (const directory of recordDirectories(records)) {
     await fs.sync(directory).catch((error) => {
       if (!isGone(error)) errors.push(error);
     });

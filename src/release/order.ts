@@ -19,11 +19,13 @@ export function compareVersions(a: string, b: string): number {
 /** By the numbers that both have: 0 for `2025.10` and `2025.10.3`. Negative where a comes first, positive where b does. */
 export function compareTold(a: string, b: string): number {
   const count = Math.min(countOf(a), countOf(b));
-  return countOf(a) === countOf(b) ? compareVersions(a, b) : compareVersions(cut(a, count), cut(b, count));
+  return countOf(a) === countOf(b)
+    ? compareVersions(a, b)
+    : compareVersions(cutVersion(a, count), cutVersion(b, count));
 }
 
 /** The first numbers of a version as they are written: 2 of `2025.08.4` are `2025.08`. */
-export const cut = (version: string, count: number): string =>
+export const cutVersion = (version: string, count: number): string =>
   plain(version).split('.').slice(0, count).join('.');
 
 /** How many numbers a version has. */

@@ -1,4 +1,4 @@
-import { compareTold, countOf, cut } from './order.ts';
+import { compareTold, countOf, cutVersion } from './order.ts';
 import { beforeVersion, isNumbered, type NumberedTag, type PinTag, suffixOf } from './pin-tag.ts';
 import type { PlannedTarget, ReleaseTarget } from './target.ts';
 
@@ -33,7 +33,7 @@ export function retag(tag: PinTag, target: PlannedTarget): NextTag {
   const count = countOf(tag.version);
   if (countOf(version) < count) return { kind: 'short' };
   if (tag.kind === 'release') return { kind: 'moved', tag: styled(tag, version) };
-  const part = cut(version, count);
+  const part = cutVersion(version, count);
   return compareTold(part, tag.version) === 0 ? { kind: 'stays' } : { kind: 'moved', tag: styled(tag, part) };
 }
 
@@ -62,7 +62,7 @@ export function formsOf(tag: PinTag, target: ReleaseTarget): string[] {
   const { version } = target;
   const count = countOf(version);
   const filled = count < 3 ? [`${version}${'.0'.repeat(3 - count)}`] : [];
-  const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cut(version, fewer));
+  const parts = [2, 1].filter((fewer) => fewer < count).map((fewer) => cutVersion(version, fewer));
   const versions = [...filled, version, ...parts];
   return versions.flatMap((each) => wholeForms(tag, { ...target, version: each }));
 }

@@ -78,7 +78,7 @@ export const word = <W extends string>(words: readonly W[]): Field<W> => ({
 });
 
 /** Unreadable items are left out. */
-export const list = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
+export const listField = <T>({ schema, read }: Field<T>, description?: string): Field<T[]> => ({
   schema: about({ type: 'array', items: schema }, description),
   read: (value) => (Array.isArray(value) ? value.flatMap((one) => read(one) ?? []) : undefined),
   missing: () => [],

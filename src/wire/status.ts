@@ -2,7 +2,7 @@ import * as codes from './codes.ts';
 import {
   either,
   flag,
-  list,
+  listField,
   needed,
   nullable,
   number,
@@ -36,7 +36,7 @@ export const reasonShape = shape('Reason', 'Why an update cannot start now', {
   code: word(codes.reasonCodes),
   message: or(sentence(), ({ code }) => String(code)),
   since: optional(time(), 'Since when, if known'),
-  jobs: optional(list(jobShape), 'All jobs that are blocking the update'),
+  jobs: optional(listField(jobShape), 'All jobs that are blocking the update'),
   refusal: optional(
     text(),
     'With `rollback-refused`: the refusal code of the updater, such as `modified-since`',
@@ -67,7 +67,7 @@ export const nextShape = shape(
     major: flag('Whether the major version differs from the running version'),
     downloaded: nullable(flag(), 'Whether its images are downloaded. Null if unknown'),
     estimatedSeconds: nullable(number({ minimum: 0 }), 'Estimated duration of the update in seconds'),
-    upgradePath: list(
+    upgradePath: listField(
       text(),
       'All steps up to `latest`, as far as known from the feed. The first is `version`.',
     ),
@@ -103,7 +103,7 @@ export const automaticShape = shape('Automatic', 'Settings and state of automati
   from: text('Start of the time window in `timeZone`: `02:00`'),
   to: text('End of the time window'),
   timeZone: text('IANA time zone: `Europe/Berlin`'),
-  days: list(word(codes.dayWords), 'Days on which a window starts; an empty list means every day'),
+  days: listField(word(codes.dayWords), 'Days on which a window starts; an empty list means every day'),
   minAgeHours: number({ minimum: 0, description: 'Minimum age of a release in hours' }),
   includeMajors: flag('Whether major versions are also installed automatically'),
   nextAt: nullable(time(), 'When the next automatic update can start'),
@@ -201,9 +201,9 @@ export const runShape = shape('Run', 'The current run or the last one', {
     text(),
     'The release that must be installed first, if a run was refused for this reason',
   ),
-  warnings: list(text(), 'Warnings of the updater'),
-  steps: list(stepShape, 'All states so far'),
-  jobs: list(jobShape, 'The running jobs that `waiting` waits for'),
+  warnings: listField(text(), 'Warnings of the updater'),
+  steps: listField(stepShape, 'All states so far'),
+  jobs: listField(jobShape, 'The running jobs that `waiting` waits for'),
   until: nullable(time(), 'When `waiting` times out'),
   cancelRequestedBy: nullable(text(), 'Who requested the cancellation'),
   downtimeSeconds: nullable(number({ minimum: 0 }), 'Downtime of the app in seconds, if known'),
@@ -212,7 +212,7 @@ export const runShape = shape('Run', 'The current run or the last one', {
     text(),
     'Who started the run. Null if it was started manually on the host, `automatic` for automatic updates',
   ),
-  upgradePath: list(
+  upgradePath: listField(
     text(),
     'All steps of the upgrade path that includes this run. Empty for a single update',
   ),
@@ -249,12 +249,12 @@ export const statusShape = shape('Status', null, {
   feedError: nullable(feedErrorShape),
   preparation: nullable(text(), 'What the host application does before an update'),
   restorePoint: nullable(savingShape, 'Null if updates save no restore point'),
-  buildServers: list(buildServerShape),
-  manual: list(text(), 'Commands for updating this instance manually'),
+  buildServers: listField(buildServerShape),
+  manual: listField(text(), 'Commands for updating this instance manually'),
   run: nullable(runShape),
   now: clock(),
   releases: optional(
-    list(releaseShape),
+    listField(releaseShape),
     'With `notes=1`: the releases after `version` up to `next`, newest first, with their notes',
   ),
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { allCommands } from '../../src/client/commands.ts';
 import { helpOf } from '../../src/client/help.ts';
-import { decide, type Wish } from '../../src/client/start/decide.ts';
+import { decideStart, type Wish } from '../../src/client/start/decide.ts';
 import type { Script, ScriptedJob } from '../../src/instance/testing/index.ts';
 import { plainStatus } from '../../src/instance/testing/script.ts';
 import { readStatus } from '../../src/wire/reader-shapes.ts';
@@ -205,8 +205,8 @@ describe('an update that left svc broken', () => {
     }) as Status;
 
   it('can be started again with the same release', () => {
-    expect(decide(statusOf('v1.5.0', 'broken'), wish)).toBe('v1.5.0');
-    expect(decide(statusOf('v1.5.0', 'updated'), wish)).toMatchObject({ exitCode: 0 });
+    expect(decideStart(statusOf('v1.5.0', 'broken'), wish)).toBe('v1.5.0');
+    expect(decideStart(statusOf('v1.5.0', 'updated'), wish)).toMatchObject({ exitCode: 0 });
   });
 });
 

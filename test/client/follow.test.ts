@@ -3,17 +3,17 @@ import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
 import { notesAt, type View } from '../../src/client/follow/view.ts';
 import {
+  asSentence,
   clean,
   cleanText,
   cut,
   inColumns,
   jsonLine,
-  sentence,
   table,
   widthOf,
   wrap,
 } from '../../src/client/text.ts';
-import { age, between, clockTime, duration, seconds } from '../../src/client/times.ts';
+import { ageText, between, clockTime, durationText, secondsText } from '../../src/client/times.ts';
 import type { Refused } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 
@@ -179,11 +179,11 @@ it.each([
   [260_000_000, '72 h 13 min', '3 days'],
   [-5, '0 s', '0 s'],
 ])('%d ms are %s, and %s ago', (passed, long, short) => {
-  expect([duration(passed), age(passed)]).toEqual([long, short]);
+  expect([durationText(passed), ageText(passed)]).toEqual([long, short]);
 });
 
 it('rounds the durations of the server', () => {
-  expect([2.7, 0.4, 64.5].map(seconds)).toEqual(['3 s', '0 s', '1 min 5 s']);
+  expect([2.7, 0.4, 64.5].map(secondsText)).toEqual(['3 s', '0 s', '1 min 5 s']);
 });
 
 it('escapes texts for a terminal and measures their columns', () => {
@@ -199,7 +199,7 @@ it('escapes texts for a terminal and measures their columns', () => {
       ['long', 'c'],
     ]),
   ).toEqual(['  a     b', '  long  c']);
-  expect(['nothing is running', 'v1 runs.', 'Oh?', ''].map(sentence)).toEqual([
+  expect(['nothing is running', 'v1 runs.', 'Oh?', ''].map(asSentence)).toEqual([
     'Nothing is running.',
     'v1 runs.',
     'Oh?',

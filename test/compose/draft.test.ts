@@ -1,9 +1,9 @@
 import { relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
-  type Draft,
   describeEdit,
   draftOf,
+  type ProjectDraft,
   withEdits,
   withText,
   withVariable,
@@ -24,7 +24,7 @@ function edit(name: string, before: string, after: string, from: ProjectFiles = 
 }
 
 /** What is in each list of files, by name. */
-const texts = ({ files: { composeFiles, envFiles, linkedFiles = [] } }: Draft) =>
+const texts = ({ files: { composeFiles, envFiles, linkedFiles = [] } }: ProjectDraft) =>
   [composeFiles, envFiles, linkedFiles].map((list) =>
     Object.fromEntries(list.map(({ path, text }) => [relative(at(''), path), text])),
   );

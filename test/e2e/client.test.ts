@@ -1,6 +1,6 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
-import { sentence } from '../../src/client/text.ts';
+import { asSentence } from '../../src/client/text.ts';
 import type { ProgressEvent } from '../../src/progress/event.ts';
 import type { Run } from '../../src/wire/status.ts';
 import { judgeUpdated } from '../judge/judge.ts';
@@ -199,7 +199,7 @@ it('reports an unknown result if svc never answers, and the result after a manua
   const followed = await client.run('follow');
   const [message = '', advice] = /broken \(broken\): (.*) Next: (.*)$/m.exec(log)?.slice(1) ?? [];
   expect([followed.exitCode, followed.err]).toEqual([5, '']);
-  expect(followed.out).toContain(`✗ Update failed and svc needs attention (broken). ${sentence(message)}`);
+  expect(followed.out).toContain(`✗ Update failed and svc needs attention (broken). ${asSentence(message)}`);
   expect(followed.out).toContain(
     `\n  Next: ${advice}\n  To read the full log on the server, run: ${command}\n`,
   );

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { EngineFault } from '../../src/engine/http/fault.ts';
-import { linesOf } from '../../src/engine/http/lines.ts';
+import { linesOfStream } from '../../src/engine/http/lines.ts';
 import { EngineSocket, type Patience } from '../../src/engine/socket.ts';
 import { chunked, endOfChunks, frame, measured, type RawAnswer, startRawEngine } from './raw-engine.ts';
 import { type Question, questions, version } from './raw-questions.ts';
@@ -181,7 +181,7 @@ describe('an answer that is too long', () => {
       for (let count = 0; count < 40; count++) yield piece;
     }
     const lines: number[] = [];
-    for await (const line of linesOf(endless())) lines.push(line.length);
+    for await (const line of linesOfStream(endless())) lines.push(line.length);
     expect(lines).toEqual([1024 * 1024]);
   });
 

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { keepsNoModes, readAttributes, unread, whyNotKept } from '../../src/files/attributes.ts';
-import { checkRights } from '../../src/files/check-targets.ts';
+import { checkFileRights } from '../../src/files/check-targets.ts';
 import { disk } from '../../src/files/file-system.ts';
 import { replaceFiles, restoreFiles } from '../../src/files/replace-files.ts';
 
@@ -83,7 +83,7 @@ describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
     ['NFS', 0x6969, { onSmb: false, noModes: false }],
   ])('knows what keeps no rights, or does not show them: %s', async (_, type, expected) => {
     kernel.says = type;
-    const warnings = await checkRights([file]);
+    const warnings = await checkFileRights([file]);
     const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which hides the owner`));
     expect({ onSmb, noModes: await keepsNoModes(dirname(file)) }).toEqual(expected);
   });
@@ -203,18 +203,18 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
 
   it('reports a hard link, which keeps the old content, before the first file changes', async () => {
     await link(at('plain'), at('second'));
-    const told = await checkRights([at('plain')]);
+    const told = await checkFileRights([at('plain')]);
     expect(told).toEqual([`${at('plain')} has another hard link, which keeps the old content`]);
     await link(at('plain'), at('third'));
-    expect(await checkRights([at('plain')])).toEqual([expect.stringContaining('2 other hard links')]);
-    expect(await checkRights([at('new')])).toEqual([]);
+    expect(await checkFileRights([at('plain')])).toEqual([expect.stringContaining('2 other hard links')]);
+    expect(await checkFileRights([at('new')])).toEqual([]);
   });
 
   it('uses ls without getfattr, and reports files for which ls is not enough', async () => {
     await mkdir(at('bin'));
     vi.stubEnv('PATH', at('bin'));
     const files = [at('.env'), at('plain'), at('new')];
-    expect(await checkRights(files)).toEqual([
+    expect(await checkFileRights(files)).toEqual([
       expect.stringContaining(
         `whether ${at('.env')} and ${at('plain')} have access-control lists, which would be lost`,
       ),
@@ -222,11 +222,13 @@ describe.skipIf(setfattr === '')('on a file with an access-control list', () => 
     // That of busybox shows no lists.
     await standIn(`[ "$1" = --version ] && echo 'BusyBox v1.37.0' || echo '-rw-r----- 1 0 0 4 plain'`, 'ls');
     vi.stubEnv('PATH', at('bin'));
-    expect(await checkRights([at('plain')])).toEqual([expect.stringContaining('has an access-control list')]);
+    expect(await checkFileRights([at('plain')])).toEqual([
+      expect.stringContaining('has an access-control list'),
+    ]);
     await rm(at('bin/ls'));
     await symlink('/bin/ls', at('bin/ls'));
-    expect(await checkRights([at('plain')])).toEqual([]);
-    await expect(checkRights(files)).rejects.toMatchObject({ code: 'rights-lost' });
+    expect(await checkFileRights([at('plain')])).toEqual([]);
+    await expect(checkFileRights(files)).rejects.toMatchObject({ code: 'rights-lost' });
     // The directory would give the new file a list that nothing here can take from it.
     const made = replaceFiles(changes().slice(1), { run: 'run', backup: null });
     await expect(made).rejects.toMatchObject({ code: 'rights-lost' });

@@ -3,7 +3,7 @@
 import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { checkRights } from '../../src/files/check-targets.ts';
+import { checkFileRights } from '../../src/files/check-targets.ts';
 import { giveToOwnerOfDirectory } from '../../src/files/file-system.ts';
 
 for await (const _ of createInterface({ input: process.stdin })) break;
@@ -16,7 +16,7 @@ for (const path of process.argv.slice(2)) {
     await giveToOwnerOfDirectory(made);
     continue;
   }
-  const says = await checkRights([path]).then(
+  const says = await checkFileRights([path]).then(
     () => 'kept',
     (error: Error) => error.message.replace(/^.* its permissions: /, ''),
   );

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type FileSystem, type Owner, writeWhole } from '../../src/files/file-system.ts';
 import {
   type FileRecord,
-  type Replacement,
+  type FileReplacement,
   replaceFiles,
   restoreFiles,
 } from '../../src/files/replace-files.ts';
@@ -62,7 +62,7 @@ function diskWith(files: readonly File[], side: 'before' | 'after'): FakeDisk {
 
 /** An instance before its update: what the update replaces, and all there is before and after. */
 function layOut(files: readonly File[], seed: number) {
-  const replacements = files.map((file): Replacement => {
+  const replacements = files.map((file): FileReplacement => {
     const { isNew, before, after } = file;
     return { path: pathOf(file), before: isNew ? null : before, after };
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { linesOf, logText } from '../../src/engine/http/lines.ts';
+import { linesOfStream, logText } from '../../src/engine/http/lines.ts';
 import { freshRun, RunRecord } from '../../src/instance/run/run-record.ts';
 import { levels, type ProgressEvent, phases } from '../../src/progress/event.ts';
 import { formatLine, parseLine, readJsonLine } from '../../src/progress/line.ts';
@@ -90,7 +90,7 @@ export const logs: Target<{ lines: string[]; isFramed: boolean; cuts: number[] }
       freshRun({ id: 'a', from: null, to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }),
     );
     const read: string[] = [];
-    for await (const line of linesOf(logText(chunksOf(pieces(sent, cuts))))) {
+    for await (const line of linesOfStream(logText(chunksOf(pieces(sent, cuts))))) {
       read.push(line);
       const json = readJsonLine(line);
       const event = json?.event ?? parseLine(line);

@@ -7,7 +7,7 @@ import { findPin, sharesPin } from '../../src/compose/find-pin.ts';
 import type { Pin } from '../../src/compose/pin.ts';
 import { movedReference, pinEdits } from '../../src/compose/pin-edits.ts';
 import { allFiles, type ProjectFiles } from '../../src/compose/project-files.ts';
-import { namesOf, secretFilesOf, secretsOfProject } from '../../src/compose/secret-texts.ts';
+import { readableNames, secretFilesOf, secretsOfProject } from '../../src/compose/secret-texts.ts';
 import { UpdateError } from '../../src/progress/update-error.ts';
 import { movedTag, plannedTarget } from '../compose/moved-tag.ts';
 import { expectTraced } from './env-file.ts';
@@ -63,7 +63,7 @@ export const composeFiles: Target<Layout> = {
     const files = project(texts);
     secretsOfProject(files);
     secretFilesOf(files);
-    namesOf(files);
+    readableNames(files);
     const found = ['app', 'worker'].flatMap((service) => pinIn(files, service) ?? []);
     for (const { resolved, referenceText } of found) {
       assert.equal(resolved.text, referenceText);

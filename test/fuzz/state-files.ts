@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import fc from 'fast-check';
-import { type Point, placeOf, readPoint } from '../../src/agent/data/point.ts';
+import { type Point, pointPlace, readPoint } from '../../src/agent/data/point.ts';
 import {
   endingFactsOf,
   isHalfDone,
@@ -172,7 +172,7 @@ export const points: Target<string> = {
   end,
   async check(text) {
     const home = await directory();
-    const place = placeOf(join(home, '.svc-updater', 'restore', run), { directory: home });
+    const place = pointPlace(join(home, '.svc-updater', 'restore', run), { directory: home });
     await writeFile(join(place.directory, 'point.json'), text, { mode: 0o600 });
     const read = await readPoint(place).catch((error) => {
       if (error instanceof UpdateError && error.code === 'restore-point-damaged') return null;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareTold, compareVersions, cut, isMajorChange } from '../../src/release/order.ts';
+import { compareTold, compareVersions, cutVersion, isMajorChange } from '../../src/release/order.ts';
 
 describe('compareVersions', () => {
   it.each([
@@ -66,5 +66,5 @@ describe('versions of other numbers', () => {
     expect(Math.sign(compareTold(a, b))).toBe(expected);
   });
 
-  it('are cut as they are written', () => expect(cut('2025.08.4', 2)).toBe('2025.08'));
+  it('are cut as they are written', () => expect(cutVersion('2025.08.4', 2)).toBe('2025.08'));
 });

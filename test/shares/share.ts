@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Log } from '../../src/agent/log/log.ts';
 import { takeLock } from '../../src/agent/state/lock.ts';
 import { backupsOf } from '../../src/agent/state/state-directory.ts';
-import { checkRights } from '../../src/files/check-targets.ts';
+import { checkFileRights } from '../../src/files/check-targets.ts';
 import { disk } from '../../src/files/file-system.ts';
 import { replaceFiles, restoreFiles } from '../../src/files/replace-files.ts';
 import { container, engine } from '../build.ts';
@@ -29,7 +29,7 @@ for (const name of names) {
   const before = await seen();
   const after = `new ${name}\n`;
   const replace = async () => {
-    const warnings = await checkRights([path]);
+    const warnings = await checkFileRights([path]);
     const change = { path, before: before.text ?? '', after };
     return {
       warnings,

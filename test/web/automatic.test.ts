@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { choiceOf, settingsOf } from '../../src/web/model/settings.ts';
+import { choiceOf, savedSettings } from '../../src/web/model/settings.ts';
 import { automaticText, automaticUpdateText } from '../../src/web/views/automatic.ts';
 import { automaticOf, statusOf } from './state.ts';
 
@@ -59,12 +59,12 @@ describe('the settings', () => {
 
   it('convert days to hours and send only changed settings', () => {
     const { nextAt: _, blockedBy: __, minAgeHours: ___, ...set } = automaticOf();
-    expect(settingsOf(statusOf({ automatic: automaticOf() }))).toEqual({
+    expect(savedSettings(statusOf({ automatic: automaticOf() }))).toEqual({
       channel: 'stable',
       ...set,
       age: '3',
     });
-    expect(settingsOf(statusOf())).toEqual({ channel: 'stable' });
+    expect(savedSettings(statusOf())).toEqual({ channel: 'stable' });
     expect(choiceOf({ channel: 'canary', from: '03:00' })).toEqual({ from: '03:00' });
     expect(choiceOf({ age: '1.5' })).toEqual({ minAgeHours: 36 });
     expect(choiceOf({ age: '' })).toEqual({ minAgeHours: 0 });

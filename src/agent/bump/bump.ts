@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { describeEdit } from '../../compose/draft.ts';
 import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
-import { checkRights, checkWritable } from '../../files/check-targets.ts';
+import { checkFileRights, checkWritable } from '../../files/check-targets.ts';
 import { replaceFiles } from '../../files/replace-files.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import { composeCommand } from '../../progress/compose-command.ts';
@@ -55,7 +55,7 @@ export async function bump(
     );
     const { draft, edits } = await planBump(project, engine, options, log);
     const paths = draft.changes.map(({ path }) => path);
-    for (const warning of await checkRights(paths)) log.warn(warning);
+    for (const warning of await checkFileRights(paths)) log.warn(warning);
     if (options.dryRun || paths.length === 0) {
       for (const change of draft.changes) {
         for (const line of difference(nameOf(project, change.path), change, project)) log.info(line);

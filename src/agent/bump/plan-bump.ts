@@ -11,7 +11,7 @@ import { Compose, type Model } from '../../engine/cli/compose.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { exists } from '../../files/file-system.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { compareTold, compareVersions, countOf, cut } from '../../release/order.ts';
+import { compareTold, compareVersions, countOf, cutVersion } from '../../release/order.ts';
 import { isNumbered, type NumberedTag } from '../../release/pin-tag.ts';
 import { retag, styled } from '../../release/retag.ts';
 import type { ReleaseTarget, Target } from '../../release/target.ts';
@@ -191,7 +191,7 @@ function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string |
   const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
   const advice =
     countOf(version) > count
-      ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cut(version, count)} points to the release and specify that tag with --to.`
+      ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cutVersion(version, count)} points to the release and specify that tag with --to.`
       : 'Run the update command, which checks the registry, or wait until a tag in the same format points to the release and specify that tag with --to.';
   throw new UpdateError('pin-unsupported', message, { advice });
 }

@@ -9,7 +9,7 @@ import { isWithin } from '../../files/host-paths.ts';
 import { settingsName, stateName } from '../../progress/state-name.ts';
 import type { Declared, SavedMount } from './data-doors.ts';
 
-export interface Surroundings {
+export interface MountSurroundings {
   project: string;
   /** The compose directory, its compose and env files, and the directory of the restore points, on the host. */
   directory: string;
@@ -64,7 +64,7 @@ const inMemory = 'in memory';
 const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
 
 /** Administration tools for the engine mount this directory or a parent of it. */
-const volumesOf = ({ dataRoot }: Surroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
+const volumesOf = ({ dataRoot }: MountSurroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
 
 /** Why the engine's view of a mount shows that it is not data; null if it is data. */
 function noDataReason(type: string, path: string, files: readonly string[]): string | null {
@@ -84,7 +84,7 @@ export const looksSaved = ({ type, source, writable }: Mount, files: readonly st
 /** Where a mount begins on the host: a local volume with `o=bind` is a bind mount. Empty if it has no path there. */
 export function placed(
   mount: StorageMount,
-  around: Pick<Surroundings, 'options'>,
+  around: Pick<MountSurroundings, 'options'>,
 ): { path: string; volume: string } {
   const { o, device } = optionsOf(mount, around);
   const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
@@ -96,14 +96,14 @@ export function placed(
   };
 }
 
-const optionsOf = ({ type, source }: Mount, { options }: Pick<Surroundings, 'options'>): Json =>
+const optionsOf = ({ type, source }: Mount, { options }: Pick<MountSurroundings, 'options'>): Json =>
   object(type === 'volume' ? options.get(source) : {});
 
 /** @param containers at least those of the project */
 export function chooseMounts(
   containers: readonly Container[],
   declared: Declared,
-  around: Surroundings,
+  around: MountSurroundings,
 ): Chosen {
   const own = containers.filter((each) => isOfService(each, around.project));
   const isExcluded = (service: string, at: string | null) =>
@@ -160,7 +160,12 @@ export function chooseMounts(
 const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
 
 /** Why the engine's view of a mount rules out a restore point; null if it does not. */
-function refusalOf(where: string, mount: StorageMount, path: string, around: Surroundings): string | null {
+function refusalOf(
+  where: string,
+  mount: StorageMount,
+  path: string,
+  around: MountSurroundings,
+): string | null {
   const { type, driver } = mount;
   const { type: options, o } = optionsOf(mount, around);
   const exclude = `exclude it by setting "${where}: none" under data in ${settingsName}`;
@@ -203,7 +208,7 @@ const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
 export function writersOf(
   mounts: readonly Unseen[],
   containers: readonly Container[],
-  around: Surroundings,
+  around: MountSurroundings,
   isStopped: (container: Container) => boolean,
 ): { refusals: string[]; warnings: string[] } {
   const [refusals, warnings] = [new Set<string>(), new Set<string>()];

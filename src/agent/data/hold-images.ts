@@ -2,16 +2,16 @@ import { listTags } from '../../engine/api/query.ts';
 import { createScratch, removeScratches } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { PointPlace } from './data-doors.ts';
-import { nameOf } from './point.ts';
+import { pointName } from './point.ts';
 
 /** Of a container that is never started: the image of a container is not pruned. */
 const holderLabel = 'svc-updater.restore-point';
 
-const ownerOf = (project: string, place: PointPlace): string => `${project}/${nameOf(place)}`;
+const ownerOf = (project: string, place: PointPlace): string => `${project}/${pointName(place)}`;
 
 /** Without tags of our own, an image whose tag has moved goes in any clean-up that removes the container. */
 const tagsOf = (project: string, place: PointPlace): string =>
-  `svc-updater-restore-point:${project}-${nameOf(place).slice(-16)}-`;
+  `svc-updater-restore-point:${project}-${pointName(place).slice(-16)}-`;
 
 /** Protects images while a rollback may need them; an image that is gone is reported elsewhere. */
 export async function holdImages(

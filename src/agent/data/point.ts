@@ -105,7 +105,7 @@ function prefixIn(directory: string, project: Owner): string {
   return `${project.name}-${hash}-`;
 }
 
-export const placeOf = (directory: string, project: { directory: string }): PointPlace => ({
+export const pointPlace = (directory: string, project: { directory: string }): PointPlace => ({
   directory,
   isElsewhere: !isWithin(directory, pointsOf(project.directory)),
 });
@@ -117,7 +117,7 @@ export async function makePlace(directory: string, project: Owner, at: number): 
     // Two runs in one second do not share a folder.
     for (let second = 0; ; second++) {
       const name = `${prefixIn(directory, project)}${runStamp(at + second * 1000)}`;
-      const place = placeOf(join(directory, name), project);
+      const place = pointPlace(join(directory, name), project);
       const isNew = await mkdir(place.directory, { mode: 0o700 }).then(() => true, unlessThere);
       if (!isNew) continue;
       await refuseForeignPlace(place);
@@ -216,7 +216,7 @@ export async function placesIn(directory: string, project: Owner): Promise<Point
     .filter((name) => name.startsWith(prefix) && runForm.test(name.slice(prefix.length)))
     .toSorted()
     .toReversed()
-    .map((name) => placeOf(join(directory, name), project));
+    .map((name) => pointPlace(join(directory, name), project));
   const own = await Promise.all(places.map((place) => isOf(place, project)));
   return places.filter((_, at) => own[at]);
 }
@@ -257,7 +257,7 @@ export const toldOf = ({ at, version, bytes, downtimeSeconds }: Point) => ({
 });
 
 /** The name of a restore point's folder, as labels and tags have it. */
-export const nameOf = ({ directory }: PointPlace): string => basename(directory).toLowerCase();
+export const pointName = ({ directory }: PointPlace): string => basename(directory).toLowerCase();
 
 /** For example: the restore point of v1.4.2, saved at 2026-11-21 10:42:15 UTC. */
 export const wordsOf = ({ kind, version, at }: Pick<Point, 'kind' | 'version' | 'at'>): string => {

@@ -47,7 +47,7 @@ export async function rsync(
 }
 
 /** Makes the second tree equal to the first one, whose contents are compared: sizes and times are not trusted. */
-export async function update(
+export async function updateCopy(
   mount: AskedMount,
   ends: Ends,
   args: readonly string[],
@@ -66,7 +66,7 @@ export const isFull = ({ code, errors }: Ended): boolean =>
   code !== 0 && errors.some((line) => /\((?:28|122)\)$/.test(line));
 
 /** The program's own error in the first line, then all of its last lines; null if it ended as expected. */
-export function failureOf(
+export function rsyncFailure(
   program: string,
   { code, errors }: Ended,
   accepted: readonly number[],

@@ -7,8 +7,8 @@ import { and, size } from '../log/wording.ts';
 import {
   chooseMounts,
   isOfService,
+  type MountSurroundings,
   outermost,
-  type Surroundings,
   type Unseen,
   writersOf,
 } from './choose-mounts.ts';
@@ -35,7 +35,7 @@ export type Estimate = readonly [least: number, most: number];
 
 export interface PointFacts {
   doors: DataDoors;
-  around: Surroundings;
+  around: MountSurroundings;
   updated: readonly string[];
   /** All of the project, and all running ones of the engine. */
   containers: readonly Container[];

@@ -9,7 +9,17 @@ import { mountOf } from '../../files/mount-table.ts';
 import { removeTree } from '../../files/remove-tree.ts';
 import { strangerOf } from '../../files/strangers.ts';
 import { unlessGone, walk } from '../../files/walk.ts';
-import { type Ended, type Ends, failureOf, isFull, killAll, rsync, run, sync, update } from './rsync.ts';
+import {
+  type Ended,
+  type Ends,
+  isFull,
+  killAll,
+  rsync,
+  rsyncFailure,
+  run,
+  sync,
+  updateCopy,
+} from './rsync.ts';
 import {
   type Asked,
   type AskedMount,
@@ -188,7 +198,7 @@ async function cold({ mounts }: Asked): Promise<null> {
   await once(process.stdin, 'data');
   const more = progress();
   for (const [at, mount] of mounts.entries()) {
-    const ended = await update(mount, [dataPath(at), copyPath(at)], [], more).catch(
+    const ended = await updateCopy(mount, [dataPath(at), copyPath(at)], [], more).catch(
       (error: NodeJS.ErrnoException) => {
         throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(pointPath, fullDisk) : error;
       },
@@ -242,7 +252,7 @@ async function restore({ mounts }: Asked): Promise<string[][]> {
   for (const [at, mount] of mounts.entries()) {
     const path = dataPath(at);
     if (!mount.isFile) await removeDeep(path, mount.excluded);
-    judge('rsync', await update(mount, [copyPath(at), path], [untrusted, '--delete-before'], more));
+    judge('rsync', await updateCopy(mount, [copyPath(at), path], [untrusted, '--delete-before'], more));
   }
   await sync(mounts.map((_, at) => dataPath(at)));
   const found: string[][] = [];
@@ -292,7 +302,7 @@ function noSpace(path: string, why: string): Failure {
 }
 
 function judge(program: string, ended: Ended, accepted: readonly number[] = [0]): void {
-  const failure = failureOf(program, ended, accepted);
+  const failure = rsyncFailure(program, ended, accepted);
   if (failure !== null) throw new Failure('failed', failure);
 }
 

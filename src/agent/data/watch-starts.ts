@@ -3,7 +3,7 @@ import { ofProject } from '../../engine/api/project-containers.ts';
 import { engineInfo, inspectContainers, listContainers, listVolumes } from '../../engine/api/query.ts';
 import { type Container, hasStarted, isUp, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import { isOfService, type Surroundings, writersOf } from './choose-mounts.ts';
+import { isOfService, type MountSurroundings, writersOf } from './choose-mounts.ts';
 import type { DataDoors, SavedMount } from './data-doors.ts';
 
 /** A container that was started although nothing may write to the data now. */
@@ -28,7 +28,7 @@ interface Watched {
 export class StartWatch {
   readonly #doors: DataDoors;
   readonly #watched: Watched;
-  readonly #around: Surroundings;
+  readonly #around: MountSurroundings;
   readonly #end: () => void;
   /** Ids of containers that cannot write to the data: mounts never change. */
   readonly #harmless = new Set<string>();

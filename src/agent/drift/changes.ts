@@ -1,5 +1,10 @@
 import type { Model } from '../../engine/cli/compose.ts';
-import { type DefinedContainer, gainedRights, type Right, type Surroundings } from '../../engine/rights.ts';
+import {
+  type DefinedContainer,
+  gainedRights,
+  type Right,
+  type RightsSurroundings,
+} from '../../engine/rights.ts';
 import type { InstanceFacts } from './dry-run.ts';
 import { type Definition, type Difference, findDifferences } from './shape.ts';
 import { inlineConfig, type Place, type SetValue } from './written-text.ts';
@@ -11,17 +16,17 @@ interface Replaced {
 }
 
 /** What is known of a service whose containers are replaced. */
-export interface ServiceFacts {
+export interface DriftFacts {
   service: InstanceFacts['services'][number];
   replaced: readonly Replaced[];
-  surroundings: Surroundings;
+  surroundings: RightsSurroundings;
   /** References other than the files' own that its containers are made from. */
   otherImages: readonly string[];
   copies: readonly EditedCopy[];
 }
 
 /** One thing that recreating the containers of a service would change. */
-export type Change = { service: string } & (
+export type DriftChange = { service: string } & (
   | { kind: 'difference'; difference: Difference }
   | { kind: 'gain'; right: Right }
   | { kind: 'image'; image: OtherImage }
@@ -46,7 +51,7 @@ export interface EditedCopy {
 }
 
 /** Where the files say what a change comes from; null where that makes no difference. */
-export function placeOf(change: Change): Place | null {
+export function changePlace(change: DriftChange): Place | null {
   switch (change.kind) {
     case 'difference':
       return change.difference;
@@ -64,9 +69,9 @@ export function placeOf(change: Change): Place | null {
 /** What recreating the containers of a service would change, each thing once. */
 export function changesOf(
   model: Model,
-  { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: ServiceFacts,
+  { service: { name: service, pin }, replaced, surroundings, otherImages, copies }: DriftFacts,
   setTo: SetValue,
-): Change[] {
+): DriftChange[] {
   const own = model.services[service];
   const inFiles = own?.image;
   const byDefault = pin?.place.kind === 'default' ? pin.place.variable : undefined;

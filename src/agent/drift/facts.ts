@@ -13,11 +13,11 @@ import { readContainer, requestedMounts } from '../../engine/container.ts';
 import { takesAllNetworks } from '../../engine/http/api-version.ts';
 import { type Json, list, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { DefinedContainer, Surroundings } from '../../engine/rights.ts';
+import type { DefinedContainer, RightsSurroundings } from '../../engine/rights.ts';
 import { runsImage } from '../../engine/same-image.ts';
 import { isWithin } from '../../files/host-paths.ts';
 import { readTextFileIfThere, type TextFile } from '../../files/text-file.ts';
-import type { EditedCopy, ServiceFacts } from './changes.ts';
+import type { DriftFacts, EditedCopy } from './changes.ts';
 import { definedByModel, plannedDefinition, runningDefinition } from './definition.ts';
 import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
 import { type EngineDefaults, goneContainer } from './engine-choices.ts';
@@ -40,9 +40,9 @@ export async function askDefaults(engine: Engine, ownId: string): Promise<Engine
 export async function askEngine(
   engine: Engine,
   instance: InstanceFacts,
-  service: ServiceFacts['service'],
+  service: DriftFacts['service'],
   { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: SetValue },
-): Promise<ServiceFacts> {
+): Promise<DriftFacts> {
   const { model, project, sent, imagesInUse } = instance;
   const { name, containers } = service;
   const ids = containers.map(({ id }) => id);
@@ -81,7 +81,7 @@ export async function askSurroundings(
   engine: Engine,
   { paths, project, model }: Pick<InstanceFacts, 'paths' | 'project' | 'model'>,
   replaced: readonly { now: DefinedContainer; next: DefinedContainer }[],
-): Promise<Surroundings> {
+): Promise<RightsSurroundings> {
   const volumesOf = ({ hostConfig }: DefinedContainer) =>
     requestedMounts(hostConfig).flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
   const known = new Set(replaced.flatMap(({ now }) => volumesOf(now)));

@@ -21,7 +21,7 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { gainedRights } from '../../engine/rights.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
-import { changesOf, placeOf } from './changes.ts';
+import { changePlace, changesOf } from './changes.ts';
 import { checkDefinitions } from './check-definitions.ts';
 import { definedByModel } from './definition.ts';
 import type { InstanceFacts } from './dry-run.ts';
@@ -54,7 +54,7 @@ export async function checkDrift(
   const known = { defaults: askDefaults(engine, ownId), setTo };
   const facts = await Promise.all(services.map((service) => askEngine(engine, instance, service, known)));
   const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
-  const places = changes.map((change) => ({ service: change.service, place: placeOf(change) }));
+  const places = changes.map((change) => ({ service: change.service, place: changePlace(change) }));
   const texts = await askTexts(instance, places);
   const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
   refuseProvided(instance, written, { planned, accepted });

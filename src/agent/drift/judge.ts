@@ -1,7 +1,7 @@
 import { parseReference } from '../../compose/reference.ts';
 import { compareVersions } from '../../release/order.ts';
 import { parsePinTag } from '../../release/pin-tag.ts';
-import { type Change, type OtherImage, placeOf } from './changes.ts';
+import { changePlace, type DriftChange, type OtherImage } from './changes.ts';
 import type { Difference, ShapedMount } from './shape.ts';
 import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
 
@@ -40,16 +40,16 @@ interface WrittenFacts {
  * @param changes with their texts in the files
  */
 export function judgeChanges(
-  changes: readonly (readonly [change: Change, texts: readonly string[]])[],
+  changes: readonly (readonly [change: DriftChange, texts: readonly string[]])[],
   { setTo, home }: { setTo: SetValue; home: string },
 ): Finding[] {
   const judged = changes.flatMap(([change, texts]) => {
     const finding = judge(change, { texts, unset: unsetIn(texts, setTo), home }, setTo);
-    const { section, item } = placeOf(change) ?? {};
+    const { section, item } = changePlace(change) ?? {};
     const place = JSON.stringify([change.service, section, item]);
     return finding === null ? [] : [{ finding, kind: change.kind, place }];
   });
-  const refused = (kind: Change['kind']) =>
+  const refused = (kind: DriftChange['kind']) =>
     new Set(judged.flatMap((each) => (each.kind === kind && each.finding.isLoss ? [each.place] : [])));
   const [lost, gained] = [refused('difference'), refused('gain')];
   return judged.flatMap(({ finding, kind, place }) => {
@@ -59,7 +59,7 @@ export function judgeChanges(
   });
 }
 
-function judge(change: Change, facts: WrittenFacts, setTo: SetValue): Finding | null {
+function judge(change: DriftChange, facts: WrittenFacts, setTo: SetValue): Finding | null {
   const { service } = change;
   const { unset, texts } = facts;
   if (change.kind === 'difference') return judgeDifference(service, change.difference, facts);

@@ -2,7 +2,7 @@ import { placesOf } from '../../compose/pin.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { isNumbered } from '../../release/pin-tag.ts';
 import { and } from '../log/wording.ts';
-import type { Change } from './changes.ts';
+import type { DriftChange } from './changes.ts';
 import type { InstanceFacts } from './dry-run.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { InstanceFacts } from './dry-run.ts';
  */
 export function refuseProvided(
   { model, services }: Pick<InstanceFacts, 'model' | 'services'>,
-  changes: readonly (readonly [change: Change, texts: readonly string[]])[],
+  changes: readonly (readonly [change: DriftChange, texts: readonly string[]])[],
   { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {
   const lost = changes.flatMap(([change, texts]) => {

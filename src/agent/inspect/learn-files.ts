@@ -2,7 +2,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { allFiles, directoryOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { keyedSecrets, secretsOfContent, secretsOfRawEnvFile } from '../../compose/secret-lines.ts';
-import { namesOf, secretFilesOf, secretsOfEnvFiles, secretsOfProject } from '../../compose/secret-texts.ts';
+import {
+  readableNames,
+  secretFilesOf,
+  secretsOfEnvFiles,
+  secretsOfProject,
+} from '../../compose/secret-texts.ts';
 import type { TextFile } from '../../files/text-file.ts';
 import type { Log } from '../log/log.ts';
 import { imageNames } from '../log/mask-rules.ts';
@@ -21,7 +26,7 @@ export async function learnFiles(
   const { envFiles, secretFiles, configFiles } = secretFilesOf(files);
   const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles, ...configFiles];
   log.addMaskRules(() => {
-    const { services, images } = namesOf(files);
+    const { services, images } = readableNames(files);
     const places = [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
     return {
       secrets: secretsOfProject(files),

@@ -1,4 +1,4 @@
-import { type Draft, draftOf, withEdits, withText, withVariable } from '../../compose/draft.ts';
+import { draftOf, type ProjectDraft, withEdits, withText, withVariable } from '../../compose/draft.ts';
 import type { Edit } from '../../compose/edit.ts';
 import { findPin } from '../../compose/find-pin.ts';
 import type { Pin } from '../../compose/pin.ts';
@@ -18,7 +18,7 @@ export interface PulledFacts {
 }
 
 /** The new project files, before compose has resolved them. */
-export interface FileDraft extends Draft {
+export interface FileDraft extends ProjectDraft {
   edits: readonly Edit[];
   /** The complete new image reference of each service. */
   references: ReadonlyMap<string, string>;
@@ -60,7 +60,7 @@ export function draftFiles(installation: Installation, plan: UpdatePlan, pulled:
 
 /** The image that a service must resolve to; only a generated file may change the repository. */
 function expectedReference(
-  draft: Draft,
+  draft: ProjectDraft,
   installation: Installation,
   move: Move,
   images: ReadonlyMap<string, Image>,
@@ -70,7 +70,7 @@ function expectedReference(
 }
 
 /** The pin in the new files. Refusal: release-file, if the new file has no such service. */
-function pinOf(draft: Draft, { kind }: Installation, service: string): Pin {
+function pinOf(draft: ProjectDraft, { kind }: Installation, service: string): Pin {
   try {
     return findPin(draft.files, service);
   } catch (error) {

@@ -12,7 +12,7 @@ import type { EarlyPull } from './early-pull.ts';
 import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
 
 /** What the run has before its first byte is written. */
-export interface Preparation {
+export interface PreparedUpdate {
   filePlan: FilePlan;
   /** Local images by the references of the plan. */
   images: ReadonlyMap<string, Image>;
@@ -34,7 +34,7 @@ export async function pullAndPrepare(
   { installation, plan, early, expected }: Pulled & Planned,
   journal: Journal | null,
   begun?: EarlyPull,
-): Promise<Preparation> {
+): Promise<PreparedUpdate> {
   const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.limits.pullTimeoutMs;

@@ -16,7 +16,7 @@ import { StartTimes } from './health.ts';
 import { planSteps, type Step, type StepOf } from './plan-steps.ts';
 import type { Replacement } from './replacement.ts';
 import { runOnce } from './run-once.ts';
-import type { Look } from './same-containers.ts';
+import type { ContainersSeen } from './same-containers.ts';
 import { awaitHooks, hookFailure } from './start-hooks.ts';
 
 /** For all that `up` does but stopping, which takes as long as the containers' own grace periods ask. */
@@ -59,7 +59,7 @@ const executors: Executors = {
  */
 export async function recreate(
   given: Replacement,
-  look: Look | null = null,
+  look: ContainersSeen | null = null,
 ): Promise<ProjectContainers | null> {
   const { engine, journal, changeover, starts } = given;
   const isFresh = look !== null && performance.now() - look.at < freshMs;

@@ -14,7 +14,7 @@ const restartMs = 5_000;
 const restartLookMs = 250;
 
 /** A look at a project, and when it began, by `performance.now()`. */
-export interface Look {
+export interface ContainersSeen {
   found: ProjectContainers;
   at: number;
 }
@@ -29,7 +29,7 @@ export async function sameContainers(
   project: string,
   moved: readonly { name: string; containers: readonly Container[] }[],
   { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
-): Promise<{ containers: Changeover['containers']; look: Look }> {
+): Promise<{ containers: Changeover['containers']; look: ContainersSeen }> {
   const services = new Set(moved.map(({ name }) => name));
   // What stood still at the beginning is not waited for again.
   const ignores = (container: Container) =>

@@ -8,7 +8,7 @@ import { coldCopy, warmCopy } from '../data/copies.ts';
 import type { DataDoors, PointPlace } from '../data/data-doors.ts';
 import { discardPoint, discardPoints } from '../data/discard-point.ts';
 import { holdImages } from '../data/hold-images.ts';
-import { makePlace, type Point, placeOf, putReserve, toldOf } from '../data/point.ts';
+import { makePlace, type Point, pointPlace, putReserve, toldOf } from '../data/point.ts';
 import { PointRecord } from '../data/point-record.ts';
 import { sync } from '../data/rsync.ts';
 import type { PlannedPoint } from '../data/survey-point.ts';
@@ -174,7 +174,7 @@ async function prepare(
   const doors = await dataDoors(context, journal);
   const { point, project, run } = journal.data;
   if (!point) throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
-  const place = placeOf(point.directory, project);
+  const place = pointPlace(point.directory, project);
   await noteCovered(context, journal, { changeover, planned, doors, installation });
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
   // The updater's own image, too: whoever pulls a newer one in between takes its name, and a restore could not run.
@@ -374,7 +374,7 @@ export async function dropPoint(
 ): Promise<void> {
   const { point, project } = journal.data;
   if (!point) return;
-  const place = placeOf(point.directory, project);
+  const place = pointPlace(point.directory, project);
   const doors = await dataDoors(context, journal);
   await discardPoint(doors, place).catch((error: unknown) => {
     if (!(error instanceof UpdateError)) throw error;

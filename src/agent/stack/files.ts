@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { type Draft, draftOf } from '../../compose/draft.ts';
+import { draftOf, type ProjectDraft } from '../../compose/draft.ts';
 import { directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { parseReference } from '../../compose/reference.ts';
 import { variablesOf } from '../../compose/variables.ts';
@@ -139,7 +139,7 @@ export async function draftStackFiles(
   { engine, log }: RunContext,
   files: StackFiles,
   { chosen, plan, digests }: { chosen: ChosenStack; plan: StackPlan; digests: ReadonlyMap<string, string> },
-): Promise<Draft> {
+): Promise<ProjectDraft> {
   const { project } = files;
   const before = await imagesOf(engine, files, project);
   const wanted = new Map(

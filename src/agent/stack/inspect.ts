@@ -14,7 +14,7 @@ import { programsOf, version } from '../process/versions.ts';
 import { type ChosenStack, chooseStack, shortName } from './choose-stack.ts';
 import { stackDirectory } from './files.ts';
 import { maskRulesOfServices } from './reading.ts';
-import type { Holder } from './record.ts';
+import type { RecordHolder } from './record.ts';
 
 /** What is known of a stack before anything is decided. */
 export interface FoundStack {
@@ -29,7 +29,7 @@ export interface FoundStack {
   paths: HostPaths;
   /** Where the stack's files are; null where nothing is mounted. */
   directory: string | null;
-  who: Holder;
+  who: RecordHolder;
 }
 
 /** The phase `inspect`. Refusals: those of the engine, not-manager, own-container, several-projects, no-app, unlisted-services. */

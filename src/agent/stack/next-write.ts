@@ -50,7 +50,7 @@ export interface StackView {
   hasBeenWell: boolean;
 }
 
-export type Step =
+export type StackStep =
   | { kind: 'write'; write: Write; service: ServiceView }
   /** @param progress grows whenever it comes nearer */
   | { kind: 'wait'; service: ServiceView; what: 'ends' | 'starts' | 'returns'; progress: number }
@@ -59,8 +59,8 @@ export type Step =
   | { kind: 'started' }
   | { kind: 'done' };
 
-const write = (name: Write, service: ServiceView): Step => ({ kind: 'write', write: name, service });
-const ends = (service: ServiceView): Step => ({
+const write = (name: Write, service: ServiceView): StackStep => ({ kind: 'write', write: name, service });
+const ends = (service: ServiceView): StackStep => ({
   kind: 'wait',
   service,
   what: 'ends',
@@ -68,7 +68,7 @@ const ends = (service: ServiceView): Step => ({
 });
 
 /** What of an update is to be done next (docs/contract.md 11.3): the first thing of its order that is not. */
-export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView): Step {
+export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView): StackStep {
   const foreign = [app, ...workers].find(({ side }) => side === null);
   if (foreign) return { kind: 'foreign', service: foreign };
   const once = workers.filter(isOnce);
@@ -100,7 +100,7 @@ export function nextForward({ app, workers, stopFirst, hasBeenWell }: StackView)
 const isOnce = ({ move }: ServiceView): boolean => move.role === 'once';
 
 /** What a service that moves still lacks; null where it is well. */
-function comes(service: ServiceView, move: 'move-app' | 'move-worker'): Step | null {
+function comes(service: ServiceView, move: 'move-app' | 'move-worker'): StackStep | null {
   const { forms, tasks, isPaused, isSettled, isStopped, isOff } = service;
   const isForm = forms.has('moving') || forms.has('nudged') || (forms.has('after') && isSettled);
   const isMoved = service.side === 'new' && isForm;
@@ -120,7 +120,7 @@ function comes(service: ServiceView, move: 'move-app' | 'move-worker'): Step | n
 const nudgeMs = 5_000;
 
 /** What of going back is to be done next (docs/contract.md 11.5). */
-export function nextBack({ app, workers }: StackView): Step {
+export function nextBack({ app, workers }: StackView): StackStep {
   const all = [app, ...workers];
   if (all.some(({ tasks }) => tasks.started)) return { kind: 'started' };
   // What somebody else has made of a service stands; beside another version of the app no old worker comes back.

@@ -9,7 +9,7 @@ export interface ReadableRecord extends FoundRecord {
 }
 
 /** What to do about the run before (docs/contract.md 11.4). */
-export type EarlierStep =
+export type EarlierStackStep =
   /** There is none, or it has ended: its record is replaced. */
   | { kind: 'none' }
   /** This very updater has ended it. */
@@ -26,10 +26,10 @@ export type EarlierStep =
   | { kind: 'set-aside' };
 
 /** @param holder this updater; @param target as it was asked for now; @param services of the stack, as they are */
-export function planEarlier(
+export function planEarlierStack(
   earlier: ReadableRecord | null,
   { holder, target, services }: { holder: string; target: string | null; services: readonly SwarmService[] },
-): EarlierStep {
+): EarlierStackStep {
   if (earlier === null) return { kind: 'none' };
   const { state, data } = earlier;
   const { outcome, phase, started } = state;

@@ -1,4 +1,4 @@
-import type { Draft } from '../../compose/draft.ts';
+import type { ProjectDraft } from '../../compose/draft.ts';
 import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { compareTold } from '../../release/order.ts';
@@ -22,7 +22,7 @@ export interface PlannedStack {
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
   files: StackFiles | null;
-  draft: Draft | null;
+  draft: ProjectDraft | null;
   warnings: readonly string[];
 }
 

@@ -114,7 +114,7 @@ export async function readRecord(engine: Engine, stack: string): Promise<FoundRe
 }
 
 /** Who this run is. */
-export interface Holder {
+export interface RecordHolder {
   holder: string;
   container: string;
   node: string;
@@ -152,7 +152,7 @@ export class StackRecord {
   static async make(
     engine: Engine,
     data: RecordData,
-    who: Holder,
+    who: RecordHolder,
     ended: FoundRecord | null,
   ): Promise<StackRecord> {
     const text = JSON.stringify(data);
@@ -180,7 +180,7 @@ export class StackRecord {
   static async takeOver(
     engine: Engine,
     found: FoundRecord & { state: RecordState; data: RecordData },
-    who: Holder,
+    who: RecordHolder,
   ): Promise<StackRecord> {
     const state: RecordState = { ...found.state, ...who, beat: found.state.beat + 1, outcome: null };
     const record = new StackRecord(engine, found.config, found.data, state);

@@ -17,8 +17,8 @@ import {
   nextBack,
   nextForward,
   type ServiceView,
+  type StackStep,
   type StackView,
-  type Step,
   type Write,
   writes,
 } from './next-write.ts';
@@ -160,7 +160,7 @@ export class Replacing {
     await this.#follow(nextBack);
   }
 
-  async #follow(next: (view: StackView) => Step): Promise<void> {
+  async #follow(next: (view: StackView) => StackStep): Promise<void> {
     let key = '';
     let since = performance.now();
     for (;;) {
@@ -316,7 +316,7 @@ export class Replacing {
     each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
   }
 
-  async #write({ write, service }: Extract<Step, { kind: 'write' }>, look: Look): Promise<void> {
+  async #write({ write, service }: Extract<StackStep, { kind: 'write' }>, look: Look): Promise<void> {
     const { engine, log, record, headers } = this.#work;
     const each = this.#followed.find(({ move }) => move === service.move);
     const found = look.services.get(service.move.id);
@@ -358,7 +358,7 @@ export class Replacing {
   }
 
   /** Whether to keep waiting. @throws UpdateError if waiting longer is pointless */
-  #judge({ service, what }: Extract<Step, { kind: 'wait' }>, waitedMs: number): void {
+  #judge({ service, what }: Extract<StackStep, { kind: 'wait' }>, waitedMs: number): void {
     const { waitTimeoutMs, log } = this.#work;
     const { move, tasks } = service;
     if (what === 'starts') {
@@ -455,7 +455,11 @@ export class Replacing {
     }
   }
 
-  #tellWaiting({ service, what }: Extract<Step, { kind: 'wait' }>, { nodes }: Look, waitedMs: number): void {
+  #tellWaiting(
+    { service, what }: Extract<StackStep, { kind: 'wait' }>,
+    { nodes }: Look,
+    waitedMs: number,
+  ): void {
     const { move, tasks } = service;
     const { newRunning, needs, newAlive, oldAlive } = tasks;
     const active = nodes.filter(isActive).length;

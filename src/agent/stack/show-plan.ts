@@ -6,7 +6,7 @@ import type { FirstContext } from '../process/run-context.ts';
 import { checkServices, nodesFor } from './choose-stack.ts';
 import { inspectStack } from './inspect.ts';
 import { describeMove, planOf, planStack } from './plan.ts';
-import { planEarlier } from './plan-earlier.ts';
+import { planEarlierStack } from './plan-earlier.ts';
 import { readRecord } from './record.ts';
 import { isActive, isSideBySide, putAside } from './specs.ts';
 
@@ -26,7 +26,7 @@ export async function showStackPlan(given: FirstContext): Promise<number> {
   const readable = record && state && data ? { ...record, state, data } : null;
   const { holder } = found.who;
   const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
-  const step = planEarlier(readable, asked);
+  const step = planEarlierStack(readable, asked);
   const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
   const carries = succeeds || step.kind === 'set-aside';
   const plan = planOf(found);

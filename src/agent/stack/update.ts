@@ -15,7 +15,7 @@ import { checkServices, shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
 import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
 import { type PlannedStack, planOf, planStack } from './plan.ts';
-import { type EarlierStep, hasLeft, planEarlier, type ReadableRecord } from './plan-earlier.ts';
+import { type EarlierStackStep, hasLeft, planEarlierStack, type ReadableRecord } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
 import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
@@ -71,7 +71,7 @@ async function run(given: FirstContext, soFar: SoFar): Promise<Ending> {
   const earlier = readable(ended);
   const { target } = context.options;
   const asked = { holder: who.holder, target: target?.tag ?? null, services: chosen.services };
-  const step = planEarlier(earlier, asked);
+  const step = planEarlierStack(earlier, asked);
   if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, { ended });
   context.log.addMaskRules(() => maskRulesOfMoves(earlier.data.moves));
   return settle(found, soFar, { earlier, step });
@@ -111,7 +111,7 @@ async function endedOrDead(
 async function settle(
   found: FoundStack,
   soFar: SoFar,
-  { earlier, step }: { earlier: ReadableRecord; step: Exclude<EarlierStep, { kind: 'none' }> },
+  { earlier, step }: { earlier: ReadableRecord; step: Exclude<EarlierStackStep, { kind: 'none' }> },
 ): Promise<Ending> {
   const { context, directory, who } = found;
   const { engine, log } = context;

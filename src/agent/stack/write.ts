@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
-import type { Draft } from '../../compose/draft.ts';
+import type { ProjectDraft } from '../../compose/draft.ts';
 import { checkTargets } from '../../files/check-targets.ts';
 import { exists } from '../../files/file-system.ts';
 import type { HostPaths } from '../../files/host-paths.ts';
@@ -13,7 +13,7 @@ import { backupsOf, openStateDirectory, refuseForeignState } from '../state/stat
 import type { StackFiles } from './files.ts';
 import type { RecordData } from './record.ts';
 
-export const hashesOf = ({ changes }: Draft): RecordData['files'] =>
+export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
   changes.map(({ path, before, after }) => ({
     path,
     before: hash('sha256', before ?? ''),
@@ -29,7 +29,7 @@ export async function writeFiles(
     directory,
     paths,
     run,
-  }: { draft: Draft; files: StackFiles; directory: string; paths: HostPaths; run: string },
+  }: { draft: ProjectDraft; files: StackFiles; directory: string; paths: HostPaths; run: string },
 ): Promise<void> {
   const { changes } = draft;
   if (changes.length === 0) return;

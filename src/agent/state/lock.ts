@@ -11,14 +11,14 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Log } from '../log/log.ts';
 import { openStateDirectory, stateDirectory } from './state-directory.ts';
 
-export type Link = typeof link;
+export type LinkCall = typeof link;
 
 /** The doors that locking needs. */
 interface Doors {
   engine: Engine;
   log: Log;
   /** Of the file system; default the disk's. */
-  link?: Link;
+  link?: LinkCall;
 }
 
 export interface Lock {
@@ -96,7 +96,12 @@ const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
  * it, which is linked, so that nobody ever reads a lock without its owner in it. Where there are no hard links the lock
  * is created and then written, and `readWhole` waits for that.
  */
-async function placeLock(lock: string, mine: string, text: string, makeLink: Link = link): Promise<boolean> {
+async function placeLock(
+  lock: string,
+  mine: string,
+  text: string,
+  makeLink: LinkCall = link,
+): Promise<boolean> {
   try {
     await makeLink(mine, lock);
     return true;

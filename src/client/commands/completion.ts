@@ -1,8 +1,8 @@
-import type { Command } from '../command.ts';
+import type { ClientCommand } from '../command.ts';
 import { names } from '../names.ts';
 import { findCommand } from '../parse.ts';
 
-export const completion: Command = {
+export const completion: ClientCommand = {
   name: 'completion',
   summary: 'Print the completion script for bash',
   usage: '<bash>',
@@ -25,7 +25,7 @@ export const completion: Command = {
 export const askForOffers = '__complete';
 
 /** The possible next words, one per line, each with a tab and its description. */
-export function offersAfter(words: readonly string[], commands: readonly Command[]): string {
+export function offersAfter(words: readonly string[], commands: readonly ClientCommand[]): string {
   const previous = words.at(-1) ?? '';
   const command = findCommand(words, commands);
   const option = command?.options.find(({ name, value }) => value && `--${name}` === previous);

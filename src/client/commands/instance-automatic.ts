@@ -1,13 +1,13 @@
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
-import { type Args, type Command, type Context, Failure, UsageError } from '../command.ts';
+import { type Args, type ClientCommand, CommandUsageError, type Context, Failure } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { names } from '../names.ts';
 import { automaticLine } from '../status-lines.ts';
 import { clean, linesOf, table } from '../text.ts';
 
-export const instanceAutomatic: Command = {
+export const instanceAutomatic: ClientCommand = {
   name: 'instance automatic',
   summary: 'Configure automatic updates, or show their settings if no option is given',
   usage:
@@ -76,7 +76,7 @@ function choiceOf({ options }: Args): AutomaticChoice | null {
       `--min-age must be a number of hours from 0 to 8760, not "${minAge}".`,
     majors && noMajors && '--include-majors and --exclude-majors cannot be combined.',
   ].filter((mistake) => typeof mistake === 'string');
-  if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'));
+  if (mistakes.length > 0) throw new CommandUsageError(mistakes.join('\n'));
   if (Object.keys(options).length === 0) return null;
   return {
     enabled: !options.off,

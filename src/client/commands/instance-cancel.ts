@@ -1,14 +1,14 @@
 import { afterOnPath, nextOnPath } from '../../wire/path.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import { type Command, type Context, Failure } from '../command.ts';
+import { type ClientCommand, type Context, Failure } from '../command.ts';
 import { connect, failureOf, interrupted, type Session } from '../connect.ts';
-import { type Ending, endingOf } from '../endings.ts';
-import { explain } from '../explain.ts';
+import { type EndReport, endReportOf } from '../endings.ts';
+import { explainAnswer } from '../explain.ts';
 import { followUpdate, usualTimeout } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
-import { clean, cleanText, linesOf, sentence } from '../text.ts';
+import { asSentence, clean, cleanText, linesOf } from '../text.ts';
 
-export const instanceCancel: Command = {
+export const instanceCancel: ClientCommand = {
   name: 'instance cancel',
   summary: 'Cancel the update in progress, or the next step of an upgrade path',
   usage: '',
@@ -71,24 +71,24 @@ async function cancel(session: Session): Promise<ToldRun | string> {
     if (answer.kind === 'logged-out') throw failureOf(answer, session);
     if (answer.kind === 'problem') {
       const { status, detail } = answer.problem;
-      if (status === 409) return sentence(cleanText(detail));
+      if (status === 409) return asSentence(cleanText(detail));
       if (status < 500) throw failureOf(answer, session);
     }
     if (attempt === tries)
       throw new Failure(
         1,
-        `${explain(answer, config)} It is unknown whether the server received the cancellation request.`,
+        `${explainAnswer(answer, config)} It is unknown whether the server received the cancellation request.`,
       );
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
-function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly string[]): Ending {
-  const { lines, exitCode } = endingOf(run, status);
+function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly string[]): EndReport {
+  const { lines, exitCode } = endReportOf(run, status);
   if (run.outcome !== 'cancelled') {
     const later = nextOnPath(run) === null ? [] : nextLines;
     return { lines: ['It was too late to cancel.', ...lines, ...later], exitCode: exitCode || 3 };
   }
-  const line = sentence(run.message);
+  const line = asSentence(run.message);
   return { lines: [`✓ ${run.message.startsWith('cancelled ') ? line : `Cancelled: ${line}`}`], exitCode: 0 };
 }

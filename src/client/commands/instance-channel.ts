@@ -1,10 +1,10 @@
 import { channels } from '../../release/channel.ts';
-import type { Command, Context } from '../command.ts';
+import type { ClientCommand, Context } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { offerLines } from '../status-lines.ts';
 import { clean, linesOf } from '../text.ts';
 
-export const instanceChannel: Command = {
+export const instanceChannel: ClientCommand = {
   name: 'instance channel',
   summary: 'Set the release channel: stable releases only, or every canary build',
   usage: '<stable|canary>',

@@ -1,11 +1,11 @@
-import type { Command, Context } from '../command.ts';
+import type { ClientCommand, Context } from '../command.ts';
 import { connect, failureOf } from '../connect.ts';
 import { followPath } from '../follow/follow-path.ts';
 import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { jsonLine } from '../text.ts';
 
-export const instanceFollow: Command = {
+export const instanceFollow: ClientCommand = {
   name: 'instance follow',
   summary: "Follow the update in progress, or show the last update's result",
   usage: '[--timeout SECONDS] [--json]',

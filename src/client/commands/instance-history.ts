@@ -1,12 +1,12 @@
 import type { Run } from '../../wire/status.ts';
-import type { Command, Context } from '../command.ts';
+import type { ClientCommand, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
 import { timesOf, versionsOf } from '../endings.ts';
 import { startedBy } from '../status-lines.ts';
 import { clean, jsonLine, linesOf, table } from '../text.ts';
 import { dateTime } from '../times.ts';
 
-export const instanceHistory: Command = {
+export const instanceHistory: ClientCommand = {
   name: 'instance history',
   summary: 'List past updates, newest first',
   usage: '[--json]',

@@ -1,7 +1,7 @@
 import type { Answer } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, RollbackOffer, Status } from '../../wire/status.ts';
-import { type Command, type Context, UsageError } from '../command.ts';
+import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
 import { connect, expectAnswer, type Session, statusForAdmins } from '../connect.ts';
 import { followUpdate, timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
@@ -11,7 +11,7 @@ import { startRun } from '../start/start-run.ts';
 import { refusalLines, rollbackLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
 
-export const instanceRollback: Command = {
+export const instanceRollback: ClientCommand = {
   name: 'instance rollback',
   summary: 'Roll back the last update: restore the previous version and its data',
   usage: '[--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
@@ -39,7 +39,7 @@ async function run(context: Context): Promise<number> {
   const [whenIdle, force, json] = [options['when-idle'], options.force, options.json].map(
     (option) => option === true,
   );
-  if (whenIdle && force) throw new UsageError('--when-idle and --force cannot be combined.');
+  if (whenIdle && force) throw new CommandUsageError('--when-idle and --force cannot be combined.');
   const session = connect(context);
   const { reader, signal, stdout, stderr } = session;
   const tell = (...lines: readonly string[]) => (json ? stderr : stdout).write(linesOf(lines));
@@ -107,7 +107,9 @@ async function agreeTwice(
 ): Promise<boolean> {
   if (session.args.options.yes) return true;
   if (!session.canAsk)
-    throw new UsageError('A rollback replaces the current data. Without a terminal, confirm with --yes.');
+    throw new CommandUsageError(
+      'A rollback replaces the current data. Without a terminal, confirm with --yes.',
+    );
   if (force && !(await agreeToStopJobs(session, status))) return false;
   if (!(await askYesNo('Roll back?', session))) return false;
   return (await readLine(`Type ${to} to roll back: `, session)).trim() === to;

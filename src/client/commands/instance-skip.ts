@@ -1,9 +1,9 @@
-import { type Command, type Context, UsageError } from '../command.ts';
+import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { offerLines } from '../status-lines.ts';
 import { clean, linesOf } from '../text.ts';
 
-export const instanceSkip: Command = {
+export const instanceSkip: ClientCommand = {
   name: 'instance skip',
   summary: 'Skip the latest release until a newer one is published',
   usage: '<VERSION | --undo>',
@@ -19,7 +19,7 @@ export const instanceSkip: Command = {
 async function run(context: Context): Promise<number> {
   const [version] = context.args.words;
   if ((version === undefined) !== (context.args.options.undo === true))
-    throw new UsageError('Specify either the offered version or --undo.');
+    throw new CommandUsageError('Specify either the offered version or --undo.');
   const session = connect(context);
   const { reader, signal, stdout } = session;
   const status = clean(await statusForAdmins(reader.skip(version ?? null, { signal }), session));

@@ -1,15 +1,15 @@
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import { pointOf } from '../../wire/rollback-point.ts';
 import type { Status } from '../../wire/status.ts';
-import type { Command, Context } from '../command.ts';
+import type { ClientCommand, Context } from '../command.ts';
 import { connect, expectAnswer } from '../connect.ts';
 import { failureLine } from '../endings.ts';
 import { names } from '../names.ts';
 import { automaticLine, betweenLine, offerLines, refusalLines } from '../status-lines.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
-import { ageOf, dateTime } from '../times.ts';
+import { ageSince, dateTime } from '../times.ts';
 
-export const instanceStatus: Command = {
+export const instanceStatus: ClientCommand = {
   name: 'instance status',
   summary: 'Show the running version, the available update and whether the update can start now',
   usage: '[--json]',
@@ -39,7 +39,7 @@ function statusLines(status: Status): string[] {
   const lines = [`${name} ${version} (${channel})`, ...offerLines(status)];
   if (status.pendingStep !== null)
     lines.push(
-      betweenLine(status.pendingStep, version, ageOf(status.pendingStep.since, now)),
+      betweenLine(status.pendingStep, version, ageSince(status.pendingStep.since, now)),
       `To follow the update: ${name} instance follow. To cancel it: ${name} instance cancel`,
     );
   else if (canUpdate && status.next !== null) lines.push(`To update now: ${name} instance update`);

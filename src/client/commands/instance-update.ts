@@ -1,18 +1,18 @@
 import { channelOf } from '../../release/channel.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
-import { type Command, type Context, UsageError } from '../command.ts';
+import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';
 import { connect, type Session, statusForAdmins } from '../connect.ts';
 import { followPath } from '../follow/follow-path.ts';
 import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { agree } from '../start/agree.ts';
-import { decide, type Stay, stayFor, type Wish } from '../start/decide.ts';
+import { decideStart, type Stay, stayFor, type Wish } from '../start/decide.ts';
 import { startRun } from '../start/start-run.ts';
 import { pathLine, restorePointLine } from '../status-lines.ts';
-import { clean, cleanText, jsonLine, linesOf, sentence } from '../text.ts';
+import { asSentence, clean, cleanText, jsonLine, linesOf } from '../text.ts';
 
-export const instanceUpdate: Command = {
+export const instanceUpdate: ClientCommand = {
   name: 'instance update',
   summary: 'Update svc and follow the update until the new version responds',
   usage:
@@ -59,7 +59,7 @@ async function run(context: Context): Promise<number> {
   // The status may be minutes old, and a release may have been published since.
   if (wish.target === null && status.next === null && status.reason?.code !== 'update-running')
     status = await ask(true);
-  const target = decide(status, wish);
+  const target = decideStart(status, wish);
   if (typeof target !== 'string') return stay(target);
   const steps = stepsTo(target, status, wish);
   const goal = status.next?.upgradePath.at(-1) ?? target;
@@ -100,13 +100,13 @@ async function run(context: Context): Promise<number> {
 /** @throws UsageError */
 function wishOf({ args: { options } }: Context): Wish {
   const [whenIdle, force] = [options['when-idle'] === true, options.force === true];
-  if (whenIdle && force) throw new UsageError('--when-idle and --force cannot be combined.');
+  if (whenIdle && force) throw new CommandUsageError('--when-idle and --force cannot be combined.');
   const target = typeof options.target === 'string' ? options.target : null;
   if (target !== null && target !== 'canary' && channelOf(target) === null)
-    throw new UsageError(`--target must be "canary" or a version such as v1.5.0, not "${target}".`);
+    throw new CommandUsageError(`--target must be "canary" or a version such as v1.5.0, not "${target}".`);
   const allSteps = options['all-steps'] === true;
   if (allSteps && target === 'canary')
-    throw new UsageError('--all-steps cannot be combined with --target canary.');
+    throw new CommandUsageError('--all-steps cannot be combined with --target canary.');
   return { target, whenIdle, force, allSteps };
 }
 
@@ -119,8 +119,8 @@ function stepsTo(target: string, { next }: Status, { allSteps }: Wish): readonly
 async function refusal({ reader, signal }: Session, problem: Problem, status: Status): Promise<Stay> {
   const { reason, detail } = problem;
   const stay = (line: string): Stay => ({ lines: [line], problem, exitCode: 3 });
-  if (reason === undefined) return stay(`Cannot update now: ${sentence(cleanText(detail))}`);
-  if (reason.code === 'up-to-date') return stay(sentence(cleanText(reason.message)));
+  if (reason === undefined) return stay(`Cannot update now: ${asSentence(cleanText(detail))}`);
+  if (reason.code === 'up-to-date') return stay(asSentence(cleanText(reason.message)));
   if (reason.code !== 'update-running') return stayFor(reason, status, problem);
   // Another update was started in the meantime. Only a new status contains its run.
   const answer = await reader.status({ signal });

@@ -1,9 +1,9 @@
 import { channels } from '../../release/channel.ts';
-import type { Command } from '../command.ts';
+import type { ClientCommand } from '../command.ts';
 import { updateClient } from '../self-update/update-client.ts';
 
 /** Updates this client. */
-export const update: Command = {
+export const updateCommand: ClientCommand = {
   name: 'update',
   summary: 'Update the svc client itself',
   usage: '[--channel CHANNEL]',

@@ -7,7 +7,7 @@ import type { PendingStep, Status, ToldRun } from '../../wire/status.ts';
 import type { Session } from '../connect.ts';
 import { exitCodeOf } from '../endings.ts';
 import { names } from '../names.ts';
-import { clean, jsonLine, sentence } from '../text.ts';
+import { asSentence, clean, jsonLine } from '../text.ts';
 import { type FollowOptions, followOne, partingOf, tell, tellPast, watch } from './follow-update.ts';
 import type { View } from './view.ts';
 
@@ -74,7 +74,7 @@ async function untilNext(
   if (json) session.stdout.write(jsonLine({ event: 'pendingStep', data: null }));
   const { reason, until } = view.pendingStep;
   const isLate = Date.parse(clock) >= Date.parse(until);
-  const waited = reason === null ? 'the update did not start.' : sentence(reason);
+  const waited = reason === null ? 'the update did not start.' : asSentence(reason);
   tell(
     session,
     [

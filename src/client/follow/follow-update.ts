@@ -2,13 +2,13 @@ import { isTooLate, mayBeAway } from '../../wire/phase-rows.ts';
 import { followRun, type News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
-import { type Args, type Option, stoppedCode, UsageError } from '../command.ts';
+import { type Args, CommandUsageError, type Option, stoppedCode } from '../command.ts';
 import type { Session } from '../connect.ts';
-import { type Ending, endingOf, nameOf, paintMark } from '../endings.ts';
-import { explain } from '../explain.ts';
+import { type EndReport, endReportOf, paintMark, runName } from '../endings.ts';
+import { explainAnswer } from '../explain.ts';
 import { names } from '../names.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
-import { clockTime, duration } from '../times.ts';
+import { clockTime, durationText } from '../times.ts';
 import { JsonEvents, PlainLines } from './lines.ts';
 import { LiveList } from './live-list.ts';
 import { logOf, type Printer, type View } from './view.ts';
@@ -20,7 +20,7 @@ export interface FollowOptions {
   timeout: number;
   json: boolean;
   /** Overrides the lines of the result. */
-  endingOf?: (run: Run, status: Status | null) => Ending;
+  endingOf?: (run: Run, status: Status | null) => EndReport;
 }
 
 export const usualTimeout = 900;
@@ -35,7 +35,7 @@ export const timeoutOption: Option = {
 export function timeoutOf({ options: { timeout = String(usualTimeout) } }: Args): number {
   const seconds = /^\d{1,7}$/.test(String(timeout)) ? Number(timeout) : 0;
   if (seconds >= 1) return seconds;
-  throw new UsageError(`--timeout must be a number of seconds from 1 to 9999999, not "${timeout}".`);
+  throw new CommandUsageError(`--timeout must be a number of seconds from 1 to 9999999, not "${timeout}".`);
 }
 
 /** Milliseconds. A 401 that lasts this long is not caused by a restart of the server. */
@@ -60,7 +60,7 @@ export async function followOne(
   );
   const { lines, exitCode } =
     why === 'ended'
-      ? (options.endingOf ?? endingOf)(view.run, await statusOf(session))
+      ? (options.endingOf ?? endReportOf)(view.run, await statusOf(session))
       : await partingOf(why, view, session, options.timeout);
   tell(session, lines, options.json);
   return { exitCode, run: view.run };
@@ -69,7 +69,7 @@ export async function followOne(
 /** Prints the result of a run that has already ended. Resolves with the exit code. */
 export async function tellPast(session: Session, run: ToldRun, json: boolean): Promise<number> {
   if (json) session.stdout.write(jsonLine({ event: 'run', data: run }));
-  const { lines, exitCode } = endingOf(clean(run), json ? null : await statusOf(session));
+  const { lines, exitCode } = endReportOf(clean(run), json ? null : await statusOf(session));
   tell(session, lines, json);
   return exitCode;
 }
@@ -163,7 +163,7 @@ export const partingOf = async (
   view: View,
   session: Session,
   timeout: number,
-): Promise<Ending> => ({
+): Promise<EndReport> => ({
   lines: await partingLines(why, view, session, timeout),
   exitCode: why === 'interrupted' ? stoppedCode : 1,
 });
@@ -175,7 +175,7 @@ async function partingLines(
   timeout: number,
 ): Promise<string[]> {
   const { name } = names();
-  const what = nameOf(run);
+  const what = runName(run);
   switch (why) {
     case 'interrupted':
       return [farewell(run, pendingStep?.to)];
@@ -190,7 +190,7 @@ async function partingLines(
     case 'logged-out':
       return refused?.kind === 'logged-out' && refused.inFront !== null
         ? [
-            explain(refused, config),
+            explainAnswer(refused, config),
             `${what.replace('t', 'T')} continues. To follow its progress: ${name} instance follow`,
           ]
         : [
@@ -199,7 +199,7 @@ async function partingLines(
           ];
     case 'silent':
       return [
-        `${name} has not responded for ${duration(timeout * second)}; the result of ${what} is unknown.`,
+        `${name} has not responded for ${durationText(timeout * second)}; the result of ${what} is unknown.`,
         `On the server, run: ${logOf(run)}`,
         `When ${name} responds again, run: ${name} instance follow`,
       ];
@@ -211,7 +211,7 @@ function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
   if (next !== undefined)
     return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;
-  const what = nameOf(run).replace('t', 'T');
+  const what = runName(run).replace('t', 'T');
   const following = `${what} continues. To follow its progress: ${name} instance follow.`;
   if (isTooLate(run)) return `${following} ${what} can no longer be cancelled.`;
   if (run.state !== 'waiting') return `${following} To cancel: ${name} instance cancel.`;

@@ -2,11 +2,11 @@ import { mayBeAway, phaseTexts, type RowOfRun, rowsOf } from '../../wire/phase-r
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
-import { nameOf, versionsOf } from '../endings.ts';
+import { runName, versionsOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
-import { clockTime, duration } from '../times.ts';
+import { clockTime, durationText } from '../times.ts';
 
 /** The state of a followed run. Times are of the local monotonic clock, in milliseconds. */
 export interface View {
@@ -55,12 +55,12 @@ export function rowsAt(view: View, now: number): ShownRow[] {
         mark,
         word: textOf(word),
         text: `${names().name} is unavailable`,
-        time: duration(now - heardAt),
+        time: durationText(now - heardAt),
       };
     const isWaiting = mark === 'now' && run.state === 'waiting';
     const said = isWaiting ? `for ${count(run.jobs.length, 'job')}` : message;
     const text = `${percent === null ? '' : `${percent} % `}${said}`.trim();
-    return { mark, word: textOf(word), text, time: took === null ? '' : duration(took) };
+    return { mark, word: textOf(word), text, time: took === null ? '' : durationText(took) };
   });
 }
 
@@ -74,7 +74,7 @@ export function notesAt(view: View, now: number): string[] {
   const notes: string[] = [];
   if (pendingStep) {
     const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
-    notes.push(betweenLine(pendingStep, run.to ?? names().name, duration(lasts)));
+    notes.push(betweenLine(pendingStep, run.to ?? names().name, durationText(lasts)));
   }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
@@ -83,10 +83,11 @@ export function notesAt(view: View, now: number): string[] {
   }
   if (run.cancelRequestedBy !== null && run.outcome === null)
     notes.push(`Cancellation requested by ${run.cancelRequestedBy}. It may be too late to cancel.`);
-  if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, nameOf(run), duration(silent)));
+  if (refused !== null && !isUnavailable(view))
+    notes.push(unheard(refused, runName(run), durationText(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
-      `${names().name} has been unavailable for ${duration(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
+      `${names().name} has been unavailable for ${durationText(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
     );
   return notes;
 }

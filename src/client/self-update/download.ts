@@ -1,7 +1,7 @@
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { follow } from '../../feed/follow.ts';
 import type { Asset } from '../../release/channel.ts';
-import { adviceFor, unchanged } from './failure.ts';
+import { downloadAdvice, unchanged } from './failure.ts';
 
 /** The limits of a download, in milliseconds and bytes. */
 export interface Limits {
@@ -61,7 +61,7 @@ export async function download({ asset, feed, limits, signal, onProgress }: Tran
     const cause: unknown = ending.signal.aborted ? ending.signal.reason : error;
     throw unchanged(
       `the download of ${asset.name} from ${address.host} failed: ${reasonOf(cause)}.`,
-      adviceFor(cause),
+      downloadAdvice(cause),
     );
   } finally {
     ending.abort();

@@ -13,7 +13,7 @@ export const unchanged = (message: string, next: string): Failure =>
   new Failure(exitCodes.failed, `Nothing was changed: ${message}\nNext: ${next}`);
 
 /** The next step after an error of the feed or of a download. */
-export function adviceFor(error: unknown): string {
+export function downloadAdvice(error: unknown): string {
   const { feed } = names();
   const wait = error instanceof FeedError ? error.wait : null;
   if (wait === null)

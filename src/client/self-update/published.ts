@@ -3,11 +3,11 @@ import { readNewestRelease } from '../../feed/read-feed.ts';
 import { proveRelease } from '../../provenance/prove-release.ts';
 import type { Trust } from '../../provenance/trust.ts';
 import type { Asset, Channel, Release } from '../../release/channel.ts';
-import { UsageError } from '../command.ts';
+import { CommandUsageError } from '../command.ts';
 import { names } from '../names.ts';
 import { cleanText } from '../text.ts';
 import { download, proofLimits, type Transfer } from './download.ts';
-import { adviceFor, refused, unchanged } from './failure.ts';
+import { downloadAdvice, refused, unchanged } from './failure.ts';
 
 const sumsName = 'SHA256SUMS';
 const fileName = 'release.json';
@@ -17,10 +17,10 @@ const bundleName = `${fileName}.sigstore.json`;
 export function feedOf(env: NodeJS.ProcessEnv): string {
   const { name, feed, releases } = names();
   const given = env[feed] || releases;
-  if (given === null) throw new UsageError(`set ${feed} to the web address of the ${name} releases`);
+  if (given === null) throw new CommandUsageError(`set ${feed} to the web address of the ${name} releases`);
   const address = URL.parse(given);
   if (!address || !/^https?:$/.test(address.protocol))
-    throw new UsageError(`${feed} must be the web address of a list of releases: https://…`);
+    throw new CommandUsageError(`${feed} must be the web address of a list of releases: https://…`);
   return address.href;
 }
 
@@ -30,7 +30,7 @@ export function newestRelease(feed: string, channel: Channel, signal: AbortSigna
     signal.throwIfAborted();
     throw unchanged(
       `cannot read the releases at ${new URL(feed).host}: ${reasonOf(error)}.`,
-      adviceFor(error),
+      downloadAdvice(error),
     );
   });
 }

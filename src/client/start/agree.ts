@@ -1,7 +1,7 @@
 import { channelOf } from '../../release/channel.ts';
 import { isMajorChange } from '../../release/order.ts';
 import type { Status } from '../../wire/status.ts';
-import { type Context, UsageError } from '../command.ts';
+import { CommandUsageError, type Context } from '../command.ts';
 import { interrupted } from '../connect.ts';
 import { beforeUpdate, jobLines } from '../status-lines.ts';
 import { count, linesOf } from '../text.ts';
@@ -17,7 +17,7 @@ export async function agree(
 ): Promise<boolean> {
   if (context.args.options.yes) return true;
   if (force && !context.canAsk)
-    throw new UsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
+    throw new CommandUsageError('--force stops running jobs. Without a terminal, confirm with --yes.');
   if (force && !(await agreeToStopJobs(context, status))) return false;
   const majors = steps.filter((to, at) => isMajor(status, to, steps[at - 1]));
   if (majors.length === 0) return true;
@@ -41,7 +41,7 @@ function isMajor({ version, next }: Status, to: string, from = version): boolean
 
 /** Any answer except yes means no. */
 export async function askYesNo(question: string, context: Context): Promise<boolean> {
-  if (!context.canAsk) throw new UsageError(`${question} Without a terminal, confirm with --yes.`);
+  if (!context.canAsk) throw new CommandUsageError(`${question} Without a terminal, confirm with --yes.`);
   return /^\s*y(?:es)?\s*$/i.test(await readLine(`${question} [y/N] `, context));
 }
 

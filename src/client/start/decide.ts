@@ -27,7 +27,7 @@ export interface Stay {
  * Decides on the target. The request contains the version that the status has shown, so that a release published in the
  * meantime is not installed by surprise.
  */
-export function decide(status: Status, { target, whenIdle, force, allSteps }: Wish): string | Stay {
+export function decideStart(status: Status, { target, whenIdle, force, allSteps }: Wish): string | Stay {
   const { reason, next, run } = status;
   const { code, jobs = [] } = reason ?? {};
   const isPassed = jobs.length > 0 && (force || (whenIdle && !jobs.some(({ stuck }) => stuck)));

@@ -3,7 +3,7 @@ import type { Problem } from '../../wire/reader-shapes.ts';
 import type { ToldRun } from '../../wire/status.ts';
 import { Failure, stoppedCode } from '../command.ts';
 import { failureOf, type Session } from '../connect.ts';
-import { explain } from '../explain.ts';
+import { explainAnswer } from '../explain.ts';
 import { names } from '../names.ts';
 import type { Stay } from './decide.ts';
 
@@ -12,7 +12,7 @@ const graceMs = 15_000;
 const pauseMs = 1_000;
 
 /** A run to start. */
-export interface Wanted {
+export interface WantedRun {
   /** `the update` */
   what: string;
   /** The command that starts it. */
@@ -28,7 +28,7 @@ export interface Wanted {
  * Sends the request once. If the answer is lost, the run in progress shows whether the request was accepted.
  * @throws Failure if the run was not started, or if this is unknown
  */
-export async function startRun(session: Session, wanted: Wanted): Promise<ToldRun | Stay> {
+export async function startRun(session: Session, wanted: WantedRun): Promise<ToldRun | Stay> {
   const { config, signal, stderr } = session;
   const { what } = wanted;
   const answer = await wanted.ask();
@@ -40,7 +40,7 @@ export async function startRun(session: Session, wanted: Wanted): Promise<ToldRu
     return wanted.refusal(answer.problem);
   }
   if (answer.kind === 'logged-out') throw failureOf(answer, session);
-  stderr.write(`${explain(answer, config)} Checking whether ${what} was started…\n`);
+  stderr.write(`${explainAnswer(answer, config)} Checking whether ${what} was started…\n`);
   return findStarted(session, wanted);
 }
 
@@ -51,7 +51,7 @@ const unknown = (exitCode: number, what: string, why = ''): Failure =>
   );
 
 /** Waits for a run other than the one before the request. */
-async function findStarted(session: Session, wanted: Wanted): Promise<ToldRun> {
+async function findStarted(session: Session, wanted: WantedRun): Promise<ToldRun> {
   const { reader, config, signal, now } = session;
   const until = now() + graceMs;
   for (;;) {
@@ -63,9 +63,13 @@ async function findStarted(session: Session, wanted: Wanted): Promise<ToldRun> {
   }
 }
 
-function notStarted(refused: Refused | null, { what, command }: Wanted, config: Session['config']): Failure {
+function notStarted(
+  refused: Refused | null,
+  { what, command }: WantedRun,
+  config: Session['config'],
+): Failure {
   if (refused !== null && !(refused.kind === 'problem' && refused.problem.status === 404))
-    return unknown(1, what, `${explain(refused, config)} `);
+    return unknown(1, what, `${explainAnswer(refused, config)} `);
   const { name } = names();
   return new Failure(1, `${name} did not start ${what}; nothing was changed. Try again: ${name} ${command}`);
 }

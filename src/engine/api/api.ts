@@ -7,7 +7,7 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import type { Question } from '../http/client.ts';
 import { EngineFault, isAbsence, refusal, refusalFault } from '../http/fault.ts';
-import { type EngineAnswer, nameOf } from '../http/request.ts';
+import { type EngineAnswer, requestName } from '../http/request.ts';
 import { logTiming } from '../timing.ts';
 
 type ApiRequest = Omit<Question, 'signal'>;
@@ -23,7 +23,7 @@ const readingPauseMs = 250;
  * @throws UpdateError engine-unavailable, engine-version, Cancelled
  */
 export async function askApi(engine: Engine, asked: ApiRequest): Promise<EngineAnswer> {
-  const what = nameOf(asked);
+  const what = requestName(asked);
   for (let attempt = 1; ; attempt++) {
     try {
       const beganAt = performance.now();

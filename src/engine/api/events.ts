@@ -1,6 +1,6 @@
 import type { Engine } from '../cli/engine.ts';
 import { EngineFault } from '../http/fault.ts';
-import { linesOf } from '../http/lines.ts';
+import { linesOfStream } from '../http/lines.ts';
 import { type Filters, filtered } from '../http/request.ts';
 import { parseObject } from '../json.ts';
 import { logTiming } from '../timing.ts';
@@ -140,7 +140,7 @@ function follow(
     const stream = await engine.api.open(asked, deadlineMs);
     status = stream.status;
     onOpen();
-    for await (const line of linesOf(stream.chunks)) {
+    for await (const line of linesOfStream(stream.chunks)) {
       const event = parseObject(line);
       if (event !== null) onEvent(event);
     }

@@ -12,7 +12,7 @@ import {
 } from '../container.ts';
 import { isVersion } from '../http/api-version.ts';
 import { refusalFault } from '../http/fault.ts';
-import { type Filters, filtered, nameOf } from '../http/request.ts';
+import { type Filters, filtered, requestName } from '../http/request.ts';
 import { imageAnswer } from '../image-answer.ts';
 import { type Json, listOf } from '../json.ts';
 import { composeLabels } from '../labels.ts';
@@ -179,7 +179,7 @@ async function get(
   const answer = await readApi(engine, path);
   if (answer.status === 200) return read(engine, answer.body);
   if (none.includes(answer.status)) return null;
-  const call = nameOf({ method: 'GET', path });
+  const call = requestName({ method: 'GET', path });
   const { isForeign, message } = refusalFault(call, answer);
   if (isForeign && answer.status < 500)
     throw new UpdateError('engine-unavailable', message, { advice: letThrough });

@@ -2,13 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { EngineFault, refusal } from '../http/fault.ts';
-import { type EngineAnswer, type EngineQuestion, type Filters, filtered, nameOf } from '../http/request.ts';
+import {
+  type EngineAnswer,
+  type EngineQuestion,
+  type Filters,
+  filtered,
+  requestName,
+} from '../http/request.ts';
 import { type Json, object, parseObject } from '../json.ts';
 import {
   readAll,
-  readConfig,
   readNode,
   readService,
+  readSwarmConfig,
   readTask,
   type SwarmConfig,
   type SwarmNode,
@@ -53,7 +59,7 @@ async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> 
     if (answer !== null && !isLeaderless(answer)) return answer;
     if (performance.now() > endsAt) {
       const why = answer === null ? 'no answer' : refusal(answer);
-      const message = `no leader of the Swarm answers (${nameOf(asked)}: ${why})`;
+      const message = `no leader of the Swarm answers (${requestName(asked)}: ${why})`;
       const advice = 'Check docker node ls on a manager, then run the update again.';
       throw new UpdateError('engine-unavailable', message, { advice });
     }
@@ -68,7 +74,7 @@ async function get(engine: Engine, path: string): Promise<unknown> {
   const answer = await askSwarm(engine, { method: 'GET', path });
   if (answer.status === 200) return JSON.parse(answer.body.toString());
   if (answer.status === 404) return null;
-  throw notDone(`answer (${nameOf({ method: 'GET', path })})`, answer);
+  throw notDone(`answer (${requestName({ method: 'GET', path })})`, answer);
 }
 
 /** Null if the engine is no manager of a Swarm, or may not be asked. @throws UpdateError engine-unavailable */
@@ -96,7 +102,7 @@ export const listNodes = async (engine: Engine): Promise<SwarmNode[]> =>
 
 /** The config of that very name; null if there is none. */
 export async function findConfig(engine: Engine, name: string): Promise<SwarmConfig | null> {
-  const found = readAll(await get(engine, filtered('/configs', { name: [name] })), readConfig);
+  const found = readAll(await get(engine, filtered('/configs', { name: [name] })), readSwarmConfig);
   return found.find((each) => each.name === name) ?? null;
 }
 

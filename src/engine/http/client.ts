@@ -8,8 +8,8 @@ import {
   type EngineQuestion,
   type EngineStream,
   inTime,
-  nameOf,
   openStream,
+  requestName,
 } from './request.ts';
 import type { EngineTarget } from './target.ts';
 
@@ -56,7 +56,7 @@ export class EngineClient {
       const refusal = isRefusal ? await bodyOf(stream, { ...asked, ...ofRefusal }, asked.deadlineMs) : null;
       return { ...stream, body: refusal ?? Buffer.alloc(0) };
     });
-    if (opened.status >= 300) throw refusalFault(nameOf(question), opened);
+    if (opened.status >= 300) throw refusalFault(requestName(question), opened);
     return opened;
   }
 
@@ -82,7 +82,7 @@ export class EngineClient {
         if (!(error instanceof EngineFault)) throw error;
         this.#version = null;
         if (error.kind !== 'late') throw error;
-        const message = `the engine did not answer within ${deadlineMs / 1000} s (${nameOf(question)})`;
+        const message = `the engine did not answer within ${deadlineMs / 1000} s (${requestName(question)})`;
         throw new EngineFault('late', message, { cause: error });
       }
     }

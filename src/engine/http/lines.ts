@@ -5,7 +5,7 @@ import { EngineFault } from './fault.ts';
 const longestLine = 1024 * 1024;
 
 /** The lines of a text that comes in pieces; of a line that is too long the beginning. */
-export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+export async function* linesOfStream(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   for await (const chunk of chunks) {
@@ -21,7 +21,7 @@ const cut = (line: string): string => line.slice(0, longestLine).replace(/\r$/, 
 
 /** The objects of a stream that has one in each line, as pulls and events have. @throws EngineFault for anything else */
 export async function* objectsOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Record<string, unknown>> {
-  for await (const line of linesOf(chunks)) {
+  for await (const line of linesOfStream(chunks)) {
     if (line.trim() !== '') yield objectOf(line);
   }
 }

@@ -122,7 +122,7 @@ export function bodyOf(stream: EngineStream, asked: EngineQuestion, deadlineMs: 
       chunks.push(chunk);
       if (size <= limit) continue;
       if (cut) break;
-      const message = `the engine's answer is longer than ${limit} bytes (${nameOf(asked)})`;
+      const message = `the engine's answer is longer than ${limit} bytes (${requestName(asked)})`;
       throw new EngineFault('too-big', message);
     }
     return Buffer.concat(chunks).subarray(0, limit);
@@ -159,7 +159,10 @@ export async function inTime<T>(
   const abort = () => reject(signal?.reason);
   const late = () =>
     reject(
-      new EngineFault('late', `the engine did not answer within ${deadlineMs / 1000} s (${nameOf(asked)})`),
+      new EngineFault(
+        'late',
+        `the engine did not answer within ${deadlineMs / 1000} s (${requestName(asked)})`,
+      ),
     );
   const timer = Number.isFinite(deadlineMs) ? setTimeout(late, deadlineMs) : undefined;
   signal?.addEventListener('abort', abort, { once: true });
@@ -183,7 +186,7 @@ export const filtered = (path: string, filters: Filters, more: Record<string, st
   `${path}?${new URLSearchParams({ ...more, filters: JSON.stringify(filters) })}`;
 
 /** `GET /containers/x/json`; a query may contain secrets. */
-export const nameOf = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>
+export const requestName = ({ method, path }: Pick<EngineQuestion, 'method' | 'path'>): string =>
   `${method} ${path.replace(/\?.*/, '')}`;
 
 /** Node calls an interrupted answer `aborted`. */

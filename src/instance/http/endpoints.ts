@@ -40,7 +40,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
       const said = (await readBody(request, startSchema)) ?? {};
       const { when = 'now', force = false } = said;
       refuseBoth(when, force);
-      return begun(await service.start({ ...destinationOf(said), when, force, by }));
+      return begun(await service.start({ ...requestedDestination(said), when, force, by }));
     },
   };
 
@@ -144,7 +144,7 @@ export function endpoints(service: UpdateService, path: string): Map<string, Map
 }
 
 /** A way ends at a release; a single update to a canary build goes by the floating tag. */
-export const destinationOf = ({
+export const requestedDestination = ({
   target,
   allSteps = false,
 }: {

@@ -1,11 +1,11 @@
 import { writtenOut } from '../../progress/plain-text.ts';
 import { byItself } from '../../wire/codes.ts';
 import type { Caller, Settings } from '../contract/options.ts';
-import { inTime } from '../host/ask-host.ts';
+import { inHostTime } from '../host/ask-host.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
 import { wantsEventStream } from './event-stream.ts';
 import { comeBack, problemResponse, Refusal } from './problem.ts';
-import { isSameOrigin, whyForeign } from './same-origin.ts';
+import { isSameOrigin, whyOtherOrigin } from './same-origin.ts';
 import { Unavailable, type UpdateService } from './update-service.ts';
 
 /** Milliseconds that the host has to say who asks. */
@@ -27,7 +27,7 @@ export function createHandler(
     const endpoint = find(request);
     if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only admins can do this.');
     if (!isReading(request) && !isSameOrigin(request)) {
-      throw new Refusal(403, whyForeign(request));
+      throw new Refusal(403, whyOtherOrigin(request));
     }
     // A stream ends at once, and its client comes back to the next server; a refused client stays away for good.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
@@ -36,7 +36,7 @@ export function createHandler(
   }
 
   async function whoAsks(request: Request): Promise<Asker> {
-    const asker = askerOf(await inTime(Promise.resolve(authorize(request)), authorizeMs, late));
+    const asker = askerOf(await inHostTime(Promise.resolve(authorize(request)), authorizeMs, late));
     if (!asker) throw new Refusal(401, 'Log in first.');
     return asker;
   }

@@ -8,7 +8,7 @@ import {
   skipSchema,
   startSchema,
 } from '../contract/schemas.ts';
-import { destinationOf } from './endpoints.ts';
+import { requestedDestination } from './endpoints.ts';
 import type { UpdateService } from './update-service.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
@@ -38,7 +38,7 @@ export function methodsOf(service: UpdateService, { path, name }: { path: string
     status: (asked) => service.status(asked),
     update: async ({ by = name, ...order } = {}) => {
       const said = valid('update', startSchema, order);
-      return service.start({ ...destinationOf(said), ...startOf(said), by });
+      return service.start({ ...requestedDestination(said), ...startOf(said), by });
     },
     rollbackOffer: () => service.rollbackOffer(),
     rollback: async ({ by = name, ...order }) => {

@@ -29,7 +29,7 @@ function hostAsked(
  * Why a request is refused: most are of the instance's own pages, behind a proxy that hands on another address than the
  * browser sees.
  */
-export function whyForeign(request: Pick<Request, 'headers' | 'url'>): string {
+export function whyOtherOrigin(request: Pick<Request, 'headers' | 'url'>): string {
   const { headers } = request;
   const rule = 'Requests from a browser must come from the same origin.';
   const page = headers.has('sec-fetch-site') ? null : URL.parse(headers.get('origin') ?? '');

@@ -7,7 +7,7 @@ import { findOwnContainer, ownTraces } from '../../engine/own-container.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
 import type { Settings } from '../contract/options.ts';
 import { type Home, noCompose, readHome } from './home.ts';
-import { HomeNotFound, unreachable } from './home-not-found.ts';
+import { engineUnreachable, HomeNotFound } from './home-not-found.ts';
 import { stackCommands } from './manual-commands.ts';
 import { checkMounts } from './probe.ts';
 import { swarmPeers } from './services.ts';
@@ -48,7 +48,7 @@ export async function findHome(engine: EngineSocket, settings: Settings): Promis
     await checkMounts(engine, home, settings.product);
     return home;
   } catch (error) {
-    throw error instanceof EngineFault ? unreachable(engine, error) : error;
+    throw error instanceof EngineFault ? engineUnreachable(engine, error) : error;
   }
 }
 

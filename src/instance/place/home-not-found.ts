@@ -33,7 +33,7 @@ const isDenial = ({ status, isForeign }: EngineFault): boolean =>
   status === 403 || (isForeign && status !== null && status < 500);
 
 /** What it means that the engine does not answer, or not as one. */
-export function unreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown): HomeNotFound {
+export function engineUnreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown): HomeNotFound {
   const fault = cause instanceof EngineFault ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
   if (code === 'EACCES' || code === 'EPERM')

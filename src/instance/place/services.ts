@@ -8,7 +8,7 @@ import type { Home } from './home.ts';
  * The services to update, beginning with the app. Null if the default of the updater is correct: the app of the product and
  * the workers in the compose file (docs/contract.md 8.26).
  */
-export async function chooseServices(
+export async function chooseUpdatedServices(
   engine: EngineSocket,
   { project, service: own }: Home,
   { app = null, workers, product }: Pick<Settings, 'app' | 'workers' | 'product'>,

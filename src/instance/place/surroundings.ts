@@ -8,7 +8,7 @@ import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import { findHome } from './find-home.ts';
 import type { Home } from './home.ts';
-import { HomeNotFound, unreachable } from './home-not-found.ts';
+import { engineUnreachable, HomeNotFound } from './home-not-found.ts';
 import { isAbout } from './updater-container.ts';
 
 /** The installation of the server and related containers, as reported by the engine. */
@@ -59,7 +59,7 @@ export class SurroundingsCache {
         this.#engine.inspect(this.#settings.containerName),
         this.#foreignReason(home),
       ]).catch((error) => {
-        throw unreachable(this.#engine, error);
+        throw engineUnreachable(this.#engine, error);
       });
       const updater = container && { container, isOurs: isAbout(container, home) };
       return { home, noHome: null, updater, foreign };

@@ -1,5 +1,5 @@
 import { isUp } from '../../engine/container.ts';
-import { unreachable } from '../place/home-not-found.ts';
+import { engineUnreachable } from '../place/home-not-found.ts';
 import type { ServerBoot } from '../store/open-run.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -31,7 +31,7 @@ export class BootRegistry {
     if (container === own.container) return word === own.word ? 'this' : 'gone';
     const { engine, ledger } = this.#context;
     const found = await engine.inspect(container).catch((error) => {
-      throw unreachable(engine, error);
+      throw engineUnreachable(engine, error);
     });
     if (found === null || !isUp(found)) return 'gone';
     const last = await ledger.lastBootOf(container);

@@ -1,5 +1,5 @@
 import { isUp } from '../../engine/container.ts';
-import { unreachable } from '../place/home-not-found.ts';
+import { engineUnreachable } from '../place/home-not-found.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import { originOf } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
@@ -21,7 +21,7 @@ export async function findUpdater(
   if (launched !== null && container?.id !== launched) {
     // Another instance that has launched an updater since has renamed it.
     const found = await engine.inspect(launched).catch((error) => {
-      throw unreachable(engine, error);
+      throw engineUnreachable(engine, error);
     });
     container = found ?? container;
   }

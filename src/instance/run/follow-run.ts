@@ -23,7 +23,7 @@ type OnLine = (event: ProgressEvent, fields: LineFields) => void;
  * ended and the container with it. Returns early, without an end, where the server closes. Gives when the container was
  * started the last time, in the engine's words; null where that was not seen.
  */
-export async function followRun(
+export async function followRunLog(
   containerId: string,
   record: RunRecord,
   context: FollowContext,

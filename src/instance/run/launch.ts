@@ -7,7 +7,7 @@ import { loginFor } from '../../engine/registry-login.ts';
 import type { ContainerSpec, EngineSocket } from '../../engine/socket.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
-import { chooseServices } from '../place/services.ts';
+import { chooseUpdatedServices } from '../place/services.ts';
 import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
 import { endPrefetch } from './end-prefetch.ts';
 import { expectOptions } from './expect-options.ts';
@@ -32,7 +32,7 @@ export async function launch(
   const { engine, settings, signal } = context;
   try {
     await obtainImage(record, context);
-    const services = await chooseServices(engine, home, settings);
+    const services = await chooseUpdatedServices(engine, home, settings);
     signal.throwIfAborted();
     await endPrefetch(engine, settings, home);
     record.prepare('launching', 'starting the updater');

@@ -6,7 +6,7 @@ import { keepLooking } from '../host/keep-looking.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
-import { chooseServices } from '../place/services.ts';
+import { chooseUpdatedServices } from '../place/services.ts';
 import {
   asideContainer,
   asideName,
@@ -16,7 +16,7 @@ import {
   triesLabel,
 } from '../place/updater-container.ts';
 import { expectOptions } from './expect-options.ts';
-import { followRun } from './follow-run.ts';
+import { followRunLog } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
@@ -109,7 +109,7 @@ export class Prefetcher {
     const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(freshRun(origin));
     await obtainImage(record, { ...this.#context, signal: closing });
-    const services = await chooseServices(engine, home, settings);
+    const services = await chooseUpdatedServices(engine, home, settings);
     const command = ['fetch', '--target', target, ...(await expectOptions(proof, engine))] as const;
     const spec = asideContainer('prefetch', home, settings, { command, services, origin });
     const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
@@ -136,7 +136,7 @@ export class Prefetcher {
       if (this.#followed === id) this.#told = { version: origin.to ?? '', state, percent };
     };
     tell('downloading', null);
-    followRun(id, record, this.#context, () => tell('downloading', record.run.percent)).then(() => {
+    followRunLog(id, record, this.#context, () => tell('downloading', record.run.percent)).then(() => {
       if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
     }, this.#onFailure);
   }

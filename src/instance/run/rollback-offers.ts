@@ -1,9 +1,9 @@
 import type { PastPoint } from '../../wire/rollback-point.ts';
 import { type Reason, type RollbackOffer, rollbackOfferShape } from '../../wire/status.ts';
 import type { Home } from '../place/home.ts';
-import { chooseServices } from '../place/services.ts';
+import { chooseUpdatedServices } from '../place/services.ts';
 import { asideContainer, isAbout } from '../place/updater-container.ts';
-import { followRun } from './follow-run.ts';
+import { followRunLog } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
@@ -64,7 +64,7 @@ export class RollbackOffers {
     let offer: RollbackOffer | undefined;
     try {
       await obtainImage(record, { ...this.#context, signal });
-      const services = await chooseServices(engine, home, settings);
+      const services = await chooseUpdatedServices(engine, home, settings);
       const order = { command: ['rollback'], services, origin: record.run } as const;
       const container = asideContainer('rollback', home, settings, order);
       const left = await engine.inspect(container.name);
@@ -72,7 +72,7 @@ export class RollbackOffers {
       const containerId = await engine.create(container);
       try {
         await engine.start(containerId);
-        await followRun(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
+        await followRunLog(containerId, record, { engine, timing, closing: signal }, (_, fields) => {
           offer ??= rollbackOfferShape.read(fields.rollback);
           if (offer) answered.abort();
         });

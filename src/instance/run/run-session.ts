@@ -3,7 +3,7 @@ import type { ProgressEvent } from '../../progress/event.ts';
 import { byItself } from '../../wire/codes.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import { retry } from '../host/retry.ts';
-import { followRun } from './follow-run.ts';
+import { followRunLog } from './follow-run.ts';
 import { prepareRun, type RunPlan } from './prepare-run.ts';
 import { isLaunchState, type RunRecord } from './run-record.ts';
 import { RunStop, stopOf } from './run-stop.ts';
@@ -62,7 +62,7 @@ export class RunSession {
     const onLine = (line: ProgressEvent) => listeners.emit('line', { run: this.record.run, line });
     for (;;) {
       try {
-        return await followRun(containerId, this.record, this.#context, onLine);
+        return await followRunLog(containerId, this.record, this.#context, onLine);
       } catch (cause) {
         // Nothing of a run depends on who follows it: a fault of this server is no end of the run.
         const message = 'failed to follow an update; retrying';

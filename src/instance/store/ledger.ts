@@ -7,7 +7,6 @@ import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import {
-  automaticSchema,
   bootsSchema,
   type OpenRun,
   offeredSchema,
@@ -16,6 +15,7 @@ import {
   pastRunsSchema,
   type ServerBoot,
   skippedSchema,
+  storedAutomatic,
 } from './open-run.ts';
 
 const keptRuns = 50;
@@ -217,7 +217,7 @@ const pastRunsText = jsonText(pastRunsSchema);
 const bootsText = jsonText(bootsSchema);
 const skippedText = jsonText(skippedSchema);
 const offeredText: Form<z.infer<typeof offeredSchema>> = jsonText(offeredSchema);
-const automaticText: Form<AutomaticSettings> = jsonText(automaticSchema);
+const automaticText: Form<AutomaticSettings> = jsonText(storedAutomatic);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,
   format: (channel) => channel,

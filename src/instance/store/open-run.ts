@@ -49,7 +49,7 @@ const bySigner = z.optional(z.record(z.string(), time));
 export const offeredSchema = z.object({ stable: bySigner, canary: bySigner });
 
 /** What starts by itself, and when. */
-export const automaticSchema = z.pipe(z.object(automaticFields), z.transform(automaticSettings));
+export const storedAutomatic = z.pipe(z.object(automaticFields), z.transform(automaticSettings));
 
 /** The last boot of each server. */
 export const bootsSchema = z.array(bootSchema);

@@ -1,11 +1,11 @@
 import { openRun } from '../model/selectors.ts';
-import type { Store } from '../store/store.ts';
+import type { PageStore } from '../store/store.ts';
 import { texts } from '../texts.ts';
 import { tabTitle } from '../views/tab-title.ts';
 
 /** Reports an update to the page around the elements: events for its script, and the title of the tab. */
 export class HostPage {
-  readonly store: Store;
+  readonly store: PageStore;
   readonly #elements = new Set<HTMLElement>();
   #stop = () => {};
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -16,7 +16,7 @@ export class HostPage {
   /** The new version after a reload, until the message is closed. */
   arrived: string | null = null;
 
-  constructor(store: Store) {
+  constructor(store: PageStore) {
     this.store = store;
   }
 

@@ -2,7 +2,7 @@ import type { Channel } from '../../release/channel.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
-import { type Draft, settingsOf } from '../model/settings.ts';
+import { type Draft, savedSettings } from '../model/settings.ts';
 import { texts } from '../texts.ts';
 import { channelName, sentence } from '../views/format.ts';
 import { patch } from './dom.ts';
@@ -39,7 +39,7 @@ export abstract class SettingsForm extends UpdateElement {
   protected draw(): void {
     const t = texts();
     const { status } = this.store.state;
-    const chosen: Draft = { ...(status && settingsOf(status)), ...this.#draft };
+    const chosen: Draft = { ...(status && savedSettings(status)), ...this.#draft };
     const isBusy = this.#isSaving || status === null;
     patch(this.#form, [
       ...this.fields(status, chosen, this.#draft),

@@ -3,7 +3,7 @@ import type { Run, Status } from '../../wire/status.ts';
 import { isRollback, newsUrl, outdatedServers } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { externalLink, warningBox } from '../views/components.ts';
-import { dayText, joined, seconds, timeOfDay } from '../views/format.ts';
+import { dayText, durationOfSeconds, joined, timeOfDay } from '../views/format.ts';
 import { patch } from './dom.ts';
 import { h } from './vnode.ts';
 
@@ -26,7 +26,7 @@ export class Toast {
       (reason?.jobs ?? []).length > 0 ? t.queuedJobsRunning(queued) : t.queuedJobsFinished(queued);
     const about = joined(
       news && version,
-      run && run.downtimeSeconds !== null && t.downtime(seconds(run.downtimeSeconds)),
+      run && run.downtimeSeconds !== null && t.downtime(durationOfSeconds(run.downtimeSeconds)),
       queued > 0 && queuedJobs,
     );
     patch(this.element, [

@@ -1,4 +1,4 @@
-import { Store } from '../store/store.ts';
+import { PageStore } from '../store/store.ts';
 import { onTexts } from '../texts.ts';
 import { HostPage } from './host-page.ts';
 import { baseSheet } from './styles.ts';
@@ -11,7 +11,7 @@ const hostPages = new Map<string, HostPage>();
 
 /** Elements with the same address share a store. */
 function hostPageFor(address: string): HostPage {
-  const hostPage = hostPages.get(address) ?? new HostPage(new Store(address));
+  const hostPage = hostPages.get(address) ?? new HostPage(new PageStore(address));
   hostPages.set(address, hostPage);
   return hostPage;
 }
@@ -41,7 +41,7 @@ export abstract class UpdateElement extends HTMLElement {
     return this.#hostPage;
   }
 
-  protected get store(): Store {
+  protected get store(): PageStore {
     return this.hostPage.store;
   }
 

@@ -19,7 +19,7 @@ import {
   endKind,
   isQuiet,
   isRollback,
-  isSame,
+  isSameVersion,
   known,
   offeredPath,
   openRun,
@@ -27,7 +27,7 @@ import {
   outdatedServers,
   type PathPlace,
   placeBetween,
-  placeOf,
+  runPlace,
 } from './selectors.ts';
 
 /** The possible views of a dialog. Durations are in milliseconds. */
@@ -221,7 +221,7 @@ function runView(run: Run, state: PageState, server: number | null): RunView {
     elapsed: ageOf(run.startedAt, server),
     jobs: withAges(run.jobs, server),
     cancelProblem: state.cancelProblem,
-    place: placeOf(run),
+    place: runPlace(run),
     saved: state.status?.restorePoint?.downtimeSeconds ?? null,
   };
 }
@@ -260,7 +260,7 @@ function endView(run: Run, state: PageState, server: number | null): EndView {
     rows: rowsOf(run, server ?? Date.parse(run.endedAt ?? run.startedAt)),
     version,
     latestNotMoved:
-      kind === 'updated' && isLast && run.to !== null && version !== null && !isSame(version, run.to),
+      kind === 'updated' && isLast && run.to !== null && version !== null && !isSameVersion(version, run.to),
     // An update to the same version finishes an incomplete update.
     // A rollback is offered again with the current restore point.
     again: isRollback(run)

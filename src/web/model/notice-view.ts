@@ -6,12 +6,12 @@ import {
   endKind,
   isQuiet,
   isRollback,
-  isSame,
+  isSameVersion,
   openRun,
   orderOf,
   type PathPlace,
   placeBetween,
-  placeOf,
+  runPlace,
 } from './selectors.ts';
 
 export interface NoticeView {
@@ -70,15 +70,15 @@ function pillOf(
       kind: 'updating',
       isRollback: isRollback(run),
       percent: isAdmin ? (run?.percent ?? null) : null,
-      place: isAdmin ? (pendingStep ? placeBetween(state, pendingStep) : placeOf(run)) : null,
+      place: isAdmin ? (pendingStep ? placeBetween(state, pendingStep) : runPlace(run)) : null,
       isButton: isAdmin,
     };
   const isOld =
     pageVersion !== null &&
     version !== null &&
     versionBefore !== null &&
-    isSame(version, versionBefore) &&
-    !isSame(version, pageVersion);
+    isSameVersion(version, versionBefore) &&
+    !isSameVersion(version, pageVersion);
   // Not while a dialog is open, because a user may be typing.
   if (isOld && !isDialogOpen) return { kind: 'reload', version };
   if (!isAdmin || status === null) return null;
@@ -93,5 +93,5 @@ function pillOf(
 function newsOf({ status, version }: PageState, { pageVersion, dismissed }: NoticeSurroundings): Run | null {
   const run = status?.run;
   const isNew = run?.by === byItself && run.outcome === 'updated' && !dismissed.has(run.id);
-  return isNew && version !== null && isSame(pageVersion ?? version, version) ? run : null;
+  return isNew && version !== null && isSameVersion(pageVersion ?? version, version) ? run : null;
 }

@@ -19,7 +19,7 @@ export interface Situation {
   isDue: boolean;
 }
 
-export interface Schedule {
+export interface RequestSchedule {
   /** Time of the next status request; null for none. */
   askAt: number | null;
   /** The run whose event stream is open. */
@@ -30,7 +30,7 @@ export interface Schedule {
  * Decides which requests are sent, and when (docs/contract.md 10.5). All tabs of a browser share six connections to a
  * plain-HTTP host. Therefore only a visible tab with an open dialog opens a stream, and then sends no other requests.
  */
-export function schedule(situation: Situation): Schedule {
+export function schedule(situation: Situation): RequestSchedule {
   const { isLookedAt, isDialogOpen, hasAnswer, openRun, isAsking, askedAt, isDue } = situation;
   if (!isLookedAt) return { askAt: null, follow: null };
   const follow = isDialogOpen && openRun ? openRun : null;

@@ -31,7 +31,7 @@ export function betweenOf(state: PageState): PendingStep | null {
     watchedEndedAt === null ||
     (answeredAt !== null && answeredAt >= watchedEndedAt && isEndKnown(state, watched));
   if (isTold) return status?.pendingStep ?? null;
-  const place = placeOf(watched);
+  const place = runPlace(watched);
   const to = place && watched.outcome === 'updated' ? place.versions[place.at + 1] : undefined;
   const since = watched.endedAt ?? watched.startedAt;
   return to === undefined ? null : { to, reason: null, since, until: '' };
@@ -44,7 +44,7 @@ export interface PathPlace {
 }
 
 /** The position of a run on its upgrade path. */
-export function placeOf(run: Run | null | undefined): PathPlace | null {
+export function runPlace(run: Run | null | undefined): PathPlace | null {
   if (!run || run.upgradePath.length < 2) return null;
   const at = run.upgradePath.indexOf(run.to ?? '');
   return at < 0 ? null : { versions: run.upgradePath, at };
@@ -52,7 +52,7 @@ export function placeOf(run: Run | null | undefined): PathPlace | null {
 
 /** The position on an upgrade path between two updates. */
 export const placeBetween = ({ status, watched }: PageState, { to }: PendingStep): PathPlace | null =>
-  [status?.run, watched].map(placeOf).find((place) => place?.versions[place.at + 1] === to) ?? null;
+  [status?.run, watched].map(runPlace).find((place) => place?.versions[place.at + 1] === to) ?? null;
 
 /** The upgrade path to the latest release; empty if one update is enough. */
 export function offeredPath({ next, latest }: Status): readonly string[] {
@@ -84,7 +84,8 @@ const endKinds: Record<EndState, EndKind> = {
 
 /** The result of a run, as the views distinguish results. */
 export const endKind = ({ outcome }: Run): EndKind => known(endKinds, outcome ?? '') ?? 'other-end';
-export const isGoodEnd = (run: Run): boolean => ['updated', 'unchanged', 'cancelled'].includes(endKind(run));
+export const isSuccessfulEnd = (run: Run): boolean =>
+  ['updated', 'unchanged', 'cancelled'].includes(endKind(run));
 
 /** Whether the run restores an older version and its data. */
 export const isRollback = (run: Run | null): boolean => run?.kind === 'rollback';
@@ -97,7 +98,7 @@ export const newsUrl = (status: Status | null, version: string | null): string |
   status?.latest?.version === version ? (status?.latest?.url ?? null) : null;
 
 /** Whether two versions are the same, with or without a leading `v`. */
-export const isSame = (one: string, other: string): boolean =>
+export const isSameVersion = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
 
 /** The table entry for a code of the server. A newer server may send unknown codes, even `constructor`. */

@@ -2,7 +2,7 @@ import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Status } from '../../wire/status.ts';
 
 /** The fields of a settings form, each as the user types it. */
-export interface Settings {
+export interface FormSettings {
   channel: string;
   enabled: boolean;
   from: string;
@@ -15,10 +15,10 @@ export interface Settings {
 }
 
 /** Unsaved changes. */
-export type Draft = Partial<Settings>;
+export type Draft = Partial<FormSettings>;
 
 /** The saved settings; without automatic updates if the server does not support them. */
-export function settingsOf({ channel, automatic }: Status): Draft {
+export function savedSettings({ channel, automatic }: Status): Draft {
   if (automatic === null) return { channel };
   const { nextAt: _, blockedBy: __, minAgeHours, ...rest } = automatic;
   return { channel, ...rest, age: String(minAgeHours / 24) };

@@ -17,7 +17,7 @@ const rollbackRefused =
   (problem: Problem | null): Action => ({ kind: 'rollback', rollback: { kind: 'refused', to, problem } });
 
 /** The shared state and requests of all elements with the same address. */
-export class Store {
+export class PageStore {
   readonly lines: LogLines;
   readonly dismissed = new DismissedRuns(() => localStorage);
   readonly #reader: Reader;

@@ -2,7 +2,7 @@ import { withoutLeftBehind } from '../../wire/left-behind.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h } from '../elements/vnode.ts';
 import type { EndView, ViewOf } from '../model/dialog-view.ts';
-import { isGoodEnd, isRollback, isSame } from '../model/selectors.ts';
+import { isRollback, isSameVersion, isSuccessfulEnd } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import {
   box,
@@ -17,14 +17,14 @@ import {
   muted,
   warningBox,
 } from './components.ts';
-import { joined, moment, seconds, sentence, timeOfDay } from './format.ts';
+import { durationOfSeconds, joined, moment, sentence, timeOfDay } from './format.ts';
 import { phaseList } from './run.ts';
 
 export function renderEnd(view: EndView, context: DialogContext): Content {
   const { kind, run } = view;
   const heading = headingOf(view);
   const look = kind === 'updated' ? 'ok' : kind === 'broken' ? 'bad' : null;
-  const isGood = isGoodEnd(run);
+  const isGood = isSuccessfulEnd(run);
   return {
     ...(isRollback(run) && { title: texts().headingRollback(texts().product) }),
     key: `end ${run.id} ${kind}`,
@@ -74,7 +74,7 @@ function headingOf({ kind, run, version }: EndView): string {
 
 function updatedHeading(run: Run, version: string | null): string {
   const t = texts();
-  if (run.to === null || (version !== null && !isSame(version, run.to)))
+  if (run.to === null || (version !== null && !isSameVersion(version, run.to)))
     return t.versionIsRunning(version ?? '');
   return isRollback(run) ? t.rolledBackToVersion(run.to) : t.updatedTo(run.to);
 }
@@ -83,7 +83,7 @@ function aboutOf({ kind, run, version }: EndView, { now }: DialogContext): strin
   const t = texts();
   switch (kind) {
     case 'updated':
-      return run.downtimeSeconds === null ? '' : t.downtime(seconds(run.downtimeSeconds));
+      return run.downtimeSeconds === null ? '' : t.downtime(durationOfSeconds(run.downtimeSeconds));
     case 'cancelled':
       return t.stillRunning(version ?? run.from ?? '');
     case 'other-end':
@@ -152,7 +152,7 @@ function actionsOf({ kind, run, again }: EndView, context: DialogContext): Child
       button('reload', t.reloadNow, context.reload, 'primary'),
       externalLink(context.newsUrl, t.releaseNotes, 'end'),
     ];
-  if (isGoodEnd(run)) return [close('primary')];
+  if (isSuccessfulEnd(run)) return [close('primary')];
   const report = button('report', copyLabel('report', t.copyReport, context), () => context.copyReport(run));
   if (kind === 'other-end') return [close('primary'), report];
   const label = kind === 'failed' ? t.tryAgain : t.checkAgain;

@@ -15,7 +15,7 @@ export const age = (milliseconds: number): string => {
 };
 
 /** The duration of a number of seconds. */
-export const seconds = (count: number): string => duration(Math.round(count) * 1000);
+export const durationOfSeconds = (count: number): string => duration(Math.round(count) * 1000);
 
 /** `10:42`, by default in the reader's time zone. */
 export const timeOfDay = (time: string | null, timeZone?: string): string =>

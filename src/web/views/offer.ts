@@ -17,7 +17,7 @@ import {
   lead,
   muted,
 } from './components.ts';
-import { age, channelName, fromTo, joined, seconds, sentence, sentences } from './format.ts';
+import { age, channelName, durationOfSeconds, fromTo, joined, sentence, sentences } from './format.ts';
 import { notesNodes } from './notes.ts';
 import { stationList } from './stations.ts';
 
@@ -35,13 +35,19 @@ export function renderOffer(view: OfferView, context: DialogContext): Content {
   const downtime =
     view.lastDowntime === null
       ? t.unavailableBriefly(t.product)
-      : t.unavailableAsLast(t.product, seconds(view.lastDowntime));
+      : t.unavailableAsLast(t.product, durationOfSeconds(view.lastDowntime));
   const whole = status.next?.estimatedSeconds ?? null;
   const takes = status.restorePoint
-    ? sentences(whole !== null && t.estimatedDuration(seconds(whole)), unavailableText(status.restorePoint))
+    ? sentences(
+        whole !== null && t.estimatedDuration(durationOfSeconds(whole)),
+        unavailableText(status.restorePoint),
+      )
     : whole !== null && whole < 60 && view.lastDowntime !== null
-      ? t.estimatedDurationAndDowntime(seconds(whole), seconds(Math.max(1, view.lastDowntime)))
-      : sentences(whole !== null && t.estimatedDuration(seconds(whole)), downtime);
+      ? t.estimatedDurationAndDowntime(
+          durationOfSeconds(whole),
+          durationOfSeconds(Math.max(1, view.lastDowntime)),
+        )
+      : sentences(whole !== null && t.estimatedDuration(durationOfSeconds(whole)), downtime);
   const preparation = status.preparation === null ? null : sentence(status.preparation);
   const saved = savedText(status, to);
   const label = before === null && path.length === 0 ? t.updateNow : t.updateTo(goal);
@@ -103,7 +109,9 @@ function savedText({ restorePoint, version }: Status, to: string): string | null
 /** The data services are stopped too: the text includes how long that took last time. */
 function unavailableText({ downtimeSeconds: last }: NonNullable<Status['restorePoint']>): string {
   const t = texts();
-  return last === null ? t.allUnavailable(t.product) : t.allUnavailableAsLast(t.product, seconds(last));
+  return last === null
+    ? t.allUnavailable(t.product)
+    : t.allUnavailableAsLast(t.product, durationOfSeconds(last));
 }
 
 function dumpNode(before: string, { dumpUrl }: DialogContext): VNode {

@@ -3,11 +3,11 @@ import { pointOf } from '../../wire/rollback-point.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { isPressed, type PageState } from '../model/page-state.ts';
-import { isGoodEnd, isRollback, outdatedServers } from '../model/selectors.ts';
+import { isRollback, isSuccessfulEnd, outdatedServers } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import { button, type DialogContext } from './components.ts';
 import { outdatedServerNodes } from './end.ts';
-import { channelName, dateText, fromTo, joined, seconds } from './format.ts';
+import { channelName, dateText, durationOfSeconds, fromTo, joined } from './format.ts';
 
 const shownRuns = 5;
 
@@ -21,7 +21,7 @@ export function pastNode(state: PageState, context: DialogContext): Child {
   const outdated = outdatedServers(status);
   const point = rollback || isUpdating || isPressed(state) ? null : pointOf(history ?? [])?.restorePoint;
   const downtime =
-    last && last.downtimeSeconds !== null ? `, ${t.downtime(seconds(last.downtimeSeconds))}` : '';
+    last && last.downtimeSeconds !== null ? `, ${t.downtime(durationOfSeconds(last.downtimeSeconds))}` : '';
   const summary = joined(
     t.currentChannel(channelName(status.channel)),
     last && t.lastUpdate(dateText(last.startedAt, context.now), `${fromTo(last.from, last.to)}${downtime}`),
@@ -64,8 +64,8 @@ function runRow(run: Run, context: DialogContext): VNode {
     { key: id },
     h('td', dateText(startedAt, context.now)),
     h('td', fromTo(from, to)),
-    h('td', { class: isGoodEnd(run) ? 'ok' : 'bad' }, outcomeOf(run)),
-    h('td', downtimeSeconds === null ? '–' : t.downtime(seconds(downtimeSeconds))),
+    h('td', { class: isSuccessfulEnd(run) ? 'ok' : 'bad' }, outcomeOf(run)),
+    h('td', downtimeSeconds === null ? '–' : t.downtime(durationOfSeconds(downtimeSeconds))),
     h('td', by === byItself ? t.automatically : (by ?? t.startedManually)),
   );
 }

@@ -12,7 +12,7 @@ import {
   lead,
   muted,
 } from './components.ts';
-import { joined, moment, seconds, sentence, sentences } from './format.ts';
+import { durationOfSeconds, joined, moment, sentence, sentences } from './format.ts';
 import { interruptedJobs, jobList } from './offer.ts';
 
 export function renderRollbackAsking(
@@ -67,7 +67,7 @@ export function renderRollback(view: RollbackView, context: DialogContext): Cont
         sentences(
           offer.downtimeSeconds === null
             ? t.allUnavailable(t.product)
-            : t.allUnavailableAbout(t.product, seconds(offer.downtimeSeconds)),
+            : t.allUnavailableAbout(t.product, durationOfSeconds(offer.downtimeSeconds)),
           t.newJobsRunLater,
         ),
       ),

@@ -4,7 +4,7 @@ import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { clockText } from '../model/ages.ts';
 import type { BetweenView, RunView, ViewOf } from '../model/dialog-view.ts';
-import { isRollback, type PathPlace, placeOf } from '../model/selectors.ts';
+import { isRollback, type PathPlace, runPlace } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
@@ -17,7 +17,7 @@ import {
   lead,
   muted,
 } from './components.ts';
-import { duration, fromTo, joined, seconds, sentence, sentences, timeOfDay } from './format.ts';
+import { duration, durationOfSeconds, fromTo, joined, sentence, sentences, timeOfDay } from './format.ts';
 import { jobList } from './offer.ts';
 import { stationList } from './stations.ts';
 
@@ -105,7 +105,7 @@ function savingText({ saved }: RunView): string {
   const t = texts();
   return sentences(
     t.copyingData(t.product),
-    saved !== null && t.allUnavailableAsLast(t.product, seconds(saved)),
+    saved !== null && t.allUnavailableAsLast(t.product, durationOfSeconds(saved)),
   );
 }
 
@@ -184,7 +184,7 @@ export function renderRestarting(
         muted(
           (isRollback(run) || savesData(run) ? t.restartingWithRestorePoint : t.restartingAbout)(t.product),
         ),
-        h('span.muted.small', joined(stepOf({ place: placeOf(run) }), fromTo(run.from, run.to))),
+        h('span.muted.small', joined(stepOf({ place: runPlace(run) }), fromTo(run.from, run.to))),
       ),
       log !== null && [h('p', t.onTheServer), command(log, context)],
     ],

@@ -1,6 +1,6 @@
 import { mayBeAway } from '../../wire/phase-rows.ts';
 import type { PageState } from '../model/page-state.ts';
-import { betweenOf, isGoodEnd, isQuiet, isRollback, openRun } from '../model/selectors.ts';
+import { betweenOf, isQuiet, isRollback, isSuccessfulEnd, openRun } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 import { duration } from './format.ts';
 
@@ -21,6 +21,6 @@ export function tabTitle(state: PageState, now: number, dismissed: ReadonlySet<s
   if (watched === null || watched.outcome === null || dismissed.has(watched.id) || isQuiet(watched))
     return null;
   if (watched.outcome === 'updated') return version === null ? null : t.titleUpdated(version, t.product);
-  if (isGoodEnd(watched)) return null;
+  if (isSuccessfulEnd(watched)) return null;
   return isRollback(watched) ? t.titleRollbackFailed(t.product) : t.titleFailed(t.product);
 }

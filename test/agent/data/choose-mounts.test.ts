@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   chooseMounts,
-  type Surroundings,
+  type MountSurroundings,
   type Unseen,
   writersOf,
 } from '../../../src/agent/data/choose-mounts.ts';
@@ -28,7 +28,7 @@ const holder = (
   storage,
   labels: { [composeLabels.project]: 'svc', [composeLabels.service]: service, ...labels },
 });
-const around = (changes: Partial<Surroundings> = {}): Surroundings => ({
+const around = (changes: Partial<MountSurroundings> = {}): MountSurroundings => ({
   project: 'svc',
   directory: '/opt/svc',
   files: ['/opt/svc/compose.yaml', '/etc/svc/env'],
@@ -41,7 +41,7 @@ const covering = (covered: string[], ...excluded: [service: string, path: string
   ...{ covered, uncovered: [], inMemory: [], outside: [] },
   excluded: excluded.map(([service, path]) => ({ service, path })),
 });
-const choose = (mounts: StorageMount[], changes: Partial<Surroundings> = {}) =>
+const choose = (mounts: StorageMount[], changes: Partial<MountSurroundings> = {}) =>
   chooseMounts([holder('app', mounts)], covering(['app']), around(changes));
 
 describe('saved mounts', () => {
@@ -148,7 +148,7 @@ it.each(['/', '/var/lib/docker'])('is warned of: %s', (path) => {
   });
 });
 
-it.each<[string, StorageMount, Partial<Surroundings>, RegExp]>([
+it.each<[string, StorageMount, Partial<MountSurroundings>, RegExp]>([
   [
     'the compose directory',
     bind('/opt/svc', '/x'),

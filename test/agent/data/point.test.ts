@@ -19,8 +19,8 @@ import {
   isComplete,
   makePlace,
   type Point,
-  placeOf,
   placesIn,
+  pointPlace,
   pointsDirectory,
   readPoint,
   writePoint,
@@ -74,7 +74,7 @@ describe('the record of a restore point', () => {
     await writePoint(place, complete);
     expect(await readPoint(place)).toEqual(complete);
     expect([isComplete(complete), isComplete({ ...complete, at: null })]).toEqual([true, false]);
-    expect(await readPoint(placeOf(join(usual(), '20200101T000000Z'), owner))).toBeNull();
+    expect(await readPoint(pointPlace(join(usual(), '20200101T000000Z'), owner))).toBeNull();
   });
 
   it('is damaged if one byte of its values changes, wherever that is', async () => {

@@ -1,23 +1,27 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { expect, it } from 'vitest';
-import type { Change } from '../../../src/agent/drift/changes.ts';
+import type { DriftChange } from '../../../src/agent/drift/changes.ts';
 import { judgeChanges } from '../../../src/agent/drift/judge.ts';
 
 const service = 'app';
 const place = { section: 'volumes', item: '/data' };
 const bind = (source: string) => JSON.stringify({ type: 'bind', source });
-const right: Change = { service, kind: 'gain', right: { ...place, name: "the host's /etc at /data" } };
-const moved: Change = {
+const right: DriftChange = { service, kind: 'gain', right: { ...place, name: "the host's /etc at /data" } };
+const moved: DriftChange = {
   service,
   kind: 'difference',
   difference: { ...place, running: bind('/data'), planned: bind('/etc') },
 };
-const added: Change = { service, kind: 'difference', difference: { ...moved.difference, running: null } };
-const copy: Change = { service, kind: 'copy', of: 'configs', source: 'site', isNew: false };
+const added: DriftChange = {
+  service,
+  kind: 'difference',
+  difference: { ...moved.difference, running: null },
+};
+const copy: DriftChange = { service, kind: 'copy', of: 'configs', source: 'site', isNew: false };
 const gives = "app: the host's /etc at /data would be granted";
 const moves = 'app: the source of the mount at /data would change from /data to /etc';
 
-it.each<[what: string, changes: [Change, string[]][], losses: string[], warnings: string[]]>([
+it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], warnings: string[]]>([
   ['a right is refused', [[right, []]], [gives], []],
   [
     'what is lost says what comes there',

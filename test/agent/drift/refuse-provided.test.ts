@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Change } from '../../../src/agent/drift/changes.ts';
+import type { DriftChange } from '../../../src/agent/drift/changes.ts';
 import { refuseProvided } from '../../../src/agent/drift/refuse-provided.ts';
 import { findPin } from '../../../src/compose/find-pin.ts';
 import { container } from '../../build.ts';
@@ -19,12 +19,17 @@ const services = ['app', 'worker'].map((name) => ({
   ...{ name, pin: findPin(files, name), containers: [container(`${name}-1`)] },
 }));
 
-const variable = (item: string, running: string | null, planned: string | null, service = 'app'): Change => ({
+const variable = (
+  item: string,
+  running: string | null,
+  planned: string | null,
+  service = 'app',
+): DriftChange => ({
   ...{ service, kind: 'difference' as const },
   difference: { section: 'environment', item, running, planned },
 });
 const refuse = (
-  changes: readonly (readonly [Change, readonly string[]])[],
+  changes: readonly (readonly [DriftChange, readonly string[]])[],
   { to = 'acme/svc:v1.1.0', accepted = false } = {},
 ) =>
   refuseProvided({ model, services }, changes, {
@@ -35,7 +40,7 @@ const refuse = (
     accepted,
   });
 
-it.each<[string, Change, readonly string[], isSure: boolean]>([
+it.each<[string, DriftChange, readonly string[], isSure: boolean]>([
   ['that is lost', variable('DATA-BASE_URL', '"x"', null), [], true],
   ['that is lost and that the files name', variable('DATA-BASE_URL', '"x"', null), ['y'], true],
   ['that the files set to another value', variable('DATA-BASE_URL', '"x"', '"y"'), ['y'], false],
@@ -63,7 +68,7 @@ it('reports that no update is necessary after its advice was followed', () => {
   );
 });
 
-it.each<[string, Change, readonly string[]]>([
+it.each<[string, DriftChange, readonly string[]]>([
   ['a new variable', variable('DATA-BASE_URL', null, '"x"'), ['x']],
   ['a variable that the files set', variable('TOKEN', '"x"', '"y"'), ['y']],
   ['a variable that only a shell sets', variable('TOKEN', '"x"', null), [`\${TOKEN}`]],

@@ -3,8 +3,8 @@ import {
   nextBack,
   nextForward,
   type ServiceView,
+  type StackStep,
   type StackView,
-  type Step,
   writes,
 } from '../../../src/agent/stack/next-write.ts';
 import type { SpecForm } from '../../../src/agent/stack/specs.ts';
@@ -87,7 +87,7 @@ const stack = ({ app, worker, second, stopFirst = false, hasBeenWell = false }: 
   hasBeenWell,
 });
 
-function words(step: Step): string {
+function words(step: StackStep): string {
   switch (step.kind) {
     case 'write':
       return `${step.write} ${step.service.move.name}`;
@@ -309,10 +309,12 @@ describe('every possible view', () => {
     ),
   );
   /** Those for which what is said does not hold. */
-  const wrong = (next: (view: StackView) => Step, holds: (view: StackView, step: Step) => boolean) =>
-    all.filter((each) => !holds(each, next(each))).map((each) => [words(next(each)), each]);
+  const wrong = (
+    next: (view: StackView) => StackStep,
+    holds: (view: StackView, step: StackStep) => boolean,
+  ) => all.filter((each) => !holds(each, next(each))).map((each) => [words(next(each)), each]);
 
-  it.each<[string, (view: StackView, step: Step) => boolean]>([
+  it.each<[string, (view: StackView, step: StackStep) => boolean]>([
     [
       'writes only from a side that the write is of',
       (_, step) =>
@@ -348,7 +350,7 @@ describe('every possible view', () => {
     ],
   ])('nextForward %s', (_, holds) => expect(wrong(nextForward, holds)).toEqual([]));
 
-  it.each<[string, (view: StackView, step: Step) => boolean]>([
+  it.each<[string, (view: StackView, step: StackStep) => boolean]>([
     [
       'writes nothing once a new task has started',
       ({ app }, step) => step.kind !== 'write' || !app.tasks.started,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planStack } from '../../../src/agent/stack/plan.ts';
-import { planEarlier, type ReadableRecord } from '../../../src/agent/stack/plan-earlier.ts';
+import { planEarlierStack, type ReadableRecord } from '../../../src/agent/stack/plan-earlier.ts';
 import { planMoves } from '../../../src/agent/stack/plan-moves.ts';
 import type { RecordPhase } from '../../../src/agent/stack/record.ts';
 import { type ServiceMove, specOf } from '../../../src/agent/stack/specs.ts';
@@ -58,7 +58,7 @@ const words = (given: Given): string => {
     serviceWith(app),
     ...(gone ? [] : moves.slice(1).map(({ before }) => serviceWith(before))),
   ];
-  const step = planEarlier(earlier(given), { holder: 'this', target, services });
+  const step = planEarlierStack(earlier(given), { holder: 'this', target, services });
   return step.kind === 'files-back' && step.carries ? 'files-back, carries' : step.kind;
 };
 
@@ -67,7 +67,7 @@ const moving = specOf(moveOf('app'), 'moving', { replicas: 2, forced: 0, held: 0
 
 describe('planEarlier', () => {
   it('does nothing if there was no earlier run', () => {
-    expect(planEarlier(null, { holder: 'this', target: null, services: [] })).toEqual({ kind: 'none' });
+    expect(planEarlierStack(null, { holder: 'this', target: null, services: [] })).toEqual({ kind: 'none' });
   });
 
   it.each<[situation: string, given: Given, step: string]>([

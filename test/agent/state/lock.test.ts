@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Log } from '../../../src/agent/log/log.ts';
-import { dropLock, type Link, type Lock, lockHolder, takeLock } from '../../../src/agent/state/lock.ts';
+import { dropLock, type LinkCall, type Lock, lockHolder, takeLock } from '../../../src/agent/state/lock.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { container, engine } from '../../build.ts';
 import { startPlainEngine } from '../../engine/api/http-engine.ts';
@@ -45,17 +45,17 @@ const asks = (answers: Answers): Promise<string> =>
   });
 
 /** Takes the lock of the directory, for `own` unless another is named. */
-async function take(answers: Answers = () => null, by: Container = own, makeLink?: Link): Promise<Lock> {
+async function take(answers: Answers = () => null, by: Container = own, makeLink?: LinkCall): Promise<Lock> {
   const log = new Log(({ message }) => lines.push(message));
   const doors = { engine: engine(await asks(answers)), log, ...(makeLink && { link: makeLink }) };
   return takeLock(doors, by, directory);
 }
 
 /** Of a file system without hard links. */
-const linkless: Link = async () => {
+const linkless: LinkCall = async () => {
   throw Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM', syscall: 'link' });
 };
-const links: [string, Link | undefined][] = [
+const links: [string, LinkCall | undefined][] = [
   ['with hard links', undefined],
   ['without hard links', linkless],
 ];

@@ -3,7 +3,7 @@ import { EngineFault, refusalFault } from '../../../src/engine/http/fault.ts';
 import { type InstanceOptions, readOptions } from '../../../src/instance/contract/options.ts';
 import { findHome } from '../../../src/instance/place/find-home.ts';
 import { readHome } from '../../../src/instance/place/home.ts';
-import { unreachable } from '../../../src/instance/place/home-not-found.ts';
+import { engineUnreachable } from '../../../src/instance/place/home-not-found.ts';
 import { details, plainOptions } from './details.ts';
 import { startAsked } from './engine.ts';
 
@@ -131,6 +131,10 @@ describe('unreachable', () => {
       true,
     ],
   ])('distinguishes %s', (_, fault, message, mayPass) => {
-    expect(unreachable({ path: 'tcp://x:1' }, fault)).toMatchObject({ code: 'no-engine', message, mayPass });
+    expect(engineUnreachable({ path: 'tcp://x:1' }, fault)).toMatchObject({
+      code: 'no-engine',
+      message,
+      mayPass,
+    });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
 import type { Home } from '../../../src/instance/place/home.ts';
-import { chooseServices, swarmPeers } from '../../../src/instance/place/services.ts';
+import { chooseUpdatedServices, swarmPeers } from '../../../src/instance/place/services.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
 import { startAsked } from './engine.ts';
 
@@ -79,9 +79,9 @@ describe('the services that are updated', () => {
     ['are not named twice', usual, 'app', 'app', ['app', 'worker'], ['app', 'worker']],
   ])('%s', async (_, services, own, app, workers, expected) => {
     const home = { project: 'svc', service: own } as Home;
-    expect(await chooseServices(await engineOf(services), home, { app, workers, product: svc })).toEqual(
-      expected,
-    );
+    expect(
+      await chooseUpdatedServices(await engineOf(services), home, { app, workers, product: svc }),
+    ).toEqual(expected);
   });
 });
 
@@ -98,7 +98,7 @@ describe("another product's services", () => {
   ])('%s', async (_, services, own, expected) => {
     const home = { project: 'svc', service: own } as Home;
     const settings = { app: null, workers: null, product: larder };
-    expect(await chooseServices(await engineOf(services), home, settings)).toEqual(expected);
+    expect(await chooseUpdatedServices(await engineOf(services), home, settings)).toEqual(expected);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EngineSocket } from '../../../src/engine/socket.ts';
-import { followRun } from '../../../src/instance/run/follow-run.ts';
+import { followRunLog } from '../../../src/instance/run/follow-run.ts';
 import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
 import { EngineDouble } from '../../rig/engine-double/engine-double.ts';
@@ -51,7 +51,12 @@ async function follow(more: Partial<typeof timing> = {}): Promise<{ ms: number; 
   const socket = new EngineSocket(`unix://${engine.path}`, { patience: slowEngine });
   const began = performance.now();
   const context = { engine: socket, timing: { ...timing, ...more }, closing: closing.signal };
-  const startedAt = await followRun(container.id, record, context, ({ message }) => void lines.push(message));
+  const startedAt = await followRunLog(
+    container.id,
+    record,
+    context,
+    ({ message }) => void lines.push(message),
+  );
   return { ms: performance.now() - began, startedAt };
 }
 const done = (message = 'updated v1.4.2 → v1.5.0 in 4 s') => lineOf({ phase: 'done', message });

@@ -7,7 +7,7 @@ import { Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../data/copies.ts';
 import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
-import { giveReserve, isComplete, markUsed, type Point, placeOf } from '../../data/point.ts';
+import { giveReserve, isComplete, markUsed, type Point, pointPlace } from '../../data/point.ts';
 import { PointRecord } from '../../data/point-record.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
 import { type Ending, keptEnding } from '../../log/ending.ts';
@@ -36,7 +36,7 @@ export async function completePoint(
 ): Promise<{ record: PointRecord; doors: DataDoors } | null> {
   const { point, project } = journal.data;
   if (!point || point.state === 'copying' || point.state === 'saving') return null;
-  const record = await PointRecord.open(placeOf(point.directory, project));
+  const record = await PointRecord.open(pointPlace(point.directory, project));
   if (record === null || !isComplete(record.point)) return null;
   const doors = await dataDoors(context, journal);
   await persistently(doors, () => record.hashed(doors));
@@ -69,7 +69,7 @@ async function persistently({ log }: Pick<DataDoors, 'log'>, work: () => Promise
 }
 
 /** What a rollback starts from: the restore point, and the run that it undoes, as its journal says. */
-export interface Target {
+export interface RollbackTarget {
   place: PointPlace;
   point: Point;
   back: JournalData;
@@ -82,7 +82,7 @@ export interface Target {
 export async function beginRollback(
   { log }: Pick<RunContext, 'log'>,
   journal: Journal,
-  { place, point, back }: Target,
+  { place, point, back }: RollbackTarget,
   ending: Ending,
 ): Promise<void> {
   await giveReserve(place);
@@ -111,7 +111,7 @@ export async function restoreData(context: RunContext, journal: Journal): Promis
   const { phase, changeover, project } = journal.data;
   const { point } = journal.data;
   if (!point || phase !== 'restore' || changeover === null || point.state === 'restored') return;
-  const found = await PointRecord.open(placeOf(point.directory, project)).catch((cause: unknown) => {
+  const found = await PointRecord.open(pointPlace(point.directory, project)).catch((cause: unknown) => {
     if (!(cause instanceof UpdateError)) throw cause;
     throw new UpdateError('data-not-restored', cause.message, { cause });
   });
@@ -274,6 +274,6 @@ export async function startDataAgain(
 export async function endRollback(journal: Journal): Promise<void> {
   const { point, project } = journal.data;
   if (!point) return;
-  await markUsed(placeOf(point.directory, project)).catch(() => {});
+  await markUsed(pointPlace(point.directory, project)).catch(() => {});
   await journal.note({ point: null });
 }

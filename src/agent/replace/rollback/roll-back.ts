@@ -4,7 +4,7 @@ import { restoreFiles } from '../../../files/restore-files.ts';
 import { Cancelled, Interrupted } from '../../../progress/stops.ts';
 import { UpdateError } from '../../../progress/update-error.ts';
 import { missingVolumes } from '../../data/copies.ts';
-import { placeOf, readPoint, savedAt } from '../../data/point.ts';
+import { pointPlace, readPoint, savedAt } from '../../data/point.ts';
 import type { PointRecord } from '../../data/point-record.ts';
 import { type Ending, endingOf, keptEnding } from '../../log/ending.ts';
 import type { EndingFacts } from '../../log/ending-facts.ts';
@@ -16,7 +16,7 @@ import { endingFactsOf, type Journal } from '../../state/journal.ts';
 import { dataDoors, writePointState } from '../data-services.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
 import { type Replacement, replacementOf } from '../replacement.ts';
-import type { Look } from '../same-containers.ts';
+import type { ContainersSeen } from '../same-containers.ts';
 import { dropPoint } from '../save.ts';
 import type { StopsUnderWay } from './plan-restore.ts';
 import { restoreContainers } from './restore-containers.ts';
@@ -96,7 +96,7 @@ export interface PlannedReplacement {
   journal: Journal;
   changeover: Changeover;
   /** The last look at the project before it. */
-  look?: Look;
+  look?: ContainersSeen;
   texts?: OldTexts;
   /** Of the restore point that this process has made. */
   record?: PointRecord | null;
@@ -308,7 +308,7 @@ async function endPoint(context: RunContext, journal: Journal, wasStarted: boole
   const { point, phase, project } = journal.data;
   if (!point) return;
   if (phase === 'restore') return endRollback(journal);
-  const found = await readPoint(placeOf(point.directory, project)).catch(() => null);
+  const found = await readPoint(pointPlace(point.directory, project)).catch(() => null);
   const gone = found === null ? [] : await missingVolumes(context, found.mounts);
   const isOnly = gone.length > 0 || (point.state === 'saved' && !wasStarted);
   if (!isOnly) return dropPoint(context, journal);
