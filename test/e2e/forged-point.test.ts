@@ -83,7 +83,7 @@ test('a restore point of the owner of the directory restores nothing, and a link
   expectWords(await instance.update(toNext), {
     exitCode: 3,
     says: [
-      `the journal lists the restore point ${point.directory}, which is not in a directory for restore points`,
+      `the journal lists the restore point ${point.directory}, which is outside the restore point directories`,
     ],
     ends: ['refused (unexpected-file): nothing was changed'],
   });

@@ -4,7 +4,7 @@ import type { ProgressEvent } from '../../src/progress/event.ts';
 import { parseLine } from '../../src/progress/line.ts';
 import { engineSocket } from './engine-api.ts';
 
-/** SECURITY.md, "The least rights that are enough": options of `docker run`. */
+/** SECURITY.md, "Minimum required privileges": options of `docker run`. */
 export const leastRights: readonly string[] = [
   ...['--network', 'none', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
   ...['CHOWN', 'DAC_OVERRIDE', 'FOWNER'].flatMap((name) => ['--cap-add', name]),

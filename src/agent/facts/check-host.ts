@@ -87,7 +87,7 @@ async function downProviders(engine: Engine, definitions: readonly Definition[])
     .filter(({ status }) => !['running', 'paused'].includes(status))
     .map(
       ({ name }) =>
-        `${name} is not running: start it first, because other containers share its network or namespace`,
+        `${name} is not running: start it first, because other containers share its network, PID or IPC namespace`,
     );
 }
 

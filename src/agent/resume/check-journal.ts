@@ -64,7 +64,7 @@ export function checkPoints(
   const odd = point && join(point.directory);
   if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
     throw foreign(
-      `the journal lists the restore point ${odd}, which is not in a directory for restore points; if you chose that location, pass ${dirname(odd)} with --restore-dir`,
+      `the journal lists the restore point ${odd}, which is outside the restore point directories; if you put it there on purpose, pass ${dirname(odd)} with --restore-dir`,
       mountedAt,
     );
   }

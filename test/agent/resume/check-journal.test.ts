@@ -153,7 +153,7 @@ describe('checkPoints', () => {
       expect.objectContaining({
         code: 'unexpected-file',
         message: expect.stringMatching(
-          /^the journal lists the restore point \/opt\/svc\/.*, which is not in a directory for restore points/,
+          /^the journal lists the restore point \/opt\/svc\/.*, which is outside the restore point directories/,
         ),
         advice,
       }),
