@@ -99,7 +99,7 @@ describe.concurrent('the files of a stack', () => {
       await rename(file, join(stack.directory, 'compose.yaml'));
       const bad = await update('1.4.3', { mount: stack.directory });
       expect(bad.last, bad.log).toMatch(
-        /ERROR done failed \(recreate-failed\): the files were restored and v1\.4\.2 is running again/,
+        /ERROR done failed \(recreate-failed\): the files were restored, and v1\.4\.2 is running again/,
       );
       expect(bad.log).toMatch(/write compose\.yaml line \d+: .*backup: \.svc-updater\/backup/);
       expect(await readFile(join(stack.directory, 'compose.yaml'), 'utf8')).toBe(text);
