@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { askApi } from '../engine/api/api.ts';
 import { removeOwnScratches } from '../engine/api/scratch.ts';
 import type { Engine } from '../engine/cli/engine.ts';
-import { Interrupted } from '../progress/stops.ts';
 import { withProjectOptions } from './inspect/choose-workers.ts';
 import { type FoundInstance, findInstance } from './inspect/find-instance.ts';
-import { type Ending, repeatEnding, reportEnding } from './log/ending.ts';
+import { type Ending, repeatEnding } from './log/ending.ts';
 import { and } from './log/wording.ts';
 import type { CommandLine } from './process/command-line.ts';
 import type { FirstContext, RunContext } from './process/run-context.ts';
+import { runToEnd } from './process/run-to-end.ts';
 import { endingFacts, nothingYet, type RunSoFar } from './resume/run-so-far.ts';
 import { isStackInstead } from './stack/index.ts';
 import { readJournal } from './state/journal.ts';
@@ -35,25 +35,23 @@ export interface Story {
  */
 export async function runOnInstance(given: FirstContext, story: Story): Promise<number> {
   const { kind, onStack } = story;
-  const { log, options, cancellation } = given;
+  const { options } = given;
   if (onStack && options.stack.name !== null) return onStack(given);
   const [search] = await Promise.allSettled([findInstance(given)]);
   if (onStack && search.status === 'rejected' && (await isStackInstead(given, search.reason)))
     return onStack(given);
   const soFar = nothingYet();
   try {
-    const ending = await onProject(given, story, search, soFar).catch((error) => {
-      if (error instanceof Interrupted && kind !== 'look') throw error;
-      const facts = { ...endingFacts(soFar), product: options.product, isRollback: kind === 'rollback' };
-      return reportEnding(error, log, facts, cancellation.signalNumber);
+    return await runToEnd(given, {
+      work: () => onProject(given, story, search, soFar),
+      facts: () => ({
+        ...endingFacts(soFar),
+        product: options.product,
+        isRollback: kind === 'rollback',
+      }),
+      close: (ending) => close(given, soFar, ending),
+      afterShutdown: kind === 'look' ? null : 'the update resumes when the updater is started again',
     });
-    cancellation.over();
-    await close(given, soFar, ending);
-    return ending.exitCode;
-  } catch (error) {
-    if (!(error instanceof Interrupted)) throw error;
-    log.warn('the engine is shutting down; the update resumes when the updater is started again');
-    return 128 + cancellation.signalNumber;
   } finally {
     await soFar.lock?.release();
   }

@@ -1,14 +1,15 @@
 import { inspectContainers } from '../../engine/api/query.ts';
 import { removeConfig } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
 import { type Image, isUp } from '../../engine/container.ts';
 import { loginHeaders } from '../../engine/registry-login.ts';
 import { replicasOf } from '../../engine/swarm.ts';
-import { Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { type Ending, endWell, repeatEnding, reportEnding } from '../log/ending.ts';
+import { type Ending, endWell, repeatEnding } from '../log/ending.ts';
 import { type EndingFacts, nothingKnown } from '../log/ending-facts.ts';
 import { and, seconds } from '../log/wording.ts';
 import type { FirstContext, RunContext } from '../process/run-context.ts';
+import { runToEnd } from '../process/run-to-end.ts';
 import { runStamp } from '../state/kept-runs.ts';
 import { checkImage } from './check-image.ts';
 import { checkServices, shortName } from './choose-stack.ts';
@@ -33,31 +34,31 @@ interface SoFar {
 
 /** The story of a run on a stack. Gives the exit code; its last line and the record say the same. */
 export async function updateStack(given: FirstContext): Promise<number> {
-  const { log, options, cancellation, engine } = given;
+  const { options, engine } = given;
   const soFar: SoFar = { found: null, facts: { ...nothingKnown, product: options.product }, record: null };
   try {
-    const ending = await run(given, soFar).catch((error) => {
-      if (error instanceof Interrupted) throw error;
-      return reportEnding(error, log, soFar.facts, cancellation.signalNumber);
+    return await runToEnd(given, {
+      work: () => run(given, soFar),
+      facts: () => soFar.facts,
+      close: (ending) => close(engine, soFar, ending),
+      afterShutdown: 'the next run resumes this update',
     });
-    cancellation.over();
-    // If the outcome cannot be written, the next run resumes from the record. The log has its last line.
-    const { own } = soFar.found ?? {};
-    if (own) await soFar.record?.note({ outcome: ending }).catch(() => {});
-    if (own && own.restartPolicy !== 'no')
-      await engine
-        .uncancellable()
-        .quiet()
-        .call(['update', '--restart=no', own.id])
-        .catch(() => {});
-    return ending.exitCode;
-  } catch (error) {
-    if (!(error instanceof Interrupted)) throw error;
-    log.warn('the engine is shutting down; the next run resumes this update');
-    return 128 + cancellation.signalNumber;
   } finally {
     soFar.record?.release();
   }
+}
+
+async function close(engine: Engine, { found, record }: SoFar, ending: Ending): Promise<void> {
+  if (found === null) return;
+  // If the outcome cannot be written, the next run resumes from the record. The log has its last line.
+  await record?.note({ outcome: ending }).catch(() => {});
+  const { id, restartPolicy } = found.own;
+  if (restartPolicy === 'no') return;
+  await engine
+    .uncancellable()
+    .quiet()
+    .call(['update', '--restart=no', id])
+    .catch(() => {});
 }
 
 async function run(given: FirstContext, soFar: SoFar): Promise<Ending> {
