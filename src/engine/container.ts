@@ -198,8 +198,13 @@ function storageOf(mounts: readonly Raw[], host: Raw): StorageMount[] {
   const subpathAt = (path: string): string =>
     String(requested.find(({ Target }) => Target === path)?.VolumeOptions?.Subpath ?? '');
   const inMemory = Object.keys(host.Tmpfs ?? {}).map((destination) => ({
-    ...{ type: 'tmpfs', source: '', path: '', subpath: '', driver: '' },
-    ...{ destination, writable: true },
+    type: 'tmpfs',
+    source: '',
+    path: '',
+    subpath: '',
+    driver: '',
+    destination,
+    writable: true,
   }));
   const others = mounts.map((mount) => ({
     ...readMount(mount),

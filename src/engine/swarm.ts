@@ -35,7 +35,7 @@ export function readService(raw: Json) {
     id: text(raw.ID),
     /** `svc_app` */
     name: text(spec.Name),
-    /** Null for one that was made by itself. */
+    /** Null for a service that was created without a stack. */
     stack: labelsOf(spec)[swarmLabels.stack] ?? null,
     /** Names what was read, for whoever writes it back. */
     version: versionOf(raw),

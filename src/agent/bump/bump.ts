@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { describeEdit } from '../../compose/draft.ts';
 import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../compose/project-files.ts';
 import { Engine } from '../../engine/cli/engine.ts';
@@ -18,7 +18,7 @@ import { type BumpOptions, bumpOptionsOf } from '../process/options.ts';
 import { withSettings } from '../process/settings-file.ts';
 import { isHalfDone, pendingJournal, pendingSentence } from '../state/journal.ts';
 import { stateDirectory } from '../state/state-directory.ts';
-import { readBumpProject } from './find-files.ts';
+import { bumpDirectory, readBumpProject } from './find-files.ts';
 import { planBump } from './plan-bump.ts';
 
 /**
@@ -26,10 +26,9 @@ import { planBump } from './plan-bump.ts';
  * @throws UpdateError settings-invalid; usage if no services are specified
  */
 export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
-  const { dir, services, files } = bumpOptionsOf(line);
-  if (services.length > 0 && files.length > 0) return bumpOptionsOf(line);
-  const directory = resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
-  const options = bumpOptionsOf(await withSettings(line, directory, log));
+  const given = bumpOptionsOf(line);
+  if (given.services.length > 0 && given.files.length > 0) return given;
+  const options = bumpOptionsOf(await withSettings(line, bumpDirectory(given), log));
   if (options.services.length === 0) throw new UpdateError('usage', needsService);
   return options;
 }

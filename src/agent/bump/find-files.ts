@@ -18,6 +18,10 @@ const overrideNames = [
   'docker-compose.override.yaml',
 ];
 
+/** The compose directory of the options: of the first file, if none is set. */
+export const bumpDirectory = ({ dir, files }: Pick<BumpOptions, 'dir' | 'files'>): string =>
+  resolve(dir ?? dirname(files[0] ?? './compose.yaml'));
+
 /**
  * The files that compose would read. Their secrets are masked before they are parsed.
  * @throws UpdateError compose-invalid
@@ -27,7 +31,7 @@ export async function readBumpProject(
   log: Log,
 ): Promise<ProjectFiles> {
   const [first] = options.files;
-  const asked = resolve(options.dir ?? (first === undefined ? '.' : dirname(first)));
+  const asked = bumpDirectory(options);
   const byDefault = join(asked, '.env');
   const given = (files: readonly string[]) => files.map((file) => resolve(options.dir ?? '.', file));
   const named = await readEnvFiles(given(options.envFiles), asked);

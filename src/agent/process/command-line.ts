@@ -4,7 +4,14 @@ import { settingsName } from '../../progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../progress/update-error.ts';
 import { targetForms } from '../../release/target.ts';
 import { nearCodes } from './explain.ts';
-import { type Command, dataForm, type OptionTable, optionsOf, variableOf } from './option-table.ts';
+import {
+  type Command,
+  commandWords,
+  dataForm,
+  type OptionTable,
+  optionsOf,
+  variableOf,
+} from './option-table.ts';
 
 /** A command with its options, which are valid. */
 export interface CommandLine {
@@ -38,7 +45,6 @@ export class UsageError extends Error {
 }
 
 const productVariable = 'SVC_UPDATER_PRODUCT';
-const commands = ['update', 'plan', 'fetch', 'rollback', 'restore-point', 'bump', 'explain'] as const;
 
 export const needsService = `bump requires at least one --service option, or the services setting in ${settingsName}`;
 
@@ -58,10 +64,10 @@ export function parseCommandLine(
   if (words.length > 0) return { command: 'version', ...nothing };
 
   const [first = ''] = argv;
-  const command = commands.find((word) => word === first) ?? 'update';
+  const command = commandWords.find((word) => word === first) ?? 'update';
   if (first !== '' && first !== command && !first.startsWith('-')) {
     mistakes.push(
-      `unknown command "${first}": use ${commands.slice(0, -1).join(', ')} or ${commands.at(-1)}`,
+      `unknown command "${first}": use ${commandWords.slice(0, -1).join(', ')} or ${commandWords.at(-1)}`,
     );
   }
   if (command === 'explain') {

@@ -194,9 +194,19 @@ const shared = (...names: (keyof typeof updateTable)[]): OptionTable =>
 
 const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
 
-export type Command =
-  | ('update' | 'plan' | 'fetch' | 'rollback' | 'restore-point' | 'bump')
-  | ('explain' | 'help' | 'version');
+/** The first word of a command line. */
+export const commandWords = [
+  'update',
+  'plan',
+  'fetch',
+  'rollback',
+  'restore-point',
+  'bump',
+  'explain',
+] as const;
+
+/** `help` and `version` may be anywhere on a command line. */
+export type Command = (typeof commandWords)[number] | 'help' | 'version';
 
 /** The options of each command. */
 export const optionsOf: Readonly<Record<Command, OptionTable>> = {

@@ -108,13 +108,15 @@ export async function findConfig(engine: Engine, name: string): Promise<SwarmCon
 
 type ConfigSpec = Pick<SwarmConfig, 'name' | 'labels' | 'data'>;
 
-const bodyOf = ({ name, labels, data }: ConfigSpec) => ({
-  ...{ Name: name, Labels: labels, Data: Buffer.from(data).toString('base64') },
+const configBody = ({ name, labels, data }: ConfigSpec) => ({
+  Name: name,
+  Labels: labels,
+  Data: Buffer.from(data).toString('base64'),
 });
 
 /** Whether it was made: `taken` where there is one of that name. @throws UpdateError engine-unavailable */
 export async function createConfig(engine: Engine, config: ConfigSpec): Promise<'made' | 'taken'> {
-  const body = bodyOf(config);
+  const body = configBody(config);
   const answer = await askSwarm(engine, { method: 'POST', path: '/configs/create', body });
   if (answer.status === 201) return 'made';
   if (answer.status === 409) return 'taken';
@@ -127,7 +129,7 @@ export async function relabelConfig(
   { id, name, version, data }: SwarmConfig,
   labels: Readonly<Record<string, string>>,
 ): Promise<'written' | 'moved'> {
-  const body = bodyOf({ name, labels, data });
+  const body = configBody({ name, labels, data });
   const asked: Question = { method: 'POST', path: `/configs/${id}/update?version=${version}`, body };
   return written(await askSwarm(engine, asked), `change the config ${name}`);
 }
