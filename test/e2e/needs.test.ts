@@ -25,7 +25,7 @@ esac
 const refused = (reason: string, advice: string) => ({
   exitCode: 3,
   says: [reason],
-  ends: ['refused (outside-mounts): nothing was changed.', `Next: Add -v ${advice}`],
+  ends: ['refused (outside-mounts): nothing was changed.', `Next: ${advice}`],
 });
 const planned = { exitCode: 0, says: [], ends: ['planned: nothing was changed'] };
 
@@ -42,7 +42,10 @@ test('names what compose lacks in the container of the updater, and updates moun
   await expectAttempt(
     instance,
     planNext,
-    refused(`compose needs ${profile}, which is outside`, `${profile}:${profile} to`),
+    refused(
+      `compose needs ${profile}, which is outside`,
+      `Make sure that the file exists on the host. Add -v ${profile}:${profile} to`,
+    ),
   );
   await expectAttempt(
     instance,
@@ -62,7 +65,7 @@ test('names what compose lacks in the container of the updater, and updates moun
     planNext,
     refused(
       'compose needs its plugin docker-model',
-      `/usr/libexec/docker/cli-plugins/docker-model:${destination}`,
+      `Add -v /usr/libexec/docker/cli-plugins/docker-model:${destination}`,
     ),
   );
   await expectAttempt(instance, planNext, planned, { volumes: [`${program}:${destination}`] });
