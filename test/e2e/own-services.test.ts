@@ -86,7 +86,7 @@ test('are listed, held together, and updated', async () => {
       exitCode: 0,
       says: [
         `machine-learning is excluded and will stay at ${learning}:v1.0.0, although it belongs with server (same pin: `,
-        'check whether v1.1.0 comes with a new compose file',
+        'if v1.1.0 comes with a new compose file, compare it with yours',
         'services: [server, worker]',
         'exclude: [machine-learning]',
       ],

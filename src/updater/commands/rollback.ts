@@ -78,7 +78,7 @@ export async function rollback(
   });
   soFar.journal = journal;
   if (!discardCurrent) await saveBefore(context, journal, found, soFar);
-  return rollBackTo(context, journal, found);
+  return rollBackTo(context, journal, found, discardCurrent);
 }
 
 interface Target {
@@ -218,7 +218,12 @@ async function saveBefore(
 }
 
 /** From here on a signal no longer ends it: part of the data would be of one time, part of the other. */
-async function rollBackTo(context: RunContext, journal: Journal, found: Target): Promise<Ending> {
+async function rollBackTo(
+  context: RunContext,
+  journal: Journal,
+  found: Target,
+  discardCurrent: boolean,
+): Promise<Ending> {
   const { log, cancellation, beganAt } = context;
   const { record, place, from, back } = found;
   const { point } = record;
@@ -227,9 +232,12 @@ async function rollBackTo(context: RunContext, journal: Journal, found: Target):
     unwell.length === 0
       ? ''
       : `; unhealthy already before the update: ${and([...new Set(unwell.map(({ service }) => service))])} (check docker compose logs)`;
+  const newer = discardCurrent
+    ? 'all data written since then was discarded'
+    : 'for manual recovery, the newer data is kept until the next update with --restore-point';
   cancellation.tooLate();
   const done = () =>
-    `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; all data written since then was discarded${health}`;
+    `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; ${newer}${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   log.enter('save');
   await beginRollback(context, journal, { place, point, back }, ending);

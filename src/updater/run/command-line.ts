@@ -3,7 +3,7 @@ import { type Product, productOf, svc } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
 import { targetForms } from '../../core/release/target.ts';
-import { nearCodes } from './explain.ts';
+import { similarNames } from './explain.ts';
 import {
   type Command,
   commandWords,
@@ -159,15 +159,22 @@ function readFlags(
     }),
   );
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
+  let isAfterUnknown = false;
   for (const token of tokens) {
-    if (token.kind === 'positional') mistakes.push(`unexpected argument "${token.value}"`);
+    // What follows an unknown option may be its value.
+    if (token.kind === 'positional' && !isAfterUnknown) mistakes.push(`unexpected argument "${token.value}"`);
+    isAfterUnknown = false;
     if (token.kind !== 'option') continue;
     const row = table[token.name];
     const isSwitch = row?.value === undefined;
     const where = `--${token.name}`;
-    if (row === undefined || !token.rawName.startsWith('--'))
-      mistakes.push(`unknown option ${token.rawName}`);
-    else if (isSwitch && token.value !== undefined) mistakes.push(`${where} takes no value`);
+    if (row === undefined || !token.rawName.startsWith('--')) {
+      isAfterUnknown = true;
+      const [near] = similarNames(token.name, Object.keys(table));
+      mistakes.push(
+        `unknown option ${token.rawName}${near === undefined ? '' : ` (did you mean --${near}?)`}`,
+      );
+    } else if (isSwitch && token.value !== undefined) mistakes.push(`${where} takes no value`);
     else if (!isSwitch && !token.value) mistakes.push(`${where} requires a value`);
     else if (!isSwitch && !row.isList && said.has(token.name)) mistakes.push(`${where} is given twice`);
     else said.set(token.name, [...(said.get(token.name) ?? []), { value: token.value ?? '1', where }]);
@@ -196,7 +203,7 @@ function readCode(words: readonly string[], mistakes: string[]): ErrorCode | nul
     mistakes.push(`unexpected argument "${each}"`);
   const code = errorCodes.find((each) => each === word) ?? null;
   if (word === null || code !== null || word.startsWith('-')) return code;
-  const near = nearCodes(word);
+  const near = similarNames(word, errorCodes);
   const hint =
     near.length > 0 ? `similar codes are ${near.join(', ')}` : 'run explain without a code to list all codes';
   mistakes.push(`unknown code "${word}": ${hint}`);

@@ -23,17 +23,17 @@ export function explain(code: ErrorCode | null, product: Product): string {
 const mostNear = 5;
 const mostTypos = 3;
 
-/** The codes that a word may stand for: they contain it, or differ from it in a few letters. The nearest come first. */
-export function nearCodes(word: string): readonly ErrorCode[] {
-  const distances = errorCodes.map((code) => ({
-    code,
-    distance: word !== '' && code.includes(word) ? 0 : editDistance(word, code),
+/** The names that a word may stand for: they contain it, or differ from it in a few letters. The nearest come first. */
+export function similarNames(word: string, names: readonly string[]): string[] {
+  const distances = names.map((name) => ({
+    name,
+    distance: word !== '' && name.includes(word) ? 0 : editDistance(word, name),
   }));
   return distances
-    .filter(({ distance }) => distance <= mostTypos)
+    .filter(({ distance }) => distance <= Math.min(mostTypos, word.length / 2))
     .sort((a, b) => a.distance - b.distance)
     .slice(0, mostNear)
-    .map(({ code }) => code);
+    .map(({ name }) => name);
 }
 
 /** How many letters must be inserted, removed or replaced to turn one word into the other (Levenshtein). */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { svc } from '../../../src/core/progress/product.ts';
 import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
-import { explain, nearCodes } from '../../../src/updater/run/explain.ts';
+import { explain, similarNames } from '../../../src/updater/run/explain.ts';
 
 describe('explain', () => {
   it('prints what a code means, why it exists and what to do', () => {
@@ -27,13 +27,13 @@ What to do: Choose a release that is newer than the running version. Downgrades 
   });
 });
 
-describe('nearCodes', () => {
+describe('similarNames', () => {
   it.each([
     ['unhealty', ['unhealthy']],
     ['restore-point', ['no-restore-point', 'restore-point-damaged', 'restore-point-unreadable']],
     ['DRIFT', []],
     ['', []],
   ])('finds codes for %j', (word, codes) => {
-    expect(nearCodes(word)).toEqual(codes);
+    expect(similarNames(word, errorCodes)).toEqual(codes);
   });
 });

@@ -202,7 +202,6 @@ describe('the options of a command line', () => {
     ).toEqual([
       'unknown command "updat": use update, plan, fetch, rollback, restore-point, bump or explain',
       'unknown option --nope',
-      'unexpected argument "extra"',
       '--accept-drift takes no value',
       '--target must be a release as the product writes it (v1.2.3, 2025.8.4, 32.0.1-apache), canary or stable, not "abc def"',
       '--dir must be an absolute path, not "here"',
@@ -237,6 +236,10 @@ describe('the options of a command line', () => {
       ['unknown option --yes', 'unexpected argument "now"'],
     ],
     [['--target'], ['--target requires a value']],
+    [
+      ['--tagret', 'v1.0.0', 'v1.0.1'],
+      ['unknown option --tagret (did you mean --target?)', 'unexpected argument "v1.0.1"'],
+    ],
     [['--target', 'v1.0.0', '--target', 'v1.0.1'], ['--target is given twice']],
     [['--release', '/release'], ['--release requires --trust']],
     [['--trust', '/key.pem'], ['--trust requires --release or --archive']],
@@ -248,10 +251,7 @@ describe('the options of a command line', () => {
       ['--archive', '/svc.tar', '--release', '/release', '--trust', '/key.pem'],
       ['--archive cannot be used with --release, because the archive contains a release.json'],
     ],
-    [
-      ['rollback', '--target', 'v1.0.0'],
-      ['unknown option --target', 'unexpected argument "v1.0.0"'],
-    ],
+    [['rollback', '--target', 'v1.0.0'], ['unknown option --target']],
     [['restore-point'], ['restore-point must be followed by rm, which removes the restore point']],
     [
       ['restore-point', 'ls', '--yes'],

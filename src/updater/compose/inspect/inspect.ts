@@ -3,6 +3,7 @@ import { findPin } from '../../../core/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { variablesOf } from '../../../core/compose/variables.ts';
 import type { Product } from '../../../core/progress/product.ts';
+import { settingsName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { inspectRunning } from '../../../engine/api/query.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
@@ -107,7 +108,7 @@ async function inspectProject(
       log.info(`${name} has no container; the update will not create a container for it`);
     else if (options.servicesNamed) {
       throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
-        advice: `The project has these services: ${Object.keys(model.services).sort().join(', ')}. Use --service to select the services to update.`,
+        advice: `Correct the name in the services setting of ${settingsName} or in the --service option. The project has these services: ${Object.keys(model.services).sort().join(', ')}.`,
       });
     }
   }

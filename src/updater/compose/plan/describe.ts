@@ -56,7 +56,7 @@ export function recallFiles(
   if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
   if (before === undefined || after === undefined || before === after) return;
   log.info(
-    `check whether ${targetName} comes with a new compose file: the update changes only the versions in your file`,
+    `if ${targetName} comes with a new compose file, compare it with yours: the update changes only the versions in your file`,
   );
 }
 

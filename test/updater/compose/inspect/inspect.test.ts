@@ -237,7 +237,7 @@ describe('inspectInstallation refuses', () => {
   it('a service that is named and does not exist', async () => {
     const told = inspect({ argv: ['--service', 'app', '--service', 'mailer'] });
     const advice =
-      'The project has these services: app, db, worker. Use --service to select the services to update.';
+      'Correct the name in the services setting of .svc-updater.yaml or in the --service option. The project has these services: app, db, worker.';
     await expect(told).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message: 'project svc has no service mailer', advice }),
     );

@@ -94,7 +94,7 @@ it.each<[string, string | null, string, RecallParts, boolean]>([
       { runningVersion: from, kind },
     );
     recallFiles(install, { targetName }, { servicesNamed, exclude }, log);
-    const said = `info: check whether ${targetName} comes with a new compose file: the update changes only the versions in your file`;
+    const said = `info: if ${targetName} comes with a new compose file, compare it with yours: the update changes only the versions in your file`;
     expect(lines).toEqual(isSaid ? [said] : []);
   },
 );
