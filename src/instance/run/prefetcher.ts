@@ -136,9 +136,16 @@ export class Prefetcher {
       if (this.#followed === id) this.#told = { version: origin.to ?? '', state, percent };
     };
     tell('downloading', null);
-    followRunLog(id, record, this.#context, () => tell('downloading', record.run.percent)).then(() => {
-      if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
-    }, this.#onFailure);
+    followRunLog(id, record, this.#context, () => tell('downloading', record.run.percent)).then(
+      () => {
+        if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
+      },
+      (cause) => {
+        // The next check reads the log again.
+        if (this.#followed === id) this.#followed = null;
+        this.#onFailure(cause);
+      },
+    );
   }
 
   /** A prefetch is retried and never reported as an error. */
