@@ -49,7 +49,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     run: ['contract', 'host', 'offer', 'place', 'store'],
     schedule: ['contract', 'host', 'offer', 'run'],
     http: ['contract', 'host', 'run'],
-    testing: ['contract', 'host', 'http', 'schedule'],
+    testing: ['contract', 'host', 'http', 'run', 'schedule'],
   },
 };
 
@@ -58,6 +58,9 @@ const programs: Record<string, readonly string[]> = {
   client: ['feed', 'files', 'progress', 'provenance', 'release', 'wire'],
   web: ['progress', 'release', 'wire'],
 };
+
+/** The files outside `instance/http` that may import it: the domain knows nothing of HTTP. */
+const httpImporters = ['instance/index.ts', 'instance/testing/scripted-updates.ts'];
 
 /** Rooms whose `index.ts` alone is imported from outside. */
 const doors = ['agent/drift', 'agent/stack'];
@@ -223,6 +226,14 @@ describe('the house', () => {
         .filter((target) => !target.endsWith('/index.ts'))
         .map((target) => `${file} imports ${target}`);
     expect([...texts].flatMap(beside)).toEqual([]);
+  });
+
+  it('answers requests above the domain', () => {
+    const isHttp = (file: string) => file.startsWith('instance/http/');
+    const importers = [...texts].filter(
+      ([file, text]) => !isHttp(file) && targetsOf(file, text).some((target) => isHttp(target)),
+    );
+    expect(importers.map(([file]) => file).sort()).toEqual(httpImporters);
   });
 
   it('has no circle of imports', () => {

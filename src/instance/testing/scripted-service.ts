@@ -17,7 +17,8 @@ import type {
 import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
-import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
+import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
+import type { UpdateService } from '../run/update-service.ts';
 import { decide } from '../schedule/decide.ts';
 import { playRun } from './play-run.ts';
 import {

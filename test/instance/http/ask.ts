@@ -5,7 +5,7 @@ import type { LogEntry } from '../../../src/feed/feed.ts';
 import type { Caller, Settings } from '../../../src/instance/contract/options.ts';
 import { createHandler } from '../../../src/instance/http/handler.ts';
 import { openApi } from '../../../src/instance/http/openapi.ts';
-import type { UpdateService } from '../../../src/instance/http/update-service.ts';
+import type { UpdateService } from '../../../src/instance/run/update-service.ts';
 import { secret } from './memory-service.ts';
 
 export const path = '/api/v1/instance/update';

@@ -1,7 +1,7 @@
 import { type AutomaticChoice, automaticSettings } from '../../../src/instance/contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../../../src/instance/contract/instance-updates.ts';
-import type { UpdateService } from '../../../src/instance/http/update-service.ts';
 import { freshRun, RunRecord } from '../../../src/instance/run/run-record.ts';
+import type { UpdateService } from '../../../src/instance/run/update-service.ts';
 import type { Channel } from '../../../src/release/channel.ts';
 import {
   type CancelReason,

@@ -2,7 +2,7 @@ import type { Channel } from '../../release/channel.ts';
 import type { CancelReason, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
 import type { AutomaticChoice } from '../contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
-import type { RunRecord } from '../run/run-record.ts';
+import type { RunRecord } from './run-record.ts';
 
 /** The host application does not respond, or the server is shutting down. Clients may try again. */
 export class Unavailable extends Error {
@@ -35,6 +35,3 @@ export interface UpdateService {
   /** Aborted when the server shuts down. Clients then reconnect to the next server. */
   readonly closing: AbortSignal;
 }
-
-/** The record of a run, which the endpoints follow. */
-export { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
