@@ -2,29 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Listeners } from './listeners.ts';
 
-interface Pace {
+/** A check that is repeated until the server closes. */
+export interface RepeatedCheck {
   /** Milliseconds between two checks. */
-  pause: number;
+  readonly pause: number;
   /** The event that triggers the next check at once. */
-  wakenBy?: keyof UpdateEvents;
-  listeners: Listeners;
-  closing: AbortSignal;
+  readonly wakenBy?: keyof UpdateEvents;
+  look(): Promise<void>;
+  onFailure(cause: Error): void;
 }
 
-/** Repeats a check until the server closes. `onFailure` is called with its errors. */
+/** Repeats a check until the server closes. */
 export async function keepLooking(
-  look: () => Promise<void>,
-  onFailure: (cause: Error) => void,
-  { pause, wakenBy, listeners, closing }: Pace,
+  check: RepeatedCheck,
+  { listeners, closing }: { listeners: Listeners; closing: AbortSignal },
 ): Promise<void> {
   let news = new AbortController();
-  if (wakenBy) listeners.on(wakenBy, () => news.abort());
+  if (check.wakenBy) listeners.on(check.wakenBy, () => news.abort());
   while (!closing.aborted) {
     news = new AbortController();
-    await look().catch((cause: Error) => {
-      if (!closing.aborted) onFailure(cause);
+    await check.look().catch((cause: Error) => {
+      if (!closing.aborted) check.onFailure(cause);
     });
     const signal = AbortSignal.any([closing, news.signal]);
-    await sleep(pause, undefined, { signal, ref: false }).catch(() => {});
+    await sleep(check.pause, undefined, { signal, ref: false }).catch(() => {});
   }
 }

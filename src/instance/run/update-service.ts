@@ -1,12 +1,20 @@
+import { EngineFault } from '../../engine/http/fault.ts';
 import type { Channel } from '../../release/channel.ts';
 import type { CancelReason, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
 import type { AutomaticChoice } from '../contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import { HostFailure } from '../host/ask-host.ts';
 import type { RunRecord } from './run-record.ts';
 
 /** The host application does not respond, or the server is shutting down. Clients may try again. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';
+}
+
+/** Converts failures of the host application or engine to Unavailable, so that clients try again. */
+export function unavailable(error: unknown): never {
+  if (!(error instanceof HostFailure) && !(error instanceof EngineFault)) throw error;
+  throw new Unavailable('The server cannot process the request right now.', { cause: error });
 }
 
 /** The service behind the endpoints, without HTTP. All methods may throw Unavailable. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { lostStore } from '../../src/instance/observation.ts';
-import { homeOf } from './place/home-of.ts';
+import { lostStore } from '../../../src/instance/run/observation.ts';
+import { homeOf } from '../place/home-of.ts';
 
 it.each([
   ['on a volume', '/data', false],
