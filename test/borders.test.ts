@@ -49,7 +49,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     run: ['contract', 'host', 'offer', 'place', 'store'],
     schedule: ['contract', 'host', 'offer', 'run'],
     http: ['contract', 'host', 'run'],
-    testing: ['contract', 'host', 'http', 'run', 'schedule'],
+    testing: ['contract', 'host', 'http', 'offer', 'run', 'schedule'],
   },
 };
 

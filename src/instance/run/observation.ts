@@ -8,6 +8,7 @@ import type { Home } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import { describeForeign, isUnderWay } from '../place/updater-container.ts';
+import { runningReason } from './reasons.ts';
 import type { RunController } from './run-controller.ts';
 import type { ServerContext } from './server-context.ts';
 
@@ -74,15 +75,8 @@ export class ObservationCache {
   }
 
   #runningUpdater({ updater }: Observation): { message: string; since: string } | null {
-    const run = this.#runs.isUnderWay ? this.#runs.record?.run : undefined;
-    if (run) {
-      const what = run.kind === 'rollback' ? 'a rollback' : 'an update';
-      const by = run.by === null ? '' : `, started by ${run.by}`;
-      return {
-        message: `${what} to ${run.to ?? 'the newest release'} is running${by}`,
-        since: run.startedAt,
-      };
-    }
+    const { record } = this.#runs;
+    if (record !== null && !record.hasEnded) return runningReason(record.run);
     if (!updater || updater.isOurs || !isUnderWay(updater.container)) return null;
     return describeForeign(updater.container);
   }

@@ -7,6 +7,7 @@ import { askJobs } from '../host/ask-jobs.ts';
 import { type Destination, destinationOf, verifiedDestination } from '../offer/offer.ts';
 import { noStoreReason, type Observation } from './observation.ts';
 import type { RunPlan } from './prepare-run.ts';
+import { beingStarted, noPoint, otherPoint } from './reasons.ts';
 import { RollbackOffers } from './rollback-offers.ts';
 import type { ServerParts } from './server-parts.ts';
 import { Unavailable, unavailable } from './update-service.ts';
@@ -120,13 +121,3 @@ const overtaken: Reason = {
   message: 'the update has already been started, or it is no longer due',
 };
 const noPlace: Reason = { code: 'up-to-date', message: 'the compose project of this server was not found' };
-const beingStarted: Reason = { code: 'update-running', message: 'another update is being started' };
-
-export const noPoint: Reason = {
-  code: 'no-restore-point',
-  message: 'the last update did not save a restore point',
-};
-export const otherPoint = (version: string, confirm: string): Reason => ({
-  code: 'no-restore-point',
-  message: `the restore point is for ${version}, not for ${confirm}`,
-});
