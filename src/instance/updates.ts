@@ -64,7 +64,7 @@ export function createUpdates(
   const prefetcher = new Prefetcher(parts);
   const automatic = new AutomaticUpdates(parts, starter);
   const paths = new PathUpdates(parts, starter);
-  let isBooted = false;
+  let watching: Promise<void> | null = null;
   let refreshedAt = Number.NEGATIVE_INFINITY;
 
   const status: UpdateService['status'] = async ({ refresh = false, notes = false } = {}) => {
@@ -82,9 +82,9 @@ export function createUpdates(
     closing: closing.signal,
     async boot() {
       runs.bootedAt = Date.now();
-      const isFirst = !isBooted;
-      isBooted = true;
-      await watch.start();
+      const isFirst = watching === null;
+      watching ??= keepLooking(watch, context);
+      await watching;
       await offers.start();
       if (isFirst) for (const check of [prefetcher, automatic, paths]) void keepLooking(check, context);
     },

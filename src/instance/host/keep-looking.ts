@@ -9,22 +9,32 @@ export interface RepeatedCheck {
   /** The event that triggers the next check at once. */
   readonly wakenBy?: keyof UpdateEvents;
   look(): Promise<void>;
-  onFailure(cause: Error): void;
+  onFailure(cause: Error): Promise<void>;
 }
 
-/** Repeats a check until the server closes. */
-export async function keepLooking(
+/** Repeats a check until the server closes. Resolves after the first one. */
+export function keepLooking(
   check: RepeatedCheck,
   { listeners, closing }: { listeners: Listeners; closing: AbortSignal },
 ): Promise<void> {
   let news = new AbortController();
   if (check.wakenBy) listeners.on(check.wakenBy, () => news.abort());
-  while (!closing.aborted) {
+  const look = async () => {
+    if (closing.aborted) return;
     news = new AbortController();
-    await check.look().catch((cause: Error) => {
-      if (!closing.aborted) check.onFailure(cause);
-    });
-    const signal = AbortSignal.any([closing, news.signal]);
-    await sleep(check.pause, undefined, { signal, ref: false }).catch(() => {});
-  }
+    try {
+      await check.look();
+    } catch (cause) {
+      // If this fails as well, the next check tries it again.
+      if (!closing.aborted) await check.onFailure(cause as Error).catch(() => {});
+    }
+  };
+  const repeat = async () => {
+    while (!closing.aborted) {
+      const signal = AbortSignal.any([closing, news.signal]);
+      await sleep(check.pause, undefined, { signal, ref: false }).catch(() => {});
+      await look();
+    }
+  };
+  return look().then(() => void repeat());
 }

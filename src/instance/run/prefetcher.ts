@@ -83,7 +83,7 @@ export class Prefetcher implements RepeatedCheck {
   }
 
   /** A prefetch is retried and never reported as an error. */
-  onFailure(cause: Error): void {
+  async onFailure(cause: Error): Promise<void> {
     const message = 'failed to prefetch the images of the next release';
     if (!this.#isLogged && !(cause instanceof HomeNotFound))
       this.#parts.settings.log({ level: 'info', message, cause });
@@ -146,7 +146,7 @@ export class Prefetcher implements RepeatedCheck {
       (cause) => {
         // The next check reads the log again.
         if (this.#followed === id) this.#followed = null;
-        this.onFailure(cause);
+        void this.onFailure(cause);
       },
     );
   }

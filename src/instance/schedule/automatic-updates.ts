@@ -62,7 +62,7 @@ export class AutomaticUpdates implements RepeatedCheck {
   }
 
   /** Logs each problem once, because no person is waiting for this update. */
-  onFailure(cause: Error): void {
+  async onFailure(cause: Error): Promise<void> {
     const isNews = this.#failure !== cause.message;
     this.#failure = cause.message;
     if (isNews)

@@ -41,7 +41,7 @@ export class PathUpdates implements RepeatedCheck {
     return past?.run ?? { ...run, upgradePath: [] };
   }
 
-  onFailure(cause: Error): void {
+  async onFailure(cause: Error): Promise<void> {
     const message = 'the next step of the upgrade path was not started';
     this.#parts.settings.log({ level: 'warn', message, cause });
   }
