@@ -30,7 +30,7 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
   const isReady = prefetch?.state === 'downloaded';
   const automaticSettings = await automatic.settings();
   const next = offeredOf(offered, fields);
-  const { nextAt, blockedBy } = decide({ settings: automaticSettings, next, past, now: Date.now() });
+  const decision = decide({ settings: automaticSettings, next, past, now: Date.now() });
   const reason = observations.reasonAgainst(observation, jobs, offered.upToDate?.message ?? null);
   return {
     version: settings.version,
@@ -42,11 +42,7 @@ export async function statusNow(parts: StatusParts, notes: boolean): Promise<Sta
       estimatedSeconds: secondsToUpdate(past, { isReady }),
     },
     prefetch,
-    automatic: {
-      ...automaticSettings,
-      nextAt: nextAt === null ? null : new Date(nextAt).toISOString(),
-      blockedBy,
-    },
+    automatic: { ...automaticSettings, ...decision },
     pendingStep: paths.after(past[0]),
     canUpdate: reason === null,
     reason,

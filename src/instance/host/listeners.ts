@@ -21,20 +21,18 @@ export class Listeners {
   /** Returns a function that removes the listener. */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void {
     // A new function for each call, so that a listener can be added twice and removed once.
-    const own: Listener<E> = (payload) => listener(payload);
+    const own: Listener<E> = async (payload) => {
+      try {
+        await listener(payload);
+      } catch (cause) {
+        this.#log({ level: 'error', message: `a listener for the event ${event} failed`, cause });
+      }
+    };
     this.#all[event].add(own);
     return () => void this.#all[event].delete(own);
   }
 
   emit<E extends EventName>(event: E, payload: UpdateEvents[E]): void {
-    for (const listener of this.#all[event]) void this.#call(event, () => listener(payload));
-  }
-
-  async #call(event: EventName, call: () => unknown): Promise<void> {
-    try {
-      await call();
-    } catch (cause) {
-      this.#log({ level: 'error', message: `a listener for the event ${event} failed`, cause });
-    }
+    for (const listener of this.#all[event]) void listener(payload);
   }
 }

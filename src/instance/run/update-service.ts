@@ -1,8 +1,6 @@
 import { EngineFault } from '../../engine/http/fault.ts';
-import type { Channel } from '../../release/channel.ts';
-import type { CancelReason, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
-import type { AutomaticChoice } from '../contract/automatic.ts';
-import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import type { InstanceUpdates, RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { HostFailure } from '../host/ask-host.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -17,29 +15,20 @@ export function unavailable(error: unknown): never {
   throw new Unavailable('The server cannot process the request right now.', { cause: error });
 }
 
+/** The methods of the library object that the service has as they are. */
+type Shared = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history';
+
 /** The service behind the endpoints, without HTTP. All methods may throw Unavailable. */
-export interface UpdateService {
+export interface UpdateService extends Pick<InstanceUpdates, Shared> {
   /** The running version. */
   readonly version: string;
-  /** Cached unless `refresh` is set; `notes` adds `releases`. */
-  status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
   /** Whether an update is in progress, for users who are not admins. */
   isUpdating(): Promise<boolean>;
   start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
-  /** The effects of a rollback to the last restore point. */
-  rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
   rollback(order: RollbackStart): Promise<{ run: Run } | { reason: Reason }>;
-  /** Cancels the current run. */
   cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
-  setChannel(channel: Channel): Promise<Status>;
-  /** Null if the version is not the newest on the channel. */
-  skip(version: string | null): Promise<Status | null>;
-  /** Omitted settings remain unchanged. */
-  setAutomatic(choice: AutomaticChoice): Promise<Status>;
   /** The current run or the last one; null if there is none. */
   record(): Promise<RunRecord | null>;
-  /** The last 50 runs including the current one, newest first. */
-  history(): Promise<Run[]>;
   /** Aborted when the server shuts down. Clients then reconnect to the next server. */
   readonly closing: AbortSignal;
 }

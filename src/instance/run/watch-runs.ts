@@ -3,22 +3,17 @@ import { HomeNotFound } from '../place/home-not-found.ts';
 import type { RunController } from './run-controller.ts';
 import type { ServerContext } from './server-context.ts';
 
-type WatchContext = Pick<ServerContext, 'hold' | 'timing'> & {
-  settings: Pick<ServerContext['settings'], 'log'>;
-};
-type Watched = Pick<RunController, 'reconcile' | 'giveUp' | 'isKnown' | 'isUnderWay' | 'hasSession'>;
-
 /**
  * Reconciles again and again: a run that was begun by hand or at another server is found, and a run whose server is gone
  * ends. Where store or engine are silent the queue is held, for three minutes at most (docs/contract.md 8.18).
  */
 export class RunWatch implements RepeatedCheck {
-  readonly #runs: Watched;
-  readonly #context: WatchContext;
+  readonly #runs: RunController;
+  readonly #context: ServerContext;
   /** Since when store or engine do not answer, by the monotonic clock, and what was done about it; null while they do. */
   #silence: { since: number; warning: string; hasGivenUp: boolean } | null = null;
 
-  constructor(runs: Watched, context: WatchContext) {
+  constructor(runs: RunController, context: ServerContext) {
     this.#runs = runs;
     this.#context = context;
   }

@@ -79,4 +79,4 @@ export class AutomaticUpdates implements RepeatedCheck {
 
 /** Blocked releases also have a next time, which is that of the release after them. */
 const isDue = ({ nextAt, blockedBy }: Decision): boolean =>
-  nextAt !== null && nextAt <= Date.now() && blockedBy === null;
+  nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;

@@ -188,9 +188,8 @@ export class ScriptedService implements UpdateService {
 
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
     const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
-    const { nextAt } = decide({ settings, next: null, past: [], now: Date.now() });
-    const at = nextAt === null ? null : new Date(nextAt).toISOString();
-    this.#change({ automatic: { ...settings, nextAt: at, blockedBy: null } });
+    const decision = decide({ settings, next: null, past: [], now: Date.now() });
+    this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }
 
