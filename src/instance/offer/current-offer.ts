@@ -20,7 +20,6 @@ import {
   verifiedDestination,
 } from './offer.ts';
 import { ProvenReleases } from './proven-releases.ts';
-import { refusedStepOf } from './stepping.ts';
 
 interface OfferContext {
   settings: Settings;
@@ -131,9 +130,8 @@ export class CurrentOffer {
       releases: this.#feed?.releases ?? null,
       checkedAt: this.#feed?.checkedAt ?? null,
       lag: await this.#lag.after(run),
-      step: run && refusedStepOf(run),
+      lastRun: run,
       skipped: this.#skipped,
-      again: isUnclear(run) ? run.to : null,
       proofs: this.#proven?.proofs ?? null,
     };
     const offered = offer(known);
@@ -149,7 +147,3 @@ export class CurrentOffer {
     this.#announced = next?.version ?? null;
   }
 }
-
-/** The running version is unknown. After a rollback an older version runs, which no update installs. */
-const isUnclear = (run: Run | null): run is Run =>
-  run?.kind === 'update' && (run.outcome === 'broken' || run.outcome === 'crashed');
