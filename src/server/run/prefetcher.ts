@@ -1,0 +1,153 @@
+import { targetFor } from '../../core/release/channel.ts';
+import type { Container } from '../../engine/container.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
+import type { Prefetch } from '../../wire/status.ts';
+import { isIn } from '../contract/time-window.ts';
+import type { RepeatedCheck } from '../host/keep-looking.ts';
+import { type Destination, verifiedDestination } from '../offer/offer.ts';
+import type { Home } from '../place/home.ts';
+import { HomeNotFound } from '../place/home-not-found.ts';
+import { chooseUpdatedServices } from '../place/services.ts';
+import {
+  asideContainer,
+  asideName,
+  isAbout,
+  isUnderWay,
+  originOf,
+  triesLabel,
+} from '../place/updater-container.ts';
+import { expectOptions } from './expect-options.ts';
+import { followRunLog } from './follow-run.ts';
+import { obtainImage } from './launch.ts';
+import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
+import { freshRun, RunRecord } from './run-record.ts';
+import type { ServerParts } from './server-parts.ts';
+
+const hourMs = 3_600_000;
+
+/**
+ * Downloads the images of the available release before an update. The only state is the container that downloads, so all
+ * servers of the instance see the same, and its name makes sure that only one of them starts it.
+ */
+export class Prefetcher implements RepeatedCheck {
+  readonly pause: number;
+  readonly wakenBy = 'offer';
+  readonly #parts: ServerParts;
+  #told: ({ version: string } & Prefetch) | null = null;
+  /** The last container whose log was read. */
+  #followed: string | null = null;
+  #isLogged = false;
+  /** If no container could be created, only this server remembers the failure. */
+  #notBefore = 0;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.pause = parts.timing.prefetch;
+  }
+
+  /** Progress of the prefetch of a version; null if unknown. */
+  of(version: string | undefined): Prefetch | null {
+    if (this.#told === null || this.#told.version !== version) return null;
+    return { state: this.#told.state, percent: this.#told.percent };
+  }
+
+  async look(): Promise<void> {
+    const { engine, place, runs, settings } = this.#parts;
+    if (settings.prefetch === false) return;
+    const offered = await this.#offered();
+    const home = await place.findHome();
+    const found = await engine.inspect(asideName('prefetch', settings, home));
+    const isOurs = found === null || isAbout(found, home);
+    const facts = { offered, found, version: settings.version, isFollowed: found?.id === this.#followed };
+    const step: PrefetchStep = isOurs ? planPrefetch(facts, Date.now()) : { kind: 'leave' };
+    if (offered === null || step.kind === 'leave') this.#told = null;
+    else if (step.kind === 'tell') this.#told = { version: offered.to, state: step.state, percent: null };
+    else if (step.kind === 'launch') this.#told = { version: offered.to, state: 'waiting', percent: null };
+    switch (step.kind) {
+      case 'leave':
+      case 'tell':
+        return;
+      case 'remove':
+        this.#followed = null;
+        await engine.remove(step.id, { force: true });
+        return this.look();
+      case 'follow':
+        return this.#follow(step.container);
+      case 'launch':
+        // A running update pulls its images itself.
+        if (offered === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
+        if (settings.prefetch !== true && !isIn(settings.prefetch, Date.now())) return;
+        this.#notBefore = performance.now() + hourMs;
+        return this.#launch(home, offered, { tries: step.tries, replaced: found?.id });
+    }
+  }
+
+  /** A prefetch is retried and never reported as an error. */
+  async onFailure(cause: Error): Promise<void> {
+    const message = 'failed to prefetch the images of the next release';
+    if (!this.#isLogged && !(cause instanceof HomeNotFound))
+      this.#parts.settings.log({ level: 'info', message, cause });
+    this.#isLogged = true;
+  }
+
+  /** The target of an update; null if no release is known. @throws HostFailure */
+  async #offered(): Promise<(Destination & PrefetchFacts['offered']) | null> {
+    const { history, offers } = this.#parts;
+    const [last = null] = await history.all();
+    const { known, fields } = await offers.now(last);
+    const { next, updateAvailable } = fields;
+    if (next === null || !updateAvailable) return null;
+    const destination = verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
+    return 'reason' in destination ? null : { ...destination, checkedAt: known.checkedAt?.getTime() ?? 0 };
+  }
+
+  /** The replaced container has the number of failures, so it is removed only when the next one can be created. */
+  async #launch(
+    home: Home,
+    { target, to, proof }: Destination,
+    { tries, replaced }: { tries: number; replaced: string | undefined },
+  ): Promise<void> {
+    const { engine, settings, closing } = this.#parts;
+    const startedAt = new Date().toISOString();
+    const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
+    const record = new RunRecord(freshRun(origin));
+    await obtainImage(record, { ...this.#parts, signal: closing });
+    const services = await chooseUpdatedServices(engine, home, settings);
+    const command = ['fetch', '--target', target, ...(await expectOptions(proof, engine))] as const;
+    const spec = asideContainer('prefetch', home, settings, { command, services, origin });
+    const container = { ...spec, Labels: { ...spec.Labels, [triesLabel]: String(tries) } };
+    if (replaced !== undefined) await engine.remove(replaced, { force: true });
+    try {
+      await engine.start(await engine.create(container));
+    } catch (error) {
+      // Another server was faster.
+      if (!(error instanceof EngineFault) || error.status !== 409) throw error;
+    }
+    this.#notBefore = 0;
+    const made = await engine.inspect(container.name);
+    if (made !== null && isUnderWay(made)) this.#follow(made);
+  }
+
+  /** Reads the log in the background, so that a newer release can end the download. */
+  #follow(container: Container): void {
+    const { id } = container;
+    if (this.#followed === id) return;
+    this.#followed = id;
+    const origin = originOf(container);
+    const record = new RunRecord(freshRun(origin));
+    const tell = (state: Prefetch['state'], percent: number | null) => {
+      if (this.#followed === id) this.#told = { version: origin.to ?? '', state, percent };
+    };
+    tell('downloading', null);
+    followRunLog(id, record, this.#parts, () => tell('downloading', record.run.percent)).then(
+      () => {
+        if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
+      },
+      (cause) => {
+        // The next check reads the log again.
+        if (this.#followed === id) this.#followed = null;
+        void this.onFailure(cause);
+      },
+    );
+  }
+}

@@ -1,0 +1,322 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProgressEvent } from '../../core/progress/event.ts';
+import { type Product, productOf, svc } from '../../core/progress/product.ts';
+import type { Channel } from '../../core/release/channel.ts';
+import { isTooLate } from '../../wire/phase-rows.ts';
+import type {
+  BlockingJob,
+  CancelReason,
+  NextRelease,
+  Reason,
+  RollbackOffer,
+  Run,
+  Status,
+} from '../../wire/status.ts';
+import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
+import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import { Listeners } from '../host/listeners.ts';
+import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
+import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
+import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
+import type { UpdateService } from '../run/update-service.ts';
+import { decide } from '../schedule/decide.ts';
+import { stepAfter } from '../schedule/path-updates.ts';
+import { playRun } from './play-run.ts';
+import {
+  type Disturbance,
+  plainStatus,
+  type Script,
+  type ScriptedRun,
+  type StatusPieces,
+  typicalRollback,
+  typicalRun,
+} from './script.ts';
+
+/** Milliseconds after which a wait looks again. */
+const glance = 50;
+
+/** The service behind the endpoints, as a script describes it. Its refusals are those of the real one. */
+export class ScriptedService implements UpdateService {
+  /** The simulation continues if a listener throws. */
+  readonly listeners = new Listeners(() => {});
+  readonly product: Product;
+  readonly #script: Script;
+  readonly #speed: number;
+  readonly #over = new AbortController();
+  readonly #runs: RunRecord[] = [];
+  #beganAt = performance.now();
+  #pieces: StatusPieces;
+  #disturbance: Disturbance | null = null;
+  #closing = new AbortController();
+  #pauses = 0;
+  #playing: Promise<void> = Promise.resolve();
+
+  constructor(script: Script) {
+    this.#script = script;
+    this.#speed = script.speed ?? 1;
+    this.#pieces = { ...plainStatus, ...script.status };
+    this.product = productOf(script.product ?? svc);
+  }
+
+  get version(): string {
+    return this.#pieces.version;
+  }
+
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  get disturbance(): Disturbance | null {
+    return this.#disturbance;
+  }
+
+  /** Resolves when requests are answered again, or the signal is aborted. */
+  async calmed(signal: AbortSignal): Promise<void> {
+    while (this.#disturbance === 'silence' && !signal.aborted && !this.#over.signal.aborted)
+      await sleep(glance / this.#speed);
+  }
+
+  begin(): void {
+    const { open } = this.#script;
+    this.#beganAt = performance.now();
+    const next = whole(this.#pieces.next);
+    if (next) this.listeners.emit('offer', next);
+    if (open) this.#play(open, { to: null, by: null });
+  }
+
+  async end(): Promise<void> {
+    this.#over.abort();
+    this.#closing.abort();
+    await this.#playing;
+  }
+
+  async status({ refresh = false, notes = false } = {}): Promise<Status> {
+    if (refresh) this.#change({ checkedAt: new Date().toISOString(), ...this.#script.afterRefresh });
+    const { latest, skipped } = this.#pieces;
+    const next = whole(this.#pieces.next);
+    const reason = this.#reason(this.#jobs());
+    return {
+      ...this.#pieces,
+      next,
+      latest: latest && (notes ? latest : { ...latest, notes: null }),
+      updateAvailable: next !== null && skipped === null,
+      canUpdate: reason === null,
+      reason,
+      run: this.#last()?.run ?? this.#script.history?.[0] ?? null,
+      now: new Date().toISOString(),
+      ...(notes && { releases: [...(this.#script.releases ?? (latest ? [latest] : []))] }),
+    };
+  }
+
+  async isUpdating(): Promise<boolean> {
+    return this.#open() !== null;
+  }
+
+  async start({ target, by, allSteps, ...order }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    const { reason, jobs } = this.#admit(order);
+    if (reason) return { reason };
+    const next = whole(this.#pieces.next);
+    const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
+    const named = target === 'canary' ? null : target;
+    const to = upgradePath[0] ?? named ?? next?.version ?? null;
+    return { run: this.#update({ to, by, upgradePath }, jobs) };
+  }
+
+  #update(told: Told, jobs: readonly BlockingJob[] = []): Run {
+    const played = entry(this.#script.runs, this.#countOf('update'), typicalRun());
+    return this.#play(played, told, jobs);
+  }
+
+  /** Starts the next step of an upgrade path, after its pause. */
+  async #goOn(run: Run): Promise<void> {
+    const step = stepAfter(run);
+    if (step === null) return;
+    const pause = entry(this.#script.pendingSteps, this.#pauses++, { seconds: 1 });
+    const { seconds, lasts, reason = null } = pause;
+    const pendingStep = { ...step, reason };
+    this.#change({ pendingStep });
+    const { signal } = this.#over;
+    await sleep((seconds * 1000) / this.#speed, undefined, { signal });
+    while (lasts?.() && this.#pieces.pendingStep === pendingStep) await sleep(glance, undefined, { signal });
+    if (this.#pieces.pendingStep !== pendingStep) return;
+    this.#change({ pendingStep: null });
+    this.#update({ to: step.to, by: run.by, upgradePath: run.upgradePath });
+  }
+
+  async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
+    const { rollback = noPoint } = this.#script;
+    return 'code' in rollback ? { reason: rollback } : { offer: rollback };
+  }
+
+  async rollback({ confirm, by, ...order }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+    const asked = await this.rollbackOffer();
+    if ('reason' in asked) return asked;
+    const { to } = asked.offer;
+    if (to !== confirm) return { reason: otherPoint(to, confirm) };
+    const { reason, jobs } = this.#admit(order);
+    if (reason && reason.code !== 'up-to-date') return { reason };
+    const played = entry(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
+    return { run: this.#play(played, { kind: 'rollback', to, by }, jobs) };
+  }
+
+  async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
+    const open = this.#open();
+    const last = this.#runs.at(-1);
+    if (this.#pieces.pendingStep && last) {
+      this.#change({ pendingStep: null });
+      const run = { ...last.run, upgradePath: [] };
+      this.#runs.splice(-1, 1, new RunRecord(run));
+      return { run };
+    }
+    if (!open) return { reason: notRunning };
+    if (isTooLate(open.run)) return { reason: tooLateToCancel(open.run, this.product) };
+    open.note({ cancelRequestedBy: by });
+    if (isLaunchState(open.run.state)) open.end('cancelled', `cancelled by ${by}; nothing was changed`);
+    return { run: open.run };
+  }
+
+  async setChannel(channel: Channel): Promise<Status> {
+    this.#change({ channel });
+    return this.status();
+  }
+
+  async skip(version: string | null): Promise<Status | null> {
+    if (version !== null && version !== this.#pieces.latest?.version) return null;
+    this.#change({ skipped: version === null ? null : { version, since: new Date().toISOString() } });
+    return this.status();
+  }
+
+  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+    const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
+    const decision = decide({ settings, next: null, past: [], now: Date.now() });
+    this.#change({ automatic: { ...settings, ...decision } });
+    return this.status();
+  }
+
+  async record(): Promise<RunRecord | null> {
+    if (this.#disturbance === 'unknown') return null;
+    const [past] = this.#script.history ?? [];
+    return this.#last() ?? (past ? new RunRecord(past) : null);
+  }
+
+  async history(): Promise<Run[]> {
+    const played = this.#runs.map(({ run }) => run).reverse();
+    return [...played, ...(this.#script.history ?? [])].slice(0, 50);
+  }
+
+  #last(): RunRecord | null {
+    return this.#disturbance === 'unknown' ? null : (this.#runs.at(-1) ?? null);
+  }
+
+  #open(): RunRecord | null {
+    const last = this.#last();
+    return last && !last.hasEnded ? last : null;
+  }
+
+  #countOf(kind: Run['kind']): number {
+    return this.#runs.filter(({ run }) => run.kind === kind).length;
+  }
+
+  #change(pieces: Partial<StatusPieces> | undefined): void {
+    const before = this.#pieces.next?.version;
+    this.#pieces = { ...this.#pieces, ...pieces };
+    const next = whole(this.#pieces.next);
+    if (next && next.version !== before) this.listeners.emit('offer', next);
+  }
+
+  /** Those that have not ended yet. */
+  #jobs(): BlockingJob[] {
+    const passed = ((performance.now() - this.#beganAt) / 1000) * this.#speed;
+    return (this.#script.jobs ?? [])
+      .filter(({ seconds = Number.POSITIVE_INFINITY }) => seconds > passed)
+      .map(({ seconds: _, ...job }) => job);
+  }
+
+  /** The jobs that a run waits for, or why it cannot start. */
+  #admit(order: Pick<StartOrder, 'when' | 'force'>): { reason: Reason | null; jobs: BlockingJob[] } {
+    const admission = judgeJobs(order, this.#jobs());
+    if ('jobs' in admission) return { reason: this.#reason([]), jobs: admission.jobs };
+    return { reason: this.#reason(this.#jobs()), jobs: [] };
+  }
+
+  #reason(jobs: readonly BlockingJob[]): Reason | null {
+    const { reason, next, upToDate } = this.#pieces;
+    const open = this.#open();
+    const lastOutcome = this.#runs.at(-1)?.run.outcome;
+    const mayStart = next !== null || lastOutcome === 'broken' || lastOutcome === 'crashed';
+    return findReason({
+      noHome: null,
+      noStore: null,
+      updater: open ? runningReason(open.run) : null,
+      foreign: reason,
+      jobs,
+      upToDate: mayStart ? null : (upToDate?.message ?? 'no newer release is known'),
+    });
+  }
+
+  #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly BlockingJob[] = []): Run {
+    const id = `run${this.#runs.length + 1}`;
+    const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, ...told };
+    const state = jobs.length > 0 ? 'waiting' : 'launching';
+    const record = new RunRecord(freshRun({ ...origin, startedAt: new Date().toISOString() }, state, state));
+    this.#runs.push(record);
+    this.#playing = this.#perform(played, record).catch(() => {});
+    return record.run;
+  }
+
+  async #perform(played: ScriptedRun, record: RunRecord): Promise<void> {
+    const { signal } = this.#over;
+    this.listeners.emit('start', record.run);
+    for (;;) {
+      const jobs = runningJobs(this.#jobs());
+      if (record.run.state !== 'waiting' || jobs.length === 0) break;
+      record.prepare('waiting', `waiting for ${jobs.length} running jobs to finish`, { jobs });
+      await sleep(glance / this.#speed, undefined, { signal });
+    }
+    const stage = {
+      speed: this.#speed,
+      container: this.product.containerName,
+      disturb: (by: Disturbance | null) => this.#disturb(by),
+      onLine: (line: ProgressEvent) => this.listeners.emit('line', { run: record.run, line }),
+    };
+    await playRun(played, record, stage, signal);
+    const { outcome, to } = record.run;
+    const { version = null, outcome: scripted } = played.end;
+    if (outcome === 'updated') this.#arrive(version ?? to);
+    else if (outcome === scripted) this.#arrive(version);
+    this.listeners.emit('end', record.run);
+    if (outcome === 'updated') await this.#goOn(record.run);
+  }
+
+  #arrive(version: string | null): void {
+    if (version === null) return;
+    const { latest, channel } = this.#pieces;
+    const { upgradePath = [] } = this.#pieces.next ?? {};
+    const rest = upgradePath.slice(upgradePath.indexOf(version) + 1);
+    const [first] = upgradePath.includes(version) ? rest : [];
+    const message = `${version} is the newest release on the ${channel} channel`;
+    this.#change({
+      version,
+      ...(first !== undefined && { next: { version: first, major: false, upgradePath: rest } }),
+      ...(version === latest?.version && { next: null, upToDate: { code: 'newest', message } }),
+    });
+  }
+
+  #disturb(by: Disturbance | null): void {
+    if (by === this.#disturbance) return;
+    this.#disturbance = by;
+    if (by === null) return;
+    // Who follows a run loses the server, too.
+    this.#closing.abort();
+    this.#closing = new AbortController();
+  }
+}
+
+type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
+
+/** One of a list whose last entry repeats. */
+const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
+  list?.[Math.min(at, list.length - 1)] ?? usual;
+
+const whole = (next: StatusPieces['next']): NextRelease | null =>
+  next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], ...next };
