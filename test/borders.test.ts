@@ -62,7 +62,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     run: ['contract', 'host', 'offer', 'place', 'store'],
     schedule: ['contract', 'host', 'offer', 'run'],
     http: ['contract', 'host', 'run'],
-    testing: ['contract', 'host', 'http', 'schedule'],
+    testing: ['contract', 'host', 'http', 'offer', 'run', 'schedule'],
   },
 };
 
@@ -71,6 +71,9 @@ const programs: Record<string, readonly string[]> = {
   client: ['feed', 'core/files', 'core/progress', 'provenance', 'core/release', 'wire'],
   web: ['core/progress', 'core/release', 'wire'],
 };
+
+/** The files outside `server/http` that may import it: the domain knows nothing of HTTP. */
+const httpImporters = ['server/index.ts', 'server/testing/scripted-updates.ts'];
 
 /** Rooms whose `index.ts` alone is imported from outside. */
 const doors = ['updater/compose/drift', 'updater/swarm'];
@@ -247,6 +250,14 @@ describe('the house', () => {
         .filter((target) => !target.endsWith('/index.ts'))
         .map((target) => `${file} imports ${target}`);
     expect([...texts].flatMap(beside)).toEqual([]);
+  });
+
+  it('answers requests above the domain', () => {
+    const isHttp = (file: string) => file.startsWith('server/http/');
+    const importers = [...texts].filter(
+      ([file, text]) => !isHttp(file) && targetsOf(file, text).some((target) => isHttp(target)),
+    );
+    expect(importers.map(([file]) => file).sort()).toEqual(httpImporters);
   });
 
   it('has no circle of imports', () => {

@@ -3,7 +3,7 @@ import type { InstanceUpdates } from './contract/instance-updates.ts';
 import { type InstanceOptions, readOptions } from './contract/options.ts';
 import { createHandler } from './http/handler.ts';
 import { methodsOf } from './http/methods.ts';
-import { Updates } from './updates.ts';
+import { createUpdates } from './updates.ts';
 
 export type { ProgressEvent } from '../core/progress/event.ts';
 export type { Channel, Release } from '../core/release/channel.ts';
@@ -54,12 +54,12 @@ export type { Product, ProductOptions };
 /** Creates the library object (docs/server-library.md). @throws TypeError that lists all invalid options */
 export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
   const settings = readOptions(options);
-  const updates = new Updates(settings);
+  const updates = createUpdates(settings);
   return {
     ...methodsOf(updates, { path: settings.path, name: settings.product.name }),
     handle: createHandler(updates, settings),
-    start: () => updates.boot(),
-    close: () => updates.close(),
+    start: updates.boot,
+    close: updates.close,
     on: (event, listener) => updates.listeners.on(event, listener),
   };
 }

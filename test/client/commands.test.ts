@@ -216,7 +216,7 @@ describe.concurrent('svc instance cancel', () => {
     [
       'it is too late',
       { open: { steps: [{ state: 'verify', seconds: 600 }], end: { outcome: 'updated' } } },
-      'The containers are being replaced, so the update can no longer be cancelled.\n',
+      'The containers of svc are being replaced, so the update can no longer be cancelled.\n',
     ],
   ])('does nothing if %s', async (_, script, said) => {
     const { url } = await play(script);

@@ -174,7 +174,7 @@ describe.concurrent('between two steps of an upgrade path', () => {
     const { out, exitCode } = await svc(url, 'instance cancel');
     expect([exitCode, out]).toEqual([
       3,
-      'The containers are being replaced, so the update can no longer be cancelled.\nv2.0.0 will be installed next. To cancel: svc instance cancel\n',
+      'The containers of svc are being replaced, so the update can no longer be cancelled.\nv2.0.0 will be installed next. To cancel: svc instance cancel\n',
     ]);
   });
 

@@ -91,7 +91,7 @@ describe.concurrent('an update', () => {
       speed: 2,
       runs: [{ ...typical, steps }],
       status: { latest, buildServers },
-      jobs: [{ kind: 'job', state: 'queued', title: 'mail', since: null, stuck: false }] as const,
+      jobs: [{ kind: 'deployment', state: 'queued', title: 'mail', since: null, stuck: false }] as const,
     };
     await visit(browser, script, {}, async ({ page, server, complaints }) => {
       await page.evaluate(`(() => {

@@ -2,29 +2,39 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { UpdateEvents } from '../contract/instance-updates.ts';
 import type { Listeners } from './listeners.ts';
 
-interface Pace {
+/** A check that is repeated until the server closes. */
+export interface RepeatedCheck {
   /** Milliseconds between two checks. */
-  pause: number;
+  readonly pause: number;
   /** The event that triggers the next check at once. */
-  wakenBy?: keyof UpdateEvents;
-  listeners: Listeners;
-  closing: AbortSignal;
+  readonly wakenBy?: keyof UpdateEvents;
+  look(): Promise<void>;
+  onFailure(cause: Error): Promise<void>;
 }
 
-/** Repeats a check until the server closes. `onFailure` is called with its errors. */
-export async function keepLooking(
-  look: () => Promise<void>,
-  onFailure: (cause: Error) => void,
-  { pause, wakenBy, listeners, closing }: Pace,
+/** Repeats a check until the server closes. Resolves after the first one. */
+export function keepLooking(
+  check: RepeatedCheck,
+  { listeners, closing }: { listeners: Listeners; closing: AbortSignal },
 ): Promise<void> {
   let news = new AbortController();
-  if (wakenBy) listeners.on(wakenBy, () => news.abort());
-  while (!closing.aborted) {
+  if (check.wakenBy) listeners.on(check.wakenBy, () => news.abort());
+  const look = async () => {
+    if (closing.aborted) return;
     news = new AbortController();
-    await look().catch((cause: Error) => {
-      if (!closing.aborted) onFailure(cause);
-    });
-    const signal = AbortSignal.any([closing, news.signal]);
-    await sleep(pause, undefined, { signal, ref: false }).catch(() => {});
-  }
+    try {
+      await check.look();
+    } catch (cause) {
+      // If this fails as well, the next check tries it again.
+      if (!closing.aborted) await check.onFailure(cause as Error).catch(() => {});
+    }
+  };
+  const repeat = async () => {
+    while (!closing.aborted) {
+      const signal = AbortSignal.any([closing, news.signal]);
+      await sleep(check.pause, undefined, { signal, ref: false }).catch(() => {});
+      await look();
+    }
+  };
+  return look().then(() => void repeat());
 }

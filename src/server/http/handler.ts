@@ -2,11 +2,11 @@ import { writtenOut } from '../../core/progress/plain-text.ts';
 import { byItself } from '../../wire/codes.ts';
 import type { Caller, Settings } from '../contract/options.ts';
 import { inHostTime } from '../host/ask-host.ts';
-import { type Endpoint, endpoints } from './endpoints.ts';
+import { Unavailable, type UpdateService } from '../run/update-service.ts';
 import { wantsEventStream } from './event-stream.ts';
+import { type Endpoint, endpoints } from './operations.ts';
 import { comeBack, problemResponse, Refusal } from './problem.ts';
 import { isSameOrigin, whyOtherOrigin } from './same-origin.ts';
-import { Unavailable, type UpdateService } from './update-service.ts';
 
 /** Milliseconds that the host has to say who asks. */
 const authorizeMs = 10_000;
@@ -19,20 +19,21 @@ export function createHandler(
   service: UpdateService,
   { path, authorize, log }: Pick<Settings, 'path' | 'authorize' | 'log'>,
 ): (request: Request) => Promise<Response> {
-  const routes = endpoints(service, path);
+  const door = { service, path, streams: new Set<symbol>() };
+  const routes = Map.groupBy(endpoints, ({ at }) => `${path}${at}`);
 
   async function answer(request: Request): Promise<Response> {
     // First of all: who is nobody does not even learn which paths there are.
     const asker = await whoAsks(request);
     const endpoint = find(request);
-    if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only admins can do this.');
+    const { answerUser } = endpoint;
+    if (!asker.isAdmin && !answerUser) throw new Refusal(403, 'Only admins can do this.');
     if (!isReading(request) && !isSameOrigin(request)) {
       throw new Refusal(403, whyOtherOrigin(request));
     }
     // A stream ends at once, and its client comes back to the next server; a refused client stays away for good.
     if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
-    const answerFor = asker.isAdmin ? endpoint.answer : (endpoint.forUser ?? endpoint.answer);
-    return answerFor(request, asker.by);
+    return answerUser && !asker.isAdmin ? answerUser(door) : endpoint.answer(door, request, asker.by);
   }
 
   async function whoAsks(request: Request): Promise<Asker> {
@@ -44,9 +45,9 @@ export function createHandler(
   function find({ url, method }: Request): Endpoint {
     const route = routes.get(new URL(url).pathname);
     if (!route) throw new Refusal(404, 'There is no such endpoint.');
-    const endpoint = route.get(method === 'HEAD' ? 'GET' : method);
+    const endpoint = route.find((one) => one.method === (method === 'HEAD' ? 'GET' : method));
     if (endpoint) return endpoint;
-    const allowed = [...route.keys()].flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : one)).join(', ');
+    const allowed = route.flatMap((one) => (one.method === 'GET' ? ['GET', 'HEAD'] : one.method)).join(', ');
     throw new Refusal(405, `Allowed methods: ${allowed}.`, { headers: { Allow: allowed } });
   }
 

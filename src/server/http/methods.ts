@@ -1,15 +1,9 @@
-import * as z from 'zod/mini';
+import type * as z from 'zod/mini';
+import { prettifyError } from 'zod/mini';
 import english from 'zod/v4/locales/en.js';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
-import {
-  automaticSchema,
-  channelSchema,
-  rollbackSchema,
-  skipSchema,
-  startSchema,
-} from '../contract/schemas.ts';
-import { requestedDestination } from './endpoints.ts';
-import type { UpdateService } from './update-service.ts';
+import type { UpdateService } from '../run/update-service.ts';
+import { isContradictory, operations } from './operations.ts';
 
 type Methods = Omit<InstanceUpdates, 'handle' | 'start' | 'close' | 'on'>;
 
@@ -22,34 +16,29 @@ export function methodsOf(service: UpdateService, { path, name }: { path: string
   const valid = <T>(method: string, schema: z.ZodMiniType<T>, value: unknown): T => {
     const { data, error } = schema.safeParse(value, { error: english().localeError });
     if (error)
-      throw new TypeError(`${name}-updater: invalid argument of ${method}()\n${z.prettifyError(error)}`);
+      throw new TypeError(`${name}-updater: invalid argument of ${method}()\n${prettifyError(error)}`);
+    if (isContradictory(data))
+      throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
     return data;
   };
-  const startOf = ({ when = 'now', force = false }: Pick<z.infer<typeof startSchema>, 'when' | 'force'>) => {
-    if (when === 'idle' && force)
-      throw new TypeError(`${name}-updater: when: "idle" and force cannot be combined`);
-    return { when, force };
-  };
+  const { update, rollback, setChannel, skip, setAutomatic } = operations;
   return {
     matches: (request) => {
       const { pathname } = new URL(request.url);
       return pathname === path || pathname.startsWith(`${path}/`);
     },
     status: (asked) => service.status(asked),
-    update: async ({ by = name, ...order } = {}) => {
-      const said = valid('update', startSchema, order);
-      return service.start({ ...requestedDestination(said), ...startOf(said), by });
-    },
+    update: async ({ by = name, ...order } = {}) =>
+      update.ask(service, valid('update', update.body.schema, order), by),
     rollbackOffer: () => service.rollbackOffer(),
-    rollback: async ({ by = name, ...order }) => {
-      const said = valid('rollback', rollbackSchema, order);
-      return service.rollback({ confirm: said.confirm, ...startOf(said), by });
-    },
+    rollback: async ({ by = name, ...order }) =>
+      rollback.ask(service, valid('rollback', rollback.body.schema, order), by),
     cancel: ({ by = name } = {}) => service.cancel(by),
     setChannel: async (channel) =>
-      service.setChannel(valid('setChannel', channelSchema, { channel }).channel),
-    skip: async (version) => service.skip(valid('skip', skipSchema, { version }).version),
-    setAutomatic: async (choice) => service.setAutomatic(valid('setAutomatic', automaticSchema, choice)),
+      setChannel.ask(service, valid('setChannel', setChannel.body.schema, { channel }), name),
+    skip: async (version) => skip.ask(service, valid('skip', skip.body.schema, { version }), name),
+    setAutomatic: async (choice) =>
+      setAutomatic.ask(service, valid('setAutomatic', setAutomatic.body.schema, choice), name),
     history: () => service.history(),
   };
 }

@@ -1,5 +1,6 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { TLSSocket } from 'node:tls';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 
@@ -60,8 +61,9 @@ async function answer(
   // The rest of a late body would be waited for, and nobody reads it.
   if (status === 408) response.shouldKeepAlive = false;
   response.writeHead(status);
-  if (body) await send(body, response, gone.signal);
-  response.end();
+  // As fast as the client reads, and no longer than it is there.
+  if (body) await pipeline(Readable.fromWeb(body), response);
+  else response.end();
 }
 
 /**
@@ -117,20 +119,4 @@ function bodyOf(request: NodeRequest): ReadableStream | string | Uint8Array<Arra
   const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
   if (isEmpty) return null;
   return body === undefined ? undefined : JSON.stringify(body);
-}
-
-/** As fast as the client reads, and no longer than it is there. */
-async function send(
-  body: ReadableStream<Uint8Array>,
-  response: ServerResponse,
-  gone: AbortSignal,
-): Promise<void> {
-  const reader = body.getReader();
-  const leave = () => void reader.cancel().catch(() => {});
-  gone.addEventListener('abort', leave);
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done || gone.aborted) return leave();
-    if (!response.write(value)) await once(response, 'drain', { signal: gone }).catch(leave);
-  }
 }

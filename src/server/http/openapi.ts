@@ -1,8 +1,14 @@
-import { componentSchemas } from './openapi-schemas.ts';
+import * as z from 'zod/mini';
+import { levels, phases } from '../../core/progress/event.ts';
+import { optional, percent, shape, text, word } from '../../wire/fields.ts';
+import { answers } from '../../wire/status.ts';
+import { abouts } from '../contract/schemas.ts';
+import { json, paragraph, problem, type ResponseObject } from './openapi-parts.ts';
+import { type Endpoint, endpoints } from './operations.ts';
 import { bodyLimit } from './read-body.ts';
 
 /**
- * The endpoints as an OpenAPI 3.1 document, generated from the schemas that the server uses.
+ * The endpoints as an OpenAPI 3.1 document, generated from the table and the schemas that the server uses.
  * @param path base path of the endpoints
  * @param version version of this package
  * @param product name of the product that is updated
@@ -14,7 +20,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       title: `Updates of ${/^[aeiou]|^svc$/.test(product) ? 'an' : 'a'} ${product} instance`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
-      description: sentences([
+      description: paragraph([
         'This API lists new releases and updates the instance.',
         'Most endpoints require an admin. Other users can only read the version and whether an update is in progress.',
         'Errors have the type application/problem+json (RFC 9457).',
@@ -25,18 +31,17 @@ export function openApi(path: string, version: string, product = 'svc'): object 
       ]),
     },
     security: [{ host: [] }],
-    paths: {
-      [path]: { get: getStatus, head: headOf(getStatus), post: startUpdate },
-      [`${path}/progress`]: { get: getProgress, head: headOf(getProgress), delete: cancelUpdate },
-      [`${path}/history`]: { get: getHistory, head: headOf(getHistory) },
-      [`${path}/rollback`]: { get: getRollback, head: headOf(getRollback), post: rollback },
-      [`${path}/channel`]: { put: chooseChannel },
-      [`${path}/skip`]: { put: skipRelease },
-      [`${path}/automatic`]: { put: setAutomatic },
-    },
+    paths: Object.fromEntries(
+      [...Map.groupBy(endpoints, ({ at }) => at)].map(([at, those]) => [
+        `${path}${at}`,
+        Object.fromEntries(those.flatMap(documented)),
+      ]),
+    ),
     components: {
       schemas: componentSchemas(),
-      responses,
+      responses: Object.fromEntries(
+        Object.entries(responses).map(([name, response]) => [name, withHeaders(response)]),
+      ),
       headers: {
         CacheControl: { schema: { const: 'no-store' } },
         NoSniff: { schema: { const: 'nosniff' } },
@@ -46,7 +51,7 @@ export function openApi(path: string, version: string, product = 'svc'): object 
           type: 'apiKey',
           in: 'cookie',
           name: 'session',
-          description: sentences([
+          description: paragraph([
             'The host application authenticates requests, for example with a session cookie or a token.',
             'This scheme is a placeholder for the authentication method that the host application uses.',
           ]),
@@ -56,31 +61,82 @@ export function openApi(path: string, version: string, product = 'svc'): object 
   };
 }
 
-const sentences = (list: readonly string[]): string => list.join(' ');
-
-interface Operation {
-  operationId: string;
-  responses: Record<string, { $ref: string } | { description: string; headers: object; content?: object }>;
+/** The operation of an endpoint, and its HEAD if it is a GET. */
+function documented(endpoint: Endpoint): [method: string, operation: object][] {
+  const { id: operationId, method, summary, parameters, body } = endpoint;
+  const names = Object.entries(commonNames(endpoint));
+  const own = Object.entries(ownResponses(endpoint)).map(([status, one]) => [status, withHeaders(one)]);
+  const references = names.map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]);
+  const operation = {
+    operationId,
+    summary,
+    ...(parameters && { parameters }),
+    ...(body && { requestBody: requestBody(body) }),
+    responses: Object.fromEntries([...own, ...references]),
+  };
+  if (method !== 'GET') return [[method.toLowerCase(), operation]];
+  // The same without contents, also of problems.
+  const all = {
+    ...ownResponses(endpoint),
+    ...Object.fromEntries(names.map(([s, name]) => [s, responses[name]])),
+  };
+  const bare = Object.entries(all).map(([status, { content: _, ...one }]) => [status, withHeaders(one)]);
+  const head = { operationId: operationId.replace('get', 'head'), responses: Object.fromEntries(bare) };
+  return [
+    ['get', operation],
+    ['head', { ...operation, ...head }],
+  ];
 }
 
-const schema = (id: string) => ({ $ref: `#/components/schemas/${id}` });
-const response = (id: keyof typeof responses) => ({ $ref: `#/components/responses/${id}` });
-const json = (id: string) => ({ 'application/json': { schema: schema(id) } });
-const headers = {
-  'Cache-Control': { $ref: '#/components/headers/CacheControl' },
-  'X-Content-Type-Options': { $ref: '#/components/headers/NoSniff' },
+const requestBody = ({ name, description, missing }: NonNullable<Endpoint['body']>): object => ({
+  required: missing !== undefined,
+  ...(description !== undefined && { description }),
+  content: json(name),
+});
+
+const location = {
+  required: true,
+  description: "URL path for the run's progress",
+  schema: { type: 'string', format: 'uri-reference' },
 };
-const problem = (description: string, more: object = {}) => ({
+
+const ownResponses = ({
+  status = 200,
+  success,
+  content,
+  isLocated = false,
+  others,
+}: Endpoint): Record<string, ResponseObject> => ({
+  [status]: { description: success, ...(isLocated && { headers: { Location: location } }), content },
+  ...others,
+});
+
+/** The names of the responses that many endpoints have. */
+function commonNames({ method, body, answerUser }: Endpoint): Record<string, keyof typeof responses> {
+  return {
+    '401': 'Unauthorized',
+    ...(!answerUser && { '403': method === 'GET' ? 'Forbidden' : 'ForbiddenChange' }),
+    ...(body && { '400': 'BadBody', '408': 'LateBody', '413': 'LargeBody', '415': 'OtherBody' }),
+    '500': 'InternalError',
+    '503': 'Unavailable',
+  };
+}
+
+const withHeaders = ({ description, headers, content }: ResponseObject): object => ({
   description,
-  headers: { ...headers, ...more },
-  content: { 'application/problem+json': { schema: schema('Problem') } },
+  headers: {
+    'Cache-Control': { $ref: '#/components/headers/CacheControl' },
+    'X-Content-Type-Options': { $ref: '#/components/headers/NoSniff' },
+    ...headers,
+  },
+  ...(content && { content }),
 });
 
 const responses = {
   Unauthorized: problem('The host application does not recognize the sender.'),
   Forbidden: problem('The user is not an admin.'),
   ForbiddenChange: problem(
-    sentences([
+    paragraph([
       'The user is not an admin, or the request may come from another site.',
       'A request is treated as coming from another site if `Sec-Fetch-Site` or `Origin` does not match the instance.',
       'A request with a cookie or a browser login is rejected if it has neither `Sec-Fetch-Site` nor `Origin`.',
@@ -99,226 +155,27 @@ const responses = {
   InternalError: problem("An unexpected error occurred. See the server's log for details."),
   Unavailable: problem(
     'The host application does not respond, the server is shutting down, or 100 event streams are open.',
-    {
-      'Retry-After': { required: true, schema: { type: 'string' }, description: 'Seconds' },
-    },
+    { 'Retry-After': { required: true, schema: { type: 'string' }, description: 'Seconds' } },
   ),
 };
 
-/** The same without its contents; a problem says no more than its status. */
-function headOf({ operationId, responses: told, ...rest }: Operation): object {
-  const bare = Object.entries(told).map(([status, one]) => {
-    const { content: _, ...response } = '$ref' in one ? responses[nameOf(one.$ref)] : one;
-    return [status, response];
-  });
-  const id = operationId.replace('get', 'head');
-  return { ...rest, operationId: id, responses: Object.fromEntries(bare) };
-}
-const nameOf = (ref: string) => ref.split('/').at(-1) as keyof typeof responses;
-
-const always = {
-  '401': response('Unauthorized'),
-  '500': response('InternalError'),
-  '503': response('Unavailable'),
-};
-const forAdmins = { ...always, '403': response('Forbidden') };
-const change = { ...always, '403': response('ForbiddenChange') };
-const changeByBody = {
-  ...change,
-  '400': response('BadBody'),
-  '408': response('LateBody'),
-  '413': response('LargeBody'),
-  '415': response('OtherBody'),
-};
-
-const flag = (name: string, description: string) => ({
-  name,
-  in: 'query',
-  description,
-  schema: { type: 'string', examples: ['1'] },
+const lineShape = shape('Line', 'A line of the updater log', {
+  time: text(),
+  level: word(levels),
+  phase: word(phases),
+  percent: optional(percent()),
+  message: text(),
 });
 
-const getStatus = {
-  operationId: 'getStatus',
-  summary: 'Get the running version, the available release and whether an update can start',
-  parameters: [
-    flag(
-      'refresh',
-      'Set to 1 to read the release feed again, at most once every 10 seconds. Otherwise, a cached result is returned.',
-    ),
-    flag('notes', 'Set to 1 to get the release notes for all releases up to `next`'),
-  ],
-  responses: {
-    '200': {
-      description:
-        'The status. Users who are not admins get the version and whether an update is in progress.',
-      headers,
-      content: { 'application/json': { schema: { anyOf: [schema('Status'), schema('Version')] } } },
-    },
-    ...always,
-  },
-};
+/** Requests allow no unknown members; responses do. */
+const componentSchemas = (): object => ({
+  ...Object.fromEntries([...answers, lineShape].map(({ name, component }) => [name, component])),
+  ...Object.fromEntries(
+    endpoints.flatMap(({ body }) => (body ? [[body.name, requestSchema(body.schema)]] : [])),
+  ),
+});
 
-const startUpdate = {
-  operationId: 'startUpdate',
-  summary: 'Start an update',
-  requestBody: {
-    required: false,
-    description:
-      'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
-    content: json('Start'),
-  },
-  responses: {
-    '202': {
-      description: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
-      headers: {
-        ...headers,
-        Location: {
-          required: true,
-          description: "URL path for the run's progress",
-          schema: { type: 'string', format: 'uri-reference' },
-        },
-      },
-      content: json('ToldRun'),
-    },
-    ...changeByBody,
-    '409': problem('The update cannot start now. `reason` (a Reason) gives the cause.'),
-  },
-};
-
-const getRollback = {
-  operationId: 'getRollback',
-  summary: 'Preview a rollback to the last restore point',
-  responses: {
-    '200': {
-      description:
-        'The effects of the rollback. An updater checks the restore point first, which may take a few minutes. The result is cached for one minute.',
-      headers,
-      content: json('RollbackOffer'),
-    },
-    ...forAdmins,
-    '409': problem('There is no usable restore point. `reason` (a Reason) gives the cause.'),
-  },
-};
-
-const rollback = {
-  operationId: 'rollback',
-  summary: 'Roll back to the version before the last update and restore its data',
-  requestBody: {
-    required: true,
-    description: '`when: "idle"` and `force: true` cannot be combined.',
-    content: json('Rollback'),
-  },
-  responses: startUpdate.responses,
-};
-
-const getProgress = {
-  operationId: 'getProgress',
-  summary: 'Get the current or last run',
-  parameters: [
-    {
-      name: 'Last-Event-ID',
-      in: 'header',
-      description: 'For event streams: the id of the last event that the client received',
-      schema: { type: 'string', examples: ['7d865e959b24:12'] },
-    },
-    {
-      name: 'lastEventId',
-      in: 'query',
-      description: 'For pages that cannot set the `Last-Event-ID` header. The header takes precedence.',
-      schema: { type: 'string', examples: ['7d865e959b24:12'] },
-    },
-  ],
-  responses: {
-    '200': {
-      description: 'The run, or a stream of its events if `Accept` is `text/event-stream`.',
-      headers,
-      content: {
-        ...json('ToldRun'),
-        'text/event-stream': {
-          schema: {
-            type: 'string',
-            description: sentences([
-              'The first event is a `run` event with the current state (`data` is a ToldRun).',
-              'Each new log line is sent as a `line` event (`data` is a Line).',
-              'Each change to the run is sent as another `run` event.',
-              'Ids have the form `<run id>:<line number>`.',
-              'A client that reconnects with Last-Event-ID receives every line that it missed.',
-              'The last event is a `run` event with an outcome and the id `<run id>:end`.',
-              'If a stream closes before the last event, reconnect. The new server process continues the stream.',
-              'The server sends a comment after 15 seconds without an event.',
-              'Later versions may add event names.',
-            ]),
-            examples: [
-              'retry: 1000\n\nevent: run\nid: 7d865e959b24:0\ndata: {"id":"7d865e959b24","state":"launching",…}\n\n',
-            ],
-          },
-        },
-      },
-    },
-    '204': { description: 'The client already has the last event.', headers },
-    ...forAdmins,
-    '404': problem('There has been no update yet.'),
-  },
-};
-
-const cancelUpdate = {
-  operationId: 'cancelUpdate',
-  summary: 'Cancel the current run',
-  responses: {
-    '202': {
-      description:
-        'The cancellation was requested. The outcome of the run shows whether the run was cancelled.',
-      headers,
-      content: json('ToldRun'),
-    },
-    ...change,
-    '409': problem(
-      'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
-    ),
-  },
-};
-
-const getHistory = {
-  operationId: 'getHistory',
-  summary: 'List the last 50 runs, newest first',
-  responses: {
-    '200': {
-      description: 'The runs, including the current one.',
-      headers,
-      content: { 'application/json': { schema: { type: 'array', items: schema('Run') } } },
-    },
-    ...forAdmins,
-  },
-};
-
-const chooseChannel = {
-  operationId: 'chooseChannel',
-  summary: 'Set the release channel',
-  requestBody: { required: true, content: json('ChannelChoice') },
-  responses: {
-    '200': { description: 'The status with the new channel.', headers, content: json('Status') },
-    ...changeByBody,
-  },
-};
-
-const skipRelease = {
-  operationId: 'skipRelease',
-  summary: 'Skip the newest release until a newer one is published',
-  requestBody: { required: true, content: json('Skip') },
-  responses: {
-    '200': { description: 'The updated status.', headers, content: json('Status') },
-    ...changeByBody,
-    '409': problem('The version is not the newest release on the channel.'),
-  },
-};
-
-const setAutomatic = {
-  operationId: 'setAutomatic',
-  summary: 'Configure automatic updates',
-  requestBody: { required: true, content: json('AutomaticChoice') },
-  responses: {
-    '200': { description: 'The status with the new settings.', headers, content: json('Status') },
-    ...changeByBody,
-  },
-};
+function requestSchema(schema: z.ZodMiniType): object {
+  const { $schema, ...component } = z.toJSONSchema(schema, { io: 'input', metadata: abouts });
+  return component;
+}

@@ -1,5 +1,6 @@
 import type { JobKind, ReasonCode } from '../../wire/codes.ts';
 import type { BlockingJob, Reason } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
 import type { HomeNotFound } from '../place/home-not-found.ts';
 
 /** The possible reasons against an update. */
@@ -68,6 +69,16 @@ export function stuckReason(jobs: readonly BlockingJob[]): Reason | null {
   const stuck = running.filter((job) => job.stuck);
   const reason = stuck.length === 0 ? null : jobsReason(stuck);
   return reason && { ...reason, message: `stuck job: ${reason.message}`, jobs: running };
+}
+
+/** The jobs that a run waits for, or why they block it. */
+export function judgeJobs(
+  { when, force }: Pick<StartOrder, 'when' | 'force'>,
+  jobs: readonly BlockingJob[],
+): { jobs: BlockingJob[] } | { reason: Reason } {
+  if (force) return { jobs: [] };
+  const reason = when === 'idle' ? stuckReason(jobs) : jobsReason(jobs);
+  return reason === null ? { jobs: when === 'idle' ? runningJobs(jobs) : [] } : { reason };
 }
 
 const isSuch = (job: BlockingJob, [kind, state]: readonly unknown[]): boolean =>

@@ -10,9 +10,9 @@ import {
 import { isMajorChange } from '../../core/release/order.ts';
 import type { ReleaseFile } from '../../provenance/release-file.ts';
 import type { UpToDateCode } from '../../wire/codes.ts';
-import type { PublishedRelease, Reason, Skipped, Status, UpToDate } from '../../wire/status.ts';
+import type { PublishedRelease, Reason, Run, Skipped, Status, UpToDate } from '../../wire/status.ts';
 import type { Proof } from './proven-releases.ts';
-import { nextRelease, type RefusedStep } from './stepping.ts';
+import { nextRelease } from './stepping.ts';
 
 /** The facts for an offer. */
 export interface OfferFacts {
@@ -25,12 +25,9 @@ export interface OfferFacts {
   checkedAt: Date | null;
   /** A release to which the tag of the instance does not point yet. */
   lag: { version: string; reference: string } | null;
-  /** The required release for which the last update was refused. */
-  step: RefusedStep | null;
+  lastRun: Pick<Run, 'kind' | 'outcome' | 'to' | 'requiredRelease'> | null;
   /** The skipped release. */
   skipped: Skipped | null;
-  /** Target of the last update if it was broken or crashed, so that the running version is unknown. */
-  again: string | null;
   /** Signed contents of newer releases; null if signatures are not required. */
   proofs: ReadonlyMap<string, Proof> | null;
 }
@@ -55,7 +52,7 @@ export interface Destination {
 
 /** Decides which release is available (docs/contract.md 8.5 and docs/contract.md 8.17). */
 export function offer(known: OfferFacts): Offer {
-  const { version, channel, releases, checkedAt, lag, step } = known;
+  const { version, channel, releases, checkedAt, lag, lastRun } = known;
   const latest = releases === null ? null : newestOn(channel, releases);
   const none = (code: UpToDateCode, message: string): Offer => ({
     latest,
@@ -75,9 +72,9 @@ export function offer(known: OfferFacts): Offer {
       'ahead',
       `${version} is newer than ${latest.version}, the newest release on the ${channel} channel`,
     );
-  const next = nextRelease(latest, { version, releases, step });
+  const next = nextRelease(latest, { version, releases, lastRun });
   if (next === null) {
-    const first = step?.first ?? latest.requires ?? 'another release';
+    const first = lastRun?.requiredRelease ?? latest.requires ?? 'another release';
     return none(
       'upgrade-step',
       `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
@@ -128,11 +125,11 @@ export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof o
 const mostReleases = 20;
 
 /** All steps up to a goal, as far as known from the feed, up to a maximum. */
-function pathTo(goal: string, { version, releases, step }: OfferFacts): string[] {
+function pathTo(goal: string, { version, releases, lastRun }: OfferFacts): string[] {
   const last = releases?.find((release) => release.version === goal);
   const path: string[] = [];
   for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {
-    const next = nextRelease(last, { version: at, releases, step });
+    const next = nextRelease(last, { version: at, releases, lastRun });
     if (next === null || !isAhead(next.version, at)) break;
     at = next.version;
     path.push(at);
@@ -171,8 +168,10 @@ export function destinationOf(named: string | null, known: OfferFacts): Destinat
   if (named === 'canary') {
     return { target: named, to: newestOn('canary', known.releases ?? [])?.version ?? named };
   }
-  // After a broken run the running version is unknown. The updater checks and repairs it.
-  if (named === known.again) return { target: named, to: named };
+  const { lastRun } = known;
+  // After a broken update the running version is unknown. The updater checks and repairs it.
+  const isBroken = lastRun?.outcome === 'broken' || lastRun?.outcome === 'crashed';
+  if (isBroken && lastRun.kind === 'update' && named === lastRun.to) return { target: named, to: named };
   if (named === known.version) return { upToDate: `${named} is already running` };
   if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
     return {

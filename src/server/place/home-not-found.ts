@@ -36,14 +36,10 @@ const isDenial = ({ status, isForeign }: EngineFault): boolean =>
 export function engineUnreachable({ path }: Pick<EngineSocket, 'path'>, cause: unknown): HomeNotFound {
   const fault = cause instanceof EngineFault ? cause : null;
   const code = (fault?.cause as NodeJS.ErrnoException | null | undefined)?.code;
-  if (code === 'EACCES' || code === 'EPERM')
-    return new HomeNotFound(
-      'no-engine',
-      `the server does not have permission to use the engine socket ${path}`,
-      {
-        cause,
-      },
-    );
+  if (code === 'EACCES' || code === 'EPERM') {
+    const message = `the server does not have permission to use the engine socket ${path}`;
+    return new HomeNotFound('no-engine', message, { cause });
+  }
   if (fault?.kind === 'refused' && isDenial(fault)) {
     const message = `the proxy at ${path} rejects a request to the engine: ${fault.message}`;
     return new HomeNotFound('no-engine', message, { cause });

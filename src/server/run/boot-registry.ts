@@ -5,11 +5,11 @@ import type { ServerContext } from './server-context.ts';
 
 /** Identifies this boot of this server, and checks whether another one is still alive. */
 export class BootRegistry {
-  readonly #context: Pick<ServerContext, 'engine' | 'ledger' | 'place'>;
+  readonly #context: ServerContext;
   readonly #word = crypto.randomUUID();
   #isRegistered = false;
 
-  constructor(context: Pick<ServerContext, 'engine' | 'ledger' | 'place'>) {
+  constructor(context: ServerContext) {
     this.#context = context;
   }
 

@@ -1,5 +1,5 @@
 import { parseReference } from '../../core/compose/reference.ts';
-import type { Container } from '../../engine/container.ts';
+import { type Container, isUp } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import { classifyPullFailure } from '../../engine/pull-failure.ts';
 import type { PullProgress } from '../../engine/pull-progress.ts';
@@ -8,8 +8,14 @@ import type { ContainerSpec, EngineSocket } from '../../engine/socket.ts';
 import type { Destination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
-import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
-import { endPrefetch } from './end-prefetch.ts';
+import {
+  asideName,
+  isAbout,
+  isUnderWay,
+  originOf,
+  runLabel,
+  updaterContainer,
+} from '../place/updater-container.ts';
 import { expectOptions } from './expect-options.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
@@ -34,7 +40,7 @@ export async function launch(
     await obtainImage(record, context);
     const services = await chooseUpdatedServices(engine, home, settings);
     signal.throwIfAborted();
-    await endPrefetch(engine, settings, home);
+    await endPrefetch(context, home);
     record.prepare('launching', 'starting the updater');
     const command =
       record.run.kind === 'rollback'
@@ -140,6 +146,13 @@ export async function obtainImage(
       error,
     });
   }
+}
+
+/** Stops the prefetch. The update pulls what is missing. */
+async function endPrefetch({ engine, settings }: LaunchContext, home: Home): Promise<void> {
+  if (settings.prefetch === false) return;
+  const found = await engine.inspect(asideName('prefetch', settings, home));
+  if (found !== null && isAbout(found, home) && isUp(found)) await engine.kill(found.id, 'SIGTERM');
 }
 
 /** Another instance's updater is never removed: its name is given to ours, and it keeps its log under another. */

@@ -1,9 +1,10 @@
+import { targetFor } from '../../core/release/channel.ts';
 import type { Container } from '../../engine/container.ts';
 import { EngineFault } from '../../engine/http/fault.ts';
 import type { Prefetch } from '../../wire/status.ts';
-import { isIn, type TimeWindow } from '../contract/time-window.ts';
-import { keepLooking } from '../host/keep-looking.ts';
-import type { Destination } from '../offer/offer.ts';
+import { isIn } from '../contract/time-window.ts';
+import type { RepeatedCheck } from '../host/keep-looking.ts';
+import { type Destination, verifiedDestination } from '../offer/offer.ts';
 import type { Home } from '../place/home.ts';
 import { HomeNotFound } from '../place/home-not-found.ts';
 import { chooseUpdatedServices } from '../place/services.ts';
@@ -20,24 +21,18 @@ import { followRunLog } from './follow-run.ts';
 import { obtainImage } from './launch.ts';
 import { type PrefetchFacts, type PrefetchStep, planPrefetch } from './plan-prefetch.ts';
 import { freshRun, RunRecord } from './run-record.ts';
-import type { ServerContext } from './server-context.ts';
+import type { ServerParts } from './server-parts.ts';
 
 const hourMs = 3_600_000;
-
-interface Doors {
-  /** The target of an update; null if no release is known. @throws HostFailure */
-  offered(): Promise<(Destination & PrefetchFacts['offered']) | null>;
-  /** Whether an update is in progress. */
-  isBusy(): boolean;
-}
 
 /**
  * Downloads the images of the available release before an update. The only state is the container that downloads, so all
  * servers of the instance see the same, and its name makes sure that only one of them starts it.
  */
-export class Prefetcher {
-  readonly #context: ServerContext;
-  readonly #doors: Doors;
+export class Prefetcher implements RepeatedCheck {
+  readonly pause: number;
+  readonly wakenBy = 'offer';
+  readonly #parts: ServerParts;
   #told: ({ version: string } & Prefetch) | null = null;
   /** The last container whose log was read. */
   #followed: string | null = null;
@@ -45,9 +40,9 @@ export class Prefetcher {
   /** If no container could be created, only this server remembers the failure. */
   #notBefore = 0;
 
-  constructor(context: ServerContext, doors: Doors) {
-    this.#context = context;
-    this.#doors = doors;
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.pause = parts.timing.prefetch;
   }
 
   /** Progress of the prefetch of a version; null if unknown. */
@@ -56,21 +51,10 @@ export class Prefetcher {
     return { state: this.#told.state, percent: this.#told.percent };
   }
 
-  /** Checks regularly until the server closes. */
-  async start(): Promise<void> {
-    const { settings, timing } = this.#context;
+  async look(): Promise<void> {
+    const { engine, place, runs, settings } = this.#parts;
     if (settings.prefetch === false) return;
-    const window = settings.prefetch === true ? null : settings.prefetch;
-    await keepLooking(() => this.#look(window), this.#onFailure, {
-      ...this.#context,
-      pause: timing.prefetch,
-      wakenBy: 'offer',
-    });
-  }
-
-  async #look(window: TimeWindow | null): Promise<void> {
-    const { engine, place, settings } = this.#context;
-    const offered = await this.#doors.offered();
+    const offered = await this.#offered();
     const home = await place.findHome();
     const found = await engine.inspect(asideName('prefetch', settings, home));
     const isOurs = found === null || isAbout(found, home);
@@ -86,16 +70,35 @@ export class Prefetcher {
       case 'remove':
         this.#followed = null;
         await engine.remove(step.id, { force: true });
-        return this.#look(window);
+        return this.look();
       case 'follow':
         return this.#follow(step.container);
       case 'launch':
         // A running update pulls its images itself.
-        if (offered === null || this.#doors.isBusy() || performance.now() < this.#notBefore) return;
-        if (window !== null && !isIn(window, Date.now())) return;
+        if (offered === null || runs.isUnderWay || performance.now() < this.#notBefore) return;
+        if (settings.prefetch !== true && !isIn(settings.prefetch, Date.now())) return;
         this.#notBefore = performance.now() + hourMs;
         return this.#launch(home, offered, { tries: step.tries, replaced: found?.id });
     }
+  }
+
+  /** A prefetch is retried and never reported as an error. */
+  async onFailure(cause: Error): Promise<void> {
+    const message = 'failed to prefetch the images of the next release';
+    if (!this.#isLogged && !(cause instanceof HomeNotFound))
+      this.#parts.settings.log({ level: 'info', message, cause });
+    this.#isLogged = true;
+  }
+
+  /** The target of an update; null if no release is known. @throws HostFailure */
+  async #offered(): Promise<(Destination & PrefetchFacts['offered']) | null> {
+    const { history, offers } = this.#parts;
+    const [last = null] = await history.all();
+    const { known, fields } = await offers.now(last);
+    const { next, updateAvailable } = fields;
+    if (next === null || !updateAvailable) return null;
+    const destination = verifiedDestination({ target: targetFor(next.version), to: next.version }, known);
+    return 'reason' in destination ? null : { ...destination, checkedAt: known.checkedAt?.getTime() ?? 0 };
   }
 
   /** The replaced container has the number of failures, so it is removed only when the next one can be created. */
@@ -104,11 +107,11 @@ export class Prefetcher {
     { target, to, proof }: Destination,
     { tries, replaced }: { tries: number; replaced: string | undefined },
   ): Promise<void> {
-    const { engine, settings, closing } = this.#context;
+    const { engine, settings, closing } = this.#parts;
     const startedAt = new Date().toISOString();
     const origin = { id: `prefetch-${home.project}`, from: settings.version, to, startedAt };
     const record = new RunRecord(freshRun(origin));
-    await obtainImage(record, { ...this.#context, signal: closing });
+    await obtainImage(record, { ...this.#parts, signal: closing });
     const services = await chooseUpdatedServices(engine, home, settings);
     const command = ['fetch', '--target', target, ...(await expectOptions(proof, engine))] as const;
     const spec = asideContainer('prefetch', home, settings, { command, services, origin });
@@ -136,16 +139,15 @@ export class Prefetcher {
       if (this.#followed === id) this.#told = { version: origin.to ?? '', state, percent };
     };
     tell('downloading', null);
-    followRunLog(id, record, this.#context, () => tell('downloading', record.run.percent)).then(() => {
-      if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
-    }, this.#onFailure);
+    followRunLog(id, record, this.#parts, () => tell('downloading', record.run.percent)).then(
+      () => {
+        if (record.hasEnded) tell(record.run.outcome === 'unchanged' ? 'downloaded' : 'waiting', null);
+      },
+      (cause) => {
+        // The next check reads the log again.
+        if (this.#followed === id) this.#followed = null;
+        void this.onFailure(cause);
+      },
+    );
   }
-
-  /** A prefetch is retried and never reported as an error. */
-  readonly #onFailure = (cause: Error): void => {
-    const message = 'failed to prefetch the images of the next release';
-    if (!this.#isLogged && !(cause instanceof HomeNotFound))
-      this.#context.settings.log({ level: 'info', message, cause });
-    this.#isLogged = true;
-  };
 }

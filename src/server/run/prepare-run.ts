@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { channelOf } from '../../core/release/channel.ts';
 import { isMajorChange } from '../../core/release/order.ts';
 import type { RunKind } from '../../wire/codes.ts';
-import type { BlockingJob, Reason } from '../../wire/status.ts';
+import type { Reason } from '../../wire/status.ts';
 import type { StartOrder } from '../contract/instance-updates.ts';
 import { askHost, HostFailure } from '../host/ask-host.ts';
 import { askJobs } from '../host/ask-jobs.ts';
@@ -13,28 +13,13 @@ import type { Home } from '../place/home.ts';
 import { launch } from './launch.ts';
 import type { RunRecord } from './run-record.ts';
 import { RunStop } from './run-stop.ts';
-import type { LaunchContext, ServerContext } from './server-context.ts';
+import type { LaunchContext } from './server-context.ts';
 
 /** A requested run and its target. */
 export interface RunPlan extends Destination {
   kind: RunKind;
   order: Pick<StartOrder, 'when' | 'force' | 'by'>;
   home: Home;
-}
-
-/**
- * Holds the queue, then checks for running jobs. Returns the jobs to wait for, or why the run is refused.
- * @throws HostFailure
- */
-export async function admitRun(
-  { when, force }: RunPlan['order'],
-  { hold, settings, timing }: ServerContext,
-): Promise<{ jobs: BlockingJob[] } | { reason: Reason }> {
-  await hold.call(true);
-  if (force) return { jobs: [] };
-  const jobs = await askJobs(settings, timing);
-  const reason = when === 'idle' ? stuckReason(jobs) : jobsReason(jobs);
-  return reason === null ? { jobs: when === 'idle' ? runningJobs(jobs) : [] } : { reason };
 }
 
 /**

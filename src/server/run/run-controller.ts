@@ -2,7 +2,9 @@ import { formatEnd } from '../../core/progress/end-line.ts';
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import { askJobs } from '../host/ask-jobs.ts';
 import { outdatedBuildServers } from '../offer/build-servers.ts';
+import { judgeJobs } from '../offer/find-reason.ts';
 import type { Surroundings } from '../place/surroundings.ts';
 import type { RunOrigin } from '../place/updater-container.ts';
 import type { OpenRun } from '../store/open-run.ts';
@@ -12,7 +14,8 @@ import { EndWriter } from './end-writer.ts';
 import { findUpdater } from './find-updater.ts';
 import { adviceOnCrash } from './follow-run.ts';
 import { planResume, type ResumeStep } from './plan-resume.ts';
-import { admitRun, type RunPlan } from './prepare-run.ts';
+import type { RunPlan } from './prepare-run.ts';
+import { notRunning, tooLateToCancel } from './reasons.ts';
 import { freshRun, RunRecord, runAgain, type Why } from './run-record.ts';
 import { RunSession } from './run-session.ts';
 import type { ServerContext } from './server-context.ts';
@@ -115,7 +118,7 @@ export class RunController {
       return true;
     });
     if (!isOpened) return 'taken';
-    const admission = await admitRun(order, this.#context).catch(async (error) => {
+    const admission = await this.#admit(order).catch(async (error) => {
       await this.#drop(id);
       throw error;
     });
@@ -129,6 +132,13 @@ export class RunController {
     return { run: record.run };
   }
 
+  /** Holds the queue, then checks for jobs. @throws HostFailure */
+  async #admit(order: RunPlan['order']): Promise<ReturnType<typeof judgeJobs>> {
+    const { hold, settings, timing } = this.#context;
+    await hold.call(true);
+    return judgeJobs(order, order.force ? [] : await askJobs(settings, timing));
+  }
+
   /**
    * Asks that the run stop (docs/contract.md 8.19): at the server that prepares it, or its updater.
    * @throws HostFailure, EngineFault
@@ -138,12 +148,8 @@ export class RunController {
     const record = this.#record;
     const session = this.#session;
     if (record === null || record.hasEnded) return { reason: notRunning };
-    const { id, kind } = record.run;
-    if (isTooLate(record.run)) {
-      const what = kind === 'rollback' ? 'rollback' : 'update';
-      const message = `the containers of ${settings.product.name} are being replaced, so the ${what} can no longer be cancelled`;
-      return { reason: { code: 'too-late', message } };
-    }
+    const { id } = record.run;
+    if (isTooLate(record.run)) return { reason: tooLateToCancel(record.run, settings.product) };
     await session?.cancel(by);
     const noteBy = (open: OpenRun) => ({ ...open, run: { ...open.run, cancelRequestedBy: by } });
     const asked = ledger.change(id, noteBy);
@@ -338,8 +344,6 @@ function takenBack({ run }: OpenRun, { startedAt }: RunOrigin): Run {
 }
 
 const isHarmless = ({ outcome }: Run): boolean => outcome === 'cancelled' || outcome === 'refused';
-
-const notRunning: CancelReason = { code: 'not-running', message: 'no update is running' };
 
 const endings: Record<'crashed' | 'cancelled', { message: string } & Why> = {
   crashed: {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { parseEnd } from '../../core/progress/end-line.ts';
 import { type Phase, type ProgressEvent, phases } from '../../core/progress/event.ts';
 import type { LineFields } from '../../core/progress/line.ts';
@@ -45,7 +46,8 @@ export class RunRecord {
   #changes = 0;
   /** The last error of its log. */
   #error: string | null = null;
-  readonly #waiting = new Set<() => void>();
+  /** One listener for each event stream. */
+  readonly #news = new EventEmitter().setMaxListeners(0);
 
   constructor(run: Run) {
     this.#run = run;
@@ -79,15 +81,7 @@ export class RunRecord {
   /** Resolves once there have been more changes than that, or the signal is given. */
   async changeAfter(changes: number, signal: AbortSignal): Promise<void> {
     if (this.#changes > changes || signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const settle = () => {
-        this.#waiting.delete(settle);
-        signal.removeEventListener('abort', settle);
-        resolve();
-      };
-      this.#waiting.add(settle);
-      signal.addEventListener('abort', settle);
-    });
+    await once(this.#news, 'change', { signal }).catch(() => {});
   }
 
   /** What happens before the updater runs. Percent is of the pull. */
@@ -197,7 +191,7 @@ export class RunRecord {
   #change(what: Partial<Run>): void {
     this.#run = { ...this.#run, ...what };
     this.#changes++;
-    for (const settle of [...this.#waiting]) settle();
+    this.#news.emit('change');
   }
 }
 

@@ -1,42 +1,33 @@
 import { byItself } from '../../wire/codes.ts';
-import type { CancelReason, Reason, Run } from '../../wire/status.ts';
 import type { AutomaticChoice, AutomaticSettings } from '../contract/automatic.ts';
-import { keepLooking } from '../host/keep-looking.ts';
-import type { ServerContext } from '../run/server-context.ts';
+import type { RepeatedCheck } from '../host/keep-looking.ts';
+import { offeredOf } from '../offer/offer.ts';
+import type { RunStarter } from '../run/run-starter.ts';
+import type { ServerParts } from '../run/server-parts.ts';
 import { type AutomaticFacts, type Decision, decide, isOverdue } from './decide.ts';
-
-/** The functions that this class needs. */
-interface Doors {
-  /** The available release and all runs, newest first. @throws HostFailure */
-  facts(): Promise<Pick<AutomaticFacts, 'next' | 'past'>>;
-  /** The current run, as far as this server knows. */
-  open(): Run | null;
-  /** Whether an upgrade path is in progress. It continues automatically. */
-  isOnPath(): Promise<boolean>;
-  /** Starts an update when no job is running. Refused if `isStill` returns false after all other checks. */
-  start(version: string, isStill: () => Promise<boolean>): Promise<{ run: Run } | { reason: Reason }>;
-  cancel(): Promise<{ run: Run } | { reason: CancelReason }>;
-}
+import { stepAfter } from './path-updates.ts';
 
 /**
  * Starts automatic updates in their time window. The runs in the store show which windows have been used, so several servers
  * start only one run.
  */
-export class AutomaticUpdates {
-  readonly #context: ServerContext;
-  readonly #doors: Doors;
+export class AutomaticUpdates implements RepeatedCheck {
+  readonly pause: number;
+  readonly #parts: ServerParts;
+  readonly #starter: RunStarter;
   /** The last settings in the store. */
   #settings: AutomaticSettings;
   #failure = '';
 
-  constructor(context: ServerContext, doors: Doors) {
-    this.#context = context;
-    this.#doors = doors;
-    this.#settings = context.settings.automatic;
+  constructor(parts: ServerParts, starter: RunStarter) {
+    this.#parts = parts;
+    this.#starter = starter;
+    this.#settings = parts.settings.automatic;
+    this.pause = parts.timing.automatic;
   }
 
   async settings(): Promise<AutomaticSettings> {
-    const { ledger, settings } = this.#context;
+    const { ledger, settings } = this.#parts;
     // If the store does not respond, the status reports it elsewhere.
     this.#settings = await ledger.automatic(settings.automatic).catch(() => this.#settings);
     return this.#settings;
@@ -44,45 +35,48 @@ export class AutomaticUpdates {
 
   /** @throws HostFailure if the store fails */
   async set(said: AutomaticChoice): Promise<void> {
-    const { ledger, settings } = this.#context;
+    const { ledger, settings } = this.#parts;
     this.#settings = await ledger.setAutomatic(settings.automatic, said);
   }
 
-  /** Checks regularly until the server closes. */
-  async start(): Promise<void> {
-    const { settings, timing } = this.#context;
-    const failed = (cause: Error) => {
-      // Log each problem once, because no person is waiting for this update.
-      const isNews = this.#failure !== cause.message;
-      this.#failure = cause.message;
-      if (isNews) settings.log({ level: 'info', message: 'the automatic update was not started', cause });
-    };
-    await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.automatic });
-  }
-
-  async #look(): Promise<void> {
+  async look(): Promise<void> {
+    const { runs } = this.#parts;
     const settings = await this.settings();
-    const open = this.#doors.open();
-    if (open !== null) {
+    const open = runs.isUnderWay ? runs.record?.run : undefined;
+    if (open) {
       const isWaiting = open.by === byItself && open.state === 'waiting' && open.cancelRequestedBy === null;
-      if (isWaiting && isOverdue(open, settings, Date.now())) await this.#doors.cancel();
+      if (isWaiting && isOverdue(open, settings, Date.now())) await runs.cancel(byItself);
       return;
     }
     if (!settings.enabled) return;
-    const facts = await this.#doors.facts();
-    if (!isDue(decide({ ...facts, settings, now: Date.now() })) || (await this.#doors.isOnPath())) return;
-    const { next } = facts;
-    if (next === null) return;
-    const answer = await this.#doors.start(next.version, async () => {
-      const again = await this.#doors.facts();
+    const { next, past } = await this.#facts();
+    const isOnPath = stepAfter(past[0]) !== null;
+    if (next === null || isOnPath || !isDue(decide({ next, past, settings, now: Date.now() }))) return;
+    const answer = await this.#starter.updateAutomatically({ to: next.version, by: byItself }, async () => {
+      const again = await this.#facts();
       const now = decide({ ...again, settings: await this.settings(), now: Date.now() });
       return again.next?.version === next.version && isDue(now);
     });
     if ('reason' in answer) throw new Error(answer.reason.message);
     this.#failure = '';
   }
+
+  /** Logs each problem once, because no person is waiting for this update. */
+  async onFailure(cause: Error): Promise<void> {
+    const isNews = this.#failure !== cause.message;
+    this.#failure = cause.message;
+    if (isNews)
+      this.#parts.settings.log({ level: 'info', message: 'the automatic update was not started', cause });
+  }
+
+  /** The available release and all runs, newest first. @throws HostFailure */
+  async #facts(): Promise<Pick<AutomaticFacts, 'next' | 'past'>> {
+    const past = await this.#parts.history.all();
+    const { offered, fields } = await this.#parts.offers.now(past[0] ?? null);
+    return { next: offeredOf(offered, fields), past };
+  }
 }
 
 /** Blocked releases also have a next time, which is that of the release after them. */
 const isDue = ({ nextAt, blockedBy }: Decision): boolean =>
-  nextAt !== null && nextAt <= Date.now() && blockedBy === null;
+  nextAt !== null && Date.parse(nextAt) <= Date.now() && blockedBy === null;

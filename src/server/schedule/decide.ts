@@ -1,5 +1,5 @@
 import { byItself, isGoodEnd } from '../../wire/codes.ts';
-import type { BlockedBy, Run } from '../../wire/status.ts';
+import type { Automatic, BlockedBy, Run } from '../../wire/status.ts';
 import type { AutomaticSettings } from '../contract/automatic.ts';
 import { type Window, windowsAfter } from '../contract/time-window.ts';
 import type { Offered } from '../offer/offer.ts';
@@ -14,12 +14,7 @@ export interface AutomaticFacts {
   now: number;
 }
 
-export interface Decision {
-  /** When the next automatic update can start, in milliseconds since 1970; null if never. */
-  nextAt: number | null;
-  /** Why the available release is not installed automatically. */
-  blockedBy: BlockedBy | null;
-}
+export type Decision = Pick<Automatic, 'nextAt' | 'blockedBy'>;
 
 const hourMs = 3_600_000;
 
@@ -33,7 +28,8 @@ export function decide({ settings, next, past, now }: AutomaticFacts): Decision 
   const isWaitedFor = next !== null && blockedBy === null && settings.minAgeHours > 0;
   const earliest = isWaitedFor ? Math.max(now, published + settings.minAgeHours * hourMs) : now;
   for (const window of windowsAfter(settings, earliest))
-    if (!isUsed(window, past)) return { nextAt: Math.max(window.begin, earliest), blockedBy };
+    if (!isUsed(window, past))
+      return { nextAt: new Date(Math.max(window.begin, earliest)).toISOString(), blockedBy };
   throw new Error('no further time window was found');
 }
 

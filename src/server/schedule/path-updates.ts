@@ -1,16 +1,9 @@
 import { nextOnPath } from '../../wire/path.ts';
-import type { PendingStep, Reason, Run } from '../../wire/status.ts';
+import type { PendingStep, Run } from '../../wire/status.ts';
 import { askHost } from '../host/ask-host.ts';
-import { keepLooking } from '../host/keep-looking.ts';
-import type { ServerContext } from '../run/server-context.ts';
-
-/** The functions that this class needs. */
-interface Doors {
-  /** The last run in the store. @throws HostFailure */
-  last(): Promise<Run | null>;
-  /** Starts the next step after a finished run. */
-  start(run: Run, to: string): Promise<{ run: Run } | { reason: Reason }>;
-}
+import type { RepeatedCheck } from '../host/keep-looking.ts';
+import type { RunStarter } from '../run/run-starter.ts';
+import type { ServerParts } from '../run/server-parts.ts';
 
 /** How long an upgrade path waits for the host application, in milliseconds. */
 const patienceMs = 3_600_000;
@@ -19,48 +12,45 @@ const patienceMs = 3_600_000;
  * Continues the upgrade path of the last run (docs/contract.md 8.38). The remaining steps are stored with that run, so the
  * server of each new release finds them.
  */
-export class PathUpdates {
-  readonly #context: ServerContext;
-  readonly #doors: Doors;
+export class PathUpdates implements RepeatedCheck {
+  readonly pause: number;
+  readonly wakenBy = 'end';
+  readonly #parts: ServerParts;
+  readonly #starter: RunStarter;
   /** Why the next step has not started. */
   #said: { after: string; reason: string } | null = null;
 
-  constructor(context: ServerContext, doors: Doors) {
-    this.#context = context;
-    this.#doors = doors;
+  constructor(parts: ServerParts, starter: RunStarter) {
+    this.#parts = parts;
+    this.#starter = starter;
+    this.pause = parts.timing.path;
   }
 
   /** The step after the last run; null if there is none. */
-  after(last: Run | null | undefined): PendingStep | null {
-    const to = last ? nextOnPath(last) : null;
-    if (!last || to === null || last.endedAt === null) return null;
-    const until = new Date(Date.parse(last.endedAt) + patienceMs).toISOString();
-    const reason = this.#said?.after === last.id ? this.#said.reason : null;
-    return { to, reason, since: last.endedAt, until };
+  after(last: Run | undefined): PendingStep | null {
+    const step = stepAfter(last);
+    return step && { ...step, reason: this.#said?.after === last?.id ? (this.#said?.reason ?? null) : null };
   }
 
   /** Stops the upgrade path of a run and returns the changed run. @throws HostFailure */
   async leave(run: Run): Promise<Run> {
-    const past = await this.#context.ledger.changePast(run.id, (now) => ({
+    const past = await this.#parts.ledger.changePast(run.id, (now) => ({
       ...now,
       run: { ...now.run, upgradePath: [] },
     }));
     return past?.run ?? { ...run, upgradePath: [] };
   }
 
-  /** Checks regularly until the server closes. */
-  async start(): Promise<void> {
-    const { settings, timing } = this.#context;
-    const failed = (cause: Error) =>
-      settings.log({ level: 'warn', message: 'the next step of the upgrade path was not started', cause });
-    await keepLooking(() => this.#look(), failed, { ...this.#context, pause: timing.path, wakenBy: 'end' });
+  async onFailure(cause: Error): Promise<void> {
+    const message = 'the next step of the upgrade path was not started';
+    this.#parts.settings.log({ level: 'warn', message, cause });
   }
 
-  async #look(): Promise<void> {
-    const { settings } = this.#context;
-    const last = await this.#doors.last();
-    const pending = this.after(last);
-    if (last === null || pending === null) return;
+  async look(): Promise<void> {
+    const { history, settings } = this.#parts;
+    const [last] = await history.all();
+    const pending = stepAfter(last);
+    if (last === undefined || pending === null) return;
     const { to } = pending;
     if (Date.now() > Date.parse(pending.until)) {
       const goal = last.upgradePath.at(-1);
@@ -73,19 +63,24 @@ export class PathUpdates {
     }
     // Only the server of the installed release continues the path.
     if (last.to !== settings.version) return;
-    const reason = await this.#ask(settings.version);
-    const answer = reason === null ? await this.#doors.start(last, to) : { reason };
-    if ('run' in answer) this.#said = null;
-    else
-      this.#said = {
-        after: last.id,
-        reason: typeof answer.reason === 'string' ? answer.reason : answer.reason.message,
-      };
+    const reason = (await this.#ask(settings.version)) ?? (await this.#start(last, to));
+    this.#said = reason === null ? null : { after: last.id, reason };
+  }
+
+  /** Returns why the step was not started; null if it was. */
+  async #start({ id, upgradePath: path, by }: Run, to: string): Promise<string | null> {
+    const { history, settings } = this.#parts;
+    const order = { to, path, by: by ?? settings.product.name };
+    const answer = await this.#starter.updateAutomatically(order, async () => {
+      const [last] = await history.all();
+      return last?.id === id && stepAfter(last)?.to === to;
+    });
+    return 'run' in answer ? null : answer.reason.message;
   }
 
   /** Why the host application is not ready for the next step; null if it is. */
   async #ask(version: string): Promise<string | null> {
-    const { settings, timing } = this.#context;
+    const { settings, timing } = this.#parts;
     const { afterStep } = settings;
     if (afterStep === null) return null;
     try {
@@ -101,3 +96,10 @@ export class PathUpdates {
 }
 
 const checkFailed = 'the check before the next step failed; the log of the server has the details';
+
+/** The step after the last run; null if there is none. */
+export function stepAfter(last: Run | undefined): Omit<PendingStep, 'reason'> | null {
+  const to = last ? nextOnPath(last) : null;
+  if (!last || to === null || last.endedAt === null) return null;
+  return { to, since: last.endedAt, until: new Date(Date.parse(last.endedAt) + patienceMs).toISOString() };
+}

@@ -3,7 +3,7 @@ import { formatEnd } from '../../core/progress/end-line.ts';
 import type { ProgressEvent } from '../../core/progress/event.ts';
 import { isGoodEnd, type PhaseWord } from '../../wire/codes.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
-import { isLaunchState, type RunRecord } from '../http/update-service.ts';
+import { isLaunchState, type RunRecord } from '../run/run-record.ts';
 import type { Disturbance, ScriptedEnd, ScriptedRun, ScriptedStep } from './script.ts';
 
 /** What a run does to the play around it. */

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProgressEvent } from '../../core/progress/event.ts';
-import { productOf, svc } from '../../core/progress/product.ts';
+import { type Product, productOf, svc } from '../../core/progress/product.ts';
 import type { Channel } from '../../core/release/channel.ts';
-import type { ReasonCode } from '../../wire/codes.ts';
-import { afterOnPath } from '../../wire/path.ts';
 import { isTooLate } from '../../wire/phase-rows.ts';
 import type {
   BlockingJob,
@@ -17,14 +15,17 @@ import type {
 import { type AutomaticChoice, automaticSettings } from '../contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
 import { Listeners } from '../host/listeners.ts';
-import { freshRun, isLaunchState, RunRecord, type UpdateService } from '../http/update-service.ts';
+import { findReason, judgeJobs, runningJobs } from '../offer/find-reason.ts';
+import { noPoint, notRunning, otherPoint, runningReason, tooLateToCancel } from '../run/reasons.ts';
+import { freshRun, isLaunchState, RunRecord } from '../run/run-record.ts';
+import type { UpdateService } from '../run/update-service.ts';
 import { decide } from '../schedule/decide.ts';
+import { stepAfter } from '../schedule/path-updates.ts';
 import { playRun } from './play-run.ts';
 import {
   type Disturbance,
   plainStatus,
   type Script,
-  type ScriptedPendingStep,
   type ScriptedRun,
   type StatusPieces,
   typicalRollback,
@@ -34,10 +35,11 @@ import {
 /** Milliseconds after which a wait looks again. */
 const glance = 50;
 
-/** The endpoints' service as a script has it. */
+/** The service behind the endpoints, as a script describes it. Its refusals are those of the real one. */
 export class ScriptedService implements UpdateService {
-  /** The play goes on, whatever a listener throws. */
+  /** The simulation continues if a listener throws. */
   readonly listeners = new Listeners(() => {});
+  readonly product: Product;
   readonly #script: Script;
   readonly #speed: number;
   readonly #over = new AbortController();
@@ -46,14 +48,14 @@ export class ScriptedService implements UpdateService {
   #pieces: StatusPieces;
   #disturbance: Disturbance | null = null;
   #closing = new AbortController();
-  #ways = 0;
-  #waits = 0;
+  #pauses = 0;
   #playing: Promise<void> = Promise.resolve();
 
   constructor(script: Script) {
     this.#script = script;
     this.#speed = script.speed ?? 1;
     this.#pieces = { ...plainStatus, ...script.status };
+    this.product = productOf(script.product ?? svc);
   }
 
   get version(): string {
@@ -61,14 +63,14 @@ export class ScriptedService implements UpdateService {
   }
 
   get closing(): AbortSignal {
-    return this.#over.signal.aborted ? this.#over.signal : this.#closing.signal;
+    return this.#closing.signal;
   }
 
   get disturbance(): Disturbance | null {
     return this.#disturbance;
   }
 
-  /** Resolves when nothing is disturbed any more, or the signal is given. */
+  /** Resolves when requests are answered again, or the signal is aborted. */
   async calmed(signal: AbortSignal): Promise<void> {
     while (this.#disturbance === 'silence' && !signal.aborted && !this.#over.signal.aborted)
       await sleep(glance / this.#speed);
@@ -79,7 +81,7 @@ export class ScriptedService implements UpdateService {
     this.#beganAt = performance.now();
     const next = whole(this.#pieces.next);
     if (next) this.listeners.emit('offer', next);
-    if (open) this.#play(open, { to: null, by: null }, []);
+    if (open) this.#play(open, { to: null, by: null });
   }
 
   async end(): Promise<void> {
@@ -90,20 +92,19 @@ export class ScriptedService implements UpdateService {
 
   async status({ refresh = false, notes = false } = {}): Promise<Status> {
     if (refresh) this.#change({ checkedAt: new Date().toISOString(), ...this.#script.afterRefresh });
-    const { latest } = this.#pieces;
+    const { latest, skipped } = this.#pieces;
     const next = whole(this.#pieces.next);
-    const reason = this.#reason(this.#jobs(), this.#last());
-    const releases = this.#script.releases ?? (latest ? [latest] : []);
+    const reason = this.#reason(this.#jobs());
     return {
       ...this.#pieces,
       next,
       latest: latest && (notes ? latest : { ...latest, notes: null }),
-      updateAvailable: next !== null && this.#pieces.skipped === null,
+      updateAvailable: next !== null && skipped === null,
       canUpdate: reason === null,
       reason,
       run: this.#last()?.run ?? this.#script.history?.[0] ?? null,
       now: new Date().toISOString(),
-      ...(notes ? { releases: [...releases] } : {}),
+      ...(notes && { releases: [...(this.#script.releases ?? (latest ? [latest] : []))] }),
     };
   }
 
@@ -111,48 +112,35 @@ export class ScriptedService implements UpdateService {
     return this.#open() !== null;
   }
 
-  async start({ target, when, force, by, allSteps }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
-    const jobs = this.#jobs();
-    const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
-    const reason = this.#reason(force || waits ? [] : jobs);
+  async start({ target, by, allSteps, ...order }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    const { reason, jobs } = this.#admit(order);
     if (reason) return { reason };
     const next = whole(this.#pieces.next);
     const upgradePath = allSteps && next && next.upgradePath.length > 1 ? next.upgradePath : [];
     const named = target === 'canary' ? null : target;
     const to = upgradePath[0] ?? named ?? next?.version ?? null;
-    return { run: this.#update({ to, by, upgradePath }, waits ? jobs : []) };
+    return { run: this.#update({ to, by, upgradePath }, jobs) };
   }
 
-  #update(told: Told, jobs: readonly BlockingJob[]): Run {
-    const { runs = [typicalRun()] } = this.#script;
-    return this.#play(
-      runs[Math.min(this.#runs.length - this.#ways, runs.length - 1)] ?? typicalRun(),
-      told,
-      jobs,
-    );
+  #update(told: Told, jobs: readonly BlockingJob[] = []): Run {
+    const played = entry(this.#script.runs, this.#countOf('update'), typicalRun());
+    return this.#play(played, told, jobs);
   }
 
   /** Starts the next step of an upgrade path, after its pause. */
   async #goOn(run: Run): Promise<void> {
-    const to = afterOnPath(run);
-    if (to === null) return;
-    const { pendingSteps = [{ seconds: 1 }] } = this.#script;
-    const wait = pendingSteps[Math.min(this.#waits++, pendingSteps.length - 1)];
-    const { seconds, lasts, reason }: ScriptedPendingStep = wait ?? { seconds: 1 };
-    const since = new Date().toISOString();
-    const pendingStep = {
-      to,
-      reason: reason ?? null,
-      since,
-      until: new Date(Date.parse(since) + 3_600_000).toISOString(),
-    };
+    const step = stepAfter(run);
+    if (step === null) return;
+    const pause = entry(this.#script.pendingSteps, this.#pauses++, { seconds: 1 });
+    const { seconds, lasts, reason = null } = pause;
+    const pendingStep = { ...step, reason };
     this.#change({ pendingStep });
     const { signal } = this.#over;
     await sleep((seconds * 1000) / this.#speed, undefined, { signal });
     while (lasts?.() && this.#pieces.pendingStep === pendingStep) await sleep(glance, undefined, { signal });
     if (this.#pieces.pendingStep !== pendingStep) return;
     this.#change({ pendingStep: null });
-    this.#update({ to, by: run.by, upgradePath: run.upgradePath }, []);
+    this.#update({ to: step.to, by: run.by, upgradePath: run.upgradePath });
   }
 
   async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
@@ -160,19 +148,15 @@ export class ScriptedService implements UpdateService {
     return 'code' in rollback ? { reason: rollback } : { offer: rollback };
   }
 
-  async rollback({ confirm, when, force, by }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+  async rollback({ confirm, by, ...order }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
     const asked = await this.rollbackOffer();
     if ('reason' in asked) return asked;
     const { to } = asked.offer;
-    if (to !== confirm)
-      return { reason: { code: 'no-restore-point', message: `The restore point is for ${to}.` } };
-    const jobs = this.#jobs();
-    const waits = when === 'idle' && !jobs.some(({ stuck }) => stuck);
-    const reason = this.#reason(force || waits ? [] : jobs);
+    if (to !== confirm) return { reason: otherPoint(to, confirm) };
+    const { reason, jobs } = this.#admit(order);
     if (reason && reason.code !== 'up-to-date') return { reason };
-    const { rollbacks = [typicalRollback()] } = this.#script;
-    const played = rollbacks[Math.min(this.#ways++, rollbacks.length - 1)] ?? typicalRollback();
-    return { run: this.#play(played, { kind: 'rollback', to, by }, waits ? jobs : []) };
+    const played = entry(this.#script.rollbacks, this.#countOf('rollback'), typicalRollback());
+    return { run: this.#play(played, { kind: 'rollback', to, by }, jobs) };
   }
 
   async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
@@ -184,14 +168,10 @@ export class ScriptedService implements UpdateService {
       this.#runs.splice(-1, 1, new RunRecord(run));
       return { run };
     }
-    if (!open) return { reason: { code: 'not-running', message: 'No update is running.' } };
-    if (isTooLate(open.run)) {
-      const message = 'The containers are being replaced, so the update can no longer be cancelled.';
-      return { reason: { code: 'too-late', message } };
-    }
+    if (!open) return { reason: notRunning };
+    if (isTooLate(open.run)) return { reason: tooLateToCancel(open.run, this.product) };
     open.note({ cancelRequestedBy: by });
-    if (isLaunchState(open.run.state))
-      open.end('cancelled', `cancelled before anything was changed; ${this.version} is still running`);
+    if (isLaunchState(open.run.state)) open.end('cancelled', `cancelled by ${by}; nothing was changed`);
     return { run: open.run };
   }
 
@@ -208,16 +188,14 @@ export class ScriptedService implements UpdateService {
 
   async setAutomatic(choice: AutomaticChoice): Promise<Status> {
     const settings = automaticSettings({ ...this.#pieces.automatic, ...choice });
-    const now = Date.now();
-    const { nextAt } = decide({ settings, next: null, past: [], now });
-    const at = nextAt === null ? null : new Date(nextAt).toISOString();
-    this.#change({ automatic: { ...settings, nextAt: at, blockedBy: null } });
+    const decision = decide({ settings, next: null, past: [], now: Date.now() });
+    this.#change({ automatic: { ...settings, ...decision } });
     return this.status();
   }
 
   async record(): Promise<RunRecord | null> {
-    const [past] = this.#script.history ?? [];
     if (this.#disturbance === 'unknown') return null;
+    const [past] = this.#script.history ?? [];
     return this.#last() ?? (past ? new RunRecord(past) : null);
   }
 
@@ -231,8 +209,12 @@ export class ScriptedService implements UpdateService {
   }
 
   #open(): RunRecord | null {
-    const last = this.#runs.at(-1);
+    const last = this.#last();
     return last && !last.hasEnded ? last : null;
+  }
+
+  #countOf(kind: Run['kind']): number {
+    return this.#runs.filter(({ run }) => run.kind === kind).length;
   }
 
   #change(pieces: Partial<StatusPieces> | undefined): void {
@@ -250,24 +232,29 @@ export class ScriptedService implements UpdateService {
       .map(({ seconds: _, ...job }) => job);
   }
 
-  #reason(jobs: BlockingJob[], last = this.#open()): Reason | null {
-    const open = last && !last.hasEnded ? last.run : null;
-    const { reason, next } = this.#pieces;
-    if (open)
-      return { code: 'update-running', message: `an update to ${open.to} is running`, since: open.startedAt };
-    if (reason) return reason;
-    const [job] = jobs;
-    if (job) {
-      const code = `${job.kind}-${job.kind === 'deployment' ? job.state : 'running'}` as ReasonCode;
-      const since = job.since === null ? {} : { since: job.since };
-      return { code, message: `${jobs.length} jobs are blocking the update`, ...since, jobs };
-    }
-    const lastOutcome = this.#runs.at(-1)?.run.outcome;
-    if (next || lastOutcome === 'broken' || lastOutcome === 'crashed') return null;
-    return { code: 'up-to-date', message: this.#pieces.upToDate?.message ?? 'No newer release is known.' };
+  /** The jobs that a run waits for, or why it cannot start. */
+  #admit(order: Pick<StartOrder, 'when' | 'force'>): { reason: Reason | null; jobs: BlockingJob[] } {
+    const admission = judgeJobs(order, this.#jobs());
+    if ('jobs' in admission) return { reason: this.#reason([]), jobs: admission.jobs };
+    return { reason: this.#reason(this.#jobs()), jobs: [] };
   }
 
-  #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly BlockingJob[]): Run {
+  #reason(jobs: readonly BlockingJob[]): Reason | null {
+    const { reason, next, upToDate } = this.#pieces;
+    const open = this.#open();
+    const lastOutcome = this.#runs.at(-1)?.run.outcome;
+    const mayStart = next !== null || lastOutcome === 'broken' || lastOutcome === 'crashed';
+    return findReason({
+      noHome: null,
+      noStore: null,
+      updater: open ? runningReason(open.run) : null,
+      foreign: reason,
+      jobs,
+      upToDate: mayStart ? null : (upToDate?.message ?? 'no newer release is known'),
+    });
+  }
+
+  #play(played: ScriptedRun, { to, ...told }: Told, jobs: readonly BlockingJob[] = []): Run {
     const id = `run${this.#runs.length + 1}`;
     const origin = { id, from: this.version, to: to ?? this.#pieces.next?.version ?? null, ...told };
     const state = jobs.length > 0 ? 'waiting' : 'launching';
@@ -280,13 +267,15 @@ export class ScriptedService implements UpdateService {
   async #perform(played: ScriptedRun, record: RunRecord): Promise<void> {
     const { signal } = this.#over;
     this.listeners.emit('start', record.run);
-    for (let jobs = this.#jobs(); record.run.state === 'waiting' && jobs.length > 0; jobs = this.#jobs()) {
+    for (;;) {
+      const jobs = runningJobs(this.#jobs());
+      if (record.run.state !== 'waiting' || jobs.length === 0) break;
       record.prepare('waiting', `waiting for ${jobs.length} running jobs to finish`, { jobs });
       await sleep(glance / this.#speed, undefined, { signal });
     }
     const stage = {
       speed: this.#speed,
-      container: productOf(this.#script.product ?? svc).containerName,
+      container: this.product.containerName,
       disturb: (by: Disturbance | null) => this.#disturb(by),
       onLine: (line: ProgressEvent) => this.listeners.emit('line', { run: record.run, line }),
     };
@@ -305,14 +294,11 @@ export class ScriptedService implements UpdateService {
     const { upgradePath = [] } = this.#pieces.next ?? {};
     const rest = upgradePath.slice(upgradePath.indexOf(version) + 1);
     const [first] = upgradePath.includes(version) ? rest : [];
-    const upToDate = {
-      code: 'newest',
-      message: `${version} is the newest release on the ${channel} channel.`,
-    } as const;
+    const message = `${version} is the newest release on the ${channel} channel`;
     this.#change({
       version,
       ...(first !== undefined && { next: { version: first, major: false, upgradePath: rest } }),
-      ...(version === latest?.version && { next: null, upToDate }),
+      ...(version === latest?.version && { next: null, upToDate: { code: 'newest', message } }),
     });
   }
 
@@ -328,10 +314,9 @@ export class ScriptedService implements UpdateService {
 
 type Told = Pick<Run, 'to' | 'by'> & Partial<Pick<Run, 'kind' | 'upgradePath'>>;
 
+/** One of a list whose last entry repeats. */
+const entry = <T>(list: readonly T[] | undefined, at: number, usual: T): T =>
+  list?.[Math.min(at, list.length - 1)] ?? usual;
+
 const whole = (next: StatusPieces['next']): NextRelease | null =>
   next && { downloaded: null, estimatedSeconds: null, upgradePath: [next.version], ...next };
-
-const noPoint: Reason = {
-  code: 'no-restore-point',
-  message: 'The last update did not save a restore point.',
-};

@@ -1,4 +1,3 @@
-import { productOf, svc } from '../../core/progress/product.ts';
 import type { InstanceUpdates } from '../contract/instance-updates.ts';
 import { createHandler } from '../http/handler.ts';
 import { methodsOf } from '../http/methods.ts';
@@ -11,7 +10,6 @@ import { ScriptedService } from './scripted-service.ts';
  */
 export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
   const path = script.path ?? '/api/v1/instance/update';
-  const { name } = productOf(script.product ?? svc);
   const service = new ScriptedService(script);
   const answer = createHandler(service, {
     path,
@@ -22,7 +20,7 @@ export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
     log: () => {},
   });
   return {
-    ...methodsOf(service, { path, name }),
+    ...methodsOf(service, { path, name: service.product.name }),
     handle: async (request) =>
       (await script.intercept?.(request)) ?? (await disturbed(service, request.signal)) ?? answer(request),
     start: async () => service.begin(),

@@ -5,7 +5,7 @@ import type { LogEntry } from '../../../src/feed/feed.ts';
 import type { Caller, Settings } from '../../../src/server/contract/options.ts';
 import { createHandler } from '../../../src/server/http/handler.ts';
 import { openApi } from '../../../src/server/http/openapi.ts';
-import type { UpdateService } from '../../../src/server/http/update-service.ts';
+import type { UpdateService } from '../../../src/server/run/update-service.ts';
 import { secret } from './memory-service.ts';
 
 export const path = '/api/v1/instance/update';

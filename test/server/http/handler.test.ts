@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Caller, Settings } from '../../../src/server/contract/options.ts';
-import { Unavailable } from '../../../src/server/http/update-service.ts';
+import { Unavailable } from '../../../src/server/run/update-service.ts';
 import { reasonCodes } from '../../../src/wire/codes.ts';
 import { described, door, origin, path, type Question, request, seen } from './ask.ts';
 import { follow } from './follow.ts';

@@ -1,8 +1,8 @@
 import type { Channel } from '../../../src/core/release/channel.ts';
 import { type AutomaticChoice, automaticSettings } from '../../../src/server/contract/automatic.ts';
 import type { RollbackStart, StartOrder } from '../../../src/server/contract/instance-updates.ts';
-import type { UpdateService } from '../../../src/server/http/update-service.ts';
 import { freshRun, RunRecord } from '../../../src/server/run/run-record.ts';
+import type { UpdateService } from '../../../src/server/run/update-service.ts';
 import {
   type CancelReason,
   type Reason,

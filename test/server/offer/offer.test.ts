@@ -24,9 +24,8 @@ function known(
     releases: releases(...published),
     checkedAt: new Date(0),
     lag: null,
-    step: null,
+    lastRun: null,
     skipped: null,
-    again: null,
     proofs: null,
     ...more,
   };
@@ -179,8 +178,9 @@ describe('required intermediate releases', () => {
       ['v2.8.0', 'v2.8.0'],
       null,
     ],
-  ])('after a refused update: %s', (_, running, published, [version, first], next) => {
-    const found = offer(facts(running, feed(...published), { step: { version, first } }));
+  ])('after a refused update: %s', (_, running, published, [to, first], next) => {
+    const lastRun = { kind: 'update', outcome: 'refused', to, requiredRelease: first } as const;
+    const found = offer(facts(running, feed(...published), { lastRun }));
     expect(found.next?.version ?? null).toBe(next);
     if (next === null)
       expect(found.upToDate).toEqual({

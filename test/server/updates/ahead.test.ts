@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { EngineSocket } from '../../../src/engine/socket.ts';
 import type { InstanceOptions } from '../../../src/server/contract/options.ts';
 import { goodRun, type Script } from '../../rig/engine-double/script.ts';
 import { forge, freshForges, freshRigs, rig, type Server, until } from './rig.ts';
@@ -69,6 +70,17 @@ describe('prefetch', () => {
     end();
     await until(() => isReady(one));
     expect(await ahead(one)).toEqual({ state: 'downloaded', percent: null });
+  });
+
+  it('reads the log of a download again after the first attempt fails', async () => {
+    const logs = vi.spyOn(EngineSocket.prototype, 'logs').mockImplementationOnce(() => {
+      throw new Error('out of memory');
+    });
+    rig.engine.updaterDoes(fetching({ until: new Promise(() => {}) }));
+    const one = await booted();
+    await until(async () => (await ahead(one))?.percent === 42);
+    expect(logs).toHaveBeenCalledTimes(2);
+    logs.mockRestore();
   });
 
   it('are tried again an hour after they could not be had, and nobody is told', async () => {

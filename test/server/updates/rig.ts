@@ -6,7 +6,7 @@ import type { Patience } from '../../../src/engine/socket.ts';
 import type { StartOrder } from '../../../src/server/contract/instance-updates.ts';
 import { type InstanceOptions, readOptions } from '../../../src/server/contract/options.ts';
 import type { Timing } from '../../../src/server/contract/timing.ts';
-import { Updates } from '../../../src/server/updates.ts';
+import { createUpdates, type Updates } from '../../../src/server/updates.ts';
 import type { Run } from '../../../src/wire/status.ts';
 import { type Forge, startForge } from '../../feed/forge.ts';
 import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
@@ -86,7 +86,7 @@ export class Rig {
     const place = 'door' in where ? where : await this.engine.addServer(where);
     const host = new HostDouble({ name: `server ${this.#servers.length + 1}`, state: this.state });
     const { timing, patience, ...options } = more;
-    const updates = new Updates(
+    const updates = createUpdates(
       readOptions({
         version: 'v1.4.2',
         updaterImage: 'acme/svc-updater:1',

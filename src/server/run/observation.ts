@@ -1,12 +1,16 @@
-import { isWithin } from '../core/files/host-paths.ts';
-import type { Product } from '../core/progress/product.ts';
-import type { Reason } from '../wire/status.ts';
-import type { Settings } from './contract/options.ts';
-import { HostFailure } from './host/ask-host.ts';
-import type { Home } from './place/home.ts';
-import { HomeNotFound } from './place/home-not-found.ts';
-import type { Surroundings } from './place/surroundings.ts';
-import type { RunController } from './run/run-controller.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isWithin } from '../../core/files/host-paths.ts';
+import type { Product } from '../../core/progress/product.ts';
+import type { BlockingJob, Reason } from '../../wire/status.ts';
+import { HostFailure } from '../host/ask-host.ts';
+import { findReason } from '../offer/find-reason.ts';
+import type { Home } from '../place/home.ts';
+import { HomeNotFound } from '../place/home-not-found.ts';
+import type { Surroundings } from '../place/surroundings.ts';
+import { describeForeign, isUnderWay } from '../place/updater-container.ts';
+import { runningReason } from './reasons.ts';
+import type { RunController } from './run-controller.ts';
+import type { ServerContext } from './server-context.ts';
 
 /** The state of store and engine, as far as known. */
 export interface Observation extends Surroundings {
@@ -20,13 +24,13 @@ const staleMs = 10_000;
 /** Caches the observed state. It is refreshed at most once a second. */
 export class ObservationCache {
   readonly #runs: RunController;
-  readonly #settings: Settings;
+  readonly #context: ServerContext;
   #last: { at: number; observation: Observation } | null = null;
   #refreshing: Promise<Observation> | null = null;
 
-  constructor(runs: RunController, settings: Settings) {
+  constructor(runs: RunController, context: ServerContext) {
     this.#runs = runs;
-    this.#settings = settings;
+    this.#context = context;
   }
 
   /** Refreshes the state now. */
@@ -47,8 +51,38 @@ export class ObservationCache {
     return last === null || age > staleMs ? this.#refreshing : last.observation;
   }
 
+  /** Why the server could not find out yet whether a run is in progress; null if it could. */
+  async whyUnknown(): Promise<Reason | null> {
+    const { ledger, settings, timing } = this.#context;
+    const late = sleep(timing.known, true, { ref: false });
+    while (!this.#runs.isKnown) {
+      const looked = this.refresh().then(() => sleep(timing.watchClosely, false, { ref: false }));
+      if (await Promise.race([looked, late]))
+        return ledger.hasAnswered
+          ? { code: 'no-engine', message: notKnownYet }
+          : noStoreReason(settings.product);
+    }
+    return null;
+  }
+
+  /** The first reason why an update cannot start; null if it can. */
+  reasonAgainst(
+    observation: Observation,
+    jobs: readonly BlockingJob[] = [],
+    upToDate: string | null = null,
+  ): Reason | null {
+    return findReason({ ...observation, updater: this.#runningUpdater(observation), jobs, upToDate });
+  }
+
+  #runningUpdater({ updater }: Observation): { message: string; since: string } | null {
+    const { record } = this.#runs;
+    if (record !== null && !record.hasEnded) return runningReason(record.run);
+    if (!updater || updater.isOurs || !isUnderWay(updater.container)) return null;
+    return describeForeign(updater.container);
+  }
+
   async #observe(): Promise<Observation> {
-    const { store, product } = this.#settings;
+    const { store, product } = this.#context.settings;
     const nothing = { home: null, noHome: null, updater: null, foreign: null, noStore: null };
     try {
       const seen = await this.#runs.reconcile();
@@ -60,6 +94,8 @@ export class ObservationCache {
     }
   }
 }
+
+export const notKnownYet = 'the server is still checking whether an update is in progress';
 
 /** Why the store would be lost with the server's container; null if it is persistent. */
 export function lostStore(home: Home | null, directory: string | undefined): Reason | null {

@@ -1,18 +1,27 @@
 import type { Channel } from '../../core/release/channel.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
 import { createFeed, type Feed } from '../../feed/feed.ts';
-import type { FeedProblem, Run, Skipped } from '../../wire/status.ts';
+import type { FeedProblem, Reason, Run, Skipped } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
 import type { Settings } from '../contract/options.ts';
 import type { Timing } from '../contract/timing.ts';
 import type { Listeners } from '../host/listeners.ts';
 import type { SurroundingsCache } from '../place/surroundings.ts';
 import type { Ledger } from '../store/ledger.ts';
 import { LagWatch } from './lag.ts';
-import { type OfferFacts, offer, offerFields } from './offer.ts';
+import {
+  type Destination,
+  destinationOf,
+  firstStepTo,
+  type Offer,
+  type OfferFacts,
+  offer,
+  offerFields,
+  verifiedDestination,
+} from './offer.ts';
 import { ProvenReleases } from './proven-releases.ts';
-import { refusedStepOf } from './stepping.ts';
 
-interface CatalogContext {
+interface OfferContext {
   settings: Settings;
   timing: Timing;
   ledger: Ledger;
@@ -21,20 +30,28 @@ interface CatalogContext {
   listeners: Listeners;
 }
 
-/** All that an offer is made from, kept up to date: the feed, the channel, and what earlier runs left unreached. */
-export class OfferCatalog {
-  readonly #context: CatalogContext;
+/** The offer at one moment, its facts and its fields in the status. */
+interface OfferNow {
+  known: OfferFacts;
+  offered: Offer;
+  fields: ReturnType<typeof offerFields>;
+}
+
+/** The current offer, made from the feed, the channel, and the releases that earlier runs did not reach. */
+export class CurrentOffer {
+  readonly #context: OfferContext;
   readonly #lastRun: () => Promise<Run | null>;
   readonly #lag: LagWatch;
   readonly #feed: Feed | null;
-  /** Null where nobody asks for proof. */
+  /** Null if signatures are not required. */
   readonly #proven: ProvenReleases | null;
-  /** The channel that the store had last. */
+  /** The last channel in the store. */
   #channel: Channel = 'stable';
-  #offered: string | null = null;
   #skipped: Skipped | null = null;
+  /** The version of which listeners were told last. */
+  #announced: string | null = null;
 
-  constructor(context: CatalogContext, lastRun: () => Promise<Run | null>) {
+  constructor(context: OfferContext, lastRun: () => Promise<Run | null>) {
     const { engine, settings, place } = context;
     this.#context = context;
     this.#lastRun = lastRun;
@@ -51,9 +68,9 @@ export class OfferCatalog {
       });
   }
 
-  /** Reads the feed from here on, by the channel of the store. */
+  /** Starts reading the feed, by the channel in the store. */
   async start(): Promise<void> {
-    await this.facts(null).catch(() => {});
+    await this.now(null).catch(() => {});
     this.#feed?.start();
   }
 
@@ -61,6 +78,7 @@ export class OfferCatalog {
     this.#feed?.close();
   }
 
+  /** Reads the feed now. */
   async check(): Promise<void> {
     await this.#feed?.check();
     await this.#lag.recheck(await this.#lastRun());
@@ -71,55 +89,61 @@ export class OfferCatalog {
     return this.#feed?.failure ?? null;
   }
 
-  /** @throws HostFailure where the store does not take it */
+  /** @throws HostFailure if the store fails */
   async setChannel(channel: Channel): Promise<void> {
     await this.#context.ledger.setChannel(channel);
     this.#channel = channel;
     this.#feed?.lookFor(channel);
   }
 
-  /** Gives whether it is the newest release, which alone can be skipped. @throws HostFailure where the store does not take it */
-  async skip(version: string | null, run: Run | null): Promise<boolean> {
-    const known = await this.facts(run);
-    if (version !== null && version !== offer(known).latest?.version) return false;
+  /** Returns whether it is the newest release, because only that can be skipped. @throws HostFailure if the store fails */
+  async skip(version: string | null): Promise<boolean> {
+    const { offered } = await this.now();
+    if (version !== null && version !== offered.latest?.version) return false;
     await this.#context.ledger.setSkipped(version);
     return true;
   }
 
-  /** By the last run, which whoever asks has read already. */
-  async facts(run: Run | null): Promise<OfferFacts> {
+  /** The target of an order, or why it is refused. */
+  async destination({
+    target,
+    allSteps = false,
+  }: Pick<StartOrder, 'target' | 'allSteps'>): Promise<Destination | { reason: Reason }> {
+    const { known } = await this.now();
+    return verifiedDestination((allSteps ? firstStepTo : destinationOf)(target, known), known);
+  }
+
+  /** @param last the last run, if the caller has read it already */
+  async now(last?: Run | null): Promise<OfferNow> {
     const { ledger, settings } = this.#context;
-    // Where the store does not answer, the status says so in another place.
+    const run = last === undefined ? await this.#lastRun() : last;
+    // If the store does not respond, the status reports it elsewhere.
     const channel = await ledger.channel().catch(() => this.#channel);
     const isNew = channel !== this.#channel;
     this.#channel = channel;
-    // Another server has set it, and none of its releases was asked for proof.
+    // Another server has set it, and the signatures of its releases have not been checked.
     if (isNew && this.#proven) this.#feed?.lookFor(channel);
     this.#skipped = await ledger.skipped().catch(() => this.#skipped);
-    return {
+    const known = {
       version: settings.version,
       channel: this.#channel,
       releases: this.#feed?.releases ?? null,
       checkedAt: this.#feed?.checkedAt ?? null,
       lag: await this.#lag.after(run),
-      step: run && refusedStepOf(run),
+      lastRun: run,
       skipped: this.#skipped,
-      again: isUnclear(run) ? run.to : null,
       proofs: this.#proven?.proofs ?? null,
     };
+    const offered = offer(known);
+    return { known, offered, fields: offerFields(offered, known) };
   }
 
   async #afterCheck(): Promise<void> {
     const run = await this.#lastRun();
     await this.#lag.recheck(run);
-    const known = await this.facts(run);
-    const { next, updateAvailable } = offerFields(offer(known), known);
-    const isNews = next !== null && next.version !== this.#offered && updateAvailable;
+    const { next, updateAvailable } = (await this.now(run)).fields;
+    const isNews = next !== null && next.version !== this.#announced && updateAvailable;
     if (isNews) this.#context.listeners.emit('offer', next);
-    this.#offered = next?.version ?? null;
+    this.#announced = next?.version ?? null;
   }
 }
-
-/** The running version is unknown. After a rollback an older version runs, which no update installs. */
-const isUnclear = (run: Run | null): run is Run =>
-  run?.kind === 'update' && (run.outcome === 'broken' || run.outcome === 'crashed');

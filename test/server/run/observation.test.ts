@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { lostStore } from '../../src/server/observation.ts';
-import { homeOf } from './place/home-of.ts';
+import { lostStore } from '../../../src/server/run/observation.ts';
+import { homeOf } from '../place/home-of.ts';
 
 it.each([
   ['on a volume', '/data', false],

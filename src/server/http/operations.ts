@@ -1,0 +1,352 @@
+import type * as z from 'zod/mini';
+import { targetFor } from '../../core/release/channel.ts';
+import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
+import {
+  automaticSchema,
+  channelSchema,
+  rollbackSchema,
+  skipSchema,
+  startSchema,
+} from '../contract/schemas.ts';
+import type { UpdateService } from '../run/update-service.ts';
+import { eventStream, hasSeenTheEnd, toldRun, wantsEventStream } from './event-stream.ts';
+import { json, paragraph, problem, type ResponseObject, schema } from './openapi-parts.ts';
+import { comeBack, commonHeaders, jsonResponse, Refusal } from './problem.ts';
+import { readBody } from './read-body.ts';
+
+/** The server that answers a request. */
+export interface Door {
+  service: UpdateService;
+  /** Base path of the endpoints. */
+  path: string;
+  /** Open event streams. */
+  streams: Set<symbol>;
+}
+
+/** An endpoint, with its description in the OpenAPI document. */
+export interface Endpoint {
+  id: string;
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below the base path. */
+  at: string;
+  summary: string;
+  parameters?: readonly object[];
+  body?: {
+    /** Name of the schema in the document. */
+    name: string;
+    schema: z.ZodMiniType;
+    description?: string;
+    /** Why a request without a body is refused. Omitted: the body is optional. */
+    missing?: string;
+  };
+  status?: 200 | 202;
+  /** Description of a successful response. */
+  success: string;
+  content: object;
+  /** Whether the response names the URL path for the run's progress. */
+  isLocated?: boolean;
+  /** Responses besides the successful one and those that all endpoints have. */
+  others?: Record<string, ResponseObject>;
+  /** Answers users who are not admins. Omitted: they are refused. */
+  answerUser?(door: Door): Promise<Response>;
+  answer(door: Door, request: Request, by: string): Promise<Response>;
+}
+
+/** An endpoint that is a method of the library object as well. */
+interface Operation<Said, Result> extends Omit<Endpoint, 'body' | 'answer'> {
+  body: NonNullable<Endpoint['body']> & { schema: z.ZodMiniType<Said> };
+  ask(service: UpdateService, said: Said, by: string): Promise<Result>;
+  /** The body of a successful response. @throws Refusal */
+  told(result: NoInfer<Result>, said: NoInfer<Said>): object;
+}
+
+/** Event streams of one server at a time. */
+const mostStreams = 100;
+
+/** Whether an order contains both `when: "idle"` and `force: true`. */
+export const isContradictory = (said: unknown): boolean => {
+  const { when, force } = Object(said) as { when?: unknown; force?: unknown };
+  return when === 'idle' && force === true;
+};
+
+function operation<Said, Result>({ ask, told, ...endpoint }: Operation<Said, Result>) {
+  const { body, status = 200 } = endpoint;
+  return {
+    ...endpoint,
+    ask,
+    answer: async ({ service, path }: Door, request: Request, by: string): Promise<Response> => {
+      const given = await readBody(request, body.schema);
+      if (given === undefined && body.missing !== undefined) throw new Refusal(400, body.missing);
+      const said = given ?? body.schema.parse({});
+      if (isContradictory(said))
+        throw new Refusal(400, '`when: "idle"` and `force: true` cannot be combined.');
+      const result = told(await ask(service, said, by), said);
+      return jsonResponse(status, result, endpoint.isLocated ? { Location: `${path}/progress` } : {});
+    },
+  };
+}
+
+const toldBegin = (begun: { run: Run } | { reason: Reason | CancelReason }): object => {
+  if ('reason' in begun) throw new Refusal(409, begun.reason.message, begun);
+  return toldRun(begun.run);
+};
+const asIs = (result: object): object => result;
+
+const flag = (name: string, description: string) => ({
+  name,
+  in: 'query',
+  description,
+  schema: { type: 'string', examples: ['1'] },
+});
+
+const getStatus: Endpoint = {
+  id: 'getStatus',
+  method: 'GET',
+  at: '',
+  summary: 'Get the running version, the available release and whether an update can start',
+  parameters: [
+    flag(
+      'refresh',
+      'Set to 1 to read the release feed again, at most once every 10 seconds. Otherwise, a cached result is returned.',
+    ),
+    flag('notes', 'Set to 1 to get the release notes for all releases up to `next`'),
+  ],
+  success: 'The status. Users who are not admins get the version and whether an update is in progress.',
+  content: { 'application/json': { schema: { anyOf: [schema('Status'), schema('Version')] } } },
+  answerUser: async ({ service }) =>
+    jsonResponse(200, { version: service.version, updating: await service.isUpdating() }),
+  answer: async ({ service }, { url }) => {
+    const { searchParams } = new URL(url);
+    const isSet = (name: string) => searchParams.get(name) === '1';
+    return jsonResponse(200, await service.status({ refresh: isSet('refresh'), notes: isSet('notes') }));
+  },
+};
+
+/** The response to an update or a rollback that was started. */
+const beginning = {
+  status: 202,
+  success: 'The update was started. With `when: "idle"`, it may still be waiting for running jobs.',
+  content: json('ToldRun'),
+  isLocated: true,
+  others: { '409': problem('The update cannot start now. `reason` (a Reason) gives the cause.') },
+  told: toldBegin,
+} as const;
+
+const update = operation({
+  id: 'startUpdate',
+  method: 'POST',
+  at: '',
+  summary: 'Start an update',
+  body: {
+    name: 'Start',
+    schema: startSchema,
+    description:
+      'Without a body, the update installs `next` from the status. `when: "idle"` and `force: true` cannot be combined.',
+  },
+  ...beginning,
+  ask: (service, { when = 'now', force = false, ...said }, by) =>
+    service.start({ ...requestedDestination(said), when, force, by }),
+});
+
+/** An upgrade path ends at a release; a single update to a canary build uses the floating tag. */
+const requestedDestination = ({
+  target,
+  allSteps = false,
+}: Pick<z.infer<typeof startSchema>, 'target' | 'allSteps'>): Pick<StartOrder, 'target' | 'allSteps'> => ({
+  target: target === undefined ? null : allSteps ? target : targetFor(target),
+  ...(allSteps && { allSteps }),
+});
+
+const getProgress: Endpoint = {
+  id: 'getProgress',
+  method: 'GET',
+  at: '/progress',
+  summary: 'Get the current or last run',
+  parameters: [
+    {
+      name: 'Last-Event-ID',
+      in: 'header',
+      description: 'For event streams: the id of the last event that the client received',
+      schema: { type: 'string', examples: ['7d865e959b24:12'] },
+    },
+    {
+      name: 'lastEventId',
+      in: 'query',
+      description: 'For pages that cannot set the `Last-Event-ID` header. The header takes precedence.',
+      schema: { type: 'string', examples: ['7d865e959b24:12'] },
+    },
+  ],
+  success: 'The run, or a stream of its events if `Accept` is `text/event-stream`.',
+  content: {
+    ...json('ToldRun'),
+    'text/event-stream': {
+      schema: {
+        type: 'string',
+        description: paragraph([
+          'The first event is a `run` event with the current state (`data` is a ToldRun).',
+          'Each new log line is sent as a `line` event (`data` is a Line).',
+          'Each change to the run is sent as another `run` event.',
+          'Ids have the form `<run id>:<line number>`.',
+          'A client that reconnects with Last-Event-ID receives every line that it missed.',
+          'The last event is a `run` event with an outcome and the id `<run id>:end`.',
+          'If a stream closes before the last event, reconnect. The new server process continues the stream.',
+          'The server sends a comment after 15 seconds without an event.',
+          'Later versions may add event names.',
+        ]),
+        examples: [
+          'retry: 1000\n\nevent: run\nid: 7d865e959b24:0\ndata: {"id":"7d865e959b24","state":"launching",…}\n\n',
+        ],
+      },
+    },
+  },
+  others: {
+    '204': { description: 'The client already has the last event.' },
+    '404': problem('There has been no update yet.'),
+  },
+  answer: async ({ service, streams }, { headers, url }) => {
+    const record = await service.record();
+    if (!record) throw new Refusal(404, 'There has been no update yet.');
+    if (!wantsEventStream(headers.get('accept'))) return jsonResponse(200, toldRun(record.run));
+    // A page that reconnects automatically cannot set the header.
+    const lastEventId = headers.get('last-event-id') ?? new URL(url).searchParams.get('lastEventId');
+    // EventSource reconnects until it gets a 204.
+    if (hasSeenTheEnd(record, lastEventId))
+      return new Response(null, { status: 204, headers: commonHeaders });
+    if (streams.size >= mostStreams) throw comeBack(`${mostStreams} event streams are already open.`);
+    const stream = Symbol();
+    streams.add(stream);
+    const onEnd = () => void streams.delete(stream);
+    return new Response(eventStream(record, lastEventId, service.closing, onEnd), {
+      headers: {
+        ...commonHeaders,
+        'Content-Type': 'text/event-stream',
+        // Without this header nginx collects events until a buffer is full.
+        'X-Accel-Buffering': 'no',
+      },
+    });
+  },
+};
+
+const cancelUpdate: Endpoint = {
+  id: 'cancelUpdate',
+  method: 'DELETE',
+  at: '/progress',
+  summary: 'Cancel the current run',
+  status: 202,
+  success: 'The cancellation was requested. The outcome of the run shows whether the run was cancelled.',
+  content: json('ToldRun'),
+  others: {
+    '409': problem(
+      'There is no run to cancel, or it is too late to cancel the run. `reason` (a CancelReason) gives the cause.',
+    ),
+  },
+  answer: async ({ service }, _, by) => jsonResponse(202, toldBegin(await service.cancel(by))),
+};
+
+const getHistory: Endpoint = {
+  id: 'getHistory',
+  method: 'GET',
+  at: '/history',
+  summary: 'List the last 50 runs, newest first',
+  success: 'The runs, including the current one.',
+  content: { 'application/json': { schema: { type: 'array', items: schema('Run') } } },
+  answer: async ({ service }) => jsonResponse(200, await service.history()),
+};
+
+const getRollback: Endpoint = {
+  id: 'getRollback',
+  method: 'GET',
+  at: '/rollback',
+  summary: 'Preview a rollback to the last restore point',
+  success:
+    'The effects of the rollback. An updater checks the restore point first, which may take a few minutes. The result is cached for one minute.',
+  content: json('RollbackOffer'),
+  others: { '409': problem('There is no usable restore point. `reason` (a Reason) gives the cause.') },
+  answer: async ({ service }) => {
+    const asked = await service.rollbackOffer();
+    if ('reason' in asked) throw new Refusal(409, asked.reason.message, asked);
+    return jsonResponse(200, asked.offer);
+  },
+};
+
+const rollback = operation({
+  id: 'rollback',
+  method: 'POST',
+  at: '/rollback',
+  summary: 'Roll back to the version before the last update and restore its data',
+  body: {
+    name: 'Rollback',
+    schema: rollbackSchema,
+    description: '`when: "idle"` and `force: true` cannot be combined.',
+    missing: 'The body must contain `confirm`: the version to roll back to.',
+  },
+  ...beginning,
+  ask: (service, { confirm, when = 'now', force = false }, by) =>
+    service.rollback({ confirm, when, force, by }),
+});
+
+const setChannel = operation({
+  id: 'chooseChannel',
+  method: 'PUT',
+  at: '/channel',
+  summary: 'Set the release channel',
+  body: { name: 'ChannelChoice', schema: channelSchema, missing: 'The body must contain `channel`.' },
+  success: 'The status with the new channel.',
+  content: json('Status'),
+  ask: (service, { channel }) => service.setChannel(channel),
+  told: asIs,
+});
+
+const skip = operation({
+  id: 'skipRelease',
+  method: 'PUT',
+  at: '/skip',
+  summary: 'Skip the newest release until a newer one is published',
+  body: {
+    name: 'Skip',
+    schema: skipSchema,
+    missing: 'The body must contain `version`: a version or null.',
+  },
+  success: 'The updated status.',
+  content: json('Status'),
+  others: { '409': problem('The version is not the newest release on the channel.') },
+  ask: (service, { version }) => service.skip(version),
+  told: (status, { version }) => {
+    if (status === null) throw new Refusal(409, `${version} is not the newest release on the channel.`);
+    return status;
+  },
+});
+
+const setAutomatic = operation({
+  id: 'setAutomatic',
+  method: 'PUT',
+  at: '/automatic',
+  summary: 'Configure automatic updates',
+  body: {
+    name: 'AutomaticChoice',
+    schema: automaticSchema,
+    missing: 'The body must contain the settings to change.',
+  },
+  success: 'The status with the new settings.',
+  content: json('Status'),
+  ask: (service, choice) => service.setAutomatic(choice),
+  told: asIs,
+});
+
+/** The operations whose argument is validated. */
+export const operations = { update, rollback, setChannel, skip, setAutomatic };
+
+/** All endpoints, in the order of the OpenAPI document. */
+export const endpoints: readonly Endpoint[] = [
+  getStatus,
+  update,
+  getProgress,
+  cancelUpdate,
+  getHistory,
+  getRollback,
+  rollback,
+  setChannel,
+  skip,
+  setAutomatic,
+];

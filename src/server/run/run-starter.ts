@@ -1,0 +1,123 @@
+import { targetFor } from '../../core/release/channel.ts';
+import { pointOf } from '../../wire/rollback-point.ts';
+import type { Reason, RollbackOffer, Run } from '../../wire/status.ts';
+import type { RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import { HostFailure } from '../host/ask-host.ts';
+import { askJobs } from '../host/ask-jobs.ts';
+import { type Destination, destinationOf, verifiedDestination } from '../offer/offer.ts';
+import { noStoreReason, type Observation } from './observation.ts';
+import type { RunPlan } from './prepare-run.ts';
+import { beingStarted, noPoint, otherPoint } from './reasons.ts';
+import { RollbackOffers } from './rollback-offers.ts';
+import type { ServerParts } from './server-parts.ts';
+import { Unavailable, unavailable } from './update-service.ts';
+
+type Started = Promise<{ run: Run } | { reason: Reason }>;
+
+/** Starts runs, if nothing speaks against it. */
+export class RunStarter {
+  readonly #parts: ServerParts;
+  readonly #rollbacks: RollbackOffers;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.#rollbacks = new RollbackOffers(parts);
+  }
+
+  update(order: StartOrder): Started {
+    return this.#begin('update', order, () => this.#parts.offers.destination(order));
+  }
+
+  /** Starts an update when no job is running, if `isStill` returns true after all other checks. */
+  updateAutomatically(
+    { to, path, by }: { to: string; path?: readonly string[]; by: string },
+    isStill: () => Promise<boolean>,
+  ): Started {
+    return this.#begin('update', { when: 'idle', force: false, by }, async () => {
+      const { known } = await this.#parts.offers.now();
+      const destination = destinationOf(targetFor(to), known);
+      if (!(await isStill())) return { reason: overtaken };
+      return verifiedDestination(
+        'upToDate' in destination ? destination : { ...destination, to, path },
+        known,
+      );
+    });
+  }
+
+  rollback({ confirm, ...order }: RollbackStart): Started {
+    return this.#begin('rollback', order, async () => {
+      const past = pointOf(await this.#history());
+      if (past === null) return { reason: noPoint };
+      const { version } = past.restorePoint;
+      if (version !== confirm) return { reason: otherPoint(version, confirm) };
+      this.#rollbacks.forget();
+      return { target: version, to: version };
+    });
+  }
+
+  async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
+    const observation = await this.#observe();
+    if ('reason' in observation) return observation;
+    const past = pointOf(await this.#history());
+    if (past === null || observation.home === null) return { reason: noPoint };
+    const answer = await this.#rollbacks.ask(past, observation.home).catch(unavailable);
+    this.refuseWhenClosing();
+    return answer ?? { reason: noPoint };
+  }
+
+  /** @throws Unavailable */
+  refuseWhenClosing(): void {
+    if (this.#parts.closing.aborted) throw new Unavailable('the server is shutting down');
+  }
+
+  /** @param find returns the target */
+  async #begin(
+    kind: RunPlan['kind'],
+    order: RunPlan['order'],
+    find: () => Promise<Destination | { reason: Reason }>,
+  ): Started {
+    const { observations, runs, settings, timing } = this.#parts;
+    const observation = await this.#observe();
+    if ('reason' in observation) return observation;
+    const destination = await find();
+    const { home } = observation;
+    if ('reason' in destination || home === null) {
+      const jobs = order.force ? [] : await askJobs(settings, timing).catch(unavailable);
+      const why = 'reason' in destination ? destination.reason : noPlace;
+      return { reason: observations.reasonAgainst(observation, jobs) ?? why };
+    }
+    this.refuseWhenClosing();
+    try {
+      const begun = await runs.begin({ ...destination, kind, order, home });
+      if (begun !== 'taken') return begun;
+      return { reason: observations.reasonAgainst(await observations.refresh()) ?? beingStarted };
+    } catch (error) {
+      if (error instanceof HostFailure && error.asked.startsWith('store.'))
+        return { reason: noStoreReason(settings.product) };
+      return unavailable(error);
+    }
+  }
+
+  /** The current state, or the reason why no run can start, apart from jobs and the offer. */
+  async #observe(): Promise<Observation | { reason: Reason }> {
+    const { observations, runs } = this.#parts;
+    this.refuseWhenClosing();
+    const unknown = await observations.whyUnknown();
+    if (unknown) return { reason: unknown };
+    // The end of a run that has just finished may still be being written.
+    if (!runs.isUnderWay) await runs.freed;
+    const observation = await observations.refresh();
+    const reason = observations.reasonAgainst(observation);
+    return reason ? { reason } : observation;
+  }
+
+  #history(): Promise<Run[]> {
+    return this.#parts.history.all().catch(unavailable);
+  }
+}
+
+const overtaken: Reason = {
+  code: 'up-to-date',
+  message: 'the update has already been started, or it is no longer due',
+};
+const noPlace: Reason = { code: 'up-to-date', message: 'the compose project of this server was not found' };

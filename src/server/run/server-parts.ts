@@ -1,0 +1,13 @@
+import type { CurrentOffer } from '../offer/current-offer.ts';
+import type { ObservationCache } from './observation.ts';
+import type { RunController } from './run-controller.ts';
+import type { RunHistory } from './run-history.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** The parts of a server that know its runs and the offered release. */
+export interface ServerParts extends ServerContext {
+  runs: RunController;
+  history: RunHistory;
+  observations: ObservationCache;
+  offers: CurrentOffer;
+}

@@ -1,0 +1,34 @@
+import { EngineFault } from '../../engine/http/fault.ts';
+import type { CancelReason, Reason, Run } from '../../wire/status.ts';
+import type { InstanceUpdates, RollbackStart, StartOrder } from '../contract/instance-updates.ts';
+import { HostFailure } from '../host/ask-host.ts';
+import type { RunRecord } from './run-record.ts';
+
+/** The host application does not respond, or the server is shutting down. Clients may try again. */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable';
+}
+
+/** Converts failures of the host application or engine to Unavailable, so that clients try again. */
+export function unavailable(error: unknown): never {
+  if (!(error instanceof HostFailure) && !(error instanceof EngineFault)) throw error;
+  throw new Unavailable('The server cannot process the request right now.', { cause: error });
+}
+
+/** The methods of the library object that the service has as they are. */
+type Shared = 'status' | 'rollbackOffer' | 'setChannel' | 'skip' | 'setAutomatic' | 'history';
+
+/** The service behind the endpoints, without HTTP. All methods may throw Unavailable. */
+export interface UpdateService extends Pick<InstanceUpdates, Shared> {
+  /** The running version. */
+  readonly version: string;
+  /** Whether an update is in progress, for users who are not admins. */
+  isUpdating(): Promise<boolean>;
+  start(order: StartOrder): Promise<{ run: Run } | { reason: Reason }>;
+  rollback(order: RollbackStart): Promise<{ run: Run } | { reason: Reason }>;
+  cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }>;
+  /** The current run or the last one; null if there is none. */
+  record(): Promise<RunRecord | null>;
+  /** Aborted when the server shuts down. Clients then reconnect to the next server. */
+  readonly closing: AbortSignal;
+}

@@ -1,0 +1,59 @@
+import { secondsToSave } from '../wire/rollback-point.ts';
+import type { Status } from '../wire/status.ts';
+import { askJobs } from './host/ask-jobs.ts';
+import { askBuildServers } from './offer/build-servers.ts';
+import { offeredOf, releasesBetween } from './offer/offer.ts';
+import { secondsToUpdate } from './offer/seconds-to-update.ts';
+import type { Prefetcher } from './run/prefetcher.ts';
+import type { ServerParts } from './run/server-parts.ts';
+import { unavailable } from './run/update-service.ts';
+import type { AutomaticUpdates } from './schedule/automatic-updates.ts';
+import { decide } from './schedule/decide.ts';
+import type { PathUpdates } from './schedule/path-updates.ts';
+
+interface StatusParts extends ServerParts {
+  prefetcher: Prefetcher;
+  automatic: AutomaticUpdates;
+  paths: PathUpdates;
+}
+
+export async function statusNow(parts: StatusParts, notes: boolean): Promise<Status> {
+  const { settings, timing, observations, history, offers, prefetcher, automatic, paths } = parts;
+  const [observation, jobs, buildServers] = await Promise.all([
+    observations.recent(),
+    askJobs(settings, timing).catch(unavailable),
+    askBuildServers(settings, timing, settings.version),
+  ]);
+  const { last: run, all: past } = await history.read();
+  const { known, offered, fields } = await offers.now(run);
+  const prefetch = prefetcher.of(fields.next?.version);
+  const isReady = prefetch?.state === 'downloaded';
+  const automaticSettings = await automatic.settings();
+  const next = offeredOf(offered, fields);
+  const decision = decide({ settings: automaticSettings, next, past, now: Date.now() });
+  const reason = observations.reasonAgainst(observation, jobs, offered.upToDate?.message ?? null);
+  return {
+    version: settings.version,
+    channel: known.channel,
+    ...fields,
+    next: fields.next && {
+      ...fields.next,
+      downloaded: prefetch && isReady,
+      estimatedSeconds: secondsToUpdate(past, { isReady }),
+    },
+    prefetch,
+    automatic: { ...automaticSettings, ...decision },
+    pendingStep: paths.after(past[0]),
+    canUpdate: reason === null,
+    reason,
+    checkedAt: known.checkedAt?.toISOString() ?? null,
+    feedError: offers.failure,
+    preparation: settings.preparation,
+    restorePoint: settings.restorePoint ? { downtimeSeconds: secondsToSave(past) } : null,
+    buildServers,
+    manual: [...((observation.home ?? observation.noHome)?.manual ?? [])],
+    run,
+    now: new Date().toISOString(),
+    ...(notes && { releases: releasesBetween(offered, known) }),
+  };
+}
