@@ -148,7 +148,7 @@ function disagreeing(
 }
 
 const remake = (service: string): string =>
-  `If all of them belong to this instance, recreate them from its files with docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
+  `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
 /** The containers of a project's directory, and of these the ones that were started from the same files as most. */
 export function agreeing<C extends Pick<Claimant, 'labels'>>(

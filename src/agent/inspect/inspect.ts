@@ -5,10 +5,11 @@ import { variablesOf } from '../../compose/variables.ts';
 import { inspectRunning } from '../../engine/api/query.ts';
 import { Compose, type ComposeProject } from '../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
+import { filled } from '../../progress/advice.ts';
+import { shortComposeCommand } from '../../progress/compose-command.ts';
 import type { Product } from '../../progress/product.ts';
 import { UpdateError } from '../../progress/update-error.ts';
 import { dryRun } from '../drift/index.ts';
-import { withOwnCommands } from '../log/ending-facts.ts';
 import { maskRulesOfSent } from '../log/mask-rules.ts';
 import type { RunContext } from '../process/run-context.ts';
 import { startEarly } from '../process/start-early.ts';
@@ -66,7 +67,8 @@ export async function inspectInstallation(
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
-  return new UpdateError(code, message, { advice: withOwnCommands(error.advice, project), detail, cause });
+  const advice = filled(error.advice, { compose: shortComposeCommand(project) });
+  return new UpdateError(code, message, { advice, detail, cause });
 }
 
 async function inspectProject(

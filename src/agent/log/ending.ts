@@ -1,10 +1,11 @@
-import { composeCommand } from '../../progress/compose-command.ts';
+import { adviceText } from '../../progress/advice.ts';
+import { composeCommand, shortComposeCommand } from '../../progress/compose-command.ts';
 import { formatEnd, parseEnd, type RunEnd, stateBeforeStep } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
 import { svc } from '../../progress/product.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
-import { ofProduct, UpdateError } from '../../progress/update-error.ts';
-import { type EndingFacts, editedSince, withOwnCommands } from './ending-facts.ts';
+import { UpdateError } from '../../progress/update-error.ts';
+import { type EndingFacts, editedSince } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 import { and } from './wording.ts';
 
@@ -31,32 +32,34 @@ interface Failure extends Ending {
 
 /** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
-  const { touched, project, product = svc } = facts;
-  const again = (text: string) =>
-    facts.isRollback ? text.replace(/(?<=[Rr]un )the update(?= again)/, 'rollback --yes') : text;
-  const own = (text: string) =>
-    again(ofProduct(project === null ? text : withOwnCommands(text, project), product));
+  const { touched, project, product = svc, isRollback = false } = facts;
+  const words = {
+    command: isRollback ? 'rollback --yes' : 'the update',
+    compose: project === null ? 'docker compose' : shortComposeCommand(project),
+    product,
+  };
   if (error instanceof Cancelled || error instanceof Interrupted) {
-    const advice = again('Run the update again when you are ready.');
+    const advice = `Run ${words.command} again when you are ready.`;
     const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
     return failure(end, 128 + cancelledBy);
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
-      ? own('some containers may not have been replaced; check them with docker compose ps')
+      ? `some containers may not have been replaced; check them with ${words.compose} ps`
       : 'no container was changed, and the original files are in place';
     const state = `this is a bug in the updater; ${stands}`;
     const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return failure(end, exitCodes.crashed, lines);
   }
-  const advice = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
-    ? again(adviceWhenBroken(facts, error))
-    : own(error.advice);
+  const template = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
+    ? adviceWhenBroken(facts, error)
+    : error.advice;
   const { outcome, code, requiredRelease } = error;
   const stands = stateAfter(error, facts);
   const state = requiredRelease === null ? stands : stateBeforeStep(stands, requiredRelease);
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
+  const advice = adviceText(template, words);
   const end = { outcome, code, state, advice, ...(requiredRelease !== null && { requiredRelease }) };
   return failure(end, exitCodes[outcome], lines, error.fields);
 }
@@ -186,7 +189,7 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): st
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
-  const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run the update again`;
+  const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
   // With edited files, compose may start an older version than the one whose migrations have run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =

@@ -4,6 +4,7 @@ import { isUp } from '../../engine/container.ts';
 import { findForeign } from '../../engine/foreign-containers.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import type { EngineSocket } from '../../engine/socket.ts';
+import { adviceText } from '../../progress/advice.ts';
 import type { Reason } from '../../wire/status.ts';
 import type { Settings } from '../contract/options.ts';
 import { findHome } from './find-home.ts';
@@ -99,6 +100,8 @@ export class SurroundingsCache {
       serverId: containerId,
       isHalfReplaced: false,
     });
-    return foreign && { code: 'unrelated-container', message: `${foreign.message}. ${foreign.advice}` };
+    return (
+      foreign && { code: 'unrelated-container', message: `${foreign.message}. ${adviceText(foreign.advice)}` }
+    );
   }
 }

@@ -6,7 +6,7 @@ import { explain } from '../../../src/agent/process/explain.ts';
 import { updateOptionsOf } from '../../../src/agent/process/options.ts';
 import { usageOf } from '../../../src/agent/process/usage.ts';
 import { productOf, svc } from '../../../src/progress/product.ts';
-import { errorCodes, ofProduct, UpdateError } from '../../../src/progress/update-error.ts';
+import { errorCodes, UpdateError } from '../../../src/progress/update-error.ts';
 
 const larder = productOf({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
 const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
@@ -52,7 +52,6 @@ describe('texts for users', () => {
   it('do not change for svc', () => {
     expect(usageOf(svc)).toContain('svc-updater [update] [options]');
     expect(usageOf(svc)).toContain('[SVC_UPDATER_TARGET]');
-    for (const code of errorCodes) expect(ofProduct(adviceOf(code), svc)).toBe(adviceOf(code));
   });
 
   it('do not mention svc in the help of another product', () => {
@@ -76,5 +75,3 @@ describe('texts for users', () => {
       expect(text.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
   });
 });
-
-const adviceOf = (code: (typeof errorCodes)[number]): string => new UpdateError(code, 'x').advice;
