@@ -2,9 +2,10 @@ import { exitCodes } from '../progress/outcome.ts';
 import { type EndState, isGoodEnd } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
+import { between, durationText, secondsText } from '../wire/times.ts';
 import { names } from './names.ts';
 import { asSentence, count, table } from './text.ts';
-import { ageSince, between, durationText, secondsText } from './times.ts';
+import { ageSince } from './times.ts';
 
 /** The first words of a failure. The server's message follows. */
 const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({

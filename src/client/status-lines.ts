@@ -1,8 +1,10 @@
 import { byItself, type RunKind } from '../wire/codes.ts';
+import { messageClause } from '../wire/messages.ts';
 import type { BlockingJob, PendingStep, Reason, RollbackOffer, Status } from '../wire/status.ts';
+import { between, durationText, secondsText } from '../wire/times.ts';
 import { names } from './names.ts';
 import { asSentence, count, cut, table, widthOf } from './text.ts';
-import { ageSince, between, dateTime, dueAt, durationText, secondsText } from './times.ts';
+import { ageSince, dateTime, dueAt } from './times.ts';
 
 // Callers have escaped the texts of the server.
 
@@ -50,7 +52,7 @@ export const pathLine = (version: string, path: readonly string[]): string =>
 /** The wait between two steps of an upgrade path. */
 export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
   if (reason === null) return `Next update on the upgrade path: ${to}.`;
-  const line = `${version} is not ready for ${to} yet: ${reason.replace(/\.$/, '')}`;
+  const line = `${version} is not ready for ${to} yet: ${messageClause(reason)}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
@@ -135,7 +137,7 @@ export function refusalLines(
 ): string[] {
   const cannot = wanted === 'update' ? 'Cannot update' : 'Cannot roll back';
   const { code, jobs = [], message, advice, refusal } = reason;
-  const why = message.replace(/\.$/, '');
+  const why = messageClause(message);
   if (jobs.length > 0)
     return [`${cannot} now: ${jobsAre(jobs)} running`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [asSentence(message)];

@@ -8,7 +8,7 @@ import type {
   UpToDateCode,
 } from '../wire/codes.ts';
 import { phaseTexts } from '../wire/phase-rows.ts';
-import type { Unit } from './model/ages.ts';
+import { unitTexts } from '../wire/times.ts';
 
 /** The text for a code, or a function that builds it from the server's own sentence. */
 export type CodeText = string | ((message: string) => string);
@@ -322,10 +322,5 @@ export const english = {
     },
   } satisfies Record<Channel, { name: string; about: string }>,
   /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */
-  units: {
-    second: (count) => `${count} s`,
-    minute: (count) => `${count} min`,
-    hour: (count) => `${count} h`,
-    day: (count) => (count === 1 ? '1 day' : `${count} days`),
-  } satisfies Record<Unit, (count: number) => string>,
+  units: unitTexts,
 };

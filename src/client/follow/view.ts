@@ -2,11 +2,12 @@ import { mayBeAway, phaseTexts, type RowOfRun, rowsOf } from '../../wire/phase-r
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
+import { durationText } from '../../wire/times.ts';
 import { runName, versionsOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
-import { clockTime, durationText } from '../times.ts';
+import { clockTime } from '../times.ts';
 
 /** The state of a followed run. Times are of the local monotonic clock, in milliseconds. */
 export interface View {
