@@ -28,10 +28,10 @@ export const instanceAutomatic: ClientCommand = {
   ],
   examples: [
     [
-      'svc instance automatic --from 02:00 --to 05:00 --days sat,sun',
+      '{product} instance automatic --from 02:00 --to 05:00 --days sat,sun',
       'install updates on weekend nights only',
     ],
-    ['svc instance automatic', 'show the settings and the start time of the next update'],
+    ['{product} instance automatic', 'show the settings and the start time of the next update'],
   ],
   run,
 };

@@ -15,10 +15,13 @@ export const instanceCancel: ClientCommand = {
   options: [],
   examples: [
     [
-      'svc instance cancel',
+      '{product} instance cancel',
       'exit with 0 if the update was cancelled, or with 3 if it was too late to cancel',
     ],
-    ['svc instance cancel && svc instance status', 'cancel the update, then show the running version'],
+    [
+      '{product} instance cancel && {product} instance status',
+      'cancel the update, then show the running version',
+    ],
   ],
   run,
 };
@@ -89,6 +92,5 @@ function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly 
     const later = nextOnPath(run) === null ? [] : nextLines;
     return { lines: ['It was too late to cancel.', ...lines, ...later], exitCode: exitCode || 3 };
   }
-  const line = asSentence(run.message);
-  return { lines: [`✓ ${run.message.startsWith('cancelled ') ? line : `Cancelled: ${line}`}`], exitCode: 0 };
+  return { lines: [`✓ Cancelled. ${asSentence(run.message)}`], exitCode: 0 };
 }

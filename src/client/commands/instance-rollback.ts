@@ -27,8 +27,11 @@ export const instanceRollback: ClientCommand = {
     },
   ],
   examples: [
-    ['svc instance rollback', 'show the effects of the rollback, ask twice for confirmation, then roll back'],
-    ['svc instance rollback --yes --json', 'roll back without confirmation, for scripts'],
+    [
+      '{product} instance rollback',
+      'show the effects of the rollback, ask twice for confirmation, then roll back',
+    ],
+    ['{product} instance rollback --yes --json', 'roll back without confirmation, for scripts'],
   ],
   run,
 };

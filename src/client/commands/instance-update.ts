@@ -14,7 +14,7 @@ import { asSentence, clean, cleanText, jsonLine, linesOf } from '../text.ts';
 
 export const instanceUpdate: ClientCommand = {
   name: 'instance update',
-  summary: 'Update svc and follow the update until the new version responds',
+  summary: 'Update {product} and follow the update until the new version responds',
   usage:
     '[--target VERSION] [--all-steps] [--when-idle | --force] [--yes] [--no-follow] [--timeout SECONDS] [--json]',
   options: [
@@ -35,8 +35,8 @@ export const instanceUpdate: ClientCommand = {
     },
   ],
   examples: [
-    ['svc instance update', 'update to the offered version and follow the update'],
-    ['svc instance update --when-idle', 'update as soon as running jobs have finished'],
+    ['{product} instance update', 'update to the offered version and follow the update'],
+    ['{product} instance update --when-idle', 'update as soon as running jobs have finished'],
   ],
   run,
 };

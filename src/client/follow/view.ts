@@ -3,7 +3,7 @@ import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
 import { durationText } from '../../wire/times.ts';
-import { runName, versionsOf } from '../endings.ts';
+import { runNoun, versionsOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
@@ -68,14 +68,17 @@ export function rowsAt(view: View, now: number): ShownRow[] {
 /** Decided by the state of the run, because a proxy may answer for svc during the downtime. */
 const isUnavailable = ({ run, refused }: View): boolean => refused !== null && mayBeAway(run);
 
-/** The lines below the phases. */
-export function notesAt(view: View, now: number): string[] {
+/**
+ * The lines below the phases.
+ * @param timeText words durations; without words, lines that differ only in their durations are the same
+ */
+export function notesAt(view: View, now: number, timeText = durationText): string[] {
   const { run, refused, pendingStep } = view;
   const silent = now - view.heardAt;
   const notes: string[] = [];
   if (pendingStep) {
     const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
-    notes.push(betweenLine(pendingStep, run.to ?? names().name, durationText(lasts)));
+    notes.push(betweenLine(pendingStep, run.to ?? names().name, timeText(lasts)));
   }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
@@ -84,25 +87,24 @@ export function notesAt(view: View, now: number): string[] {
   }
   if (run.cancelRequestedBy !== null && run.outcome === null)
     notes.push(`Cancellation requested by ${run.cancelRequestedBy}. It may be too late to cancel.`);
-  if (refused !== null && !isUnavailable(view))
-    notes.push(unheard(refused, runName(run), durationText(silent)));
+  if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, runNoun(run), timeText(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
-      `${names().name} has been unavailable for ${durationText(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
+      `${names().name} has been unavailable for ${timeText(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
     );
   return notes;
 }
 
-function unheard(refused: Refused, what: string, time: string): string {
+function unheard(refused: Refused, noun: string, time: string): string {
   const { name } = names();
   if (refused.kind !== 'logged-out')
-    return `No response from ${name} for ${time}. Check your connection; ${what} continues on the server.`;
+    return `No response from ${name} for ${time}. Check your connection; the ${noun} continues on the server.`;
   const { status, inFront } = refused;
   const why =
     inFront === null
       ? `No response from ${name} for ${time}: login required (${status}).`
       : `No response from ${name} for ${time}: a proxy requires a login (${status}, ${inFront}).`;
-  return `${why} ${what.replace('t', 'T')} continues on the server.`;
+  return `${why} The ${noun} continues on the server.`;
 }
 
 /** The command that shows the log, even if the server has not reported it yet. */

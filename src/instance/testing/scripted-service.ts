@@ -191,7 +191,7 @@ export class ScriptedService implements UpdateService {
     }
     open.note({ cancelRequestedBy: by });
     if (isLaunchState(open.run.state))
-      open.end('cancelled', `cancelled before anything was changed; ${this.version} is still running`);
+      open.end('cancelled', `nothing was changed; ${this.version} is still running`);
     return { run: open.run };
   }
 
