@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { explain, nearCodes } from '../../../src/agent/process/explain.ts';
+import { adviceText } from '../../../src/progress/advice.ts';
 import { svc } from '../../../src/progress/product.ts';
 import { errorCodes, UpdateError } from '../../../src/progress/update-error.ts';
 
@@ -17,7 +18,7 @@ What to do: Choose a release that is newer than the running version. Downgrades 
     const [head, meaning, ...others] = explain(code, svc).split('\n');
     expect(head).toMatch(new RegExp(`^${code}: outcome ${outcome}, exit code [2-5]$`));
     expect(meaning).toMatch(/^Meaning: [A-Za-z].{15,200}\.$/);
-    expect(others).toContain(`What to do: ${advice}`);
+    expect(others).toContain(`What to do: ${adviceText(advice)}`);
   });
 
   it('lists all codes with their meaning if it is given none', () => {
