@@ -2,6 +2,7 @@ import { exitCodes } from '../progress/outcome.ts';
 import { byItself, type EndState, isGoodEnd } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
+import { sharedTexts as t } from '../wire/texts.ts';
 import { between, durationText, secondsText } from '../wire/times.ts';
 import { names } from './names.ts';
 import { asSentence, count, table } from './text.ts';
@@ -71,7 +72,7 @@ function goodLine(run: Run, status: Status | null): string {
     return `✓ ${name} ${running} is running; its image tag does not point to ${run.to} yet${facts}`;
   if (run.outcome === 'unchanged')
     return `✓ ${name} ${running} is already running and healthy; nothing was replaced.`;
-  return `✓ ${run.kind === 'rollback' ? 'Rolled back' : 'Updated'} to ${running}${times}`;
+  return `✓ ${run.kind === 'rollback' ? t.rolledBackToVersion(running) : t.updatedTo(running)}${times}`;
 }
 
 const durationOf = ({ startedAt, endedAt }: Run): string | null => {

@@ -2,6 +2,7 @@ import { mayBeAway, phaseTexts, type RowOfRun, rowsOf } from '../../wire/phase-r
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
+import { sharedTexts as t } from '../../wire/texts.ts';
 import { durationText } from '../../wire/times.ts';
 import { runNoun, versionsOf } from '../endings.ts';
 import { names } from '../names.ts';
@@ -82,11 +83,10 @@ export function notesAt(view: View, now: number, timeText = durationText): strin
   }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
-    if (time !== '') notes.push(`Waiting until ${time} at the latest. New jobs stay queued.`);
-    else notes.push('New jobs stay queued.');
+    notes.push(time === '' ? t.newJobsQueued : t.waitingUntil(time));
   }
   if (run.cancelRequestedBy !== null && run.outcome === null)
-    notes.push(`Cancellation requested by ${run.cancelRequestedBy}. It may be too late to cancel.`);
+    notes.push(t.cancelRequested(run.cancelRequestedBy));
   if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, runNoun(run), timeText(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(

@@ -6,7 +6,7 @@ import { choiceOf, type Draft, savedSettings } from '../model/settings.ts';
 import { texts } from '../texts.ts';
 import { automaticText } from '../views/automatic.ts';
 import { channelName, sentence, sentences } from '../views/format.ts';
-import { automaticFields, channelFields } from '../views/settings.ts';
+import { automaticFieldset, channelFields } from '../views/settings.ts';
 import { patch } from './dom.ts';
 import { formSheet } from './styles.ts';
 import { UpdateElement } from './update-element.ts';
@@ -49,7 +49,7 @@ export class SvcUpdateSettings extends UpdateElement {
     patch(this.#form, [
       channelFields(),
       automatic &&
-        automaticFields(automatic, {
+        automaticFieldset(automatic, {
           isEnabled: chosen.enabled === true,
           isChanged: Object.keys(automaticDraft).length > 0,
           now: this.#now(),

@@ -25,7 +25,7 @@ export function channelFields(): VNode {
 }
 
 /** @param automatic the saved settings. @param isEnabled the choice in the form. @param isChanged the form has unsaved changes */
-export function automaticFields(
+export function automaticFieldset(
   automatic: Automatic,
   { isEnabled, isChanged, now }: { isEnabled: boolean; isChanged: boolean; now: number | null },
 ): VNode {
