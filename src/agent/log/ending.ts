@@ -1,7 +1,8 @@
 import { adviceText } from '../../progress/advice.ts';
 import { composeCommand, shortComposeCommand } from '../../progress/compose-command.ts';
-import { formatEnd, parseEnd, type RunEnd, stateBeforeStep } from '../../progress/end-line.ts';
+import { formatEnd, type RunEnd, stateBeforeStep } from '../../progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../progress/outcome.ts';
+import { mapTexts } from '../../progress/plain-text.ts';
 import { svc } from '../../progress/product.ts';
 import { Cancelled, Interrupted } from '../../progress/stops.ts';
 import { UpdateError } from '../../progress/update-error.ts';
@@ -19,15 +20,10 @@ export interface Ending {
   fields?: Fields;
 }
 
-/** How an unsuccessful run ended, and what to report about it. */
+/** How an unsuccessful run ended. Its fields include its code, the advice and a required intermediate release. */
 interface Failure extends Ending {
   /** Explanation for the log, before the last line. */
   lines: readonly string[];
-  code: string | null;
-  /** Required intermediate release, if the update needs one. */
-  requiredRelease: string | null;
-  advice: string;
-  fields: Fields;
 }
 
 /** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
@@ -64,28 +60,29 @@ export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): 
   return failure(end, exitCodes[outcome], lines, error.fields);
 }
 
-function failure(
-  end: RunEnd & { advice: string },
-  exitCode: number,
-  lines: readonly string[] = [],
-  fields: Fields = {},
-): Failure {
-  const { outcome, code, advice, requiredRelease = null } = end;
-  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, requiredRelease, fields };
+function failure(end: RunEnd, exitCode: number, lines: readonly string[] = [], given: Fields = {}): Failure {
+  const { outcome, code, advice, requiredRelease } = end;
+  const fields = {
+    ...given,
+    ...(code !== null && { code }),
+    advice,
+    ...(requiredRelease !== undefined && { requiredRelease }),
+  };
+  return { outcome, exitCode, message: formatEnd(end), fields, lines };
 }
 
 /** The part of an ending that the journal stores. */
-export const keptEnding = (log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending => ({
-  ...{ outcome, exitCode, fields },
-  message: log.masked(message),
-});
+export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
+  const masked = (text: string) => log.masked(text);
+  return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
+}
 
 /** Logs the end of an unsuccessful run. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
-  const { outcome, exitCode, message, lines, ...said } = endingOf(error, facts, cancelledBy);
+  const { lines, ...ending } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
-  logEnd(log, { outcome, message }, said);
-  return keptEnding(log, { outcome, exitCode, message, fields: said.fields });
+  logEnd(ending, log);
+  return keptEnding(log, ending);
 }
 
 const good = ['updated', 'unchanged', 'fetched'] as const;
@@ -93,40 +90,21 @@ type GoodOutcome = (typeof good)[number];
 
 /** Logs the last line of a successful run. */
 export function endWell(log: Log, outcome: GoodOutcome, message: string, fields: Fields): Ending {
-  log.enter('done');
-  log.info(message, { outcome, ...fields });
-  return keptEnding(log, { outcome, exitCode: exitCodes[outcome], message, fields });
+  const ending = { outcome, exitCode: exitCodes[outcome], message, fields };
+  logEnd(ending, log);
+  return keptEnding(log, ending);
 }
 
 /** Logs the last line again, for a run that this same container has already ended. Returns the ending. */
 export function repeatEnding(ending: Ending, log: Log): Ending {
-  const { fields = {} } = ending;
-  logEnd(log, ending, { ...(isGood(ending) ? null : parseEnd(ending.message)), fields });
+  logEnd(ending, log);
   return ending;
 }
 
-const isGood = ({ outcome }: Pick<Ending, 'outcome'>): boolean =>
-  (good as readonly Outcome[]).includes(outcome);
-
-function logEnd(
-  log: Log,
-  { outcome, message }: Pick<Ending, 'outcome' | 'message'>,
-  {
-    code,
-    advice,
-    requiredRelease,
-    fields,
-  }: { code?: string | null; advice?: string | null; requiredRelease?: string | null; fields?: Fields },
-): void {
+function logEnd({ outcome, message, fields }: Ending, log: Log): void {
+  const isGood = (good as readonly Outcome[]).includes(outcome);
   log.enter('done');
-  const level = outcome === 'cancelled' ? 'warn' : isGood({ outcome }) ? 'info' : 'error';
-  log[level](message, {
-    outcome,
-    ...fields,
-    ...(code != null && { code }),
-    ...(advice != null && { advice }),
-    ...(requiredRelease != null && { requiredRelease }),
-  });
+  log[outcome === 'cancelled' ? 'warn' : isGood ? 'info' : 'error'](message, { outcome, ...fields });
 }
 
 const sentenceOfCause = (error: UpdateError): string => {
