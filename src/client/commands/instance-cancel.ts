@@ -4,7 +4,7 @@ import { type ClientCommand, type Context, Failure } from '../command.ts';
 import { connect, failureOf, interrupted, type Session } from '../connect.ts';
 import { type EndReport, endReportOf } from '../endings.ts';
 import { explainAnswer } from '../explain.ts';
-import { followUpdate, usualTimeout } from '../follow/follow-update.ts';
+import { followOne, usualTimeout } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { asSentence, clean, cleanText, linesOf } from '../text.ts';
 
@@ -45,12 +45,13 @@ async function run(context: Context): Promise<number> {
     session.stdout.write(`✓ Upgrade path cancelled. ${name} ${clean(run).to} is still running.\n`);
     return 0;
   }
-  return followUpdate(session, {
+  const { exitCode } = await followOne(session, {
     run,
     timeout: usualTimeout,
     json: false,
     endingOf: (run, status) => endingOfCancelled(run, status, nextLines),
   });
+  return exitCode;
 }
 
 /** The run in progress, or the last run if the next step of its path is pending; null if nothing can be cancelled. */

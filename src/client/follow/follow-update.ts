@@ -45,11 +45,7 @@ const second = 1000;
 /** Milliseconds between two ticks, usually 1000. After a longer gap the process or the machine was asleep. */
 const nap = 30_000;
 
-/** Follows a run until the server reports its result, and prints the result. Resolves with the exit code. */
-export const followUpdate = async (session: Session, options: FollowOptions): Promise<number> =>
-  (await followOne(session, options)).exitCode;
-
-/** The same, and also resolves with the last state of the run. */
+/** Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last state. */
 export async function followOne(
   session: Session,
   options: FollowOptions,
