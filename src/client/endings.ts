@@ -1,5 +1,5 @@
 import { exitCodes } from '../progress/outcome.ts';
-import { byItself, type EndState, isGoodEnd } from '../wire/codes.ts';
+import { byItself, type EndState, isGoodEnd, known } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
 import { sharedTexts as t } from '../wire/texts.ts';
@@ -22,8 +22,7 @@ export const runNoun = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollb
 
 /** `Update failed (pull-unknown)`, `Update cancelled by anna` */
 function headOf(word: string, { code, cancelRequestedBy: by }: Run, subject: string): string {
-  const head =
-    new Map(Object.entries(heads(subject))).get(word) ?? `${subject} ended with the outcome "${word}"`;
+  const head = known(heads(subject), word) ?? `${subject} ended with the outcome "${word}"`;
   const user = word === 'cancelled' && by !== null && by !== byItself ? ` by ${by}` : '';
   return head + user + (code === null ? '' : ` (${code})`);
 }
@@ -31,7 +30,7 @@ function headOf(word: string, { code, cancelRequestedBy: by }: Run, subject: str
 /** The updater's own exit code, 143 for `cancelled`, 1 for an outcome that only a newer server has. */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
-  return Object.entries(exitCodes).find(([word]) => word === outcome)?.[1] ?? 1;
+  return known(exitCodes, outcome ?? '') ?? 1;
 }
 
 /** The result of a followed run: the lines to print and the exit code. */

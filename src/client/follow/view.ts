@@ -1,3 +1,5 @@
+import { known } from '../../wire/codes.ts';
+import { runPlace } from '../../wire/path.ts';
 import { mayBeAway, phaseTexts, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
@@ -45,7 +47,7 @@ export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
   time: string;
 }
 
-const textOf = (word: string): string => (phaseTexts as Readonly<Record<string, string>>)[word] ?? word;
+const textOf = (word: string): string => known(phaseTexts, word) ?? word;
 
 /** The phases at a given time. The current phase shows what it is waiting for. */
 export function rowsAt(view: View, now: number): ShownRow[] {
@@ -111,5 +113,9 @@ function unheard(refused: Refused, noun: string, time: string): string {
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
 /** `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
-export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'upgradePath'>): string =>
-  `${run.upgradePath.length > 1 ? `${run.upgradePath.indexOf(run.to ?? '') + 1} of ${run.upgradePath.length}: ` : ''}${run.kind === 'rollback' ? 'Rolling back' : 'Updating'} ${names().name} ${versionsOf(run)}`.trim();
+export function titleOf(run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'upgradePath'>): string {
+  const place = runPlace(run);
+  const step = place === null ? '' : `${place.at + 1} of ${place.versions.length}: `;
+  const doing = run.kind === 'rollback' ? 'Rolling back' : 'Updating';
+  return `${step}${doing} ${names().name} ${versionsOf(run)}`.trim();
+}

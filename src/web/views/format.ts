@@ -1,6 +1,6 @@
+import { known } from '../../wire/codes.ts';
 import { messageSentence } from '../../wire/messages.ts';
 import { ageText, dateFormat, daysBetween, durationText, nearDay, secondsText } from '../../wire/times.ts';
-import { known } from '../model/selectors.ts';
 import { texts } from '../texts.ts';
 
 /** `3 s`, `1 min 4 s`, `3 days`. */

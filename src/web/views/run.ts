@@ -1,10 +1,11 @@
 import { byItself } from '../../wire/codes.ts';
+import { type PathPlace, runPlace } from '../../wire/path.ts';
 import { isTooLate, type RowOfRun, savesData } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { clockText } from '../model/ages.ts';
 import type { BetweenView, RunView, ViewOf } from '../model/dialog-view.ts';
-import { isRollback, type PathPlace, runPlace } from '../model/selectors.ts';
+import { isRollback } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
