@@ -1,5 +1,5 @@
-import { filled } from '../progress/advice.ts';
-import { mapTexts } from '../progress/plain-text.ts';
+import { filled } from '../core/progress/advice.ts';
+import { mapTexts } from '../core/progress/plain-text.ts';
 import type { ClientCommand } from './command.ts';
 import { completion } from './commands/completion.ts';
 import { instanceAutomatic } from './commands/instance-automatic.ts';

@@ -1,4 +1,4 @@
-import { mapTexts, writtenOut } from '../progress/plain-text.ts';
+import { mapTexts, writtenOut } from '../core/progress/plain-text.ts';
 import { messageSentence } from '../wire/messages.ts';
 import { names } from './names.ts';
 

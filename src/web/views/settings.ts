@@ -1,4 +1,4 @@
-import type { Channel } from '../../release/channel.ts';
+import type { Channel } from '../../core/release/channel.ts';
 import { dayWords } from '../../wire/codes.ts';
 import type { Automatic } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';

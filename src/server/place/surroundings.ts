@@ -1,0 +1,107 @@
+import { adviceText } from '../../core/progress/advice.ts';
+import { hasTemporaryName, isHook } from '../../engine/api/project-containers.ts';
+import type { Container } from '../../engine/container.ts';
+import { isUp } from '../../engine/container.ts';
+import { findForeign } from '../../engine/foreign-containers.ts';
+import { composeLabels } from '../../engine/labels.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
+import type { Reason } from '../../wire/status.ts';
+import type { Settings } from '../contract/options.ts';
+import { findHome } from './find-home.ts';
+import type { Home } from './home.ts';
+import { engineUnreachable, HomeNotFound } from './home-not-found.ts';
+import { isAbout } from './updater-container.ts';
+
+/** The installation of the server and related containers, as reported by the engine. */
+export interface Surroundings {
+  home: Home | null;
+  noHome: HomeNotFound | null;
+  /** The container with the name of the updater, and whether it belongs to this instance; null if there is none. */
+  updater: { container: Container; isOurs: boolean } | null;
+  /** Containers with the compose labels of the instance that do not belong to it (docs/contract.md 4.10). */
+  foreign: Reason | null;
+}
+
+/** Queries the engine. The installation is cached because it does not change. */
+export class SurroundingsCache {
+  readonly #engine: EngineSocket;
+  readonly #settings: Settings;
+  #finding: Promise<Home> | null = null;
+  #home: Home | null = null;
+
+  constructor(engine: EngineSocket, settings: Settings) {
+    this.#engine = engine;
+    this.#settings = settings;
+  }
+
+  /** Null until it has been found. */
+  get home(): Home | null {
+    return this.#home;
+  }
+
+  /**
+   * Finds the installation once and caches it.
+   * @throws HomeNotFound
+   */
+  findHome(): Promise<Home> {
+    this.#finding ??= this.#find();
+    return this.#finding;
+  }
+
+  /** Clears the cache, because a directory may have been created or removed. */
+  forgetHome(): void {
+    this.#finding = null;
+  }
+
+  async observe(): Promise<Surroundings> {
+    try {
+      const home = await this.findHome();
+      const [container, foreign] = await Promise.all([
+        this.#engine.inspect(this.#settings.containerName),
+        this.#foreignReason(home),
+      ]).catch((error) => {
+        throw engineUnreachable(this.#engine, error);
+      });
+      const updater = container && { container, isOurs: isAbout(container, home) };
+      return { home, noHome: null, updater, foreign };
+    } catch (error) {
+      if (error instanceof HomeNotFound) return { home: null, noHome: error, updater: null, foreign: null };
+      throw error;
+    }
+  }
+
+  async #find(): Promise<Home> {
+    try {
+      this.#home = await findHome(this.#engine, this.#settings);
+      return this.#home;
+    } catch (error) {
+      // An engine may be started later, and a proxy may be reconfigured.
+      const isLasting = error instanceof HomeNotFound && error.code !== 'no-engine';
+      if (!isLasting) this.#finding = null;
+      throw error;
+    }
+  }
+
+  /** Why the containers of the project block an update; null if all belong to the instance. */
+  async #foreignReason({ containerId, project, directory, claim, service }: Home): Promise<Reason | null> {
+    const listed = await this.#engine.list({ label: [`${composeLabels.project}=${project}`] });
+    const containers = listed.filter(
+      (each) =>
+        each.labels[composeLabels.oneOff] !== 'True' &&
+        !isHook(each) &&
+        // Ignore containers that an interrupted docker compose command created but did not start.
+        (isUp(each) || !hasTemporaryName(each)),
+    );
+    const foreign = findForeign(containers, {
+      project,
+      directory,
+      app: this.#settings.app ?? service,
+      claims: new Set([claim]),
+      serverId: containerId,
+      isHalfReplaced: false,
+    });
+    return (
+      foreign && { code: 'unrelated-container', message: `${foreign.message}. ${adviceText(foreign.advice)}` }
+    );
+  }
+}
