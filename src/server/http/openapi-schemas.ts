@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { levels, phases } from '../../core/progress/event.ts';
 import { optional, percent, shape, text, word } from '../../wire/fields.ts';
-import { answers } from '../../wire/status.ts';
+import * as shapes from '../../wire/status.ts';
 import {
   abouts,
   automaticSchema,
@@ -21,7 +21,9 @@ const lineShape = shape('Line', 'A line of the updater log', {
 
 /** The schemas of the document. Requests allow no unknown members; responses do. */
 export const componentSchemas = (): object => ({
-  ...Object.fromEntries([...answers, lineShape].map(({ name, component }) => [name, component])),
+  ...Object.fromEntries(
+    [...Object.values(shapes), lineShape].map(({ name, component }) => [name, component]),
+  ),
   Start: requestSchema(startSchema),
   Rollback: requestSchema(rollbackSchema),
   ChannelChoice: requestSchema(channelSchema),
