@@ -144,29 +144,17 @@ export function phaseList(rows: readonly RowOfRun[]): Child {
 }
 
 function phaseItem(row: RowOfRun): VNode {
-  const { mark, took, percent } = row;
+  const { mark, took, percent, message } = row;
   const word = wordOf(row);
   return h(
     'li',
     { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
     h('span.dot', dot(mark)),
-    h(
-      'span',
-      mark === 'now' ? h('b', word) : word,
-      ' ',
-      h('span.muted', mark === 'failed' ? '' : messageOf(row)),
-    ),
+    h('span', mark === 'now' ? h('b', word) : word, ' ', h('span.muted', mark === 'failed' ? '' : message)),
     h('span.t', took === null || mark === 'ahead' ? '' : duration(took)),
     mark === 'now' && percent !== null && h('progress', { value: percent, max: 100, 'aria-label': word }),
   );
 }
-
-/** Removes the first word of an updater's message if the row already shows it. */
-const messageOf = ({ message }: RowOfRun): string =>
-  message.replace(
-    /^(?:preparing|checking|pulling|pulled|downloading|downloaded|replacing|verifying)\b[\s,:]*/i,
-    '',
-  );
 
 export function renderRestarting(
   { run, outageMs, log }: ViewOf<'restarting'>,
