@@ -2,17 +2,7 @@ import { expect, it, vi } from 'vitest';
 import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
 import { notesAt, type View } from '../../src/client/follow/view.ts';
-import {
-  asSentence,
-  clean,
-  cleanText,
-  cut,
-  inColumns,
-  jsonLine,
-  table,
-  widthOf,
-  wrap,
-} from '../../src/client/text.ts';
+import { clean, cleanText, cut, inColumns, jsonLine, table, widthOf, wrap } from '../../src/client/text.ts';
 import { clockTime } from '../../src/client/times.ts';
 import type { Refused } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
@@ -184,10 +174,4 @@ it('escapes texts for a terminal and measures their columns', () => {
       ['long', 'c'],
     ]),
   ).toEqual(['  a     b', '  long  c']);
-  expect(['nothing is running', 'v1 runs.', 'Oh?', ''].map(asSentence)).toEqual([
-    'Nothing is running.',
-    'v1 runs.',
-    'Oh?',
-    '',
-  ]);
 });
