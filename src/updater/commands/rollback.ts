@@ -131,7 +131,10 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
     images: new Set(ids.filter((_, index) => images[index] !== null)),
   });
   if (reasons.length > 0) {
-    throw new UpdateError('modified-since', reasons.at(-1) ?? '', { detail: reasons.slice(0, -1) });
+    const which = `the newest restore point has the data of ${point.version}, saved at ${savedAt(point)} before the update to ${changeover.words.goal}`;
+    throw new UpdateError('modified-since', reasons.at(-1) ?? '', {
+      detail: [which, ...reasons.slice(0, -1)],
+    });
   }
   const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId };
   // A mount that is another one by now is refused here: the copies would be restored to the wrong place.

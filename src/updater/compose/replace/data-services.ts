@@ -29,7 +29,10 @@ import { checkRights } from './rollback/check-rights.ts';
 
 export type JournalPoint = NonNullable<JournalData['point']>;
 
-/** A database may take longer to stop than its container's grace period, and is in the state after a crash if it is killed. */
+/**
+ * A database may take longer to stop than its container's grace period, and is in the state after a crash if it is killed.
+ * A container without mounts has nothing to write, and many ignore the signal: it gets its own.
+ */
 const leastGraceSeconds = 60;
 const killedCode = 137;
 const startDeadlineMs = 900_000;
@@ -118,8 +121,8 @@ export async function stopInOrder(
 ): Promise<string[]> {
   for (const group of groups) {
     const graces = new Map(
-      group.flatMap(({ id, stopTimeout }) =>
-        stopTimeout < leastGraceSeconds ? [[id, leastGraceSeconds]] : [],
+      group.flatMap(({ id, stopTimeout, storage }) =>
+        storage.length > 0 && stopTimeout < leastGraceSeconds ? [[id, leastGraceSeconds]] : [],
       ),
     );
     const ids = group.map(({ id }) => id);

@@ -142,8 +142,10 @@ function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): 
 }
 
 /** @param state of a version that was not stopped before the update */
-const standing = (version: string, { isStopped }: EndingFacts, state: string): string =>
-  isStopped ? `${version} is still stopped, as before the update` : `${version} is ${state}`;
+const standing = (version: string, { isStopped, isRollback }: EndingFacts, state: string): string =>
+  isStopped
+    ? `${version} is still stopped, as before the ${isRollback ? 'rollback' : 'update'}`
+    : `${version} is ${state}`;
 
 const files = ({ leftAlone }: EndingFacts): string =>
   leftAlone ? 'the other files have been restored' : 'the original files are in place';

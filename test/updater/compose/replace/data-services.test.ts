@@ -47,6 +47,10 @@ const saving = journalData({
   },
 });
 
+const volume = {
+  ...{ type: 'volume', source: 'data', destination: '/data', writable: true },
+  ...{ path: '/var/lib/docker/volumes/data/_data', subpath: '', driver: 'local' },
+};
 const groupsOf = (...containers: Container[]) => containers.map((each) => [each]);
 
 it('stops workers, the app, then data services, dependants first', async () => {
@@ -60,11 +64,15 @@ it('stops workers, the app, then data services, dependants first', async () => {
   ]);
 });
 
-it('gives each a minute to stop, and more where it has more', async () => {
-  const { engine, log, asked } = await running(['app', 'db']);
-  const groups = groupsOf(container('app-1', { stopTimeout: 10 }), container('db-1', { stopTimeout: 90 }));
+it('gives each with mounts a minute to stop, and more where it has more', async () => {
+  const { engine, log, asked } = await running(['app', 'db', 'worker']);
+  const groups = groupsOf(
+    container('app-1', { stopTimeout: 10, storage: [volume] }),
+    container('worker-1', { stopTimeout: 10, storage: [] }),
+    container('db-1', { stopTimeout: 90, storage: [volume] }),
+  );
   expect(await stopInOrder({ engine, log }, groups)).toEqual([]);
-  expect(asked).toEqual(['app-1/stop?t=60', 'db-1/stop']);
+  expect(asked).toEqual(['app-1/stop?t=60', 'worker-1/stop', 'db-1/stop']);
 });
 
 it('names what had to be killed', async () => {

@@ -63,6 +63,9 @@ it('does not say that it runs where the app was stopped', () => {
   expect(ending(new UpdateError('recreate-failed', 'x'), { ...stopped, touched: true }).last).toMatch(
     /^failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is still stopped, as before the update\. Next: /,
   );
+  expect(ending(new UpdateError('modified-since', 'x'), { ...stopped, isRollback: true }).last).toMatch(
+    /^refused \(modified-since\): nothing was changed; v1\.4\.2 is still stopped, as before the rollback\. Next: /,
+  );
 });
 
 it.each([
