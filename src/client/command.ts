@@ -18,7 +18,7 @@ export interface Option extends Argument {
   help: string;
 }
 
-/** One command. In its texts, `svc` is replaced by the name of the product. */
+/** One command. In its texts, `{product}` is the name of the product. */
 export interface ClientCommand {
   /** The words after `svc`: `instance status`. */
   name: string;

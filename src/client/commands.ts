@@ -1,3 +1,4 @@
+import { filled } from '../core/progress/advice.ts';
 import { mapTexts } from '../core/progress/plain-text.ts';
 import type { ClientCommand } from './command.ts';
 import { completion } from './commands/completion.ts';
@@ -30,4 +31,4 @@ const commands: readonly ClientCommand[] = [
 
 /** All commands, with the name of the product in their texts. */
 export const allCommands = (): readonly ClientCommand[] =>
-  mapTexts(commands, (text) => text.replaceAll(/\bsvc\b/g, names().name));
+  mapTexts(commands, (text) => filled(text, { product: names().name }));

@@ -1,10 +1,12 @@
 import { exitCodes } from '../core/progress/outcome.ts';
-import { type EndState, isGoodEnd } from '../wire/codes.ts';
+import { byItself, type EndState, isGoodEnd, known } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';
+import { sharedTexts as t } from '../wire/texts.ts';
+import { between, durationText, secondsText } from '../wire/times.ts';
 import { names } from './names.ts';
 import { asSentence, count, table } from './text.ts';
-import { ageSince, between, durationText, secondsText } from './times.ts';
+import { ageSince } from './times.ts';
 
 /** The first words of a failure. The server's message follows. */
 const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>, string> => ({
@@ -15,20 +17,20 @@ const heads = (what: string): Record<Exclude<EndState, 'updated' | 'unchanged'>,
   crashed: 'The updater crashed',
 });
 
-/** The run in a sentence. */
-export const runName = ({ kind }: Pick<Run, 'kind'>): string =>
-  kind === 'rollback' ? 'the rollback' : 'the update';
-const subjectOf = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'Rollback' : 'Update');
+/** The run as a noun in a sentence. A newer server may have other kinds. */
+export const runNoun = ({ kind }: Pick<Run, 'kind'>): string => (kind === 'rollback' ? 'rollback' : 'update');
 
-/** `Update failed (pull-unknown)` */
-const headOf = (word: string, { code }: Pick<Run, 'code'>, subject: string): string =>
-  (new Map(Object.entries(heads(subject))).get(word) ?? `${subject} ended with the outcome "${word}"`) +
-  (code === null ? '' : ` (${code})`);
+/** `Update failed (pull-unknown)`, `Update cancelled by anna` */
+function headOf(word: string, { code, cancelRequestedBy: by }: Run, subject: string): string {
+  const head = known(heads(subject), word) ?? `${subject} ended with the outcome "${word}"`;
+  const user = word === 'cancelled' && by !== null && by !== byItself ? ` by ${by}` : '';
+  return head + user + (code === null ? '' : ` (${code})`);
+}
 
 /** The updater's own exit code, 143 for `cancelled`, 1 for an outcome that only a newer server has. */
 export function exitCodeOf(outcome: string | null): number {
   if (outcome === 'cancelled') return 143;
-  return Object.entries(exitCodes).find(([word]) => word === outcome)?.[1] ?? 1;
+  return known(exitCodes, outcome ?? '') ?? 1;
 }
 
 /** The result of a followed run: the lines to print and the exit code. */
@@ -50,13 +52,8 @@ export function endReportOf(run: Run, status: Status | null): EndReport {
 
 function badLines(run: Run): string[] {
   const word = run.outcome ?? run.state;
-  const subject = subjectOf(run);
-  // The server's message contains the user: `cancelled by anna: nothing was changed`.
-  const hasUser = word === 'cancelled' && run.code === null && run.message.startsWith('cancelled ');
   return [
-    hasUser
-      ? `✗ ${asSentence(`${subject} ${run.message}`)}`
-      : `✗ ${headOf(word, run, subject)}. ${asSentence(run.message)}`,
+    `✗ ${headOf(word, run, run.kind === 'rollback' ? 'Rollback' : 'Update')}. ${asSentence(run.message)}`,
     ...(run.cause === null ? [] : [`  ${run.cause}`]),
     ...(run.advice === null ? [] : [`  Next: ${run.advice}`]),
     ...(run.log === null ? [] : [`  To read the full log on the server, run: ${run.log}`]),
@@ -74,7 +71,7 @@ function goodLine(run: Run, status: Status | null): string {
     return `✓ ${name} ${running} is running; its image tag does not point to ${run.to} yet${facts}`;
   if (run.outcome === 'unchanged')
     return `✓ ${name} ${running} is already running and healthy; nothing was replaced.`;
-  return `✓ ${run.kind === 'rollback' ? 'Rolled back' : 'Updated'} to ${running}${times}`;
+  return `✓ ${run.kind === 'rollback' ? t.rolledBackToVersion(running) : t.updatedTo(running)}${times}`;
 }
 
 const durationOf = ({ startedAt, endedAt }: Run): string | null => {
@@ -112,6 +109,6 @@ export function failureLine(run: Run, now: string): string | null {
   if (outcome === null || outcome === 'updated' || outcome === 'unchanged' || outcome === 'cancelled')
     return null;
   const passed = ageSince(run.endedAt, now);
-  const head = headOf(outcome, run, `Last ${runName(run).replace('the ', '')}`);
+  const head = headOf(outcome, run, `Last ${runNoun(run)}`);
   return `${head}${passed === '' ? '' : `, ${passed} ago`}. ${asSentence(run.message)}`;
 }

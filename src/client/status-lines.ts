@@ -1,8 +1,11 @@
 import { byItself, type RunKind } from '../wire/codes.ts';
+import { messageClause } from '../wire/messages.ts';
 import type { BlockingJob, PendingStep, Reason, RollbackOffer, Status } from '../wire/status.ts';
+import { sharedTexts as t } from '../wire/texts.ts';
+import { between, durationText, secondsText } from '../wire/times.ts';
 import { names } from './names.ts';
 import { asSentence, count, cut, table, widthOf } from './text.ts';
-import { ageSince, between, dateTime, dueAt, durationText, secondsText } from './times.ts';
+import { ageSince, dateTime, dueAt } from './times.ts';
 
 // Callers have escaped the texts of the server.
 
@@ -13,7 +16,7 @@ export function offerLines(status: Status): string[] {
   if (next === null) {
     const checked = ageSince(checkedAt, now);
     const why = upToDate === null ? 'No update is available.' : asSentence(upToDate.message);
-    lines.push(checked === '' ? why : `${why} Checked ${checked} ago.`);
+    lines.push(checked === '' ? why : `${why} ${t.checkedAgo(checked)}`);
   } else {
     const published = ageSince(latest?.publishedAt, now);
     const when = published === '' ? '' : `, published ${published} ago`;
@@ -37,20 +40,20 @@ export function offerLines(status: Status): string[] {
   }
   if (feedError !== null) {
     const wait = between(now, feedError.nextCheckAt);
-    const again = wait === null ? '' : ` Next attempt in ${durationText(wait)}.`;
-    lines.push(`The last check failed: ${asSentence(feedError.message)}${again}`);
+    const again = wait === null ? '' : ` ${t.nextAttempt(durationText(wait))}`;
+    lines.push(`${t.lastCheckFailed}: ${asSentence(feedError.message)}${again}`);
   }
   return lines;
 }
 
 /** `Upgrade path: v1.4.2 → v1.5.0 → v2.0.0 (2 updates)` */
 export const pathLine = (version: string, path: readonly string[]): string =>
-  `Upgrade path: ${[version, ...path].join(' → ')} (${count(path.length, 'update')})`;
+  `${t.upgradePath}: ${[version, ...path].join(' → ')} (${count(path.length, 'update')})`;
 
 /** The wait between two steps of an upgrade path. */
 export function betweenLine({ to, reason }: PendingStep, version: string, time: string): string {
   if (reason === null) return `Next update on the upgrade path: ${to}.`;
-  const line = `${version} is not ready for ${to} yet: ${reason.replace(/\.$/, '')}`;
+  const line = `${version} is not ready for ${to} yet: ${messageClause(reason)}`;
   return time === '' ? line : `${line} (${time} so far)`;
 }
 
@@ -64,7 +67,7 @@ export function automaticLine({ automatic, next, now }: Status): string | null {
       ? 'Automatic updates are paused. They resume after the next successful update.'
       : `Automatic updates have been paused since ${since}. They resume after the next successful update.`;
   }
-  if (blockedBy !== null) return `Not installed automatically: ${blockedBy.message}`;
+  if (blockedBy !== null) return t.notInstalledAutomatically(blockedBy.message);
   if (nextAt === null) return null;
   const due = dueAt(nextAt, now, timeZone);
   return next === null
@@ -77,23 +80,17 @@ export const startedBy = (by: string): string => (by === byItself ? 'automatical
 
 /** The progress of the prefetch and the estimated duration of the update. */
 function prefetchLine({ next, prefetch }: Status): string | null {
-  const takes =
-    next?.estimatedSeconds == null ? '' : `The update takes about ${secondsText(next.estimatedSeconds)}.`;
-  const is = next?.downloaded
-    ? 'Downloaded.'
-    : prefetch?.state === 'downloading'
-      ? downloading(prefetch.percent)
-      : '';
-  return [is, takes].filter(Boolean).join(' ') || null;
+  const downloaded = next?.downloaded
+    ? t.alreadyDownloaded
+    : prefetch?.state === 'downloading' && t.downloading(prefetch.percent);
+  const takes = next?.estimatedSeconds != null && t.estimatedDuration(secondsText(next.estimatedSeconds));
+  return [downloaded, takes].filter(Boolean).join(' ') || null;
 }
-
-const downloading = (percent: number | null): string =>
-  percent === null ? 'Downloading in the background.' : `Downloading in the background, ${percent} %.`;
 
 /** The preparation that is shown before an update that cannot be undone. */
 export const beforeUpdate = ({ preparation, restorePoint }: Status): string => {
   if (preparation !== null) return asSentence(preparation);
-  return restorePoint === null ? 'Back up your database first.' : '';
+  return restorePoint === null ? t.backUpFirst : '';
 };
 
 /** Announces the restore point and its downtime; null if no restore point is saved. */
@@ -101,11 +98,8 @@ export function restorePointLine({ restorePoint, version }: Status, to: string):
   if (restorePoint === null) return null;
   const { name } = names();
   const { downtimeSeconds: last } = restorePoint;
-  const downtime =
-    last === null
-      ? `${name} and its data services will be unavailable while the last changes are copied.`
-      : `${name} and its data services will be unavailable for about ${secondsText(last)} (same as last time).`;
-  return `Data is saved first. If ${to} fails, ${name} rolls back to ${version} and restores the data. ${downtime}`;
+  const downtime = last === null ? t.allUnavailable(name) : t.allUnavailableAsLast(name, secondsText(last));
+  return `${t.dataSaved(name, to, version)} ${downtime}`;
 }
 
 /** The effects of a rollback. */
@@ -116,14 +110,14 @@ export function rollbackLines(
   const { to, at, since = at } = offer;
   const { name } = names();
   const passed = ageSince(since, now);
-  const replaced = `All changes since ${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`} will be discarded.`;
+  const replaced = t.willBeReplaced(`${dateTime(since)}${passed === '' ? '' : ` (${passed} ago)`}`);
   const downtime =
     offer.downtimeSeconds === null
       ? ''
-      : ` ${name} and its data services will be unavailable for about ${secondsText(offer.downtimeSeconds)}.`;
+      : ` ${t.allUnavailableAbout(name, secondsText(offer.downtimeSeconds))}`;
   return [
     `Roll back from ${offer.from ?? version} to ${to}, with the data saved at ${dateTime(at)}`,
-    `${replaced} The current data is saved first.${downtime}`,
+    `${replaced} ${t.currentSaved}${downtime}`,
   ];
 }
 
@@ -135,7 +129,7 @@ export function refusalLines(
 ): string[] {
   const cannot = wanted === 'update' ? 'Cannot update' : 'Cannot roll back';
   const { code, jobs = [], message, advice, refusal } = reason;
-  const why = message.replace(/\.$/, '');
+  const why = messageClause(message);
   if (jobs.length > 0)
     return [`${cannot} now: ${jobsAre(jobs)} running`, ...jobLines(jobs, now), jobAdvice(jobs, wanted)];
   if (code === 'up-to-date') return [asSentence(message)];
@@ -177,7 +171,7 @@ export const jobsAre = ({ length }: readonly BlockingJob[]): string =>
  */
 export function jobLines(jobs: readonly BlockingJob[], now: string, columns = Infinity): string[] {
   const rows = jobs.map(({ kind, title, since, state, stuck }) => {
-    const facts = [ageSince(since, now), state === 'queued' ? 'queued' : '', stuck ? 'stuck' : ''];
+    const facts = [ageSince(since, now), state === 'queued' ? t.queued : '', stuck ? t.stuck : ''];
     return { kind, title: title ?? '', facts: facts.filter(Boolean).join(', ') };
   });
   const widest = (texts: readonly string[]) => Math.max(0, ...texts.map(widthOf));

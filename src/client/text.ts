@@ -1,4 +1,6 @@
 import { mapTexts, writtenOut } from '../core/progress/plain-text.ts';
+import { messageSentence } from '../wire/messages.ts';
+import { names } from './names.ts';
 
 /** Makes an untrusted text safe for a terminal: control characters are escaped. */
 export const cleanText = (text: string): string => writtenOut(text.toWellFormed());
@@ -11,13 +13,8 @@ export const jsonLine = (value: unknown): string => `${writtenOut(JSON.stringify
 
 export const linesOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** Adds a full stop to a message of the server, and a capital letter to a plain first word. */
-export function asSentence(text: string): string {
-  const trimmed = text.trim();
-  const [first = ''] = /^\S*/.exec(trimmed) ?? [];
-  const begun = /^\p{Ll}+[,;:]?$/u.test(first) ? trimmed.charAt(0).toUpperCase() + trimmed.slice(1) : trimmed;
-  return /[.!?…:]$/.test(begun) || begun === '' ? begun : `${begun}.`;
-}
+/** A message of the server as a sentence. */
+export const asSentence = (message: string): string => messageSentence(message, names().name);
 
 /** `1 job`, `2 jobs`. */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;

@@ -40,7 +40,27 @@ export const claimFor = (project: {
   envFiles: readonly string[];
 }): string => [project.directory, project.files.join(), project.envFiles.join()].join('\n');
 
-const what = ['another directory', 'other compose files', 'other env files'] as const;
+/** In what the containers of a service differ: of foreign ones, and of all if it is not certain which are foreign. */
+interface OriginDifference {
+  foreign: string;
+  all: string;
+}
+
+const otherImage: OriginDifference = {
+  foreign: 'from an image of another repository',
+  all: 'run images of different repositories',
+};
+/** In the order of `partsOf`. */
+const otherDirectory = differentFrom('another directory', 'different directories');
+const otherParts = [
+  otherDirectory,
+  differentFrom('other compose files', 'different compose files'),
+  differentFrom('other env files', 'different env files'),
+];
+
+function differentFrom(one: string, several: string): OriginDifference {
+  return { foreign: `from ${one}`, all: `were started from ${several}` };
+}
 
 /** The repository of a container's image; null if only the image's id is known. */
 function repositoryOf({ imageReference }: Pick<Claimant, 'imageReference'>): string | null {
@@ -68,8 +88,7 @@ export function findForeign(containers: readonly Claimant[], known: KnownInstanc
 interface Odd {
   /** All containers of the service where it is not certain which of them are foreign. */
   containers: readonly Claimant[];
-  /** In what they differ. */
-  by: string;
+  by: OriginDifference;
   isCertain: boolean;
 }
 
@@ -92,10 +111,10 @@ function oddOf(service: string, all: readonly Claimant[], known: KnownInstance):
 }
 
 /** In what the first part of them differs that is known. */
-function differenceOf(odd: readonly Claimant[], claim: string): string {
+function differenceOf(odd: readonly Claimant[], claim: string): OriginDifference {
   const truth = claim.split('\n');
   const at = truth.findIndex((part, at) => odd.some((each) => partsOf(each)[at] !== part));
-  return what[at] ?? what[0];
+  return otherParts[at] ?? otherDirectory;
 }
 
 function strangeImages(all: readonly Claimant[], known: KnownInstance): Odd | null {
@@ -104,7 +123,7 @@ function strangeImages(all: readonly Claimant[], known: KnownInstance): Odd | nu
   const server = all.find(({ id }) => id === known.serverId);
   const own = server === undefined ? null : repositoryOf(server);
   const odd = own === null ? all : all.filter((each) => ![own, null].includes(repositoryOf(each)));
-  return { containers: odd, by: 'image', isCertain: own !== null };
+  return { containers: odd, by: otherImage, isCertain: own !== null };
 }
 
 const namesOf = (containers: readonly Claimant[]): string =>
@@ -114,12 +133,11 @@ const removal = (containers: readonly Claimant[]): string =>
 
 function certain({ containers, by }: Odd, service: string, { project }: KnownInstance): ForeignContainers {
   const isOne = containers.length === 1;
-  const difference = by === 'image' ? 'from an image of another repository' : `from ${by}`;
   const labelled = `with the labels of service ${service} of project ${project}`;
   return {
     message: isOne
-      ? `container ${namesOf(containers)} ${labelled} was started ${difference}`
-      : `containers ${namesOf(containers)} ${labelled} were started ${difference}`,
+      ? `container ${namesOf(containers)} ${labelled} was started ${by.foreign}`
+      : `containers ${namesOf(containers)} ${labelled} were started ${by.foreign}`,
     advice: `Find out who started ${isOne ? 'this container' : 'these containers'}. To remove ${isOne ? 'it' : 'them'}, run ${removal(containers)}. ${remake(service)}`,
   };
 }
@@ -130,11 +148,7 @@ function disagreeing(
   { project }: KnownInstance,
   containers: readonly Claimant[],
 ): ForeignContainers {
-  const keyOf = by === 'image' ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
-  const differ =
-    by === 'image'
-      ? 'run images of different repositories'
-      : `were started from ${by.replace('another directory', 'different directories').replace('other', 'different')}`;
+  const keyOf = by === otherImage ? (each: Claimant) => repositoryOf(each) ?? '' : claimOf;
   // The majority only decides which command to suggest, because anyone can start more containers.
   const votes = Map.groupBy(containers, keyOf);
   const likely = all
@@ -142,13 +156,13 @@ function disagreeing(
     .toSorted((a, b) => (votes.get(b)?.length ?? 0) - (votes.get(a)?.length ?? 0))[0];
   const others = all.filter((each) => keyOf(each) !== likely);
   return {
-    message: `containers ${namesOf(all)} all have the labels of service ${service} of project ${project}, but ${differ}`,
+    message: `containers ${namesOf(all)} all have the labels of service ${service} of project ${project}, but ${by.all}`,
     advice: `Find out who started them. To remove those that do not belong to this instance, run ${removal(others)}. ${remake(service)}`,
   };
 }
 
 const remake = (service: string): string =>
-  `If all of them belong to this instance, recreate them from its files with docker compose up -d --no-deps --force-recreate ${service}. Then run the update again.`;
+  `If all of them belong to this instance, recreate them from its files with {compose} up -d --no-deps --force-recreate ${service}. Then run {command} again.`;
 
 /** The containers of a project's directory, and of these the ones that were started from the same files as most. */
 export function agreeing<C extends Pick<Claimant, 'labels'>>(

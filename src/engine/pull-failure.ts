@@ -53,14 +53,14 @@ const rows: readonly Row[] = [
     'pull-failed',
     'once',
     'the registry sent data that does not match its digest',
-    'Ask the publisher to push the release again, or check the registry and any cache in front of it. Then run the update again.',
+    'Ask the publisher to push the release again, or check the registry and any cache in front of it. Then run {command} again.',
   ],
   [
     /could not fetch content descriptor|content at … not found|unknown blob|blob unknown/i,
     'pull-failed',
     'once',
     'the registry has the tag, but some of its data is missing',
-    'Ask the publisher to push the release again, then run the update again.',
+    'Ask the publisher to push the release again, then run {command} again.',
   ],
   [
     /manifest unknown|manifest for .{1,500} not found|name unknown|repository .{1,500} not found|: not found|not found: manifest/i,

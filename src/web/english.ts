@@ -8,13 +8,15 @@ import type {
   UpToDateCode,
 } from '../wire/codes.ts';
 import { phaseTexts } from '../wire/phase-rows.ts';
-import type { Unit } from './model/ages.ts';
+import { sharedTexts } from '../wire/texts.ts';
+import { unitTexts } from '../wire/times.ts';
 
 /** The text for a code, or a function that builds it from the server's own sentence. */
 export type CodeText = string | ((message: string) => string);
 
 /** All texts that a person reads, in English: single texts first, then texts by the codes of the server. */
 export const english = {
+  ...sharedTexts,
   /** The name of the platform. */
   product: 'svc',
   /** The locale of dates and times. */
@@ -115,8 +117,6 @@ export const english = {
   startedAutomatically: (time: string) => `Started automatically at ${time}`,
   canBeClosed: 'you can close this dialog at any time',
   waitingForJobs: (count: number) => (count === 1 ? 'Waiting for 1 job' : `Waiting for ${count} jobs`),
-  waitingUntil: (time: string) => `Waiting until ${time} at the latest. New jobs stay queued.`,
-  newJobsQueued: 'New jobs stay queued.',
   nothingChangedYet: 'Nothing has been changed yet',
   cannotCancel: 'The update can no longer be cancelled.',
   cannotCancelRollback: 'The rollback can no longer be cancelled.',
@@ -127,11 +127,8 @@ export const english = {
   readyDeadline: (product: string, to: string, time: string) =>
     `If ${product} is not ready by ${time}, the update to ${to} will not start.`,
   nextStartsSoon: (to: string) => `The update to ${to} will start shortly.`,
-  cancelRequested: (by: string) => `Cancellation requested by ${by}. It may be too late to cancel.`,
 
   versionIsRunning: (version: string) => `${version} is running`,
-  updatedTo: (version: string) => `Updated to ${version}`,
-  rolledBackToVersion: (version: string) => `Rolled back to ${version}`,
   latestNotMoved: (version: string) => `The image tag “latest” does not point to ${version} yet.`,
   reloading: 'Reloading this page…',
   unchanged: 'No changes were needed',
@@ -154,30 +151,17 @@ export const english = {
   nowRunning: (version: string) => `${version} is now running.`,
   warnings: (count: number) => (count === 1 ? 'Warning' : `${count} warnings`),
 
-  checkedAgo: (time: string) => `Checked ${time} ago.`,
   noUpdateAvailable: 'No update is available',
-  lastCheckFailed: 'The last check failed',
-  nextAttempt: (time: string) => `Next attempt in ${time}.`,
   available: (version: string) => `${version} is available`,
   publishedAgo: (time: string) => `published ${time} ago`,
   majorVersion: 'new major version',
   majorWarning: 'This is a major version. Migrations cannot be undone.',
-  backUpFirst: 'Back up your database first.',
   howToBackUp: 'How to back up the database',
   intermediateRelease: (version: string, first: string) => `${first} must be installed before ${version}`,
   intermediateReleaseAbout: (version: string, first: string) =>
     `Update to ${first} first, then to ${version}.`,
-  upgradePath: 'Upgrade path',
   upgradePathAbout: (product: string, count: number) =>
     `${count} updates are required. ${product} will be unavailable for a few seconds during each update.`,
-  dataSaved: (product: string, to: string, from: string) =>
-    `Data is saved first. If ${to} fails, ${product} rolls back to ${from} and restores the data.`,
-  allUnavailable: (product: string) =>
-    `${product} and its data services will be unavailable while the last changes are copied.`,
-  allUnavailableAsLast: (product: string, time: string) =>
-    `${product} and its data services will be unavailable for about ${time} (same as last time).`,
-  allUnavailableAbout: (product: string, time: string) =>
-    `${product} and its data services will be unavailable for about ${time}.`,
   unavailableBriefly: (product: string) => `${product} will be unavailable for a few seconds.`,
   unavailableAsLast: (product: string, time: string) =>
     `${product} will be unavailable for about ${time} (same as last time).`,
@@ -186,12 +170,6 @@ export const english = {
   /** The time is empty if it is unknown. */
   youSkipped: (version: string, time: string) =>
     time === '' ? `You skipped ${version}.` : `You skipped ${version} ${time} ago.`,
-  alreadyDownloaded: 'Already downloaded.',
-  downloading: (percent: number | null) =>
-    percent === null
-      ? 'Downloading in the background. You can update at any time.'
-      : `Downloading in the background, ${percent} %. You can update at any time.`,
-  estimatedDuration: (time: string) => `The update takes about ${time}.`,
   estimatedDurationAndDowntime: (time: string, downtime: string) =>
     `The update takes about ${time}, with about ${downtime} of downtime.`,
   newJobsRunLater: 'New jobs stay queued and run afterwards.',
@@ -200,7 +178,6 @@ export const english = {
     `${version} will be installed automatically ${day} after ${time}.`,
   installedAutomaticallySoon: (version: string) =>
     `${version} will be installed automatically as soon as no jobs are blocking the update.`,
-  notInstalledAutomatically: (why: string) => `Not installed automatically: ${why}`,
   /** The day reads `today` or `on 14 March`. */
   automaticPaused: (day: string) => `Automatic updates are paused because an update failed ${day}.`,
   automaticResumes: 'Automatic updates resume after a manual update succeeds.',
@@ -210,8 +187,6 @@ export const english = {
   onDay: (day: string) => `on ${day}`,
   jobsRunning: (count: number) => (count === 1 ? '1 job is running' : `${count} jobs are running`),
   jobsQueued: (count: number) => (count === 1 ? '1 job is queued' : `${count} jobs are queued`),
-  queued: 'queued',
-  stuck: 'stuck',
   stuckFor: (time: string) => `${time}, stuck`,
   canWaitForJobs: (product: string) =>
     `${product} can wait until these jobs have finished and then update automatically. New jobs stay queued and run afterwards.`,
@@ -229,8 +204,6 @@ export const english = {
   checkingRestorePointAbout: (version: string) =>
     `Checking the saved data of ${version}. This may take a few minutes.`,
   restorePointOf: (version: string, time: string) => `${version} with the data from ${time}`,
-  willBeReplaced: (time: string) => `All changes since ${time} will be discarded.`,
-  currentSaved: 'The current data is saved first.',
   cannotRollBack: (product: string, version: string) => `${product} cannot be rolled back to ${version} now`,
 
   currentChannel: (channel: string) => `Channel: ${channel}`,
@@ -271,7 +244,6 @@ export const english = {
   nextAutomatic: (day: string, time: string, zone: string) =>
     `The next automatic update can start ${day} after ${time} (${zone}).`,
   nextAutomaticSoon: 'The next automatic update starts as soon as no jobs are blocking it.',
-  automaticOff: 'Automatic updates are off.',
   unsavedChanges: 'You have unsaved changes.',
 
   // The server sends its own sentences for these codes. They are shown unless a text here replaces them.
@@ -322,10 +294,5 @@ export const english = {
     },
   } satisfies Record<Channel, { name: string; about: string }>,
   /** Durations: `3 s`, `2 min`, `5 h`, `3 days`. */
-  units: {
-    second: (count) => `${count} s`,
-    minute: (count) => `${count} min`,
-    hour: (count) => `${count} h`,
-    day: (count) => (count === 1 ? '1 day' : `${count} days`),
-  } satisfies Record<Unit, (count: number) => string>,
+  units: unitTexts,
 };

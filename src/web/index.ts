@@ -1,7 +1,6 @@
-import { SvcUpdateChannel } from './elements/channel.ts';
 import { openUpdateDialog, SvcUpdateDialog } from './elements/dialog.ts';
 import { SvcUpdateNotice } from './elements/notice.ts';
-import { SvcUpdateSettings } from './elements/settings.ts';
+import { SvcUpdateChannel, SvcUpdateSettings } from './elements/settings.ts';
 
 export { setTexts, type TextOverrides, type Texts } from './texts.ts';
 export { openUpdateDialog, SvcUpdateChannel, SvcUpdateDialog, SvcUpdateNotice, SvcUpdateSettings };

@@ -1,5 +1,5 @@
+import { known } from '../wire/codes.ts';
 import { type CodeText, english } from './english.ts';
-import { known } from './model/selectors.ts';
 
 export type Texts = typeof english;
 

@@ -110,3 +110,7 @@ export const upToDateCodes = [
   'upgrade-step',
 ] as const;
 export type UpToDateCode = (typeof upToDateCodes)[number];
+
+/** The table entry for a code. A newer server may send unknown codes, even `constructor`. */
+export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
+  Object.hasOwn(table, code) ? table[code] : undefined;

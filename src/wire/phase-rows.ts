@@ -49,7 +49,7 @@ export interface RowOfRun {
   mark: 'done' | 'now' | 'failed' | 'ahead';
   /** The id of the phase, such as `pulled`; `waiting` while a run waits for jobs. `phaseTexts` has its text. */
   word: string;
-  /** The server's message; empty if none is shown. */
+  /** The server's message without the verb of the phase; empty if none is shown. */
   message: string;
   percent: number | null;
   /** Milliseconds so far; null before the phase. */
@@ -93,12 +93,18 @@ export function rowsOf(run: Run, now: number): RowOfRun[] {
     const took = timeOf(steps, isOver ? endOf(run, now) : now);
     if (index === current && !(isOver && isGood)) {
       const word = (isOver ? steps.at(-1)?.state : run.state) === 'waiting' ? 'waiting' : row.doing;
-      const message = (isOver ? steps.at(-1)?.message : run.message) ?? '';
+      const message = messageIn(row, isOver ? steps.at(-1)?.message : run.message);
       return [{ mark: isOver ? 'failed' : 'now', word, message, percent: isOver ? null : run.percent, took }];
     }
     const shown = steps.findLast(({ state }) => row.messageStates.includes(state));
-    return [{ mark: 'done', word: row.done, message: shown?.message ?? '', percent: null, took }];
+    return [{ mark: 'done', word: row.done, message: messageIn(row, shown?.message), percent: null, took }];
   });
+}
+
+/** Messages of the log begin with the verb that the row shows already: `pulled app and worker`. */
+function messageIn({ doing, done }: PhaseRow, message = ''): string {
+  const [verb = ''] = /^\w*/.exec(message) ?? [];
+  return verb === doing || verb === done ? message.slice(verb.length).replace(/^[\s,:]+/, '') : message;
 }
 
 /** Milliseconds, added up because a state may occur several times (`waiting`); null if they are unknown. */

@@ -65,11 +65,7 @@ export class Reader {
     refresh = false,
     notes = false,
     signal,
-  }: {
-    refresh?: boolean;
-    notes?: boolean;
-    signal?: AbortSignal;
-  } = {}): Promise<Answer<Status | UserStatus>> {
+  }: Waiting & { refresh?: boolean; notes?: boolean } = {}): Promise<Answer<Status | UserStatus>> {
     const query = [...(refresh ? ['refresh=1'] : []), ...(notes ? ['notes=1'] : [])].join('&');
     const deadline = refresh ? this.#deadlines.refresh : this.#deadlines.read;
     return this.#ask(readStatus, { path: query && `?${query}`, deadline, signal });
@@ -86,16 +82,11 @@ export class Reader {
 
   /** Do not repeat it if the response is lost. Use `progress` to find out the result. */
   start(order: Order, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.#ask(readToldRun, { method: 'POST', body: order, deadline: this.#deadlines.change, signal });
+    return this.#change(readToldRun, { method: 'POST', body: order, signal });
   }
 
   cancel({ signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    return this.#ask(readToldRun, {
-      method: 'DELETE',
-      path: '/progress',
-      deadline: this.#deadlines.change,
-      signal,
-    });
+    return this.#change(readToldRun, { method: 'DELETE', path: '/progress', signal });
   }
 
   /** The effects of a rollback to the last restore point; a 409 problem if there is none. */
@@ -105,34 +96,21 @@ export class Reader {
 
   /** Like `start`. */
   rollback(order: RollbackOrder, { signal }: Waiting = {}): Promise<Answer<ToldRun>> {
-    const { change: deadline } = this.#deadlines;
-    return this.#ask(readToldRun, { method: 'POST', path: '/rollback', body: order, deadline, signal });
+    return this.#change(readToldRun, { method: 'POST', path: '/rollback', body: order, signal });
   }
 
-  async setChannel(channel: string, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
-    const body = { channel };
-    return this.#ask(readStatus, {
-      method: 'PUT',
-      path: '/channel',
-      body,
-      deadline: this.#deadlines.change,
-      signal,
-    });
+  setChannel(channel: string, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
+    return this.#change(readStatus, { method: 'PUT', path: '/channel', body: { channel }, signal });
   }
 
   /** A 400 problem if a setting is not valid, for example an unknown time zone. */
-  async setAutomatic(
-    choice: AutomaticChoice,
-    { signal }: Waiting = {},
-  ): Promise<Answer<Status | UserStatus>> {
-    const { change: deadline } = this.#deadlines;
-    return this.#ask(readStatus, { method: 'PUT', path: '/automatic', body: choice, deadline, signal });
+  setAutomatic(choice: AutomaticChoice, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
+    return this.#change(readStatus, { method: 'PUT', path: '/automatic', body: choice, signal });
   }
 
   /** Skips the newest release until a newer one is published; null offers it again. */
-  async skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
-    const { change: deadline } = this.#deadlines;
-    return this.#ask(readStatus, { method: 'PUT', path: '/skip', body: { version }, deadline, signal });
+  skip(version: string | null, { signal }: Waiting = {}): Promise<Answer<Status | UserStatus>> {
+    return this.#change(readStatus, { method: 'PUT', path: '/skip', body: { version }, signal });
   }
 
   /**
@@ -157,6 +135,10 @@ export class Reader {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  #change<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {
+    return this.#ask(read, { ...question, deadline: this.#deadlines.change });
   }
 
   async #ask<T>(read: (value: unknown) => T | null, question: Question): Promise<Answer<T>> {

@@ -57,9 +57,9 @@ describe('the result of an update', () => {
     ],
     [{ outcome: 'crashed', message: 'a bug', log: null }, 1, ['✗ The updater crashed. A bug.']],
     [
-      { outcome: 'cancelled', message: 'cancelled by anna: nothing was changed', log: null },
+      { outcome: 'cancelled', message: 'nothing was changed', cancelRequestedBy: 'anna', log: null },
       143,
-      ['✗ Update cancelled by anna: nothing was changed.'],
+      ['✗ Update cancelled by anna. Nothing was changed.'],
     ],
     // An outcome of a newer server.
     [

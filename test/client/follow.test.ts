@@ -2,18 +2,8 @@ import { expect, it, vi } from 'vitest';
 import { JsonEvents, PlainLines } from '../../src/client/follow/lines.ts';
 import { LiveList } from '../../src/client/follow/live-list.ts';
 import { notesAt, type View } from '../../src/client/follow/view.ts';
-import {
-  asSentence,
-  clean,
-  cleanText,
-  cut,
-  inColumns,
-  jsonLine,
-  table,
-  widthOf,
-  wrap,
-} from '../../src/client/text.ts';
-import { ageText, between, clockTime, durationText, secondsText } from '../../src/client/times.ts';
+import { clean, cleanText, cut, inColumns, jsonLine, table, widthOf, wrap } from '../../src/client/text.ts';
+import { clockTime } from '../../src/client/times.ts';
 import type { Refused } from '../../src/wire/reader-answer.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 
@@ -171,21 +161,6 @@ it('shows the current phase on a low terminal', () => {
   );
 });
 
-it.each([
-  [999, '0 s', '0 s'],
-  [59_999, '59 s', '59 s'],
-  [65_000, '1 min 5 s', '1 min'],
-  [3_720_000, '1 h 2 min', '1 h'],
-  [260_000_000, '72 h 13 min', '3 days'],
-  [-5, '0 s', '0 s'],
-])('%d ms are %s, and %s ago', (passed, long, short) => {
-  expect([durationText(passed), ageText(passed)]).toEqual([long, short]);
-});
-
-it('rounds the durations of the server', () => {
-  expect([2.7, 0.4, 64.5].map(secondsText)).toEqual(['3 s', '0 s', '1 min 5 s']);
-});
-
 it('escapes texts for a terminal and measures their columns', () => {
   expect(cleanText('a\tb\u2066\ud800')).toBe('a\\u0009b\\u2066\ufffd');
   expect(clean({ a: ['\x1b'], b: null, c: 1 })).toEqual({ a: ['\\u001b'], b: null, c: 1 });
@@ -199,11 +174,4 @@ it('escapes texts for a terminal and measures their columns', () => {
       ['long', 'c'],
     ]),
   ).toEqual(['  a     b', '  long  c']);
-  expect(['nothing is running', 'v1 runs.', 'Oh?', ''].map(asSentence)).toEqual([
-    'Nothing is running.',
-    'v1 runs.',
-    'Oh?',
-    '',
-  ]);
-  expect(between('x', at(0))).toBeNull();
 });

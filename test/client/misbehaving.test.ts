@@ -95,7 +95,7 @@ describe.concurrent('an update is followed', () => {
 describe.concurrent('the request for an update is refused', () => {
   it.each<[number, object, number, string]>([
     [400, { detail: 'there is no such release' }, 2, 'URL responded with 400: There is no such release.\n'],
-    [409, { detail: 'a conflict' }, 3, 'Cannot update now: A conflict.\n'],
+    [409, { detail: 'a conflict' }, 3, 'Cannot update now: a conflict.\n'],
     [
       409,
       { detail: 'x', reason: { code: 'moon', message: 'the moon is full' } },

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Session } from '../../src/client/connect.ts';
-import { followUpdate } from '../../src/client/follow/follow-update.ts';
+import { followOne } from '../../src/client/follow/follow-update.ts';
 import { Reader } from '../../src/wire/reader.ts';
 import { readToldRun } from '../../src/wire/reader-shapes.ts';
 
@@ -41,8 +41,8 @@ function follow(timeout: number, asleep = () => 0) {
     now: () => performance.now() + asleep(),
   };
   let exitCode: number | null = null;
-  void followUpdate(session, { run, timeout, json: false }).then((code) => {
-    exitCode = code;
+  void followOne(session, { run, timeout, json: false }).then((ended) => {
+    exitCode = ended.exitCode;
   });
   return { said: () => out, exitCode: () => exitCode };
 }

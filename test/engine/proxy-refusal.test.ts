@@ -48,6 +48,6 @@ it('gives advice for a proxy that blocks the version request', () => {
   const tooNew = 'client version 1.51 is too new. Maximum supported API version is 1.45';
   expect(unreachable('tcp://proxy:2375', tooNew).advice).toContain('allow HEAD /_ping');
   expect(unreachable('unix:///run/docker.sock', tooNew).advice).toBe(
-    'Update the engine, or use a svc-updater image that supports its version.',
+    'Update the engine, or use a {product}-updater image that supports its version.',
   );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { productOf } from '../../src/core/progress/product.ts';
-import { ageOf, clockText, inUnits, readClock, serverTime } from '../../src/web/model/ages.ts';
+import { ageOf, clockText, readClock, serverTime } from '../../src/web/model/ages.ts';
 import { lineText, reportText } from '../../src/web/model/report.ts';
 import { type Situation, schedule } from '../../src/web/model/schedule.ts';
 import { DismissedRuns, leaveHandover, takeHandover } from '../../src/web/model/storage.ts';
@@ -49,21 +49,13 @@ describe('time', () => {
     ]);
   });
 
-  it.each<[number, [string, number][], string]>([
-    [0, [['second', 0]], '0:00'],
-    [
-      64_000,
-      [
-        ['minute', 1],
-        ['second', 4],
-      ],
+  it('counts up', () => {
+    expect([0, 64_000, 3_600_000, 48 * 3_600_000].map(clockText)).toEqual([
+      '0:00',
       '1:04',
-    ],
-    [3_600_000, [['hour', 1]], '1:00:00'],
-    [48 * 3_600_000, [['day', 2]], '48:00:00'],
-  ])('%d ms', (time, units, clock) => {
-    expect(inUnits(time)).toEqual(units);
-    expect(clockText(time)).toBe(clock);
+      '1:00:00',
+      '48:00:00',
+    ]);
   });
 });
 

@@ -39,7 +39,7 @@ describe('the phases of a run', () => {
       9,
       { percent: 42 },
       [
-        'done prepared preparing said 2 s',
+        'done prepared said 2 s',
         'done checked 2 s',
         'now pulling pull said 5 s',
         'ahead replacing',

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Shape } from '../../src/wire/fields.ts';
-import { answers } from '../../src/wire/status.ts';
+import * as shapes from '../../src/wire/status.ts';
 import { expectValid } from '../server/http/ask.ts';
 
+const answers = Object.values(shapes);
 const at = '2026-11-21T10:42:07.000Z';
 const job = { kind: 'backup', state: 'queued', title: 'nightly', since: at, stuck: true };
 const reason = {

@@ -9,9 +9,12 @@ export const completion: ClientCommand = {
   options: [],
   arguments: [{ name: 'SHELL', choices: ['bash'] }],
   examples: [
-    ['eval "$(svc completion bash)"', 'enable completion in this shell, or in ~/.bashrc for all shells'],
     [
-      'svc completion bash > ~/.local/share/bash-completion/completions/svc',
+      'eval "$({product} completion bash)"',
+      'enable completion in this shell, or in ~/.bashrc for all shells',
+    ],
+    [
+      '{product} completion bash > ~/.local/share/bash-completion/completions/{product}',
       'install completion for all shells',
     ],
   ],

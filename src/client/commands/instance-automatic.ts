@@ -1,6 +1,7 @@
 import { clockForm, dayWords } from '../../wire/codes.ts';
 import type { AutomaticChoice } from '../../wire/reader.ts';
 import type { Automatic } from '../../wire/status.ts';
+import { sharedTexts as t } from '../../wire/texts.ts';
 import { type Args, type ClientCommand, CommandUsageError, type Context, Failure } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { names } from '../names.ts';
@@ -28,10 +29,10 @@ export const instanceAutomatic: ClientCommand = {
   ],
   examples: [
     [
-      'svc instance automatic --from 02:00 --to 05:00 --days sat,sun',
+      '{product} instance automatic --from 02:00 --to 05:00 --days sat,sun',
       'install updates on weekend nights only',
     ],
-    ['svc instance automatic', 'show the settings and the start time of the next update'],
+    ['{product} instance automatic', 'show the settings and the start time of the next update'],
   ],
   run,
 };
@@ -106,7 +107,7 @@ function settingLines({
 }: Automatic): string[] {
   const on = days.length === 0 ? 'every day' : days.join(', ');
   return [
-    enabled ? 'Automatic updates are on.' : 'Automatic updates are off.',
+    enabled ? 'Automatic updates are on.' : t.automaticOff,
     ...table([
       ['time window', `${from} to ${to} (${timeZone}), ${on}`],
       ['minimum age', minAgeHours === 0 ? 'none' : `${minAgeHours} h after publication`],

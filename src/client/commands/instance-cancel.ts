@@ -4,7 +4,7 @@ import { type ClientCommand, type Context, Failure } from '../command.ts';
 import { connect, failureOf, interrupted, type Session } from '../connect.ts';
 import { type EndReport, endReportOf } from '../endings.ts';
 import { explainAnswer } from '../explain.ts';
-import { followUpdate, usualTimeout } from '../follow/follow-update.ts';
+import { followOne, usualTimeout } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
 import { asSentence, clean, cleanText, linesOf } from '../text.ts';
 
@@ -15,10 +15,13 @@ export const instanceCancel: ClientCommand = {
   options: [],
   examples: [
     [
-      'svc instance cancel',
+      '{product} instance cancel',
       'exit with 0 if the update was cancelled, or with 3 if it was too late to cancel',
     ],
-    ['svc instance cancel && svc instance status', 'cancel the update, then show the running version'],
+    [
+      '{product} instance cancel && {product} instance status',
+      'cancel the update, then show the running version',
+    ],
   ],
   run,
 };
@@ -42,12 +45,13 @@ async function run(context: Context): Promise<number> {
     session.stdout.write(`✓ Upgrade path cancelled. ${name} ${clean(run).to} is still running.\n`);
     return 0;
   }
-  return followUpdate(session, {
+  const { exitCode } = await followOne(session, {
     run,
     timeout: usualTimeout,
     json: false,
     endingOf: (run, status) => endingOfCancelled(run, status, nextLines),
   });
+  return exitCode;
 }
 
 /** The run in progress, or the last run if the next step of its path is pending; null if nothing can be cancelled. */
@@ -89,6 +93,5 @@ function endingOfCancelled(run: Run, status: Status | null, nextLines: readonly 
     const later = nextOnPath(run) === null ? [] : nextLines;
     return { lines: ['It was too late to cancel.', ...lines, ...later], exitCode: exitCode || 3 };
   }
-  const line = asSentence(run.message);
-  return { lines: [`✓ ${run.message.startsWith('cancelled ') ? line : `Cancelled: ${line}`}`], exitCode: 0 };
+  return { lines: [`✓ Cancelled. ${asSentence(run.message)}`], exitCode: 0 };
 }

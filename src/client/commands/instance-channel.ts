@@ -11,8 +11,8 @@ export const instanceChannel: ClientCommand = {
   options: [],
   arguments: [{ name: 'CHANNEL', choices: channels }],
   examples: [
-    ['svc instance channel canary', 'receive every build'],
-    ['svc instance channel stable', 'switch to stable releases without downgrading'],
+    ['{product} instance channel canary', 'receive every build'],
+    ['{product} instance channel stable', 'switch to stable releases without downgrading'],
   ],
   run,
 };

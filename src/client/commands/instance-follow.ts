@@ -11,8 +11,8 @@ export const instanceFollow: ClientCommand = {
   usage: '[--timeout SECONDS] [--json]',
   options: [timeoutOption, { name: 'json', help: 'Print one JSON event per line' }],
   examples: [
-    ['svc instance follow', 'follow the update and exit with its exit code'],
-    ['svc instance follow --json | jq .event', 'print the type of each event'],
+    ['{product} instance follow', 'follow the update and exit with its exit code'],
+    ['{product} instance follow --json | jq .event', 'print the type of each event'],
   ],
   run,
 };

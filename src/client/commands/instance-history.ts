@@ -12,8 +12,8 @@ export const instanceHistory: ClientCommand = {
   usage: '[--json]',
   options: [{ name: 'json', help: 'Print the history as one JSON document' }],
   examples: [
-    ['svc instance history', 'show the time, versions, result and user of each update'],
-    ["svc instance history --json | jq '.[0].outcome'", "print the last update's result"],
+    ['{product} instance history', 'show the time, versions, result and user of each update'],
+    ["{product} instance history --json | jq '.[0].outcome'", "print the last update's result"],
   ],
   run,
 };

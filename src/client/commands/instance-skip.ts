@@ -10,8 +10,8 @@ export const instanceSkip: ClientCommand = {
   options: [{ name: 'undo', help: 'Offer the skipped release again' }],
   arguments: [{ name: 'VERSION', isOptional: true }],
   examples: [
-    ['svc instance skip v1.5.0', 'do not offer v1.5.0 again'],
-    ['svc instance skip --undo', 'offer the skipped release again'],
+    ['{product} instance skip v1.5.0', 'do not offer v1.5.0 again'],
+    ['{product} instance skip --undo', 'offer the skipped release again'],
   ],
   run,
 };

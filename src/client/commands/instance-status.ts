@@ -15,8 +15,8 @@ export const instanceStatus: ClientCommand = {
   usage: '[--json]',
   options: [{ name: 'json', help: 'Print the status as one JSON document' }],
   examples: [
-    ['svc instance status', 'show the running version and the available update'],
-    ['svc instance status --json | jq -r .version', 'print only the running version, for scripts'],
+    ['{product} instance status', 'show the running version and the available update'],
+    ['{product} instance status --json | jq -r .version', 'print only the running version, for scripts'],
   ],
   run,
 };

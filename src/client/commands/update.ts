@@ -5,7 +5,7 @@ import { updateClient } from '../self-update/update-client.ts';
 /** Updates this client. */
 export const updateCommand: ClientCommand = {
   name: 'update',
-  summary: 'Update the svc client itself',
+  summary: 'Update the {product} client itself',
   usage: '[--channel CHANNEL]',
   options: [
     {
@@ -16,8 +16,8 @@ export const updateCommand: ClientCommand = {
     },
   ],
   examples: [
-    ['svc update', 'replace this client with the latest stable release'],
-    ['svc update --channel canary', 'replace this client with the latest canary build'],
+    ['{product} update', 'replace this client with the latest stable release'],
+    ['{product} update --channel canary', 'replace this client with the latest canary build'],
   ],
 
   async run(context) {

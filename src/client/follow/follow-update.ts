@@ -2,13 +2,14 @@ import { isTooLate, mayBeAway } from '../../wire/phase-rows.ts';
 import { followRun, type News } from '../../wire/reader-follow.ts';
 import { isForAdmins } from '../../wire/reader-shapes.ts';
 import type { Run, Status, ToldRun } from '../../wire/status.ts';
+import { durationText } from '../../wire/times.ts';
 import { type Args, CommandUsageError, type Option, stoppedCode } from '../command.ts';
 import type { Session } from '../connect.ts';
-import { type EndReport, endReportOf, paintMark, runName } from '../endings.ts';
+import { type EndReport, endReportOf, paintMark, runNoun } from '../endings.ts';
 import { explainAnswer } from '../explain.ts';
 import { names } from '../names.ts';
 import { clean, jsonLine, linesOf } from '../text.ts';
-import { clockTime, durationText } from '../times.ts';
+import { clockTime } from '../times.ts';
 import { JsonEvents, PlainLines } from './lines.ts';
 import { LiveList } from './live-list.ts';
 import { logOf, type Printer, type View } from './view.ts';
@@ -44,11 +45,7 @@ const second = 1000;
 /** Milliseconds between two ticks, usually 1000. After a longer gap the process or the machine was asleep. */
 const nap = 30_000;
 
-/** Follows a run until the server reports its result, and prints the result. Resolves with the exit code. */
-export const followUpdate = async (session: Session, options: FollowOptions): Promise<number> =>
-  (await followOne(session, options)).exitCode;
-
-/** The same, and also resolves with the last state of the run. */
+/** Follows a run until the server reports its result, and prints the result. Resolves with the exit code and the last state. */
 export async function followOne(
   session: Session,
   options: FollowOptions,
@@ -175,7 +172,7 @@ async function partingLines(
   timeout: number,
 ): Promise<string[]> {
   const { name } = names();
-  const what = runName(run);
+  const noun = runNoun(run);
   switch (why) {
     case 'interrupted':
       return [farewell(run, pendingStep?.to)];
@@ -184,22 +181,22 @@ async function partingLines(
       const version = answer.kind === 'ok' ? `${name} ${clean(answer.value).version}` : name;
       const startedAt = clockTime(run.startedAt, run.now);
       return [
-        `${version} is running but has no record of ${what} that started at ${startedAt}. On the server, run: ${logOf(run)}`,
+        `${version} is running but has no record of the ${noun} that started at ${startedAt}. On the server, run: ${logOf(run)}`,
       ];
     }
     case 'logged-out':
       return refused?.kind === 'logged-out' && refused.inFront !== null
         ? [
             explainAnswer(refused, config),
-            `${what.replace('t', 'T')} continues. To follow its progress: ${name} instance follow`,
+            `The ${noun} continues. To follow its progress: ${name} instance follow`,
           ]
         : [
-            `${name} no longer accepts the token (401). ${what.replace('t', 'T')} continues.`,
+            `${name} no longer accepts the token (401). The ${noun} continues.`,
             `Log in again and run: ${name} instance follow`,
           ];
     case 'silent':
       return [
-        `${name} has not responded for ${durationText(timeout * second)}; the result of ${what} is unknown.`,
+        `${name} has not responded for ${durationText(timeout * second)}; the result of the ${noun} is unknown.`,
         `On the server, run: ${logOf(run)}`,
         `When ${name} responds again, run: ${name} instance follow`,
       ];
@@ -211,7 +208,7 @@ function farewell(run: Run, next: string | undefined): string {
   const { name } = names();
   if (next !== undefined)
     return `The update to ${next} will start automatically. To follow its progress: ${name} instance follow. To cancel: ${name} instance cancel.`;
-  const what = runName(run).replace('t', 'T');
+  const what = `The ${runNoun(run)}`;
   const following = `${what} continues. To follow its progress: ${name} instance follow.`;
   if (isTooLate(run)) return `${following} ${what} can no longer be cancelled.`;
   if (run.state !== 'waiting') return `${following} To cancel: ${name} instance cancel.`;

@@ -17,9 +17,9 @@ export class JsonEvents implements Printer {
 
   show(view: View, now: number): void {
     const notes = view.refused === null ? '' : notesAt(view, now).join('\n');
-    const kind = notes.replace(/\d+/g, '');
-    if (kind !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
-    this.#told = kind;
+    const timeless = notes === '' ? '' : notesAt(view, now, withoutTime).join('\n');
+    if (timeless !== this.#told && notes !== '') this.#sentences.write(`${notes}\n`);
+    this.#told = timeless;
   }
 
   news(news: News): void {
@@ -27,6 +27,8 @@ export class JsonEvents implements Printer {
     if (news.kind === 'line') this.#out.write(jsonLine({ event: 'line', data: news.line }));
   }
 }
+
+const withoutTime = () => '';
 
 /** Milliseconds between two lines of a phase in progress. */
 const heartbeat = 10_000;
@@ -51,7 +53,7 @@ export class PlainLines implements Printer {
 
   show(view: View, now: number): void {
     const { state, until, outcome } = view.run;
-    if (view.pendingStep) this.#tellNote(notesAt(view, now).at(-1) ?? '', now);
+    if (view.pendingStep) this.#tellNote(view, now);
     for (const row of rowsAt(view, now)) {
       if (row.mark === 'done') this.#tellOnce(row, now);
       if (row.mark === 'failed') {
@@ -78,16 +80,16 @@ export class PlainLines implements Printer {
   #tellNow(row: ShownRow, view: View, now: number): void {
     const { state, jobs } = view.run;
     const titles = state === 'waiting' ? jobs.map(({ kind, title }) => `${kind} ${title ?? ''}`.trim()) : [];
-    const note = notesAt(view, now).at(-1) ?? '';
     // Without an answer the progress is unknown.
     const isUnheard = view.refused !== null && !mayBeAway(view.run);
     if (!isUnheard) this.#write(lineOf({ ...row, text: [row.text, ...titles].join(', ') }), now);
     if (isUnheard) this.#note = '';
-    this.#tellNote(note, now);
+    this.#tellNote(view, now);
   }
 
-  #tellNote(note: string, now: number): void {
-    const timeless = note.replace(/(?<!\d)(?:\d+ (?:s|min|h)\b ?)+/g, '');
+  #tellNote(view: View, now: number): void {
+    const note = notesAt(view, now).at(-1) ?? '';
+    const timeless = notesAt(view, now, withoutTime).at(-1) ?? '';
     if (note !== '' && timeless !== this.#note) this.#write(note, now);
     this.#note = timeless;
   }

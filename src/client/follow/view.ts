@@ -1,12 +1,16 @@
+import { known } from '../../wire/codes.ts';
+import { runPlace } from '../../wire/path.ts';
 import { mayBeAway, phaseTexts, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import type { News } from '../../wire/reader-follow.ts';
 import type { PendingStep, ToldRun } from '../../wire/status.ts';
-import { runName, versionsOf } from '../endings.ts';
+import { sharedTexts as t } from '../../wire/texts.ts';
+import { durationText } from '../../wire/times.ts';
+import { runNoun, versionsOf } from '../endings.ts';
 import { names } from '../names.ts';
 import { betweenLine } from '../status-lines.ts';
 import { count } from '../text.ts';
-import { clockTime, durationText } from '../times.ts';
+import { clockTime } from '../times.ts';
 
 /** The state of a followed run. Times are of the local monotonic clock, in milliseconds. */
 export interface View {
@@ -43,7 +47,7 @@ export interface ShownRow extends Pick<RowOfRun, 'mark' | 'word'> {
   time: string;
 }
 
-const textOf = (word: string): string => (phaseTexts as Readonly<Record<string, string>>)[word] ?? word;
+const textOf = (word: string): string => known(phaseTexts, word) ?? word;
 
 /** The phases at a given time. The current phase shows what it is waiting for. */
 export function rowsAt(view: View, now: number): ShownRow[] {
@@ -67,46 +71,51 @@ export function rowsAt(view: View, now: number): ShownRow[] {
 /** Decided by the state of the run, because a proxy may answer for svc during the downtime. */
 const isUnavailable = ({ run, refused }: View): boolean => refused !== null && mayBeAway(run);
 
-/** The lines below the phases. */
-export function notesAt(view: View, now: number): string[] {
+/**
+ * The lines below the phases.
+ * @param timeText words durations; without words, lines that differ only in their durations are the same
+ */
+export function notesAt(view: View, now: number, timeText = durationText): string[] {
   const { run, refused, pendingStep } = view;
   const silent = now - view.heardAt;
   const notes: string[] = [];
   if (pendingStep) {
     const lasts = Date.parse(run.now) + now - view.toldAt - Date.parse(pendingStep.since);
-    notes.push(betweenLine(pendingStep, run.to ?? names().name, durationText(lasts)));
+    notes.push(betweenLine(pendingStep, run.to ?? names().name, timeText(lasts)));
   }
   if (run.state === 'waiting') {
     const time = run.until === null ? '' : clockTime(run.until, run.now);
-    if (time !== '') notes.push(`Waiting until ${time} at the latest. New jobs stay queued.`);
-    else notes.push('New jobs stay queued.');
+    notes.push(time === '' ? t.newJobsQueued : t.waitingUntil(time));
   }
   if (run.cancelRequestedBy !== null && run.outcome === null)
-    notes.push(`Cancellation requested by ${run.cancelRequestedBy}. It may be too late to cancel.`);
-  if (refused !== null && !isUnavailable(view))
-    notes.push(unheard(refused, runName(run), durationText(silent)));
+    notes.push(t.cancelRequested(run.cancelRequestedBy));
+  if (refused !== null && !isUnavailable(view)) notes.push(unheard(refused, runNoun(run), timeText(silent)));
   if (isUnavailable(view) && silent >= longDowntime)
     notes.push(
-      `${names().name} has been unavailable for ${durationText(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
+      `${names().name} has been unavailable for ${timeText(silent - (silent % 60_000))}. On the server, run: ${logOf(run)}`,
     );
   return notes;
 }
 
-function unheard(refused: Refused, what: string, time: string): string {
+function unheard(refused: Refused, noun: string, time: string): string {
   const { name } = names();
   if (refused.kind !== 'logged-out')
-    return `No response from ${name} for ${time}. Check your connection; ${what} continues on the server.`;
+    return `No response from ${name} for ${time}. Check your connection; the ${noun} continues on the server.`;
   const { status, inFront } = refused;
   const why =
     inFront === null
       ? `No response from ${name} for ${time}: login required (${status}).`
       : `No response from ${name} for ${time}: a proxy requires a login (${status}, ${inFront}).`;
-  return `${why} ${what.replace('t', 'T')} continues on the server.`;
+  return `${why} The ${noun} continues on the server.`;
 }
 
 /** The command that shows the log, even if the server has not reported it yet. */
 export const logOf = ({ log }: Pick<ToldRun, 'log'>): string => log ?? `docker logs ${names().container}`;
 
 /** `Updating svc v1.4.2 → v1.5.0`; on an upgrade path `1 of 2: Updating …`. */
-export const titleOf = (run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'upgradePath'>): string =>
-  `${run.upgradePath.length > 1 ? `${run.upgradePath.indexOf(run.to ?? '') + 1} of ${run.upgradePath.length}: ` : ''}${run.kind === 'rollback' ? 'Rolling back' : 'Updating'} ${names().name} ${versionsOf(run)}`.trim();
+export function titleOf(run: Pick<ToldRun, 'kind' | 'from' | 'to' | 'upgradePath'>): string {
+  const place = runPlace(run);
+  const step = place === null ? '' : `${place.at + 1} of ${place.versions.length}: `;
+  const doing = run.kind === 'rollback' ? 'Rolling back' : 'Updating';
+  return `${step}${doing} ${names().name} ${versionsOf(run)}`.trim();
+}

@@ -1,4 +1,5 @@
 import { isAhead } from '../../core/release/channel.ts';
+import type { RunKind } from '../../wire/codes.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
 import { names } from '../names.ts';
@@ -43,11 +44,16 @@ export function decideStart(status: Status, { target, whenIdle, force, allSteps 
   return { lines, problem: reason && problemOf(reason), exitCode: 0 };
 }
 
-export const stayFor = (reason: Reason, status: Status, problem = problemOf(reason)): Stay => ({
-  lines: refusalLines(clean(reason), clean(status)),
-  problem,
-  exitCode: 3,
-});
+export const stayFor = (
+  reason: Reason,
+  status: Status,
+  problem = problemOf(reason),
+  kind: RunKind = 'update',
+): Stay => ({ lines: refusalLines(clean(reason), clean(status), kind), problem, exitCode: 3 });
+
+/** The reason of a refusal. Older servers and proxies send none. */
+export const reasonIn = ({ reason, detail }: Problem): Reason =>
+  reason ?? { code: 'rollback-refused', message: detail };
 
 /** The problem document that the server would send. */
 const problemOf = (reason: Reason): Problem => ({

@@ -1,22 +1,65 @@
+import type { RunKind } from '../../wire/codes.ts';
 import type { Answer, Refused } from '../../wire/reader-answer.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { ToldRun } from '../../wire/status.ts';
-import { Failure, stoppedCode } from '../command.ts';
-import { failureOf, type Session } from '../connect.ts';
+import { CommandUsageError, type Context, Failure, type Option, stoppedCode } from '../command.ts';
+import { connect, failureOf, type Session } from '../connect.ts';
 import { explainAnswer } from '../explain.ts';
+import { followPath } from '../follow/follow-path.ts';
+import { timeoutOf, timeoutOption } from '../follow/follow-update.ts';
 import { names } from '../names.ts';
+import { clean, jsonLine, linesOf } from '../text.ts';
 import type { Stay } from './decide.ts';
 
 /** How long a request whose answer was lost may still be processed, in milliseconds. */
 const graceMs = 15_000;
 const pauseMs = 1_000;
 
+/** The options of a command that starts a run. */
+export const startOptions = (kind: RunKind, yes: string): readonly Option[] => [
+  { name: 'when-idle', help: 'Wait until running jobs have finished; new jobs stay queued' },
+  { name: 'force', help: 'Stop running jobs' },
+  { name: 'yes', help: yes },
+  { name: 'no-follow', help: `Start the ${kind} without following it` },
+  timeoutOption,
+  {
+    name: 'json',
+    help: 'Print one JSON event per line; if the request is refused, print the error as a JSON problem document',
+  },
+];
+
+/** A command that starts a run, with its options. */
+export interface StartSession extends Session {
+  kind: RunKind;
+  whenIdle: boolean;
+  force: boolean;
+  json: boolean;
+  timeout: number;
+  /** Prints lines for people. */
+  tell(...lines: readonly string[]): void;
+}
+
+/** @throws UsageError; Failure if the address of the server is not set */
+export function openStart(context: Context, kind: RunKind): StartSession {
+  const timeout = timeoutOf(context.args);
+  const { options } = context.args;
+  const [whenIdle, force, json] = [!!options['when-idle'], !!options.force, !!options.json];
+  if (whenIdle && force) throw new CommandUsageError('--when-idle and --force cannot be combined.');
+  const session = connect(context);
+  const out = json ? session.stderr : session.stdout;
+  const tell = (...lines: readonly string[]) => void out.write(linesOf(lines));
+  return { ...session, kind, whenIdle, force, json, timeout, tell };
+}
+
+/** Prints why no run is started. Returns the exit code. */
+export function tellStay({ json, stdout, tell }: StartSession, { lines, problem, exitCode }: Stay): number {
+  if (json && problem !== null) stdout.write(jsonLine(problem));
+  tell(...lines);
+  return exitCode;
+}
+
 /** A run to start. */
 export interface WantedRun {
-  /** `the update` */
-  what: string;
-  /** The command that starts it. */
-  command: string;
   /** The id of the last run before the request. */
   before: string | null;
   ask(): Promise<Answer<ToldRun>>;
@@ -24,52 +67,62 @@ export interface WantedRun {
   refusal(problem: Problem): Stay | Promise<Stay>;
 }
 
+/** Starts a run and follows it, unless the user does not want that. Resolves with the exit code. */
+export async function startAndFollow(session: StartSession, wanted: WantedRun): Promise<number> {
+  const { kind, json, timeout, args, stdout, tell } = session;
+  const run = await startRun(session, wanted);
+  if ('lines' in run) return tellStay(session, run);
+  if (!args.options['no-follow']) return followPath(session, { run, timeout, json });
+  if (json) stdout.write(jsonLine({ event: 'run', data: run }));
+  const to = clean(run).to ?? 'the latest release';
+  tell(`The ${kind} to ${to} has started. To follow its progress: ${names().name} instance follow`);
+  return 0;
+}
+
 /**
  * Sends the request once. If the answer is lost, the run in progress shows whether the request was accepted.
  * @throws Failure if the run was not started, or if this is unknown
  */
-export async function startRun(session: Session, wanted: WantedRun): Promise<ToldRun | Stay> {
-  const { config, signal, stderr } = session;
-  const { what } = wanted;
+async function startRun(session: StartSession, wanted: WantedRun): Promise<ToldRun | Stay> {
+  const { kind, config, signal, stderr } = session;
   const answer = await wanted.ask();
   if (answer.kind === 'ok') return answer.value;
-  if (signal.aborted) throw unknown(stoppedCode, what);
+  if (signal.aborted) throw unknown(stoppedCode, kind);
   if (answer.kind === 'problem' && (answer.problem.status < 500 || answer.problem.status === 503)) {
     // These refusals may end later. Any other status means that the request itself is wrong.
     if (![409, 429, 503].includes(answer.problem.status)) throw failureOf(answer, session, answer.problem);
     return wanted.refusal(answer.problem);
   }
   if (answer.kind === 'logged-out') throw failureOf(answer, session);
-  stderr.write(`${explainAnswer(answer, config)} Checking whether ${what} was started…\n`);
+  stderr.write(`${explainAnswer(answer, config)} Checking whether the ${kind} was started…\n`);
   return findStarted(session, wanted);
 }
 
-const unknown = (exitCode: number, what: string, why = ''): Failure =>
+const unknown = (exitCode: number, kind: RunKind, why = ''): Failure =>
   new Failure(
     exitCode,
-    `${why}It is unknown whether ${what} was started. To check: ${names().name} instance status`,
+    `${why}It is unknown whether the ${kind} was started. To check: ${names().name} instance status`,
   );
 
 /** Waits for a run other than the one before the request. */
-async function findStarted(session: Session, wanted: WantedRun): Promise<ToldRun> {
-  const { reader, config, signal, now } = session;
+async function findStarted(session: StartSession, { before }: WantedRun): Promise<ToldRun> {
+  const { kind, reader, signal, now } = session;
   const until = now() + graceMs;
   for (;;) {
     const answer = await reader.progress({ signal });
-    if (answer.kind === 'ok' && answer.value.id !== wanted.before) return answer.value;
-    if (signal.aborted) throw unknown(stoppedCode, wanted.what);
-    if (now() >= until) throw notStarted(answer.kind === 'ok' ? null : answer, wanted, config);
+    if (answer.kind === 'ok' && answer.value.id !== before) return answer.value;
+    if (signal.aborted) throw unknown(stoppedCode, kind);
+    if (now() >= until) throw notStarted(answer.kind === 'ok' ? null : answer, session);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
-function notStarted(
-  refused: Refused | null,
-  { what, command }: WantedRun,
-  config: Session['config'],
-): Failure {
+function notStarted(refused: Refused | null, { kind, config }: StartSession): Failure {
   if (refused !== null && !(refused.kind === 'problem' && refused.problem.status === 404))
-    return unknown(1, what, `${explainAnswer(refused, config)} `);
+    return unknown(1, kind, `${explainAnswer(refused, config)} `);
   const { name } = names();
-  return new Failure(1, `${name} did not start ${what}; nothing was changed. Try again: ${name} ${command}`);
+  return new Failure(
+    1,
+    `${name} did not start the ${kind}; nothing was changed. Try again: ${name} instance ${kind}`,
+  );
 }

@@ -26,7 +26,7 @@ export function findPin(files: ProjectFiles, service: string): Pin {
     throw new UpdateError(
       'compose-invalid',
       `${where} resolves to "${shown}", which is not an image reference${why}`,
-      unset ? { advice: `Set ${unset} in ${files.newEnvFile}, then run the update again.` } : {},
+      unset ? { advice: `Set ${unset} in ${files.newEnvFile}, then run {command} again.` } : {},
     );
   }
   if (reference.digest !== null && reference.tag === null) {

@@ -1,3 +1,26 @@
+import { type Product, svc } from './product.ts';
+
+/** What the fields of an advice depend on. */
+export interface AdviceFields {
+  /** What is run again: `the update` or `rollback --yes`. */
+  command?: string;
+  /** The command with which compose finds the project. */
+  compose?: string;
+  product?: Product;
+}
+
+/** An advice with its fields `{command}`, `{compose}`, `{product}` and `{container}` filled in. */
+export const adviceText = (
+  template: string,
+  { command = 'the update', compose = 'docker compose', product = svc }: AdviceFields = {},
+): string => filled(template, { command, compose, product: product.name, container: product.containerName });
+
+/** A text with these fields filled in. `${name}` is a variable of a compose file, not a field. */
+export const filled = (template: string, fields: Readonly<Record<string, string>>): string =>
+  template.replaceAll(/(?<!\$)\{(\w+)\}/g, (whole, name) =>
+    Object.hasOwn(fields, name) ? (fields[name] ?? whole) : whole,
+  );
+
 /** The files may belong to any user. */
 export const needsRoot =
   'Run the updater as root, without --user. On NFS, export with no_root_squash. If capabilities are dropped, add CHOWN, DAC_OVERRIDE and FOWNER.';

@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { basename, relative } from 'node:path';
 import { shellWord } from './advice.ts';
 
 /** How compose was started. Paths are those of the host. */
@@ -20,6 +20,21 @@ export const composeCommand = (project: StartedProject): string =>
     ...(project.name === '' ? [] : [`-p ${project.name}`]),
     ...fileFlags(project),
   ].join(' ');
+
+/** `docker compose` if that finds the project from its directory, otherwise the command with the flags it needs. */
+export const shortComposeCommand = (project: StartedProject): string =>
+  fileFlags(project).length === 0 &&
+  project.name === defaultName(project.directory) &&
+  !project.oldNames?.length
+    ? 'docker compose'
+    : composeCommand(project);
+
+/** The name that compose gives a project without one (compose-go, loader.NormalizeProjectName). */
+const defaultName = (directory: string): string =>
+  basename(directory)
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/g, '')
+    .replace(/^[_-]+/, '');
 
 /** The command that starts these services, or all services if the list is empty. */
 export const upCommand = (project: StartedProject, services: readonly string[] = []): string =>

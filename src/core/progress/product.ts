@@ -50,7 +50,7 @@ const forms: Record<
  * @throws TypeError that lists all mistakes
  */
 export function productOf(given: ProductOptions): Product {
-  const mistakes = mistakesIn(given);
+  const mistakes = productMistakes(given);
   if (mistakes.length > 0) throw new TypeError(`invalid product: ${mistakes.join('; ')}`);
   const { name } = given;
   const [app = 'app', ...workers] = given.services ?? ['app', 'worker'];
@@ -68,7 +68,8 @@ export function productOf(given: ProductOptions): Product {
   };
 }
 
-function mistakesIn(given: unknown): string[] {
+/** What is wrong with a product. */
+export function productMistakes(given: unknown): string[] {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return ['it must be an object'];
   const record = given as Record<string, unknown>;
   const known = [...Object.keys(forms), 'services', 'feed', 'data'];

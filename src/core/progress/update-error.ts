@@ -1,3 +1,4 @@
+import { adviceText } from './advice.ts';
 import type { Outcome } from './outcome.ts';
 import type { Product } from './product.ts';
 import { settingsName, stateName } from './state-name.ts';
@@ -11,7 +12,10 @@ interface Explanation {
   meaning: string;
   /** Why the updater stops here, if the meaning does not make it obvious. */
   why?: string;
-  /** What the operator can do. An error with more details, such as a path, has its own advice instead. */
+  /**
+   * What the operator can do, with the fields of `adviceText`. An error with more details, such as a path, has its own advice
+   * instead.
+   */
   advice: string;
 }
 
@@ -37,7 +41,7 @@ const table = {
   'engine-version': {
     outcome: 'refused',
     meaning: 'The engine is too old or too new for this updater, or this command is not supported on Podman.',
-    advice: 'Update the engine, or use a svc-updater image that supports its version.',
+    advice: 'Update the engine, or use a {product}-updater image that supports its version.',
   },
   'own-container': {
     outcome: 'refused',
@@ -49,7 +53,7 @@ const table = {
   'no-compose': {
     outcome: 'refused',
     meaning: 'The updater cannot run docker compose.',
-    advice: 'Use the svc-updater image, or install docker and its compose plugin.',
+    advice: 'Use the {product}-updater image, or install docker and its compose plugin.',
   },
   'not-compose': {
     outcome: 'refused',
@@ -57,12 +61,12 @@ const table = {
       'No running project was started from the mounted directory by docker compose v2. The containers of the instance may have been started from another directory or by another program, such as systemd.',
     why: 'The updater uses docker compose to replace containers, and docker compose only replaces containers that it created itself.',
     advice:
-      'Update manually: run docker compose pull && docker compose up -d in the directory that contains the compose file.',
+      'Update manually: run {compose} pull && {compose} up -d in the directory that contains the compose file.',
   },
   'not-mounted': {
     outcome: 'refused',
     meaning: 'The compose directory is not mounted into the updater container.',
-    advice: 'Mount the compose directory at the same path as on the host: -v /opt/svc:/opt/svc.',
+    advice: 'Mount the compose directory at the same path as on the host: -v /opt/{product}:/opt/{product}.',
   },
   'read-only': {
     outcome: 'refused',
@@ -92,7 +96,7 @@ const table = {
     outcome: 'refused',
     meaning:
       'The stack cannot be updated safely at the moment, for example because a service is being updated or a node is down.',
-    advice: 'Fix the problem reported in the log, then run the update again.',
+    advice: 'Fix the problem reported in the log, then run {command} again.',
   },
   'stack-file': {
     outcome: 'refused',
@@ -105,12 +109,12 @@ const table = {
     outcome: 'refused',
     meaning: 'The project has no container for the app service.',
     advice:
-      'Start the instance once with docker compose up -d, or pass the name of the app service with --service.',
+      'Start the instance once with {compose} up -d, or pass the name of the app service with --service.',
   },
   'settings-invalid': {
     outcome: 'refused',
     meaning: `The settings file ${settingsName} contains a mistake.`,
-    advice: 'Correct the file or remove it, then run the update again.',
+    advice: 'Correct the file or remove it, then run {command} again.',
   },
   'unrelated-service': {
     outcome: 'refused',
@@ -124,7 +128,7 @@ const table = {
     meaning:
       "Some containers have this instance's labels but were started from other files or from another image.",
     why: 'Anyone who can start a container can set its labels. The updater must not replace a container that belongs to another project.',
-    advice: 'Remove the container that the log lists, then run the update again.',
+    advice: 'Remove the container that the log lists, then run {command} again.',
   },
   'unlisted-services': {
     outcome: 'refused',
@@ -135,12 +139,12 @@ const table = {
   'update-running': {
     outcome: 'refused',
     meaning: 'Another update of this instance is in progress.',
-    advice: 'Wait until the other update finishes. To follow its log, run docker logs -f svc-updater.',
+    advice: 'Wait until the other update finishes. To follow its log, run docker logs -f {container}.',
   },
   'compose-busy': {
     outcome: 'refused',
     meaning: 'Another docker compose command or a migration is still using the same containers.',
-    advice: 'Wait until the command or the migration finishes, then run the update again.',
+    advice: 'Wait until the command or the migration finishes, then run {command} again.',
   },
   'journal-pending': {
     outcome: 'refused',
@@ -165,7 +169,7 @@ const table = {
     meaning:
       'The target cannot be installed directly over the running version. Another release must be installed first.',
     why: 'The target needs the migrations from the required intermediate release.',
-    advice: 'Update to the required intermediate release first, then run the update again.',
+    advice: 'Update to the required intermediate release first, then run {command} again.',
   },
   'no-target': {
     outcome: 'refused',
@@ -182,7 +186,7 @@ const table = {
     meaning:
       'The updater cannot set the target version in the pin. The log reports the file, the line and the reason.',
     why: 'The updater changes only the version in a pin, and only if the result is unambiguous.',
-    advice: 'Change the version in the file manually, then run docker compose pull && docker compose up -d.',
+    advice: 'Change the version in the file manually, then run {compose} pull && {compose} up -d.',
   },
   'built-from-source': {
     outcome: 'refused',
@@ -193,7 +197,7 @@ const table = {
   'compose-invalid': {
     outcome: 'refused',
     meaning: 'The updater cannot read a compose file or .env, or docker compose rejects the file.',
-    advice: 'Fix the file until docker compose config accepts it, then run the update again.',
+    advice: 'Fix the file until {compose} config accepts it, then run {command} again.',
   },
   drift: {
     outcome: 'refused',
@@ -201,7 +205,7 @@ const table = {
       'The containers do not match the compose files. Recreating the containers would remove a setting or give a container more rights on the host.',
     why: 'docker compose creates the new containers only from the compose files. A setting that is not in these files would be lost.',
     advice:
-      'Add the missing values to .env or apply your edits with docker compose up -d, then run the update again. To ignore the differences, use --accept-drift.',
+      'Add the missing values to .env or apply your edits with {compose} up -d, then run {command} again. To ignore the differences, use --accept-drift.',
   },
   'host-changed': {
     outcome: 'refused',
@@ -209,7 +213,7 @@ const table = {
       'The host has changed since the containers were started. A new container could not start, or would get other files than the running container has.',
     why: 'The updater only stops a container that could be started again with the same files.',
     advice:
-      'Fix what the log reports on the host. If a changed mount is correct, recreate its container with docker compose up -d --force-recreate. Then run the update again.',
+      'Fix what the log reports on the host. If a changed mount is correct, recreate its container with {compose} up -d --force-recreate. Then run {command} again.',
   },
   'outside-mounts': {
     outcome: 'refused',
@@ -222,13 +226,13 @@ const table = {
     meaning: 'The release changes a network or a volume that other running services also use.',
     why: 'docker compose would recreate the network or the volume, and other services would lose their connection or their data.',
     advice:
-      'Install the new compose file manually, then run docker compose up -d for the whole project when downtime is acceptable.',
+      'Install the new compose file manually, then run {compose} up -d for the whole project when downtime is acceptable.',
   },
   'network-edited': {
     outcome: 'refused',
     meaning: 'A network was edited in the compose files after the instance was started.',
     why: 'docker compose would recreate the network and disconnect other containers.',
-    advice: 'Apply the edit with docker compose up -d, then run the update again.',
+    advice: 'Apply the edit with {compose} up -d, then run {command} again.',
   },
   'no-marker': {
     outcome: 'refused',
@@ -251,33 +255,33 @@ const table = {
   'missing-variable': {
     outcome: 'refused',
     meaning: 'The release needs a variable that is not set in any file.',
-    advice: 'Set the variable in .env, then run the update again.',
+    advice: 'Set the variable in .env, then run {command} again.',
   },
   'not-a-file': {
     outcome: 'refused',
     meaning: 'A file that the updater must replace is a bind mount or is not a regular file.',
-    advice: 'Use a regular file in the compose directory instead, then run the update again.',
+    advice: 'Use a regular file in the compose directory instead, then run {command} again.',
   },
   'rights-lost': {
     outcome: 'refused',
     meaning: 'The update would not preserve the owner, the mode or the access control list of a file.',
     why: 'The updater replaces the file with a new copy, which must be accessible to the same users.',
     advice:
-      'Run the svc-updater image as root. On NFS or SMB, allow root to set file owners and modes. To remove an access control list, run setfacl -b. Then run the update again.',
+      'Run the {product}-updater image as root. On NFS or SMB, allow root to set file owners and modes. To remove an access control list, run setfacl -b. Then run {command} again.',
   },
   'unexpected-file': {
     outcome: 'refused',
     meaning:
       'The state directory contains a file that the updater did not create or that belongs to another user.',
     why: 'The updater runs as root. It does not read or replace files that another user could have placed there.',
-    advice: 'Find out who created the file and move it to another directory, then run the update again.',
+    advice: 'Find out who created the file and move it to another directory, then run {command} again.',
   },
   'data-undeclared': {
     outcome: 'refused',
     meaning:
       'The updater cannot decide whether a restore point must contain the data of a service, a mount or a database host.',
     why: 'Without this data, it might not be possible to restore the old version.',
-    advice: `Add the line shown in the log to ${settingsName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run the update again.`,
+    advice: `Add the line shown in the log to ${settingsName}. Set its value to "save" to include the data, or to "none" to exclude the data. Then run {command} again.`,
   },
   'data-unsupported': {
     outcome: 'refused',
@@ -288,7 +292,7 @@ const table = {
   'no-space': {
     outcome: 'refused',
     meaning: 'The disk does not have enough free space to save or restore the data.',
-    advice: 'Free up space, or choose another disk with --restore-dir. Then run the update again.',
+    advice: 'Free up space, or choose another disk with --restore-dir. Then run {command} again.',
   },
   'no-restore-point': {
     outcome: 'refused',
@@ -326,18 +330,18 @@ const table = {
   'engine-unavailable': {
     outcome: 'failed',
     meaning: 'The engine stopped responding or rejected a request.',
-    advice: 'Make sure that the engine responds to docker ps, then run the update again.',
+    advice: 'Make sure that the engine responds to docker ps, then run {command} again.',
   },
   'pull-denied': {
     outcome: 'failed',
     meaning: 'The registry denied access. The credentials are wrong, expired or missing.',
     advice:
-      "On the host, log in with docker login. Mount the host's config.json file (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run the update again.",
+      "On the host, log in with docker login. Mount the host's config.json file (-v ~/.docker/config.json:/root/.docker/config.json:ro), then run {command} again.",
   },
   'pull-unknown': {
     outcome: 'failed',
     meaning: 'The registry does not have this tag or this image.',
-    advice: 'Check that the release is published, then run the update again.',
+    advice: 'Check that the release is published, then run {command} again.',
   },
   'pull-platform': {
     outcome: 'failed',
@@ -347,111 +351,111 @@ const table = {
   'pull-space': {
     outcome: 'failed',
     meaning: 'The disk that the engine uses is full.',
-    advice: 'Free up space on the disk, for example with docker image prune. Then run the update again.',
+    advice: 'Free up space on the disk, for example with docker image prune. Then run {command} again.',
   },
   'pull-unreachable': {
     outcome: 'failed',
     meaning: 'The engine cannot reach the registry.',
-    advice: 'Make sure that this machine can reach the registry, then run the update again.',
+    advice: 'Make sure that this machine can reach the registry, then run {command} again.',
   },
   'pull-timeout': {
     outcome: 'failed',
     meaning: 'The images were not pulled within the time limit set by --pull-timeout.',
     advice:
-      'Run the update again with a longer --pull-timeout. Layers that were already downloaded are not downloaded again.',
+      'Run {command} again with a longer --pull-timeout. Layers that were already downloaded are not downloaded again.',
   },
   'pull-failed': {
     outcome: 'failed',
     meaning: 'The images could not be pulled. The log reports the cause.',
-    advice: 'Fix the cause reported in the log, then run the update again.',
+    advice: 'Fix the cause reported in the log, then run {command} again.',
   },
   'proof-failed': {
     outcome: 'failed',
     meaning: 'The planned edit would change more than the version, so nothing was written.',
     why: 'The updater compares the output of docker compose config before and after the edit. Only the version may differ.',
-    advice: 'Change the version manually, then run docker compose pull && docker compose up -d.',
+    advice: 'Change the version manually, then run {compose} pull && {compose} up -d.',
   },
   'file-changed': {
     outcome: 'failed',
     meaning: 'A project file was changed during the update.',
     why: 'If the update continued, it would overwrite the change or install something that was not planned.',
-    advice: 'Make sure that no one edits the files during an update, then run the update again.',
+    advice: 'Make sure that no one edits the files during an update, then run {command} again.',
   },
   'containers-changed': {
     outcome: 'failed',
     meaning: 'An instance container was replaced or removed by another user or program during the update.',
-    advice: 'Make sure that no one replaces containers during an update, then run the update again.',
+    advice: 'Make sure that no one replaces containers during an update, then run {command} again.',
   },
   'write-failed': {
     outcome: 'failed',
     meaning: 'A file in the compose directory could not be written.',
     advice:
-      'Make sure that the disk has free space and that the files are writable (lsattr shows an i for immutable files). Then run the update again.',
+      'Make sure that the disk has free space and that the files are writable (lsattr shows an i for immutable files). Then run {command} again.',
   },
   'killed-repeatedly': {
     outcome: 'failed',
     meaning: 'The update was killed several times. Files and containers are the same as before the update.',
     advice:
-      'Find out what killed the updater, for example with docker inspect svc-updater or in the kernel log. Then run the update again.',
+      'Find out what killed the updater, for example with docker inspect {container} or in the kernel log. Then run {command} again.',
   },
   'save-failed': {
     outcome: 'failed',
     meaning: 'The data could not be saved, so the new version was not started.',
-    advice: 'Fix the cause reported in the log, then run the update again.',
+    advice: 'Fix the cause reported in the log, then run {command} again.',
   },
   'rolled-back': {
     outcome: 'failed',
     meaning:
       'The new version failed. The old version is running again with the files and the data from before the update.',
     advice:
-      'The log contains the output of the new version. Find the cause there, and fix it or report it to the publisher. Then run the update again.',
+      'The log contains the output of the new version. Find the cause there, and fix it or report it to the publisher. Then run {command} again.',
   },
   'recreate-failed': {
     outcome: 'failed',
     meaning:
       'The containers could not be replaced. No container of the new version has started, and the old containers are running again.',
-    advice: 'Fix the cause reported in the log, then run the update again.',
+    advice: 'Fix the cause reported in the log, then run {command} again.',
   },
 
   'files-not-restored': {
     outcome: 'broken',
     meaning: 'The update failed, and the old files could not be restored.',
-    advice: `Copy the files back from ${stateName}/backup, then run docker compose up -d.`,
+    advice: `Copy the files back from ${stateName}/backup, then run {compose} up -d.`,
   },
   'containers-not-restored': {
     outcome: 'broken',
     meaning: 'The update failed, and the old containers could not be started again.',
-    advice: 'Check the output of docker compose ps and docker compose logs app worker.',
+    advice: 'Check the output of {compose} ps and {compose} logs app worker.',
   },
   'data-not-restored': {
     outcome: 'broken',
     meaning: 'The new version failed, and the old data has not been restored yet. The services stay stopped.',
     why: 'A service that starts with partly restored data could damage the data.',
     advice:
-      'Do not start the stopped services. Fix the cause reported in the log, such as a full disk, then run the update again to continue the restore.',
+      'Do not start the stopped services. Fix the cause reported in the log, such as a full disk, then run {command} again to continue the restore.',
   },
   'engine-lost': {
     outcome: 'broken',
     meaning: 'The engine stopped responding while containers were being replaced.',
     advice:
-      'Make sure that the engine responds to docker ps, then run the update again. The new run continues where this run stopped.',
+      'Make sure that the engine responds to docker ps, then run {command} again. The new run continues where this run stopped.',
   },
   unhealthy: {
     outcome: 'broken',
     meaning: 'The target version was already running, but it is unhealthy. Nothing was changed.',
-    advice: 'Check the output of docker compose logs app worker.',
+    advice: 'Check the output of {compose} logs app worker.',
   },
   'migration-failed': {
     outcome: 'broken',
     meaning: 'A migration of the new version failed or did not finish in time.',
     why: 'The migration may have changed the database, so the old version is not started again.',
-    advice: 'Check the output of docker compose logs migrate.',
+    advice: 'Check the output of {compose} logs migrate.',
   },
   broken: {
     outcome: 'broken',
     meaning: 'The new version has started, but it is not healthy.',
     why: 'The migrations of the new version may have changed the database, so the old version is not started again without its old data.',
-    advice: 'Check the output of docker compose logs app worker.',
+    advice: 'Check the output of {compose} logs app worker.',
   },
 } as const satisfies Record<string, Explanation>;
 
@@ -460,31 +464,16 @@ export const errorCodes = Object.keys(table) as readonly ErrorCode[];
 
 /** The row of a code in the words of a product. */
 export function explanationOf(code: ErrorCode, product: Product): Explanation {
-  const { outcome, meaning, why, advice }: Explanation = table[code];
-  const own = (text: string): string => ofProduct(text, product);
-  return { outcome, meaning: own(meaning), ...(why !== undefined && { why: own(why) }), advice: own(advice) };
+  const row: Explanation = table[code];
+  return { ...row, advice: adviceText(row.advice, { product }) };
 }
-
-/** The sentences of the table that mention svc. */
-const ofSvc: readonly string[] = Object.values<Explanation>(table)
-  .flatMap(({ meaning, why = '', advice }) => [meaning, why, advice])
-  .filter((sentence) => /\bsvc\b/.test(sentence.replaceAll(stateName, '')));
-
-/** Replaces svc in the table's sentences by the names of another product. Other parts of the text do not change. */
-export const ofProduct = (text: string, { name, containerName }: Product): string =>
-  ofSvc.reduce((result, sentence) => {
-    const own = sentence
-      .replaceAll(/(docker (?:logs -f|inspect) )svc-updater/g, (_, command) => `${command}${containerName}`)
-      .replaceAll(/\bsvc(?=-updater image|\b(?!-))/g, name);
-    return result.replaceAll(sentence, () => own);
-  }, text);
 
 /** The only error class: a run that stopped for a reason that a person can act on. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError';
   readonly code: ErrorCode;
   readonly outcome: FailureOutcome;
-  /** What to do next, one or two sentences. */
+  /** What to do next, one or two sentences with the fields of `adviceText`. */
   readonly advice: string;
   /** Lines of compose, the engine or a container that explain the error. The log has them before the outcome. */
   readonly detail: readonly string[];

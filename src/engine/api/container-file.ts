@@ -3,7 +3,7 @@ import type { Engine } from '../cli/engine.ts';
 import { notDone, readApi } from './api.ts';
 
 /** What to do where the engine fails at its archive calls, as 29.5.1 and 29.7.0 do. */
-export const mendArchives = 'Update the engine, because its docker cp fails. Then run the update again.';
+export const mendArchives = 'Update the engine, because its docker cp fails. Then run {command} again.';
 
 /** A regular file in a container's file system. */
 export interface ContainerFile {

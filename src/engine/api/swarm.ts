@@ -60,7 +60,7 @@ async function askSwarm(engine: Engine, asked: Question): Promise<EngineAnswer> 
     if (performance.now() > endsAt) {
       const why = answer === null ? 'no answer' : refusal(answer);
       const message = `no leader of the Swarm answers (${requestName(asked)}: ${why})`;
-      const advice = 'Check docker node ls on a manager, then run the update again.';
+      const advice = 'Check docker node ls on a manager, then run {command} again.';
       throw new UpdateError('engine-unavailable', message, { advice });
     }
     await sleep(pauseMs);

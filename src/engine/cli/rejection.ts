@@ -15,7 +15,7 @@ export function rejectionOf(result: CommandResult): UpdateError {
     return new UpdateError(
       'drift',
       `docker compose first needs ${recorded}, so the updater cannot compare the containers with the files`,
-      { advice: 'Run docker compose up -d, which adds what is missing. Then run the update again.' },
+      { advice: 'Run {compose} up -d, which adds what is missing. Then run {command} again.' },
     );
   if (lacksModelPlugin(result))
     return new UpdateError(
@@ -52,22 +52,21 @@ export const lacksModelPlugin = ({ exitCode, stderr }: CommandResult): boolean =
 /** Advice for a rejection whose message does not contain any. */
 function adviceOn(message: string): { advice?: string } {
   const missing = /required variable (\w+) is missing/.exec(message)?.[1];
-  if (missing)
-    return { advice: `Make sure that .env exists and sets ${missing}, then run the update again.` };
+  if (missing) return { advice: `Make sure that .env exists and sets ${missing}, then run {command} again.` };
   // `docker compose config` looks for neither, and accepts the file.
   const network = /network (\S+) declared as external, but could not be found/.exec(message)?.[1];
   const volume = /external volume "([^"]+)" not found/.exec(message)?.[1];
   const missed = network ? `network create ${network}` : volume && `volume create ${volume}`;
   if (missed) {
     return {
-      advice: `Create it again (docker ${missed}) or change its name in the file, then run the update again.`,
+      advice: `Create it again (docker ${missed}) or change its name in the file, then run {command} again.`,
     };
   }
   // From compose 5.2 on the two are merged.
   if (/conflicts with imported resource/.test(message)) {
     return {
       advice:
-        'This version of compose cannot merge a service with an included service of the same name. Move its settings to compose.override.yaml, start the instance once with docker compose up -d, then run the update again.',
+        'This version of compose cannot merge a service with an included service of the same name. Move its settings to compose.override.yaml, start the instance once with {compose} up -d, then run {command} again.',
     };
   }
   return {};

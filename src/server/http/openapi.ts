@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { levels, phases } from '../../core/progress/event.ts';
 import { optional, percent, shape, text, word } from '../../wire/fields.ts';
-import { answers } from '../../wire/status.ts';
+import * as shapes from '../../wire/status.ts';
 import { abouts } from '../contract/schemas.ts';
 import { json, paragraph, problem, type ResponseObject } from './openapi-parts.ts';
 import { type Endpoint, endpoints } from './operations.ts';
@@ -169,7 +169,9 @@ const lineShape = shape('Line', 'A line of the updater log', {
 
 /** Requests allow no unknown members; responses do. */
 const componentSchemas = (): object => ({
-  ...Object.fromEntries([...answers, lineShape].map(({ name, component }) => [name, component])),
+  ...Object.fromEntries(
+    [...Object.values(shapes), lineShape].map(({ name, component }) => [name, component]),
+  ),
   ...Object.fromEntries(
     endpoints.flatMap(({ body }) => (body ? [[body.name, requestSchema(body.schema)]] : [])),
   ),

@@ -1,3 +1,4 @@
+import { adviceText } from '../../core/progress/advice.ts';
 import { hasTemporaryName, isHook } from '../../engine/api/project-containers.ts';
 import type { Container } from '../../engine/container.ts';
 import { isUp } from '../../engine/container.ts';
@@ -99,6 +100,8 @@ export class SurroundingsCache {
       serverId: containerId,
       isHalfReplaced: false,
     });
-    return foreign && { code: 'unrelated-container', message: `${foreign.message}. ${foreign.advice}` };
+    return (
+      foreign && { code: 'unrelated-container', message: `${foreign.message}. ${adviceText(foreign.advice)}` }
+    );
   }
 }

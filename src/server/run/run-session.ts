@@ -80,15 +80,13 @@ export class RunSession {
 
   #cancelPreparation(by: string): void {
     this.record.note({ cancelRequestedBy: by });
-    this.#stopWith(
-      by === byItself
-        ? 'running jobs did not finish before the end of the time window'
-        : `cancelled by ${by}`,
-    );
+    const why = 'running jobs did not finish before the end of the time window';
+    this.#stopWith(by === byItself ? why : null);
   }
 
-  #stopWith(why: string): void {
-    this.#stop.abort(new RunStop('cancelled', `${why}; nothing was changed`));
+  #stopWith(why: string | null): void {
+    const message = why === null ? 'nothing was changed' : `${why}; nothing was changed`;
+    this.#stop.abort(new RunStop('cancelled', message));
   }
 
   async #syncUntil(launched: AbortSignal): Promise<void> {

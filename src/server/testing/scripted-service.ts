@@ -171,7 +171,7 @@ export class ScriptedService implements UpdateService {
     if (!open) return { reason: notRunning };
     if (isTooLate(open.run)) return { reason: tooLateToCancel(open.run, this.product) };
     open.note({ cancelRequestedBy: by });
-    if (isLaunchState(open.run.state)) open.end('cancelled', `cancelled by ${by}; nothing was changed`);
+    if (isLaunchState(open.run.state)) open.end('cancelled', 'nothing was changed');
     return { run: open.run };
   }
 

@@ -48,13 +48,13 @@ export function declareData(facts: DataFacts): Declared {
   if (mistakes.length > 0)
     throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
       detail: mistakes.slice(0, -1),
-      advice: `Correct the data section of ${settingsName} or the label of the service, then run the update again.`,
+      advice: `Correct the data section of ${settingsName} or the label of the service, then run {command} again.`,
     });
   if (undecided.length === 0) return declared;
   const sentences = undecided.map(({ sentence }) => sentence);
   throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
     detail: sentences.slice(0, -1),
-    advice: `In ${settingsName}, set ${line} ("save" includes the data in restore points, and "none" excludes it). Then run the update again.`,
+    advice: `In ${settingsName}, set ${line} ("save" includes the data in restore points, and "none" excludes it). Then run {command} again.`,
   });
 }
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type Product, productOf, svc } from '../../core/progress/product.ts';
+import { type Product, productMistakes, productOf, svc } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
 import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
 import { targetForms } from '../../core/release/target.ts';
@@ -187,12 +187,14 @@ function readProduct(text: string | undefined, mistakes: string[]): Product {
   const given = text?.trim();
   if (!given) return svc;
   try {
-    return productOf(given.startsWith('{') ? JSON.parse(given) : { name: given });
-  } catch (error) {
-    const why = error instanceof TypeError ? error.message : 'the value must be a name or a JSON object';
-    mistakes.push(`${productVariable} is invalid: ${why.replace(/^invalid product: /, '')}`);
-    return svc;
+    const options = given.startsWith('{') ? JSON.parse(given) : { name: given };
+    const wrong = productMistakes(options);
+    if (wrong.length === 0) return productOf(options);
+    mistakes.push(`${productVariable} is invalid: ${wrong.join('; ')}`);
+  } catch {
+    mistakes.push(`${productVariable} is invalid: the value must be a name or a JSON object`);
   }
+  return svc;
 }
 
 /** The code that `explain` explains, null for all codes. An unknown code is a mistake that lists similar codes. */

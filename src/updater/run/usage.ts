@@ -1,3 +1,4 @@
+import { filled } from '../../core/progress/advice.ts';
 import { type Product, roleLabelOf, svc } from '../../core/progress/product.ts';
 import { settingsName } from '../../core/progress/state-name.ts';
 import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } from './option-table.ts';
@@ -22,10 +23,9 @@ export function usageOf(product: Product): string {
     Object.entries(table)
       .map(([option, { value = '', isList, help }]) => {
         const example = isList ? '=a,b' : value === '' ? '=1' : '';
-        return `${`  --${option} ${value}`.padEnd(30)}${help.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`
-          .replace(' []', isSvc ? ` [${variableOf(option)}${example}]` : '')
-          .replace('{services}', services)
-          .replace('{versionVariable}', versionVariable);
+        const variable = isSvc ? ` [${variableOf(option)}${example}]` : '';
+        const text = filled(help, { services, versionVariable }).replace(' []', variable);
+        return `${`  --${option} ${value}`.padEnd(30)}${text.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`;
       })
       .join('');
   return `${name}-updater updates a running ${name} instance to another release.

@@ -23,7 +23,7 @@ export function checkImage(
     if (version === null || isNumbered(tag)) continue;
     if (target?.kind === 'release' && compareTold(version, target.version) < 0) {
       throw new UpdateError('tag-lags', `${to} points to ${version}, not to ${goal}`, {
-        advice: 'Run the update again when the tag points to the release, or omit --target.',
+        advice: 'Run {command} again when the tag points to the release, or omit --target.',
       });
     }
     if (running !== null && compareTold(version, running) < 0)

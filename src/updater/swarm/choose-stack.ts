@@ -136,7 +136,7 @@ export function checkServices(
         'stack-busy',
         `another update of ${service.name} is in progress (${service.updateState})`,
         {
-          advice: `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
+          advice: `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run {command} again.`,
         },
       );
     }
@@ -150,7 +150,7 @@ export function checkServices(
         'stack-busy',
         `${service.name} has a task on node ${node}, which is down: the task may still be running`,
         {
-          advice: `Restart ${node} or remove it with docker node rm --force ${node}, then run the update again.`,
+          advice: `Restart ${node} or remove it with docker node rm --force ${node}, then run {command} again.`,
         },
       );
     }
@@ -163,7 +163,7 @@ export function checkServices(
         'stack-busy',
         `${service.name} is global and has a task on node ${node}, which is paused: Swarm would not replace this task`,
         {
-          advice: `If the node should run the app, make it available: docker node update --availability active ${node}. Otherwise, drain it. Then run the update again.`,
+          advice: `If the node should run the app, make it available: docker node update --availability active ${node}. Otherwise, drain it. Then run {command} again.`,
         },
       );
     }

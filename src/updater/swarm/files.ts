@@ -199,7 +199,7 @@ async function stackImages(
     const lines = result.stderr.trim().split('\n');
     return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
       detail: lines.slice(0, -1),
-      advice: 'Correct the file so that docker stack config accepts it, then run the update again.',
+      advice: 'Correct the file so that docker stack config accepts it, then run {command} again.',
     });
   }
   const services = object(object(parse(result.stdout)).services);

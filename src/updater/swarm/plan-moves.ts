@@ -78,7 +78,7 @@ function pinOf(service: SwarmService): PlannedPin {
       ? new UpdateError('pin-digest', `${service.name} is pinned to a digest without a tag (${text})`)
       : new UpdateError('pin-unsupported', `the image used by ${service.name} has no tag (${text})`, {
           advice:
-            'Set a release tag such as v1.2.3 in the stack file and deploy the stack, then run the update again.',
+            'Set a release tag such as v1.2.3 in the stack file and deploy the stack, then run {command} again.',
         });
   }
   const { repository, tag } = reference;

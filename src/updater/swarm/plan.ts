@@ -104,7 +104,7 @@ function refuseOlder(
     'downgrade',
     `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
     {
-      advice: `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run the update again.`,
+      advice: `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run {command} again.`,
     },
   );
 }

@@ -120,7 +120,7 @@ async function awaitPulls(
         `${and(names)} did not pull ${service.image}`,
         {
           detail: causes,
-          advice: `Find out why docker pull ${service.image} fails on ${and(names)} (see the engine log on ${names.length > 1 ? 'these nodes' : 'this node'}), or drain ${names.length > 1 ? 'them' : 'it'}. Then run the update again.`,
+          advice: `Find out why docker pull ${service.image} fails on ${and(names)} (see the engine log on ${names.length > 1 ? 'these nodes' : 'this node'}), or drain ${names.length > 1 ? 'them' : 'it'}. Then run {command} again.`,
         },
       );
     }

@@ -262,7 +262,7 @@ const isHeld = (found: FoundRecord | null, isOthers: boolean): UpdateError =>
     found?.state && isOthers
       ? `another update of this stack is in progress in container ${found.state.container.slice(0, 12)} (run ${found.state.run})`
       : `the update record of this run, a Swarm config, was removed`,
-    { advice: 'Wait until no other update is running, then run the update again.', state: stepsAside },
+    { advice: 'Wait until no other update is running, then run {command} again.', state: stepsAside },
   );
 
 const stepsAside = 'this run will make no further changes';

@@ -401,7 +401,7 @@ export class Replacing {
   #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
     if (move.role === 'once') {
       const message = `${move.name} did not succeed within ${seconds(waitedMs)}`;
-      const advice = `Check the output of docker service logs ${move.name}. Fix the cause, run docker service update --force --detach ${move.name}, then run the update again.`;
+      const advice = `Check the output of docker service logs ${move.name}. Fix the cause, run docker service update --force --detach ${move.name}, then run {command} again.`;
       return new UpdateError(this.hasStarted ? 'broken' : 'recreate-failed', message, { advice });
     }
     const has = `after ${seconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
@@ -421,7 +421,7 @@ export class Replacing {
     return this.hasStarted
       ? new UpdateError('broken', message, { advice: adviceOn([move]) })
       : new UpdateError('containers-changed', message, {
-          advice: `Check the service with docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run the update again.`,
+          advice: `Check the service with docker service inspect --pretty ${move.name}. Make sure that no one deploys the stack during the update, then run {command} again.`,
         });
   }
 
@@ -488,4 +488,4 @@ const sentenceOf: Record<Write, (service: ServiceView) => string> = {
 };
 
 const adviceOn = (moves: readonly ServiceMove[]): string =>
-  `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run the update again.`;
+  `Check the output of docker service ps --no-trunc ${moves.map(({ name }) => name).join(' ')} and docker service logs ${moves[0]?.name}. Fix the cause, then run {command} again.`;

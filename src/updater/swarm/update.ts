@@ -94,7 +94,7 @@ async function endedOrDead(
       'stack-busy',
       `the config ${found.config.name} is the record of another update, which this updater version cannot read`,
       {
-        advice: `Make sure that no updater is running, remove the config (docker config rm ${found.config.name}), then run the update again.`,
+        advice: `Make sure that no updater is running, remove the config (docker config rm ${found.config.name}), then run {command} again.`,
       },
     );
   }
@@ -311,7 +311,7 @@ async function afterFailure(
       state:
         'the connection to the Swarm was lost while services were being replaced; the progress was recorded',
       advice:
-        'Check the nodes with docker node ls on a manager, then run the update again. The update continues where this run stopped.',
+        'Check the nodes with docker node ls on a manager, then run {command} again. The update continues where this run stopped.',
     });
   }
   const detail = [...error.detail, ...(await lastWords(context, replacing))];

@@ -1,48 +1,126 @@
-import { dayWords } from '../../wire/codes.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
-import type { Status } from '../../wire/status.ts';
+import type { Automatic, Status } from '../../wire/status.ts';
 import { serverTime } from '../model/ages.ts';
-import { choiceOf, type Draft } from '../model/settings.ts';
+import { choiceOf, type Draft, savedSettings } from '../model/settings.ts';
 import { texts } from '../texts.ts';
 import { automaticText } from '../views/automatic.ts';
-import { channelName, sentences, weekday } from '../views/format.ts';
-import { channelFields, SettingsForm } from './settings-form.ts';
-import { type Child, h } from './vnode.ts';
+import { channelName, sentence, sentences } from '../views/format.ts';
+import { automaticFieldset, channelFields } from '../views/settings.ts';
+import { patch } from './dom.ts';
+import { formSheet } from './styles.ts';
+import { UpdateElement } from './update-element.ts';
+import { h } from './vnode.ts';
 
-/** `<svc-update-settings>`: the channel and the automatic updates, for a settings page. */
-export class SvcUpdateSettings extends SettingsForm {
-  protected fields(status: Status | null, { enabled }: Draft, { channel: _, ...draft }: Draft): Child[] {
+/**
+ * `<svc-update-settings>`: the channel and the automatic updates, for a settings page. Changes are kept as a draft until the Save
+ * button is pressed.
+ */
+export class SvcUpdateSettings extends UpdateElement {
+  readonly #form = document.createElement('form');
+  #draft: Draft = {};
+  #isSaving = false;
+  #result: { text: string; look: 'ok' | 'bad' } | null = null;
+
+  constructor() {
+    super(formSheet);
+    // The server validates the values and explains a refusal.
+    this.#form.noValidate = true;
+    this.#form.addEventListener('input', ({ target }) => this.#change(target as HTMLInputElement));
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.#save();
+    });
+    this.shadow.append(this.#form);
+  }
+
+  /** The saved settings of automatic updates; null if the form does not show them. */
+  protected automaticOf({ automatic }: Status): Automatic | null {
+    return automatic;
+  }
+
+  protected draw(): void {
     const t = texts();
-    if (!status?.automatic) return [channelFields()];
-    const isChanged = Object.keys(draft).length > 0;
-    return [
+    const { status } = this.store.state;
+    const chosen: Draft = { ...(status && savedSettings(status)), ...this.#draft };
+    const automatic = status && this.automaticOf(status);
+    const { channel: _, ...automaticDraft } = this.#draft;
+    const isBusy = this.#isSaving || status === null;
+    patch(this.#form, [
       channelFields(),
+      automatic &&
+        automaticFieldset(automatic, {
+          isEnabled: chosen.enabled === true,
+          isChanged: Object.keys(automaticDraft).length > 0,
+          now: this.#now(),
+        }),
       h(
-        'fieldset',
-        { key: 'automatic', 'aria-label': t.automatic },
+        'div.row',
         h(
-          'label.choice',
-          h('input', { type: 'checkbox', role: 'switch', name: 'enabled' }),
-          h('b', t.automaticEnabled),
-          h('span', t.automaticEnabledAbout),
+          'button',
+          { type: 'submit', class: 'b primary', 'aria-disabled': isBusy ? 'true' : null },
+          this.#isSaving ? t.saving : t.save,
         ),
-        enabled && whenFields(),
-        h('p.muted', isChanged ? t.unsavedChanges : automaticText(status.automatic, this.#now())),
+        h('span', { role: 'status', class: this.#result?.look ?? '' }, this.#result?.text ?? ''),
       ),
-    ];
+    ]);
+    for (const input of this.#form.querySelectorAll('input')) fill(input, chosen[input.name as keyof Draft]);
+  }
+
+  #change({ name, type, value, checked }: HTMLInputElement): void {
+    const all = () => [...this.#form.querySelectorAll<HTMLInputElement>(`[name=${name}]:checked`)];
+    const chosen =
+      name === 'days' ? all().map((input) => input.value) : type === 'checkbox' ? checked : value;
+    this.#draft = { ...this.#draft, [name]: chosen };
+    this.#result = null;
+    this.draw();
+  }
+
+  async #save(): Promise<void> {
+    const { store } = this;
+    const { status } = store.state;
+    if (this.#isSaving || !status) return;
+    const draft = this.#draft;
+    this.#isSaving = true;
+    this.#result = null;
+    this.draw();
+    const answer = await this.#ask(status, draft);
+    this.#isSaving = false;
+    const t = texts();
+    if (answer.kind === 'ok') {
+      // Keep changes that were made during the request.
+      if (this.#draft === draft) this.#draft = {};
+      this.#result = { look: 'ok', text: this.#told(store.state.status ?? status) };
+    } else {
+      const why =
+        answer.kind === 'problem'
+          ? sentence(answer.problem.detail)
+          : answer.kind === 'logged-out'
+            ? `${t.loggedOut}.`
+            : t.noAnswerSaving(t.product);
+      this.#result = {
+        look: 'bad',
+        text: `${t.notSaved(why)} ${t.channelUnchanged(channelName(status.channel))}`,
+      };
+    }
+    this.draw();
   }
 
   /** Sends the settings that may be refused first, so that a refusal saves nothing. */
-  protected async ask(status: Status, draft: Draft): Promise<Answer<Status | UserStatus>> {
+  async #ask(status: Status, draft: Draft): Promise<Answer<Status | UserStatus>> {
     const { channel = status.channel } = draft;
-    const answer = status.automatic && (await this.store.setAutomatic(choiceOf(draft)));
+    const answer = this.automaticOf(status) && (await this.store.setAutomatic(choiceOf(draft)));
     if (answer && (answer.kind !== 'ok' || channel === status.channel)) return answer;
     return this.store.setChannel(channel);
   }
 
-  protected told({ channel, automatic }: Status): string {
-    return sentences(texts().saved(channelName(channel)), automatic && automaticText(automatic, this.#now()));
+  /** The saved settings in words. */
+  #told(status: Status): string {
+    const automatic = this.automaticOf(status);
+    return sentences(
+      texts().saved(channelName(status.channel)),
+      automatic && automaticText(automatic, this.#now()),
+    );
   }
 
   #now(): number | null {
@@ -50,34 +128,17 @@ export class SvcUpdateSettings extends SettingsForm {
   }
 }
 
-function whenFields(): Child {
-  const t = texts();
-  const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
-  return h(
-    'div',
-    { key: 'when', class: 'fields' },
-    h(
-      'div.row',
-      field(t.windowFrom, 'from', 'time'),
-      field(t.windowTo, 'to', 'time'),
-      field(t.timeZone, 'timeZone', 'text'),
-    ),
-    h(
-      'fieldset',
-      { 'aria-labelledby': 'days' },
-      h('span', { id: 'days' }, t.days),
-      h('div.row', ...dayWords.map((day, at) => tick(weekday(at), 'days', day))),
-    ),
-    h('label.plain', beforeAge, input('age', 'number', { min: 0 }), afterAge),
-    tick(t.includeMajors, 'includeMajors', 'on'),
-  );
+/** `<svc-update-channel>`: the choice of the release channel, for a settings page. */
+export class SvcUpdateChannel extends SvcUpdateSettings {
+  protected override automaticOf(): null {
+    return null;
+  }
 }
 
-const input = (name: string, type: string, more: Record<string, string | number> = {}) =>
-  h('input', { name, type, autocomplete: 'off', spellcheck: 'false', ...more });
-
-const field = (label: string, name: string, type: string) =>
-  h('label', { key: name, class: 'field' }, h('span', label), input(name, type));
-
-const tick = (label: string, name: string, value: string) =>
-  h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);
+function fill(input: HTMLInputElement, chosen: Draft[keyof Draft]): void {
+  const { type, value } = input;
+  if (type === 'radio') input.checked = value === chosen;
+  else if (type === 'checkbox')
+    input.checked = Array.isArray(chosen) ? chosen.includes(value) : chosen === true;
+  else if (typeof chosen === 'string' && value !== chosen) input.value = chosen;
+}

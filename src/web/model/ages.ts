@@ -25,21 +25,6 @@ export function ageOf(time: string | null | undefined, now: number | null): numb
   return Number.isFinite(age) ? Math.max(0, age) : null;
 }
 
-export type Unit = 'second' | 'minute' | 'hour' | 'day';
-
-/** A duration in its largest unit; below ten minutes also with seconds. */
-export function inUnits(milliseconds: number): [unit: Unit, count: number][] {
-  const seconds = Math.floor(milliseconds / 1000);
-  const minutes = Math.floor(seconds / 60);
-  const hours = Math.floor(minutes / 60);
-  if (minutes < 1) return [['second', seconds]];
-  const rest = seconds % 60;
-  const inMinutes: [Unit, number] = ['minute', minutes];
-  if (minutes < 10 && rest > 0) return [inMinutes, ['second', rest]];
-  if (hours < 1) return [inMinutes];
-  return hours < 48 ? [['hour', hours]] : [['day', Math.floor(hours / 24)]];
-}
-
 /** `0:07`, `12:34`, `1:02:03`. */
 export function clockText(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));

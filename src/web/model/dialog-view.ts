@@ -1,4 +1,5 @@
-import { launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
+import { known, launchStates, phaseWords, type ReasonCode } from '../../wire/codes.ts';
+import { type PathPlace, runPlace } from '../../wire/path.ts';
 import { isTooLate, mayBeAway, type RowOfRun, rowsOf } from '../../wire/phase-rows.ts';
 import type { Order } from '../../wire/reader.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
@@ -20,14 +21,11 @@ import {
   isQuiet,
   isRollback,
   isSameVersion,
-  known,
   offeredPath,
   openRun,
   orderOf,
   outdatedServers,
-  type PathPlace,
   placeBetween,
-  runPlace,
 } from './selectors.ts';
 
 /** The possible views of a dialog. Durations are in milliseconds. */

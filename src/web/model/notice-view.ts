@@ -1,4 +1,5 @@
 import { byItself } from '../../wire/codes.ts';
+import { type PathPlace, runPlace } from '../../wire/path.ts';
 import type { Run } from '../../wire/status.ts';
 import type { PageState } from './page-state.ts';
 import {
@@ -9,9 +10,7 @@ import {
   isSameVersion,
   openRun,
   orderOf,
-  type PathPlace,
   placeBetween,
-  runPlace,
 } from './selectors.ts';
 
 export interface NoticeView {

@@ -1,4 +1,5 @@
-import { byItself, type EndState } from '../../wire/codes.ts';
+import { byItself, type EndState, known } from '../../wire/codes.ts';
+import { nextOnPath, type PathPlace, runPlace } from '../../wire/path.ts';
 import type { Order } from '../../wire/reader.ts';
 import type { PendingStep, Run, Status } from '../../wire/status.ts';
 import { isOpen, type PageState } from './page-state.ts';
@@ -31,23 +32,9 @@ export function betweenOf(state: PageState): PendingStep | null {
     watchedEndedAt === null ||
     (answeredAt !== null && answeredAt >= watchedEndedAt && isEndKnown(state, watched));
   if (isTold) return status?.pendingStep ?? null;
-  const place = runPlace(watched);
-  const to = place && watched.outcome === 'updated' ? place.versions[place.at + 1] : undefined;
+  const to = nextOnPath(watched);
   const since = watched.endedAt ?? watched.startedAt;
-  return to === undefined ? null : { to, reason: null, since, until: '' };
-}
-
-/** A position on an upgrade path, counted from 0. */
-export interface PathPlace {
-  versions: readonly string[];
-  at: number;
-}
-
-/** The position of a run on its upgrade path. */
-export function runPlace(run: Run | null | undefined): PathPlace | null {
-  if (!run || run.upgradePath.length < 2) return null;
-  const at = run.upgradePath.indexOf(run.to ?? '');
-  return at < 0 ? null : { versions: run.upgradePath, at };
+  return to === null ? null : { to, reason: null, since, until: '' };
 }
 
 /** The position on an upgrade path between two updates. */
@@ -100,7 +87,3 @@ export const newsUrl = (status: Status | null, version: string | null): string |
 /** Whether two versions are the same, with or without a leading `v`. */
 export const isSameVersion = (one: string, other: string): boolean =>
   one.replace(/^v/, '') === other.replace(/^v/, '');
-
-/** The table entry for a code of the server. A newer server may send unknown codes, even `constructor`. */
-export const known = <T>(table: Readonly<Record<string, T>>, code: string): T | undefined =>
-  Object.hasOwn(table, code) ? table[code] : undefined;

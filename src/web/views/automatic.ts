@@ -1,9 +1,7 @@
 import type { Automatic, Status } from '../../wire/status.ts';
+import { isSoon } from '../../wire/times.ts';
 import { codeText, texts } from '../texts.ts';
 import { dayText, dayToCome, sentence, sentences, timeOfDay } from './format.ts';
-
-/** Milliseconds before an automatic start below which its time window counts as reached. */
-const soon = 60_000;
 
 /** When the offered version is installed automatically, or why not; empty if automatic updates are off. */
 export function automaticUpdateText({ automatic, next }: Status, now: number | null): string {
@@ -12,7 +10,7 @@ export function automaticUpdateText({ automatic, next }: Status, now: number | n
   const version = next?.version ?? '';
   const { nextAt } = automatic;
   if (automatic.blockedBy || nextAt === null) return notAutomaticText(automatic, now);
-  if (isSoon(nextAt, now)) return t.installedAutomaticallySoon(version);
+  if (startsSoon(nextAt, now)) return t.installedAutomaticallySoon(version);
   return t.installedAutomatically(version, dayToCome(nextAt, now), timeOfDay(nextAt));
 }
 
@@ -24,11 +22,13 @@ export function automaticText(automatic: Automatic, now: number | null): string 
   const day = nextAt !== null && dayToCome(nextAt, now, timeZone);
   const next =
     day &&
-    (isSoon(nextAt, now) ? t.nextAutomaticSoon : t.nextAutomatic(day, timeOfDay(nextAt, timeZone), timeZone));
+    (startsSoon(nextAt, now)
+      ? t.nextAutomaticSoon
+      : t.nextAutomatic(day, timeOfDay(nextAt, timeZone), timeZone));
   return automatic.blockedBy ? notAutomaticText(automatic, now) : next || '';
 }
 
-const isSoon = (at: string, now: number | null): boolean => now !== null && Date.parse(at) - now < soon;
+const startsSoon = (at: string, now: number | null): boolean => now !== null && isSoon(Date.parse(at), now);
 
 /** Empty if nothing prevents automatic updates. */
 export function notAutomaticText({ blockedBy }: Automatic, now: number | null): string {

@@ -1,4 +1,5 @@
 import { withoutLeftBehind } from '../../wire/left-behind.ts';
+import { messageClause } from '../../wire/messages.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h } from '../elements/vnode.ts';
 import type { EndView, ViewOf } from '../model/dialog-view.ts';
@@ -56,7 +57,7 @@ function headingOf({ kind, run, version }: EndView): string {
       return t.cancelled;
     case 'failed':
       if (run.rolledBack !== null && run.to !== null)
-        return t.versionFailed(run.to, run.cause === null ? '' : run.cause.replace(/\.$/, ''));
+        return t.versionFailed(run.to, run.cause === null ? '' : messageClause(run.cause));
       if (run.outcome === 'refused') return isRollback(run) ? t.rollbackRefused : t.updateRefused;
       return isRollback(run) ? t.rollbackFailed : t.theUpdateFailed;
     case 'broken':
@@ -68,7 +69,7 @@ function headingOf({ kind, run, version }: EndView): string {
           ? t.rollbackUnsuccessful
           : t.updateUnsuccessful;
     case 'other-end':
-      return sentence(run.message || (run.outcome ?? '')).replace(/\.$/, '');
+      return messageClause(sentence(run.message || (run.outcome ?? '')));
   }
 }
 

@@ -1,21 +1,16 @@
-import { inUnits } from '../model/ages.ts';
-import { known } from '../model/selectors.ts';
-import { type Texts, texts } from '../texts.ts';
+import { known } from '../../wire/codes.ts';
+import { messageSentence } from '../../wire/messages.ts';
+import { ageText, dateFormat, daysBetween, durationText, nearDay, secondsText } from '../../wire/times.ts';
+import { texts } from '../texts.ts';
 
 /** `3 s`, `1 min 4 s`, `3 days`. */
-export const duration = (milliseconds: number, { units }: Texts = texts()): string =>
-  inUnits(milliseconds)
-    .map(([unit, count]) => units[unit](count))
-    .join(' ');
+export const duration = (milliseconds: number): string => durationText(milliseconds, texts().units);
 
 /** An age in its largest unit only. */
-export const age = (milliseconds: number): string => {
-  const [first] = inUnits(milliseconds);
-  return first ? texts().units[first[0]](first[1]) : '';
-};
+export const age = (milliseconds: number): string => ageText(milliseconds, texts().units);
 
 /** The duration of a number of seconds. */
-export const durationOfSeconds = (count: number): string => duration(Math.round(count) * 1000);
+export const durationOfSeconds = (count: number): string => secondsText(count, texts().units);
 
 /** `10:42`, by default in the reader's time zone. */
 export const timeOfDay = (time: string | null, timeZone?: string): string =>
@@ -41,65 +36,31 @@ export function dateText(time: string | null, now: number | null): string {
 
 /** `14 March`; empty if it is today by the server's time. */
 export const dayText = (time: string | null, now: number | null, timeZone?: string): string =>
-  daysBetween(now, Date.parse(time ?? ''), timeZone) === 0
-    ? ''
-    : formatted(time, { day: 'numeric', month: 'long' }, timeZone);
+  daysFrom(now, time, timeZone) === 0 ? '' : formatted(time, { day: 'numeric', month: 'long' }, timeZone);
 
 /** A future day in words: `tonight`, `tomorrow`, `on Thursday`, `on 14 March`. */
 export function dayToCome(time: string, now: number | null, timeZone?: string): string {
   const t = texts();
-  const days = daysBetween(now, Date.parse(time), timeZone);
-  const hour = hourOf(Date.parse(time), timeZone);
-  const isEarly = hour < 6;
-  if (days === 0) return isEarly || hour >= 18 ? t.tonight : t.today;
-  // The early hours of the next day count as tonight, unless it is still early morning.
-  if (days === 1) return isEarly && hourOf(now ?? 0, timeZone) >= 6 ? t.tonight : t.tomorrow;
-  return t.onDay(days < 7 ? formatted(time, { weekday: 'long' }, timeZone) : dayText(time, now, timeZone));
+  const near = now === null ? null : nearDay(Date.parse(time), now, timeZone);
+  if (near !== null) return t[near];
+  const isThisWeek = daysFrom(now, time, timeZone) < 7;
+  return t.onDay(isThisWeek ? formatted(time, { weekday: 'long' }, timeZone) : dayText(time, now, timeZone));
 }
 
-/** Number of midnights between two times. */
-function daysBetween(now: number | null, at: number, timeZone: string | undefined): number {
-  const day = (moment: number) => {
-    const parts = dateFormat({ year: 'numeric', month: 'numeric', day: 'numeric' }, timeZone, 'en-CA');
-    return Date.parse(parts.format(moment));
-  };
-  return now === null || !Number.isFinite(at) ? Number.NaN : Math.round((day(at) - day(now)) / 86_400_000);
-}
-
-const hourOf = (at: number, timeZone: string | undefined): number =>
-  Number(dateFormat({ hour: 'numeric', hourCycle: 'h23' }, timeZone, 'en').format(at));
+const daysFrom = (now: number | null, time: string | null, timeZone?: string): number =>
+  now === null || time === null ? Number.NaN : daysBetween(now, Date.parse(time), timeZone);
 
 /** `Mon` and so on, by the ISO 8601 order of weekdays. */
 export const weekday = (index: number): string =>
-  dateFormat({ weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));
+  dateFormat(texts().locale, { weekday: 'short' }, 'UTC').format(Date.UTC(2024, 0, 1 + index));
 
 function formatted(time: string | null, form: Intl.DateTimeFormatOptions, timeZone?: string): string {
   const at = Date.parse(time ?? '');
-  return Number.isFinite(at) ? dateFormat(form, timeZone).format(at) : '–';
+  return Number.isFinite(at) ? dateFormat(texts().locale, form, timeZone).format(at) : '–';
 }
 
-/** In a time zone, or in the reader's if none is given or the browser does not know it. */
-function dateFormat(
-  form: Intl.DateTimeFormatOptions,
-  timeZone: string | undefined,
-  locale = texts().locale,
-): Intl.DateTimeFormat {
-  try {
-    return new Intl.DateTimeFormat(locale, { ...form, timeZone });
-  } catch {
-    return new Intl.DateTimeFormat(locale, form);
-  }
-}
-
-/** Formats a server message as a sentence: log messages start in lower case and have no full stop. */
-export function sentence(said: string): string {
-  const text = said.trim();
-  // Do not capitalize a version, a path or the product name.
-  const word = /^[a-z]+(?=[\s,;:']|$)/.exec(text)?.[0];
-  const first =
-    word !== undefined && word !== texts().product ? text.charAt(0).toUpperCase() + text.slice(1) : text;
-  return first === '' || /[.!?…:]$/.test(first) ? first : `${first}.`;
-}
+/** A message of the server as a sentence. */
+export const sentence = (message: string): string => messageSentence(message, texts().product);
 
 /** The versions of a run, as far as known: a manually started run may not report them. */
 export const fromTo = (from: string | null, to: string | null): string => {

@@ -1,10 +1,11 @@
 import { byItself } from '../../wire/codes.ts';
+import { type PathPlace, runPlace } from '../../wire/path.ts';
 import { isTooLate, type RowOfRun, savesData } from '../../wire/phase-rows.ts';
 import type { Run } from '../../wire/status.ts';
 import { type Child, h, type VNode } from '../elements/vnode.ts';
 import { clockText } from '../model/ages.ts';
 import type { BetweenView, RunView, ViewOf } from '../model/dialog-view.ts';
-import { isRollback, type PathPlace, runPlace } from '../model/selectors.ts';
+import { isRollback } from '../model/selectors.ts';
 import { codeText, texts } from '../texts.ts';
 import {
   box,
@@ -143,29 +144,17 @@ export function phaseList(rows: readonly RowOfRun[]): Child {
 }
 
 function phaseItem(row: RowOfRun): VNode {
-  const { mark, took, percent } = row;
+  const { mark, took, percent, message } = row;
   const word = wordOf(row);
   return h(
     'li',
     { class: mark, 'aria-current': mark === 'now' ? 'step' : null },
     h('span.dot', dot(mark)),
-    h(
-      'span',
-      mark === 'now' ? h('b', word) : word,
-      ' ',
-      h('span.muted', mark === 'failed' ? '' : messageOf(row)),
-    ),
+    h('span', mark === 'now' ? h('b', word) : word, ' ', h('span.muted', mark === 'failed' ? '' : message)),
     h('span.t', took === null || mark === 'ahead' ? '' : duration(took)),
     mark === 'now' && percent !== null && h('progress', { value: percent, max: 100, 'aria-label': word }),
   );
 }
-
-/** Removes the first word of an updater's message if the row already shows it. */
-const messageOf = ({ message }: RowOfRun): string =>
-  message.replace(
-    /^(?:preparing|checking|pulling|pulled|downloading|downloaded|replacing|verifying)\b[\s,:]*/i,
-    '',
-  );
 
 export function renderRestarting(
   { run, outageMs, log }: ViewOf<'restarting'>,

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readTextFile, readTextFileIfThere } from '../../../src/core/files/text-file.ts';
 
 const mebibyte = 1024 * 1024;
-const restoreIt = 'Restore the file, or run docker compose up -d to recreate the app from its current files.';
-const regular = 'Use a regular file in the compose directory instead, then run the update again.';
+const restoreIt = 'Restore the file, or run {compose} up -d to recreate the app from its current files.';
+const regular = 'Use a regular file in the compose directory instead, then run {command} again.';
 const notThat = 'This does not look like a compose or env file. Check its content.';
 const latin1 = (text: string) => Buffer.from(text, 'latin1');
 

@@ -143,7 +143,7 @@ describe('a service that has to be declared', () => {
       message:
         'search (elasticsearch:8), which looks like a search index, is neither saved nor excluded, and no updated service depends on it',
       advice:
-        'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} ("save" includes the data in restore points, and "none" excludes it). Then run the update again.',
+        'In .svc-updater.yaml, set data: {app:/l: none, db: save, search: save} ("save" includes the data in restore points, and "none" excludes it). Then run {command} again.',
     });
     const after = [...before, said('db', 'save'), said('search', 'none')];
     expect(declareData(facts(services, { said: after }))).toEqual({

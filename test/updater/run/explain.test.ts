@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { adviceText } from '../../../src/core/progress/advice.ts';
 import { svc } from '../../../src/core/progress/product.ts';
 import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
 import { explain, similarNames } from '../../../src/updater/run/explain.ts';
@@ -17,7 +18,7 @@ What to do: Choose a release that is newer than the running version. Downgrades 
     const [head, meaning, ...others] = explain(code, svc).split('\n');
     expect(head).toMatch(new RegExp(`^${code}: outcome ${outcome}, exit code [2-5]$`));
     expect(meaning).toMatch(/^Meaning: [A-Za-z].{15,200}\.$/);
-    expect(others).toContain(`What to do: ${advice}`);
+    expect(others).toContain(`What to do: ${adviceText(advice)}`);
   });
 
   it('lists all codes with their meaning if it is given none', () => {

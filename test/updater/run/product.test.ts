@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { productOf, svc } from '../../../src/core/progress/product.ts';
-import { errorCodes, ofProduct, UpdateError } from '../../../src/core/progress/update-error.ts';
+import { errorCodes, UpdateError } from '../../../src/core/progress/update-error.ts';
 import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
 import { explain } from '../../../src/updater/run/explain.ts';
 import { endingOf } from '../../../src/updater/run/log/ending.ts';
@@ -52,7 +52,6 @@ describe('texts for users', () => {
   it('do not change for svc', () => {
     expect(usageOf(svc)).toContain('svc-updater [update] [options]');
     expect(usageOf(svc)).toContain('[SVC_UPDATER_TARGET]');
-    for (const code of errorCodes) expect(ofProduct(adviceOf(code), svc)).toBe(adviceOf(code));
   });
 
   it('do not mention svc in the help of another product', () => {
@@ -76,5 +75,3 @@ describe('texts for users', () => {
       expect(text.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
   });
 });
-
-const adviceOf = (code: (typeof errorCodes)[number]): string => new UpdateError(code, 'x').advice;

@@ -40,7 +40,7 @@ export function checkDefinitions(
   const names = (users.length > 0 ? users : services).map(({ name }) => name);
   const networks = and(edited.map((name) => `network ${name}`));
   const compose = composeCommand(project);
-  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down followed by ${compose} up -d. Then run the update again.`;
+  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down followed by ${compose} up -d. Then run {command} again.`;
   throw new UpdateError(
     'network-edited',
     `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,

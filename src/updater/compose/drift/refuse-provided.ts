@@ -52,6 +52,6 @@ export function refuseProvided(
   const accept = isSure ? '' : ' If no provider sets these variables, use --accept-drift.';
   throw new UpdateError('drift', first, {
     detail: others,
-    advice: `${set} docker compose pull ${names} && docker compose up -d ${names} on the host, where the provider is installed.${accept}`,
+    advice: `${set} {compose} pull ${names} && {compose} up -d ${names} on the host, where the provider is installed.${accept}`,
   });
 }

@@ -110,7 +110,7 @@ async function projectOf(own: Container, paths: HostPaths, options: UpdateOption
   const ours = journals.find(({ containerId }) => containerId === own.id);
   if (ours) return projectOfJournal(ours);
   const message = `no compose project contains container ${options.container?.slice(0, 12)}`;
-  const advice = 'The container was replaced after the update was requested; run the update again.';
+  const advice = 'The container was replaced after the update was requested; run {command} again.';
   throw new UpdateError('no-app', message, { advice });
 }
 

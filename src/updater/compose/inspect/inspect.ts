@@ -2,13 +2,14 @@ import { join } from 'node:path';
 import { findPin } from '../../../core/compose/find-pin.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { variablesOf } from '../../../core/compose/variables.ts';
+import { filled } from '../../../core/progress/advice.ts';
+import { shortComposeCommand } from '../../../core/progress/compose-command.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import { settingsName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { inspectRunning } from '../../../engine/api/query.ts';
 import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
 import { type Container, serviceOf } from '../../../engine/container.ts';
-import { withOwnCommands } from '../../run/log/ending-facts.ts';
 import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
@@ -67,7 +68,8 @@ export async function inspectInstallation(
 function withCommandsOf(project: ComposeProject, error: unknown): unknown {
   if (!(error instanceof UpdateError)) return error;
   const { code, message, detail, cause } = error;
-  return new UpdateError(code, message, { advice: withOwnCommands(error.advice, project), detail, cause });
+  const advice = filled(error.advice, { compose: shortComposeCommand(project) });
+  return new UpdateError(code, message, { advice, detail, cause });
 }
 
 async function inspectProject(

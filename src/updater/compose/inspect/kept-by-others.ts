@@ -10,8 +10,7 @@ import { mappedBy } from '../../../engine/mapped-users.ts';
 export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
   if (!engine.isPodman || users !== 'rootless') return;
   throw new UpdateError('engine-version', 'updates are not supported on rootless Podman', {
-    advice:
-      'Use rootful Podman, or change the version manually and run docker compose pull && docker compose up -d.',
+    advice: 'Use rootful Podman, or change the version manually and run {compose} pull && {compose} up -d.',
   });
 }
 
@@ -27,7 +26,7 @@ export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' |
     if (labels[composeLabels.version]?.startsWith('1.')) {
       const project = labels[composeLabels.project];
       throw new UpdateError('not-compose', `${name} of project ${project} was created by docker-compose v1`, {
-        advice: `Run docker compose -p ${project} up -d once, then run the update again.`,
+        advice: `Run docker compose -p ${project} up -d once, then run {command} again.`,
       });
     }
     if (labels[podmanLabels.composeProject] === undefined) continue;

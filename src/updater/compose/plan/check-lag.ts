@@ -64,7 +64,7 @@ export function checkLag(
     const places = placesOf(moves.map(({ pin }) => pin));
     throw new UpdateError('tag-lags', first, {
       detail: others,
-      advice: `Run the update again when the tag points to ${plan.targetName}, or run it without --target to install the image that the tag points to now. If ${plan.targetName} has its own tag, you can also set that tag manually (${places}).`,
+      advice: `Run {command} again when the tag points to ${plan.targetName}, or run it without --target to install the image that the tag points to now. If ${plan.targetName} has its own tag, you can also set that tag manually (${places}).`,
     });
   }
   return { result: found.flatMap((each) => ('warning' in each ? [each.warning] : [])) };

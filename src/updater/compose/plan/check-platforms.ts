@@ -54,7 +54,7 @@ function judge(
     'pull-platform',
     `${service} runs on ${runs}, but ${to} would run on ${gets}, because no compose file specifies a platform`,
     {
-      advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run the update again.`,
+      advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run {command} again.`,
     },
   );
 }

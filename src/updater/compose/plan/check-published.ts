@@ -59,8 +59,8 @@ function unpublished(plan: UpdatePlan, { pin, tag }: Move, there: readonly strin
   const others = own ? `; ${targetName} is published as ${and(there)}` : '';
   return new UpdateError('pin-unsupported', `${pin.reference.repository} has no tag ${tag}${others}`, {
     advice: own
-      ? `Set the tag ${own} manually (${placesOf(pins)}), then run docker compose pull && docker compose up -d.`
-      : 'Check that the release is published, then run the update again.',
+      ? `Set the tag ${own} manually (${placesOf(pins)}), then run {compose} pull && {compose} up -d.`
+      : 'Check that the release is published, then run {command} again.',
   });
 }
 

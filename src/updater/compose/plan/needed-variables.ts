@@ -18,7 +18,7 @@ export function missingVariables(
   const names = unsetIn(draft.files, release, 'required');
   if (names.length === 0 || !/required variable/.test(cause.message)) return null;
   return new UpdateError('missing-variable', `no file sets ${and(names)}, but the release requires a value`, {
-    advice: `${linesToAdd(installation, names)}, then run the update again.`,
+    advice: `${linesToAdd(installation, names)}, then run {command} again.`,
     detail: [...cause.detail, cause.message],
     cause,
   });
@@ -40,7 +40,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
   throw new UpdateError(
     'missing-variable',
     `no file sets ${and(unset)}, which a secret in the release uses`,
-    { advice: `${linesToAdd(installation, unset)}, then run the update again.` },
+    { advice: `${linesToAdd(installation, unset)}, then run {command} again.` },
   );
 }
 

@@ -83,7 +83,7 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
   if (running.length === 0) return;
   const names = and(running.map(({ name }) => name));
   throw new UpdateError('compose-busy', `other services are still waiting for ${names} to finish`, {
-    advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run the update again.`,
+    advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run {command} again.`,
   });
 }
 

@@ -107,7 +107,7 @@ async function loadAll(
     throw new UpdateError(
       'pull-unknown',
       `the image ${reference} used by ${serviceOfKey(service)} is neither in ${archive} nor on this machine`,
-      { advice: 'Load the image with docker load or pull it once, then run the update again.' },
+      { advice: 'Load the image with docker load or pull it once, then run {command} again.' },
     );
   }
 }

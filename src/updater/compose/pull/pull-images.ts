@@ -101,7 +101,7 @@ async function pullTogether(
         const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
         const advice =
           failure.code === 'pull-unknown' && platform !== undefined
-            ? `Check that ${failed} is published for ${platform}, then run the update again.`
+            ? `Check that ${failed} is published for ${platform}, then run {command} again.`
             : failure.advice;
         throw new UpdateError(failure.code, `${failed}: ${failure.sentence}${again}`, {
           detail: messages,

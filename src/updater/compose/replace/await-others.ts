@@ -69,6 +69,6 @@ export async function awaitOthers(
 }
 
 const adviceOn = (containers: readonly Container[]): string =>
-  `Wait until that command finishes, then run the update again. If no docker compose command is running, remove the containers of the interrupted one: docker rm ${containers
+  `Wait until that command finishes, then run {command} again. If no docker compose command is running, remove the containers of the interrupted one: docker rm ${containers
     .map(({ name }) => name)
     .join(' ')}.`;

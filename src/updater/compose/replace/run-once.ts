@@ -36,8 +36,8 @@ export async function runOnce(
     throw new UpdateError('migration-failed', error.message, {
       state: `nothing was rolled back, because data may have been migrated; the files have already been updated; ${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${standing(changeover, now)}`,
       advice: isOn
-        ? `Follow the log with ${command} logs -f ${name}. When ${name} has finished, run the update again, with a longer --wait-timeout if necessary.`
-        : `Check the output of ${command} logs ${name}. Fix the cause, then run the update again. The update will also run ${name} again.`,
+        ? `Follow the log with ${command} logs -f ${name}. When ${name} has finished, run {command} again, with a longer --wait-timeout if necessary.`
+        : `Check the output of ${command} logs ${name}. Fix the cause, then run {command} again. The update will also run ${name} again.`,
       detail: error.detail,
       cause: error,
     });

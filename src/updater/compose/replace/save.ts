@@ -338,7 +338,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
         'save-failed',
         `${restless} was started repeatedly while the data was being copied`,
         {
-          advice: `Make sure that nothing else starts ${restless} (for example, a systemd unit or docker compose up in another terminal), then run the update again.`,
+          advice: `Make sure that nothing else starts ${restless} (for example, a systemd unit or docker compose up in another terminal), then run {command} again.`,
         },
       );
     }

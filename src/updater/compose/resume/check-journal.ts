@@ -73,6 +73,6 @@ export function checkPoints(
 const foreign = (message: string, mountedAt: string): UpdateError => {
   const path = join(stateDirectory(mountedAt), journalName);
   return new UpdateError('unexpected-file', message, {
-    advice: `Find out who created ${path} and move it elsewhere, then run the update again.`,
+    advice: `Find out who created ${path} and move it elsewhere, then run {command} again.`,
   });
 };

@@ -1,5 +1,3 @@
-import { basename } from 'node:path';
-import { composeCommand, fileFlags, upCommand } from '../../../core/progress/compose-command.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import { and } from './wording.ts';
@@ -54,28 +52,3 @@ export const nothingKnown: EndingFacts = {
   halfDone: null,
   touched: false,
 };
-
-const bareCommand = /\bdocker compose (?=(?:config|down|logs|ps|pull|up)\b)/g;
-const wholeUp = /\bdocker compose up -d\b(?! --no-deps)/g;
-
-/**
- * Adapts the commands in a text to this project. A bare `docker compose up -d` could find other files or none, or start
- * a second instance if the project has its own name.
- */
-export function withOwnCommands(text: string, project: ComposeProject): string {
-  const isFoundByItself =
-    fileFlags(project).length === 0 &&
-    project.name === defaultName(project.directory) &&
-    !project.oldNames?.length;
-  if (isFoundByItself) return text;
-  return text
-    .replaceAll(wholeUp, () => upCommand(project))
-    .replaceAll(bareCommand, () => `${composeCommand(project)} `);
-}
-
-/** The name that compose gives a project without one (compose-go, loader.NormalizeProjectName). */
-const defaultName = (directory: string): string =>
-  basename(directory)
-    .toLowerCase()
-    .replace(/[^a-z0-9_-]/g, '')
-    .replace(/^[_-]+/, '');

@@ -1,10 +1,12 @@
-import { composeCommand } from '../../../core/progress/compose-command.ts';
-import { formatEnd, parseEnd, type RunEnd, stateBeforeStep } from '../../../core/progress/end-line.ts';
+import { adviceText } from '../../../core/progress/advice.ts';
+import { composeCommand, shortComposeCommand } from '../../../core/progress/compose-command.ts';
+import { formatEnd, type RunEnd, stateBeforeStep } from '../../../core/progress/end-line.ts';
 import { exitCodes, type Outcome } from '../../../core/progress/outcome.ts';
+import { mapTexts } from '../../../core/progress/plain-text.ts';
 import { svc } from '../../../core/progress/product.ts';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
-import { ofProduct, UpdateError } from '../../../core/progress/update-error.ts';
-import { type EndingFacts, editedSince, withOwnCommands } from './ending-facts.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { type EndingFacts, editedSince } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 import { and } from './wording.ts';
 
@@ -18,71 +20,69 @@ export interface Ending {
   fields?: Fields;
 }
 
-/** How an unsuccessful run ended, and what to report about it. */
+/** How an unsuccessful run ended. Its fields include its code, the advice and a required intermediate release. */
 interface Failure extends Ending {
   /** Explanation for the log, before the last line. */
   lines: readonly string[];
-  code: string | null;
-  /** Required intermediate release, if the update needs one. */
-  requiredRelease: string | null;
-  advice: string;
-  fields: Fields;
 }
 
 /** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
 export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
-  const { touched, project, product = svc } = facts;
-  const again = (text: string) =>
-    facts.isRollback ? text.replace(/(?<=[Rr]un )the update(?= again)/, 'rollback --yes') : text;
-  const own = (text: string) =>
-    again(ofProduct(project === null ? text : withOwnCommands(text, project), product));
+  const { touched, project, product = svc, isRollback = false } = facts;
+  const words = {
+    command: isRollback ? 'rollback --yes' : 'the update',
+    compose: project === null ? 'docker compose' : shortComposeCommand(project),
+    product,
+  };
   if (error instanceof Cancelled || error instanceof Interrupted) {
-    const advice = again('Run the update again when you are ready.');
+    const advice = `Run ${words.command} again when you are ready.`;
     const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
     return failure(end, 128 + cancelledBy);
   }
   if (!(error instanceof UpdateError)) {
     const stands = touched
-      ? own('some containers may not have been replaced; check them with docker compose ps')
+      ? `some containers may not have been replaced; check them with ${words.compose} ps`
       : 'no container was changed, and the original files are in place';
     const state = `this is a bug in the updater; ${stands}`;
     const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
     const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
     return failure(end, exitCodes.crashed, lines);
   }
-  const advice = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
-    ? again(adviceWhenBroken(facts, error))
-    : own(error.advice);
+  const template = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
+    ? adviceWhenBroken(facts, error)
+    : error.advice;
   const { outcome, code, requiredRelease } = error;
   const stands = stateAfter(error, facts);
   const state = requiredRelease === null ? stands : stateBeforeStep(stands, requiredRelease);
   const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
+  const advice = adviceText(template, words);
   const end = { outcome, code, state, advice, ...(requiredRelease !== null && { requiredRelease }) };
   return failure(end, exitCodes[outcome], lines, error.fields);
 }
 
-function failure(
-  end: RunEnd & { advice: string },
-  exitCode: number,
-  lines: readonly string[] = [],
-  fields: Fields = {},
-): Failure {
-  const { outcome, code, advice, requiredRelease = null } = end;
-  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, requiredRelease, fields };
+function failure(end: RunEnd, exitCode: number, lines: readonly string[] = [], given: Fields = {}): Failure {
+  const { outcome, code, advice, requiredRelease } = end;
+  const fields = {
+    ...given,
+    ...(code !== null && { code }),
+    advice,
+    ...(requiredRelease !== undefined && { requiredRelease }),
+  };
+  return { outcome, exitCode, message: formatEnd(end), fields, lines };
 }
 
 /** The part of an ending that the journal stores. */
-export const keptEnding = (log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending => ({
-  ...{ outcome, exitCode, fields },
-  message: log.masked(message),
-});
+export function keptEnding(log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending {
+  const masked = (text: string) => log.masked(text);
+  return { outcome, exitCode, message: masked(message), fields: mapTexts(fields, masked) };
+}
 
 /** Logs the end of an unsuccessful run. */
 export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
-  const { outcome, exitCode, message, lines, ...said } = endingOf(error, facts, cancelledBy);
+  const { lines, ...ending } = endingOf(error, facts, cancelledBy);
   for (const line of lines) log.error(line);
-  logEnd(log, { outcome, message }, said);
-  return keptEnding(log, { outcome, exitCode, message, fields: said.fields });
+  logEnd(ending, log);
+  return keptEnding(log, ending);
 }
 
 const good = ['updated', 'unchanged', 'fetched'] as const;
@@ -90,40 +90,21 @@ type GoodOutcome = (typeof good)[number];
 
 /** Logs the last line of a successful run. */
 export function endWell(log: Log, outcome: GoodOutcome, message: string, fields: Fields): Ending {
-  log.enter('done');
-  log.info(message, { outcome, ...fields });
-  return keptEnding(log, { outcome, exitCode: exitCodes[outcome], message, fields });
+  const ending = { outcome, exitCode: exitCodes[outcome], message, fields };
+  logEnd(ending, log);
+  return keptEnding(log, ending);
 }
 
 /** Logs the last line again, for a run that this same container has already ended. Returns the ending. */
 export function repeatEnding(ending: Ending, log: Log): Ending {
-  const { fields = {} } = ending;
-  logEnd(log, ending, { ...(isGood(ending) ? null : parseEnd(ending.message)), fields });
+  logEnd(ending, log);
   return ending;
 }
 
-const isGood = ({ outcome }: Pick<Ending, 'outcome'>): boolean =>
-  (good as readonly Outcome[]).includes(outcome);
-
-function logEnd(
-  log: Log,
-  { outcome, message }: Pick<Ending, 'outcome' | 'message'>,
-  {
-    code,
-    advice,
-    requiredRelease,
-    fields,
-  }: { code?: string | null; advice?: string | null; requiredRelease?: string | null; fields?: Fields },
-): void {
+function logEnd({ outcome, message, fields }: Ending, log: Log): void {
+  const isGood = (good as readonly Outcome[]).includes(outcome);
   log.enter('done');
-  const level = outcome === 'cancelled' ? 'warn' : isGood({ outcome }) ? 'info' : 'error';
-  log[level](message, {
-    outcome,
-    ...fields,
-    ...(code != null && { code }),
-    ...(advice != null && { advice }),
-    ...(requiredRelease != null && { requiredRelease }),
-  });
+  log[outcome === 'cancelled' ? 'warn' : isGood ? 'info' : 'error'](message, { outcome, ...fields });
 }
 
 const sentenceOfCause = (error: UpdateError): string => {
@@ -188,7 +169,7 @@ function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): st
   if (!facts.project) return advice;
   const compose = `docker compose -p ${facts.project.name}`;
   const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
-  const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run the update again`;
+  const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run {command} again`;
   // With edited files, compose may start an older version than the one whose migrations have run.
   if (facts.leftAlone) return `${fix}.`;
   const rollback =

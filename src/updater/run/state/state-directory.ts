@@ -81,7 +81,7 @@ export async function openStateDirectory(directory: string): Promise<string> {
         'not-a-file',
         `${state} is not a directory, but the updater needs a directory at that path`,
         {
-          advice: `Move ${state} elsewhere, then run the update again.`,
+          advice: `Move ${state} elsewhere, then run {command} again.`,
           cause: error,
         },
       );
@@ -105,7 +105,7 @@ export async function refuseWithoutModes(directory: string): Promise<void> {
     `${directory} is on a file system that does not store owners and modes, such as FAT or exFAT`,
     {
       advice:
-        'Move the instance to a directory on another file system, such as ext4, then run the update again.',
+        'Move the instance to a directory on another file system, such as ext4, then run {command} again.',
     },
   );
 }
@@ -129,7 +129,7 @@ export async function refuseForeignEntry(directory: string, ...entry: readonly s
     'unexpected-file',
     `${path} is owned by user ${found.uid} instead of root or the owner of ${directory} (user ${uid})`,
     {
-      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${shellWord(path)}). Otherwise, find out who created the path and move it elsewhere. Then run the update again.`,
+      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${shellWord(path)}). Otherwise, find out who created the path and move it elsewhere. Then run {command} again.`,
     },
   );
 }
@@ -176,7 +176,7 @@ export async function refuseUnlessRoots(path: string, found?: Stats): Promise<nu
 function refuseLink(path: string, found: Awaited<ReturnType<typeof lstat>>): void {
   if (!found.isSymbolicLink()) return;
   throw new UpdateError('unexpected-file', `${path} is a symbolic link, which the updater does not follow`, {
-    advice: `Find out who created the link and remove it (rm ${shellWord(path)}), then run the update again.`,
+    advice: `Find out who created the link and remove it (rm ${shellWord(path)}), then run {command} again.`,
   });
 }
 

@@ -50,7 +50,7 @@ it.each<[string, DriftChange, readonly string[], isSure: boolean]>([
   const error = expect.objectContaining({
     code: 'drift',
     message: `app: provider data-base ${isSure ? 'sets' : 'may set'} ${item}; the updater cannot run providers, so the new container would lose these values`,
-    advice: `Set the new version manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5), then run docker compose pull app worker && docker compose up -d app worker on the host, where the provider is installed.${isSure ? '' : ' If no provider sets these variables, use --accept-drift.'}`,
+    advice: `Set the new version manually (image of app in compose.yaml line 3, image of worker in compose.yaml line 5), then run {compose} pull app worker && {compose} up -d app worker on the host, where the provider is installed.${isSure ? '' : ' If no provider sets these variables, use --accept-drift.'}`,
   });
   expect(() => refuse([[change, texts]])).toThrow(error);
   // Only what the owner may have edited can be accepted.

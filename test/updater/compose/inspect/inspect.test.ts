@@ -227,7 +227,7 @@ describe('inspectInstallation refuses', () => {
   it('a project without an app', async () => {
     const containers = { 'db-1': {}, 'cron-1': {}, 'db-2': {} };
     const advice =
-      'Services with containers: cron, db. Start the instance once with docker compose up -d, or specify the app service with --service.';
+      'Services with containers: cron, db. Start the instance once with {compose} up -d, or specify the app service with --service.';
     const message = `project svc in ${join(root, 'svc')} has no container for service app`;
     await expect(inspect({ containers })).rejects.toThrow(
       expect.objectContaining({ code: 'no-app', message, advice }),

@@ -47,7 +47,7 @@ describe('a container that others make anew', () => {
       'not-compose',
       'svc-app-1 of project svc was created by docker-compose v1',
     ]);
-    expect(advice).toBe('Run docker compose -p svc up -d once, then run the update again.');
+    expect(advice).toBe('Run docker compose -p svc up -d once, then run {command} again.');
   });
 
   it('adds nothing of its label to what is typed', () => {

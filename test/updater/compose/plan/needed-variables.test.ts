@@ -41,7 +41,7 @@ describe('unset variables of a release', () => {
       code: 'missing-variable',
       outcome: 'refused',
       message: 'no file sets NEW_TOKEN, INNER and NOTHING, but the release requires a value',
-      advice: 'Add NEW_TOKEN=…, INNER=… and NOTHING=… to /opt/svc/.env, then run the update again.',
+      advice: 'Add NEW_TOKEN=…, INNER=… and NOTHING=… to /opt/svc/.env, then run {command} again.',
     });
   });
 

@@ -29,7 +29,7 @@ const listed = (files: string, envFiles = '', name = project.name): ListedContai
     },
   }) as unknown as ListedContainer;
 const at = '/opt/svc/.svc-updater/journal.json';
-const advice = `Find out who created ${at} and move it elsewhere, then run the update again.`;
+const advice = `Find out who created ${at} and move it elsewhere, then run {command} again.`;
 
 describe('checkProject', () => {
   const composed = [

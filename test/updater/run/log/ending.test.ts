@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { outcomeOf } from '../../../../src/core/progress/outcome.ts';
+import { productOf } from '../../../../src/core/progress/product.ts';
 import { Cancelled } from '../../../../src/core/progress/stops.ts';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
 import { endWell, repeatEnding, reportEnding } from '../../../../src/updater/run/log/ending.ts';
@@ -33,6 +34,19 @@ it('says what a refusal left and what to do next', () => {
     lines: ['app is pinned', expect.any(String)],
     last: 'refused (no-target): nothing was changed; v1.4.2 is still running. Next: Choose a release with --target vX.Y.Z, or use --target canary.',
   });
+});
+
+it('writes commands for this project, product and command into the advice', () => {
+  const facts: EndingFacts = {
+    ...known,
+    project: { ...project, files: ['/opt/svc/$&.yaml'] },
+    product: productOf({ name: 'larder' }),
+    isRollback: true,
+  };
+  const advice = `Set $\{compose}, run {compose} up -d and docker logs {container}, ask {product} and {names}, then run {command} again.`;
+  expect(ending(new UpdateError('no-target', 'x', { advice }), facts).last).toContain(
+    `Next: Set $\{compose}, run docker compose -p svc -f '$&.yaml' up -d and docker logs larder-updater, ask larder and {names}, then run rollback --yes again.`,
+  );
 });
 
 it('does not say what runs where somebody else has replaced it', () => {

@@ -66,7 +66,7 @@ describe('openStateDirectory', () => {
     await expect(openStateDirectory(directory)).rejects.toMatchObject({
       code: 'not-a-file',
       message: `${at()} is not a directory, but the updater needs a directory at that path`,
-      advice: `Move ${at()} elsewhere, then run the update again.`,
+      advice: `Move ${at()} elsewhere, then run {command} again.`,
     });
   });
 
@@ -112,7 +112,7 @@ describe('openStateDirectory', () => {
         await expect(openStateDirectory(directory), kind).rejects.toMatchObject({
           code: 'unexpected-file',
           message: `${at(...entry)} is a symbolic link, which the updater does not follow`,
-          advice: `Find out who created the link and remove it (rm ${at(...entry)}), then run the update again.`,
+          advice: `Find out who created the link and remove it (rm ${at(...entry)}), then run {command} again.`,
         });
         if (kind === 'directory') expect(await modeOf(elsewhere)).toBe(0o755);
         if (kind === 'file') expect(await readFile(elsewhere, 'utf8')).toBe('mine');
@@ -134,7 +134,7 @@ describe('openStateDirectory', () => {
     const foreign = (path: string, owner: number) => ({
       code: 'unexpected-file',
       message: `${path} is owned by user ${stranger} instead of root or the owner of ${directory} (user ${owner})`,
-      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${path}). Otherwise, find out who created the path and move it elsewhere. Then run the update again.`,
+      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${path}). Otherwise, find out who created the path and move it elsewhere. Then run {command} again.`,
     });
 
     it.each([

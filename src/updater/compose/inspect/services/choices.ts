@@ -43,5 +43,7 @@ export const choiceLines = (choices: readonly Choice[]): string[] =>
 export const settingsLines = (services: readonly string[], exclude: readonly string[] = []): string[] => [
   `services: [${services.join(', ')}]`,
   // Without quotes, YAML takes the asterisk for an alias.
-  ...(exclude.length > 0 ? [`exclude: [${exclude.join(', ').replace('*', '"*"')}]`] : []),
+  ...(exclude.length > 0
+    ? [`exclude: [${exclude.map((name) => (name === '*' ? '"*"' : name)).join(', ')}]`]
+    : []),
 ];

@@ -1,0 +1,77 @@
+import type { Channel } from '../../core/release/channel.ts';
+import { dayWords } from '../../wire/codes.ts';
+import type { Automatic } from '../../wire/status.ts';
+import { type Child, h, type VNode } from '../elements/vnode.ts';
+import { texts } from '../texts.ts';
+import { automaticText } from './automatic.ts';
+import { weekday } from './format.ts';
+
+export function channelFields(): VNode {
+  const t = texts();
+  return h(
+    'fieldset',
+    // Only for screen readers, because the page has a heading above the element.
+    { key: 'channel', 'aria-label': t.channel },
+    ...(Object.keys(t.channels) as Channel[]).map((name) =>
+      h(
+        'label.choice',
+        { key: name },
+        h('input', { type: 'radio', name: 'channel', value: name }),
+        h('b', t.channels[name].name),
+        h('span', t.channels[name].about),
+      ),
+    ),
+  );
+}
+
+/** @param automatic the saved settings. @param isEnabled the choice in the form. @param isChanged the form has unsaved changes */
+export function automaticFieldset(
+  automatic: Automatic,
+  { isEnabled, isChanged, now }: { isEnabled: boolean; isChanged: boolean; now: number | null },
+): VNode {
+  const t = texts();
+  return h(
+    'fieldset',
+    { key: 'automatic', 'aria-label': t.automatic },
+    h(
+      'label.choice',
+      h('input', { type: 'checkbox', role: 'switch', name: 'enabled' }),
+      h('b', t.automaticEnabled),
+      h('span', t.automaticEnabledAbout),
+    ),
+    isEnabled && whenFields(),
+    h('p.muted', isChanged ? t.unsavedChanges : automaticText(automatic, now)),
+  );
+}
+
+function whenFields(): Child {
+  const t = texts();
+  const [beforeAge = '', afterAge = ''] = t.minimumAge.split('{days}');
+  return h(
+    'div',
+    { key: 'when', class: 'fields' },
+    h(
+      'div.row',
+      field(t.windowFrom, 'from', 'time'),
+      field(t.windowTo, 'to', 'time'),
+      field(t.timeZone, 'timeZone', 'text'),
+    ),
+    h(
+      'fieldset',
+      { 'aria-labelledby': 'days' },
+      h('span', { id: 'days' }, t.days),
+      h('div.row', ...dayWords.map((day, at) => tick(weekday(at), 'days', day))),
+    ),
+    h('label.plain', beforeAge, input('age', 'number', { min: 0 }), afterAge),
+    tick(t.includeMajors, 'includeMajors', 'on'),
+  );
+}
+
+const input = (name: string, type: string, more: Record<string, string | number> = {}) =>
+  h('input', { name, type, autocomplete: 'off', spellcheck: 'false', ...more });
+
+const field = (label: string, name: string, type: string) =>
+  h('label', { key: name, class: 'field' }, h('span', label), input(name, type));
+
+const tick = (label: string, name: string, value: string) =>
+  h('label', { key: value, class: 'plain' }, input(name, 'checkbox', { value }), ' ', label);

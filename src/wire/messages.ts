@@ -1,0 +1,12 @@
+// Messages of the server are clauses of its log, or sentences in the words of the host application.
+
+/** A message as a sentence. The name of the product, versions and paths keep their first letter. */
+export function messageSentence(message: string, product: string): string {
+  const text = message.trim();
+  const word = /^\p{Ll}+(?=[\s,;:']|$)/u.exec(text)?.[0];
+  const begun = word === undefined || word === product ? text : text.charAt(0).toUpperCase() + text.slice(1);
+  return begun === '' || /[.!?…:]$/.test(begun) ? begun : `${begun}.`;
+}
+
+/** A message as a part of a longer sentence. */
+export const messageClause = (message: string): string => message.trim().replace(/\.$/, '');

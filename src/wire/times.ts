@@ -1,0 +1,91 @@
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+type Unit = 'second' | 'minute' | 'hour' | 'day';
+interface Amount {
+  unit: Unit;
+  count: number;
+}
+
+/** The words for a number of each unit. */
+export type UnitTexts = Record<Unit, (count: number) => string>;
+
+export const unitTexts: UnitTexts = {
+  second: (count) => `${count} s`,
+  minute: (count) => `${count} min`,
+  hour: (count) => `${count} h`,
+  day: (count) => (count === 1 ? '1 day' : `${count} days`),
+};
+
+/** A duration: `3 s`, `1 min 5 s`, `12 min`, `1 h 2 min`, `3 days`. Below ten minutes or hours with the next smaller unit. */
+export function durationText(milliseconds: number, units = unitTexts): string {
+  const [largest, smaller] = inUnits(milliseconds);
+  const isExact = smaller.count === 0 || largest.count >= 10 || largest.unit === 'day';
+  return [largest, ...(isExact ? [] : [smaller])].map(({ unit, count }) => units[unit](count)).join(' ');
+}
+
+/** An age in its largest unit: `41 min`, `3 days`. */
+export function ageText(milliseconds: number, units = unitTexts): string {
+  const [{ unit, count }] = inUnits(milliseconds);
+  return units[unit](count);
+}
+
+/** The largest unit of a duration, and the rest in the next smaller one. */
+function inUnits(milliseconds: number): [largest: Amount, smaller: Amount] {
+  const passed = Math.max(0, milliseconds);
+  const amounts = (unit: Unit, size: number, smaller: Unit, part: number): [Amount, Amount] => [
+    { unit, count: Math.floor(passed / size) },
+    { unit: smaller, count: Math.floor((passed % size) / part) },
+  ];
+  if (passed >= 2 * day) return amounts('day', day, 'hour', hour);
+  if (passed >= hour) return amounts('hour', hour, 'minute', minute);
+  return passed >= minute
+    ? amounts('minute', minute, 'second', second)
+    : amounts('second', second, 'second', second);
+}
+
+/** The duration of a number of seconds. */
+export const secondsText = (count: number, units = unitTexts): string =>
+  durationText(Math.round(count) * second, units);
+
+/** Milliseconds between two times of the server; null if one of them is unknown. */
+export function between(from: string | null | undefined, to: string | null | undefined): number | null {
+  const passed = Date.parse(to ?? '') - Date.parse(from ?? '');
+  return Number.isFinite(passed) ? passed : null;
+}
+
+/** Whether the start of a time window counts as reached. */
+export const isSoon = (at: number, now: number): boolean => at - now < minute;
+
+/** A future day in a word; null if it is not a near one. The early hours of the next day count as tonight. */
+export function nearDay(at: number, now: number, timeZone?: string): 'tonight' | 'today' | 'tomorrow' | null {
+  const days = daysBetween(now, at, timeZone);
+  const isEarly = hourOf(at, timeZone) < 6;
+  if (days === 0) return isEarly || hourOf(at, timeZone) >= 18 ? 'tonight' : 'today';
+  if (days !== 1) return null;
+  return isEarly && hourOf(now, timeZone) >= 6 ? 'tonight' : 'tomorrow';
+}
+
+/** Number of midnights between two times. */
+export function daysBetween(now: number, at: number, timeZone?: string): number {
+  const { format } = dateFormat('en-CA', { year: 'numeric', month: 'numeric', day: 'numeric' }, timeZone);
+  return Math.round((Date.parse(format(at)) - Date.parse(format(now))) / day);
+}
+
+const hourOf = (at: number, timeZone?: string): number =>
+  Number(dateFormat('en', { hour: 'numeric', hourCycle: 'h23' }, timeZone).format(at));
+
+/** In a time zone, or in the local one if none is given or this runtime does not know it. */
+export function dateFormat(
+  locale: string,
+  form: Intl.DateTimeFormatOptions,
+  timeZone?: string,
+): Intl.DateTimeFormat {
+  try {
+    return new Intl.DateTimeFormat(locale, { ...form, timeZone });
+  } catch {
+    return new Intl.DateTimeFormat(locale, form);
+  }
+}
