@@ -13,7 +13,8 @@ import {
   writersOf,
 } from './choose-mounts.ts';
 import { toolsMount } from './copies.ts';
-import type { DataDoors, Declared, SavedMount } from './data-doors.ts';
+import type { DataDoors, Declared } from './data-doors.ts';
+import type { SavedMount } from './point.ts';
 import { runTools } from './tools-container.ts';
 import { type Look, type Probe, pointPath } from './tools-protocol.ts';
 
