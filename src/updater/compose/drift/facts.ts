@@ -20,7 +20,7 @@ import { runsImage } from '../../../engine/same-image.ts';
 import type { DriftFacts, EditedCopy } from './changes.ts';
 import { definedByModel, plannedDefinition, runningDefinition } from './definition.ts';
 import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
-import { type EngineDefaults, goneContainer } from './engine-choices.ts';
+import { type EngineDefaults, goneContainer, namespaceModes } from './engine-choices.ts';
 import {
   envFilesOf,
   inlineConfig,
@@ -169,7 +169,6 @@ async function findEditedCopies(
   return (await Promise.all(found)).flat();
 }
 
-const modes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(String(mode))?.[1] ?? null;
 
 /**
@@ -181,7 +180,7 @@ const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(Strin
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
   const hosts = definitions.map(({ HostConfig }) => object(HostConfig));
   const asked = hosts.flatMap((host) => [
-    ...modes.flatMap((key) => sharedIn(host[key]) ?? []),
+    ...namespaceModes.flatMap((key) => sharedIn(host[key]) ?? []),
     ...list(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
   const found = [...new Set(asked)].map(async (container) => {
@@ -194,7 +193,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
   });
   const names = new Map(await Promise.all(found));
   const named = (host: Json) =>
-    modes.flatMap((key) => {
+    namespaceModes.flatMap((key) => {
       const container = sharedIn(host[key]);
       return container === null ? [] : [[key, names.get(container)]];
     });
