@@ -21,6 +21,7 @@ interface Share {
   folder: string;
 }
 
+/** Mounts of one service follow each other: results in the order of the shares are in that of the mounts. */
 function sharesOf(place: PointPlace, mounts: readonly SavedMount[]): Share[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
@@ -149,12 +150,12 @@ export async function hashCopies(
   mounts: readonly SavedMount[],
   how: Pick<Call, 'signal' | 'isIdle'> = {},
 ): Promise<string[]> {
-  const byMount = new Map<SavedMount, string>();
+  const hashes: string[] = [];
   for (const share of sharesOf(place, mounts)) {
-    const hashes = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
-    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, String(hashes[at]));
+    const own = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
+    hashes.push(...own.map(String));
   }
-  return mounts.map((mount) => byMount.get(mount) ?? '');
+  return hashes;
 }
 
 /** Whether the copies are as they were made. @throws UpdateError restore-point-damaged, restore-point-unreadable */
@@ -175,13 +176,11 @@ export async function lookAt(
   mounts: readonly SavedMount[],
   code: ErrorCode,
 ): Promise<Look[]> {
-  const byMount = new Map<SavedMount, Look>();
   await requireVolumes(doors, mounts, code);
-  for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts)) {
-    const looks = (await askTools(doors, share, { verb: 'look', code })) as Look[];
-    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, looks[at] as Look);
-  }
-  return mounts.map((mount) => byMount.get(mount) as Look);
+  const looks: Look[] = [];
+  for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts))
+    looks.push(...((await askTools(doors, share, { verb: 'look', code })) as Look[]));
+  return looks;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { canonicalRepository, formatReference, parseReference } from '../../../core/compose/reference.ts';
+import { canonicalRepository } from '../../../core/compose/reference.ts';
 import { readEnvFile } from '../../../core/compose/variables.ts';
 import { isWithin } from '../../../core/files/host-paths.ts';
 import { readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
@@ -123,22 +123,14 @@ async function findOtherImages(
   inFiles: string | undefined,
 ): Promise<string[]> {
   const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
-  const others = containers.filter(
-    ({ imageReference }) => spelled(imageReference) !== spelled(inFiles ?? ''),
-  );
+  // Podman writes the registry before every image.
+  const wanted = canonicalRepository(inFiles ?? '');
+  const others = containers.filter(({ imageReference }) => canonicalRepository(imageReference) !== wanted);
   const byId = others.some(({ imageReference }) => isId(imageReference));
   const [named] = byId && inFiles !== undefined ? await inspectImages(engine, [inFiles]) : [];
   const differ = others.filter((each) => !(isId(each.imageReference) && runsImage(each, named)));
   return [...new Set(differ.map(({ imageReference }) => imageReference))];
 }
-
-/** Podman writes the registry before every image. */
-const spelled = (reference: string): string => {
-  const parsed = parseReference(reference);
-  return parsed === null
-    ? reference
-    : formatReference({ ...parsed, repository: canonicalRepository(parsed.repository) });
-};
 
 /**
  * A config or a secret that the files do not have any more is not found: the container does not tell who has put a file
