@@ -7,7 +7,8 @@ import { cleanPath } from '../../engine/api/blueprint.ts';
 import { type Container, isUp, type Mount, type StorageMount, serviceOf } from '../../engine/container.ts';
 import { type Json, object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
-import type { Declared, SavedMount } from './data-doors.ts';
+import type { Declared } from './data-doors.ts';
+import type { SavedMount } from './point.ts';
 
 export interface MountSurroundings {
   project: string;
@@ -33,30 +34,21 @@ export interface Chosen {
 }
 
 /** A container of one of the project's services, other than those of `docker compose run`. */
-export const isOfService = ({ labels }: Container, project: string): boolean =>
+export const isOfService = ({ labels }: Pick<Container, 'labels'>, project: string): boolean =>
   labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
 
 /** Paths of the system, which updates do not change. The list is exact: `/usr/local/svc/data` is data. */
 const systemPaths = new Set([
-  ...[
-    'localtime',
-    'timezone',
-    'hosts',
-    'hostname',
-    'resolv.conf',
-    'machine-id',
-    'passwd',
-    'group',
-    'ssl/certs',
-  ].map((name) => `/etc/${name}`),
+  ...below('/etc', 'localtime timezone hosts hostname resolv.conf machine-id passwd group ssl/certs'),
   ...['/run', '/var/run'].flatMap((run) => [
     run,
-    ...['docker.sock', 'udev', 'dbus', 'systemd', 'containerd/containerd.sock'].map(
-      (name) => `${run}/${name}`,
-    ),
+    ...below(run, 'docker.sock udev dbus systemd containerd/containerd.sock'),
   ]),
   ...['/lib/modules', '/usr/share/zoneinfo'],
 ]);
+function below(directory: string, names: string): string[] {
+  return names.split(' ').map((name) => `${directory}/${name}`);
+}
 const isOfSystem = (path: string): boolean =>
   systemPaths.has(path) || ['/dev', '/proc', '/sys'].some((root) => isWithin(path, root));
 

@@ -7,10 +7,10 @@ import { listVolumes } from '../../engine/api/query.ts';
 import type { Json } from '../../engine/json.ts';
 import { mappedBy } from '../../engine/mapped-users.ts';
 import { size } from '../run/log/wording.ts';
-import type { DataDoors, PointPlace, SavedMount } from './data-doors.ts';
-import type { Point } from './point.ts';
-import { runTools } from './tools-container.ts';
-import { dataPath, type Look, pointPath, type Verb } from './tools-protocol.ts';
+import type { DataDoors, PointPlace } from './data-doors.ts';
+import type { Point, SavedMount } from './point.ts';
+import { runTools, type ToolsCall } from './tools-container.ts';
+import { type Asked, dataPath, type Look, pointPath, type Verb } from './tools-protocol.ts';
 
 const progressEveryMs = 1_000;
 
@@ -21,6 +21,7 @@ interface Share {
   folder: string;
 }
 
+/** Mounts of one service follow each other: results in the order of the shares are in that of the mounts. */
 function sharesOf(place: PointPlace, mounts: readonly SavedMount[]): Share[] {
   const services = [...Map.groupBy(mounts, ({ service }) => service)];
   return services.map(([service, own], at) => ({
@@ -42,34 +43,22 @@ export const toolsMount = (
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-interface Call {
-  verb: Verb;
-  code: ErrorCode;
-  /** Ends it. */
-  signal?: AbortSignal | undefined;
-  stopped?: Promise<unknown>;
-  /** At the lowest priority. */
-  isIdle?: boolean;
-  onProgress?: (bytes: number) => void;
-}
+type Call = Omit<ToolsCall, 'asked' | 'mounts'> & Pick<Asked, 'isIdle'>;
 
 const writesData = (verb: Verb): boolean => verb === 'restore' || (verb === 'look' && mappedBy() !== null);
 const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 
-/** @param place null if the verb needs no restore point */
 async function askTools(
   doors: DataDoors,
   { mounts, folder }: Share,
-  { verb, code, signal, stopped, onProgress, isIdle = false }: Call,
+  { isIdle = false, ...call }: Call,
 ): Promise<readonly unknown[]> {
+  const { verb } = call;
   const needsData = verb !== 'hash';
   const result = await runTools(doors, {
-    ...{ verb, code },
-    ...(signal && { signal }),
-    ...(stopped && { stopped }),
-    ...(onProgress && { onProgress }),
+    ...call,
     asked: {
-      ...(isIdle && { isIdle }),
+      isIdle,
       mounts: mounts.map(({ isFile, root, device, excluded }) => ({
         ...{ isFile, excluded },
         root: needsData ? root : null,
@@ -113,7 +102,7 @@ export async function coldCopy(
   mounts: readonly SavedMount[],
   { stopped, signal }: { stopped: Promise<unknown>; signal: AbortSignal },
 ): Promise<void> {
-  await requireVolumes(doors, mounts);
+  await requireVolumes(doors, mounts, 'save-failed');
   const call = { verb: 'cold', stopped, signal } as const;
   const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
   // No tools container is left at work when this ends.
@@ -135,10 +124,14 @@ async function copy(doors: DataDoors, share: Share, call: Omit<Call, 'code'>): P
   }
 }
 
-/** The engine creates a volume that is missing, and an empty one would be copied. @throws UpdateError save-failed */
-async function requireVolumes({ engine }: DataDoors, mounts: readonly SavedMount[]): Promise<void> {
-  const [gone] = await missingVolumes({ engine }, mounts);
-  if (gone) throw new UpdateError('save-failed', `the volume of ${gone.where} has been removed`);
+/** The engine would create a volume that is missing. @throws UpdateError with that code */
+async function requireVolumes(
+  doors: DataDoors,
+  mounts: readonly SavedMount[],
+  code: ErrorCode,
+): Promise<void> {
+  const [gone] = await missingVolumes(doors, mounts);
+  if (gone) throw new UpdateError(code, `the volume of ${gone.where} has been removed`);
 }
 
 export async function missingVolumes(
@@ -157,12 +150,12 @@ export async function hashCopies(
   mounts: readonly SavedMount[],
   how: Pick<Call, 'signal' | 'isIdle'> = {},
 ): Promise<string[]> {
-  const byMount = new Map<SavedMount, string>();
+  const hashes: string[] = [];
   for (const share of sharesOf(place, mounts)) {
-    const hashes = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
-    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, String(hashes[at]));
+    const own = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
+    hashes.push(...own.map(String));
   }
-  return mounts.map((mount) => byMount.get(mount) ?? '');
+  return hashes;
 }
 
 /** Whether the copies are as they were made. @throws UpdateError restore-point-damaged, restore-point-unreadable */
@@ -183,15 +176,11 @@ export async function lookAt(
   mounts: readonly SavedMount[],
   code: ErrorCode,
 ): Promise<Look[]> {
-  const byMount = new Map<SavedMount, Look>();
-  // The engine would create a volume that is missing.
-  const [gone] = await missingVolumes(doors, mounts);
-  if (gone) throw new UpdateError(code, `the volume of ${gone.where} has been removed`);
-  for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts)) {
-    const looks = (await askTools(doors, share, { verb: 'look', code })) as Look[];
-    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, looks[at] as Look);
-  }
-  return mounts.map((mount) => byMount.get(mount) as Look);
+  await requireVolumes(doors, mounts, code);
+  const looks: Look[] = [];
+  for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts))
+    looks.push(...((await askTools(doors, share, { verb: 'look', code })) as Look[]));
+  return looks;
 }
 
 /**
@@ -223,8 +212,7 @@ export async function restoreCopies(
   mounts: readonly SavedMount[],
   signal: AbortSignal,
 ): Promise<void> {
-  const [gone] = await missingVolumes(doors, mounts);
-  if (gone) throw new UpdateError('data-not-restored', `the volume of ${gone.where} has been removed`);
+  await requireVolumes(doors, mounts, 'data-not-restored');
   const report = reporter(doors, mounts);
   for (const share of sharesOf(place, mounts)) {
     const call = { verb: 'restore', code: 'data-not-restored', signal, onProgress: report(share) } as const;

@@ -18,26 +18,6 @@ export interface PointPlace {
   isElsewhere: boolean;
 }
 
-/** A mount whose content a restore point holds. */
-export interface SavedMount {
-  /** The first covered service that has it; its tools container gets it. */
-  service: string;
-  /** For people: `db:/var/lib/postgresql/data`. */
-  where: string;
-  /** The volume's name; empty for a bind mount. */
-  volume: string;
-  /** On the host; a volume's, too. */
-  path: string;
-  /** Of a volume: the folder in it that is mounted, else empty. */
-  subpath: string;
-  isFile: boolean;
-  root: string;
-  device: string;
-  excluded: readonly string[];
-  bytes: number;
-  files: number;
-}
-
 /** What a restore point covers. */
 export interface Declared {
   /** Services whose data is saved; dependencies before dependants, in the order in which they start. */

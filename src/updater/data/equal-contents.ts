@@ -15,6 +15,8 @@ import { setImmediate as pause } from 'node:timers/promises';
 import { unlessGone, walk } from '../../core/files/walk.ts';
 import type { AskedMount } from './tools-protocol.ts';
 
+const forReading = constants.O_RDONLY | constants.O_NOFOLLOW;
+const forWriting = constants.O_WRONLY | constants.O_NOFOLLOW;
 const chunkBytes = 1 << 18;
 /** Of one chunk, only blocks that differ are written: a database changes few, and a hole that stays is not filled. */
 const blockBytes = 4096;
@@ -65,36 +67,45 @@ class Comparison {
   }
 
   async equalize(from: Buffer, to: Buffer): Promise<void> {
-    const source = openSync(from, constants.O_RDONLY | constants.O_NOFOLLOW);
-    const target = new Target(to);
+    const source = openSync(from, forReading);
+    const target = openSync(to, forReading);
+    let writer: number | null = null;
+    // Only opened if the file differs: a file that must not be changed may be equal.
+    const openedWriter = () => {
+      writer ??= openSync(to, forWriting);
+      return writer;
+    };
     try {
       const { size } = fstatSync(source);
-      target.resize(size);
+      // What is added is a hole.
+      if (fstatSync(target).size !== size) ftruncateSync(openedWriter(), size);
       for (let at = 0; at < size; at += chunkBytes) {
         const length = Math.min(chunkBytes, size - at);
         readAll(source, this.#wanted.subarray(0, length), at);
-        readAll(target.reader, this.#found.subarray(0, length), at);
-        if (this.#wanted.compare(this.#found, 0, length, 0, length) !== 0) this.#write(target, at, length);
+        readAll(target, this.#found.subarray(0, length), at);
+        for (const [start, end] of this.#differences(length))
+          writeAll(openedWriter(), this.#wanted.subarray(start, end), at + start);
         this.#more(length);
         await this.#pause();
       }
     } finally {
-      target.close();
-      closeSync(source);
+      for (const file of [source, target, writer]) if (file !== null) closeSync(file);
     }
   }
 
-  /** Neighbouring blocks that differ are written at once. */
-  #write(target: Target, offset: number, length: number): void {
-    let start = 0;
+  /** Neighbouring blocks that differ are one range. */
+  #differences(length: number): [start: number, end: number][] {
+    const differs = (from: number, to: number) => this.#wanted.compare(this.#found, from, to, from, to) !== 0;
+    const ranges: [start: number, end: number][] = [];
+    if (!differs(0, length)) return ranges;
     for (let at = 0; at < length; at += blockBytes) {
       const end = Math.min(at + blockBytes, length);
-      const differs = this.#wanted.compare(this.#found, at, end, at, end) !== 0;
-      if (differs && end < length) continue;
-      const until = differs ? end : at;
-      if (until > start) target.write(this.#wanted.subarray(start, until), offset + start);
-      start = end;
+      if (!differs(at, end)) continue;
+      const last = ranges.at(-1);
+      if (last?.[1] === at) last[1] = end;
+      else ranges.push([at, end]);
     }
+    return ranges;
   }
 
   /** The updater's end is only noticed in a pause. */
@@ -105,42 +116,15 @@ class Comparison {
   }
 }
 
-/** Only opened for writing if it differs: a file that must not be changed may be equal. */
-class Target {
-  readonly reader: number;
-  readonly #path: Buffer;
-  #writer: number | null = null;
-
-  constructor(path: Buffer) {
-    this.#path = path;
-    this.reader = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  }
-
-  /** What is added is a hole. */
-  resize(size: number): void {
-    if (fstatSync(this.reader).size !== size) ftruncateSync(this.#open(), size);
-  }
-
-  write(buffer: Buffer, at: number): void {
-    for (let done = 0; done < buffer.length; )
-      done += writeSync(this.#open(), buffer, done, buffer.length - done, at + done);
-  }
-
-  close(): void {
-    closeSync(this.reader);
-    if (this.#writer !== null) closeSync(this.#writer);
-  }
-
-  #open(): number {
-    this.#writer ??= openSync(this.#path, constants.O_WRONLY | constants.O_NOFOLLOW);
-    return this.#writer;
-  }
-}
-
 function readAll(file: number, buffer: Buffer, at: number): void {
   for (let done = 0; done < buffer.length; ) {
     const read = readSync(file, buffer, done, buffer.length - done, at + done);
     if (read === 0) throw new Error('a file was truncated while it was being compared');
     done += read;
   }
+}
+
+function writeAll(file: number, buffer: Buffer, at: number): void {
+  for (let done = 0; done < buffer.length; )
+    done += writeSync(file, buffer, done, buffer.length - done, at + done);
 }

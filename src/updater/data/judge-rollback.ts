@@ -1,5 +1,4 @@
 import type { FileState } from '../../core/files/file-record.ts';
-import type { Blueprint } from '../../engine/api/blueprint.ts';
 import { type Container, serviceOf } from '../../engine/container.ts';
 import { object } from '../../engine/json.ts';
 import { composeLabels } from '../../engine/labels.ts';
@@ -28,21 +27,17 @@ export function judgeRollback(
   services: readonly string[],
   now: Now,
 ): string[] {
-  const moved = changeover?.moved ?? [];
+  const lasting = (changeover?.moved ?? []).filter(({ runsOnce }) => !runsOnce);
+  const containersOf = (service: string) => now.containers.filter((each) => serviceOf(each) === service);
   const written = now.files.filter(({ state }) => state !== 'after').map(({ path }) => path);
   const edited = [...new Set([...written, ...now.edited])];
-  const strange = moved
-    .filter(({ image, runsOnce }) => image !== null && !runsOnce)
-    .flatMap(({ name, image }) =>
-      now.containers.filter((each) => serviceOf(each) === name && image !== null && !runsImage(each, image)),
-    );
-  const gone = moved.filter(({ name, runsOnce, follows }) => {
-    const isThere = now.containers.some((each) => serviceOf(each) === name);
-    return !runsOnce && !follows && !isThere;
-  });
+  const strange = lasting.flatMap(({ name, image }) =>
+    image === null ? [] : containersOf(name).filter((each) => !runsImage(each, image)),
+  );
+  const gone = lasting.filter(({ name, follows }) => !follows && containersOf(name).length === 0);
   const dataChanged = services.flatMap((name) => {
-    const before = blueprints.find((each) => labelsOf(each)[composeLabels.service] === name);
-    const own = now.containers.filter((each) => serviceOf(each) === name);
+    const before = blueprints.find(({ config }) => object(config.Labels)[composeLabels.service] === name);
+    const own = containersOf(name);
     if (before === undefined) return [];
     if (own.length === 0) return [`${name} no longer has a container`];
     return own.some((each) => each.imageId === before.imageId)
@@ -61,5 +56,3 @@ export function judgeRollback(
     ),
   ];
 }
-
-const labelsOf = ({ config }: Blueprint): Readonly<Record<string, unknown>> => object(config.Labels);

@@ -20,10 +20,15 @@ const list = <T extends z.core.$ZodType>(of: T) => z.readonly(z.array(of));
 const count = z.int().check(z.nonnegative());
 
 const savedMount = z.strictObject({
+  /** The first covered service that has it; its tools container gets it. */
   service: text,
+  /** For people: `db:/var/lib/postgresql/data`. */
   where: text,
+  /** The volume's name; empty for a bind mount. */
   volume: text.check(z.regex(/^(?:[a-zA-Z0-9][\w.-]*)?$/)),
+  /** On the host; a volume's, too. */
   path: absolute,
+  /** Of a volume: the folder in it that is mounted, else empty. */
   subpath: relative,
   isFile: z.boolean(),
   root: text,
@@ -32,6 +37,8 @@ const savedMount = z.strictObject({
   bytes: count,
   files: count,
 });
+/** A mount whose content a restore point holds. */
+export type SavedMount = z.infer<typeof savedMount>;
 
 const pointSchema = z.strictObject({
   format: z.literal(2),

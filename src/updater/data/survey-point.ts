@@ -13,7 +13,8 @@ import {
   writersOf,
 } from './choose-mounts.ts';
 import { toolsMount } from './copies.ts';
-import type { DataDoors, Declared, SavedMount } from './data-doors.ts';
+import type { DataDoors, Declared } from './data-doors.ts';
+import type { SavedMount } from './point.ts';
 import { runTools } from './tools-container.ts';
 import { type Look, type Probe, pointPath } from './tools-protocol.ts';
 
@@ -69,12 +70,11 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   const { doors, around, updated, containers, above, last } = facts;
   const chosen = chooseMounts(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
-  const looks = await lookAtEach(doors, chosen.mounts);
+  const seen = await lookAtEach(doors, chosen.mounts);
   const probe = (await runTools(doors, {
     ...{ verb: 'probe', code: 'data-unsupported', asked: { mounts: [] } },
     mounts: [{ Type: 'bind', Source: above, Target: pointPath, ReadOnly: false }],
   })) as Probe;
-  const seen = chosen.mounts.map((mount, at) => ({ mount, look: looks[at] as Look }));
   const data = seen.filter(({ look }) => look.type !== 'other');
   const stopped = [...updated, ...services];
   const writers = writersOf(
@@ -121,10 +121,13 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
 }
 
 /** One tools container for each service, with its mounts alone. */
-async function lookAtEach(doors: DataDoors, mounts: readonly Unseen[]): Promise<Look[]> {
-  const looks = new Map<Unseen, Look>();
+async function lookAtEach(
+  doors: DataDoors,
+  mounts: readonly Unseen[],
+): Promise<{ mount: Unseen; look: Look }[]> {
+  const seen: { mount: Unseen; look: Look }[] = [];
   for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
-    const found = await runTools(doors, {
+    const looks = (await runTools(doors, {
       ...{ verb: 'look', code: 'data-unsupported' },
       asked: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
@@ -133,10 +136,10 @@ async function lookAtEach(doors: DataDoors, mounts: readonly Unseen[]): Promise<
       mounts: own.map((mount, at) => toolsMount(mount, at, mappedBy() === null)),
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
-    });
-    for (const [at, mount] of own.entries()) looks.set(mount, (found as Look[])[at] as Look);
+    })) as Look[];
+    seen.push(...own.map((mount, at) => ({ mount, look: looks[at] as Look })));
   }
-  return mounts.map((mount) => looks.get(mount) as Look);
+  return seen;
 }
 
 /** The engine's own words: it mounts no source that is missing. Null for any other failure. */

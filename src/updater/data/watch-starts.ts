@@ -4,7 +4,8 @@ import { engineInfo, inspectContainers, listContainers, listVolumes } from '../.
 import { type Container, hasStarted, isUp, serviceOf } from '../../engine/container.ts';
 import { composeLabels } from '../../engine/labels.ts';
 import { isOfService, type MountSurroundings, writersOf } from './choose-mounts.ts';
-import type { DataDoors, SavedMount } from './data-doors.ts';
+import type { DataDoors } from './data-doors.ts';
+import type { SavedMount } from './point.ts';
 
 /** A container that was started although nothing may write to the data now. */
 export interface Started {
@@ -71,19 +72,17 @@ export class StartWatch {
       return isUp(each) || (hasStarted(each) && before !== each.startedAt);
     });
     const gone = [...this.#heard.values()].filter(({ id }) => !now.some((each) => each.id === id));
-    return [...seen.map((each) => this.#told(each)), ...gone];
+    return [...seen.map(({ id, name, labels }) => this.#told(id, name, labels)), ...gone];
   }
 
-  async #hear(id: string, attributes: Readonly<Record<string, string>>): Promise<void> {
-    const service = attributes[composeLabels.service] ?? '';
-    const isOwn = attributes[composeLabels.project] === this.#doors.project;
-    if (!isOwn || !this.#watched.covered.includes(service)) {
+  /** @param attributes of the event: the container's labels and its name */
+  async #hear(id: string, attributes: Container['labels']): Promise<void> {
+    if (!this.#isCovered({ labels: attributes })) {
       // A container that is gone by now cannot be asked about.
       const [container] = await inspectContainers(this.#doors.engine, [id]).catch(() => []);
       if (container === undefined || !(await this.#isWriter(container).catch(() => false))) return;
     }
-    const isService = isOwn && attributes[composeLabels.oneOff] !== 'True';
-    this.#heard.set(id, { id, name: attributes.name ?? id.slice(0, 12), service: isService ? service : '' });
+    this.#heard.set(id, this.#told(id, attributes.name ?? id.slice(0, 12), attributes));
     this.#work.abort(new SomethingStarted());
   }
 
@@ -104,7 +103,7 @@ export class StartWatch {
     return found;
   }
 
-  #isCovered(container: Container): boolean {
+  #isCovered(container: Pick<Container, 'labels'>): boolean {
     const isOwn = container.labels[composeLabels.project] === this.#doors.project;
     return isOwn && this.#watched.covered.includes(serviceOf(container));
   }
@@ -117,9 +116,9 @@ export class StartWatch {
     return writersOf(this.#watched.mounts, [container], around, isTools).refusals.length > 0;
   }
 
-  #told(container: Container): Started {
-    const isService = isOfService(container, this.#doors.project);
-    return { id: container.id, name: container.name, service: isService ? serviceOf(container) : '' };
+  #told(id: string, name: string, labels: Container['labels']): Started {
+    const isService = isOfService({ labels }, this.#doors.project);
+    return { id, name, service: isService ? serviceOf({ labels }) : '' };
   }
 }
 

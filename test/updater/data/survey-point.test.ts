@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SavedMount } from '../../../src/updater/data/data-doors.ts';
+import type { SavedMount } from '../../../src/updater/data/point.ts';
 import {
   estimate,
   lookRefusals,

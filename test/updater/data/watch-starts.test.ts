@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { composeLabels } from '../../../src/engine/labels.ts';
-import type { SavedMount } from '../../../src/updater/data/data-doors.ts';
+import type { SavedMount } from '../../../src/updater/data/point.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../../../src/updater/data/watch-starts.ts';
 import { never } from '../../build.ts';
 import { engineThat, rememberingLog } from '../../build-plan.ts';

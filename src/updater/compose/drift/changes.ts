@@ -35,6 +35,9 @@ export type DriftChange = { service: string } & (
   | ({ kind: 'copy' } & EditedCopy)
 );
 
+/** A change with the texts of the files that decide it; none where no file has a word of it. */
+export type WrittenChange = readonly [change: DriftChange, texts: readonly string[]];
+
 /** A reference that a container was made from, where the files name another image. */
 export interface OtherImage {
   running: string;

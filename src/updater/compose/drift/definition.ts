@@ -16,7 +16,7 @@ export function runningDefinition(raw: Json, names: readonly string[]): Definiti
     ...Object.keys(object(hostConfig.Tmpfs)).map(withoutSlash),
   ]);
   // Volumes that the image asks for: the definition does not have them, and compose takes them along as mounts.
-  const ofImage = (list(raw.Mounts) as Json[])
+  const ofImage = list<Json>(raw.Mounts)
     .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
     .map(({ Type, Name: Source, Destination: Target, RW }) => ({
       Type,
@@ -160,7 +160,7 @@ export function definedByModel(model: Model, name: string, user: string): Define
   const socket = '/var/run/docker.sock';
   const hostConfig = {
     ...Object.fromEntries(Object.entries(givingRights).map(([key, word]) => [key, raw[word]])),
-    Devices: (list(raw.devices) as Json[]).map(({ source, permissions }) => ({
+    Devices: list<Json>(raw.devices).map(({ source, permissions }) => ({
       PathOnHost: source,
       CgroupPermissions: permissions,
     })),

@@ -14,7 +14,6 @@ import { rejectionOf } from '../../../engine/cli/rejection.ts';
 import type { Container, Image } from '../../../engine/container.ts';
 import type { Json } from '../../../engine/json.ts';
 import { composeLabels } from '../../../engine/labels.ts';
-import { startEarly } from '../../run/start-early.ts';
 import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
 
 /** A service with the containers that it has: at least one, but of a migration. */
@@ -73,14 +72,6 @@ export async function dryRun(
   project: ComposeProject,
   services: readonly ServiceContainers[],
 ): Promise<DryRun> {
-  // Nearly always all images are there: compose starts while the engine looks for them.
-  const asking = startEarly(
-    recordUp(
-      engine,
-      project,
-      withImages(services, (first) => first?.imageId),
-    ),
-  );
   const containers = services.flatMap((service) => service.containers);
   const here = async (names: readonly string[]) => {
     const unique = [...new Set(names)];
@@ -88,24 +79,18 @@ export async function dryRun(
     return new Map(unique.flatMap((name, at) => (found[at] ? [[name, found[at]] as const] : [])));
   };
   const imagesInUse = await here(containers.map(({ imageId }) => imageId));
-  if (containers.every(({ imageId }) => imagesInUse.has(imageId))) return { ...(await asking), imagesInUse };
-  await asking.catch(() => {});
-  const images = new Map([...imagesInUse, ...(await here(containers.map((each) => each.imageReference)))]);
-  const instead = withImages(services, (first) => {
-    const own = [first?.imageId, first?.imageReference].find((image) => images.has(image ?? ''));
-    return own ?? [...images.keys()][0];
+  const others = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
+  const images = [
+    ...imagesInUse.keys(),
+    ...(await here(others.map(({ imageReference }) => imageReference))).keys(),
+  ];
+  const asked = services.flatMap(({ name, containers: own }) => {
+    const wanted = own.slice(0, 1).flatMap(({ imageId, imageReference }) => [imageId, imageReference]);
+    const image = wanted.find((each) => images.includes(each)) ?? images[0];
+    return own.length === 0 || image === undefined ? [] : [{ name, image, scale: own.length }];
   });
-  return { ...(await recordUp(engine, project, instead)), imagesInUse };
+  return { ...(await recordUp(engine, project, asked)), imagesInUse };
 }
-
-const withImages = (
-  services: readonly ServiceContainers[],
-  imageOf: (first: Container | undefined) => string | undefined,
-): AskedService[] =>
-  services.flatMap(({ name, containers }) => {
-    const image = imageOf(containers[0]);
-    return image === undefined ? [] : [{ name, image, scale: containers.length }];
-  });
 
 /** A service that compose is asked about. */
 interface AskedService {

@@ -1,5 +1,8 @@
 import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
+import { isShared } from './shape.ts';
 
+/** Keys of `HostConfig` that may name a container whose namespace is shared. */
+export const namespaceModes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 /** A container whose namespace or volumes another takes, and that is not there any more. */
 export const goneContainer = 'container:gone';
 
@@ -48,7 +51,7 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
   }
 
   filled.LogConfig = logConfig(object(sent.LogConfig), object(running.LogConfig), { own, info });
-  const named = new Set((list(sent.Ulimits) as Json[]).map(({ Name }) => Name));
+  const named = new Set(list<Json>(sent.Ulimits).map(({ Name }) => Name));
   filled.Ulimits = [
     ...list(sent.Ulimits),
     ...common(list(running.Ulimits), list(own.Ulimits)).filter(({ Name }) => !named.has(Name)),
@@ -56,22 +59,21 @@ export function withChoices(sent: Json, running: Json, { own, info, isPodman }: 
   filled.SecurityOpt = [...list(sent.SecurityOpt), ...labelsByEngine(sent, running)];
 
   // The service of a removed container is unknown; compose names the container that replaced it.
-  for (const key of ['NetworkMode', 'PidMode', 'IpcMode']) {
-    if (isNamespaceOfOther(sent[key]) && isGone(running[key])) asItIs(key);
+  for (const key of namespaceModes) {
+    if (isShared(sent[key]) && isGone(running[key])) asItIs(key);
   }
   const [from, fromNow] = [list(sent.VolumesFrom), list(running.VolumesFrom)];
   if (from.length === fromNow.length && fromNow.some(isGone)) asItIs('VolumesFrom');
   // Volumes of another container come by `VolumesFrom`, not by name.
   if (from.length > 0) {
-    const targets = new Set((list(sent.Mounts) as Json[]).map(({ Target }) => Target));
-    const brought = (list(running.Mounts) as Json[]).filter(({ Target }) => !targets.has(Target));
+    const targets = new Set(list<Json>(sent.Mounts).map(({ Target }) => Target));
+    const brought = list<Json>(running.Mounts).filter(({ Target }) => !targets.has(Target));
     filled.Mounts = [...list(sent.Mounts), ...brought];
   }
   return filled;
 }
 
 const isOwnIpc = (mode: unknown): boolean => /^(private|shareable)$/.test(String(mode));
-const isNamespaceOfOther = (mode: unknown): boolean => /^(container|service):/.test(String(mode));
 const isGone = (container: unknown): boolean => String(container).startsWith(goneContainer);
 
 /** Entries of the first that the second has, too. */
@@ -99,7 +101,7 @@ function labelsByEngine(sent: Json, running: Json): unknown[] {
   const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
   const hasMore = [sent, running].some(
     ({ Privileged, PidMode, IpcMode }) =>
-      Privileged === true || [PidMode, IpcMode].some((mode) => mode === 'host' || isNamespaceOfOther(mode)),
+      Privileged === true || [PidMode, IpcMode].some((mode) => mode === 'host' || isShared(mode)),
   );
   if (list(sent.SecurityOpt).some(isLabel) || !hasMore) return [];
   return list(running.SecurityOpt).filter(isLabel);

@@ -2,7 +2,7 @@
 
 import { lstatSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { canonicalRepository, formatReference, parseReference } from '../../../core/compose/reference.ts';
+import { canonicalRepository } from '../../../core/compose/reference.ts';
 import { readEnvFile } from '../../../core/compose/variables.ts';
 import { isWithin } from '../../../core/files/host-paths.ts';
 import { readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
@@ -20,7 +20,7 @@ import { runsImage } from '../../../engine/same-image.ts';
 import type { DriftFacts, EditedCopy } from './changes.ts';
 import { definedByModel, plannedDefinition, runningDefinition } from './definition.ts';
 import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
-import { type EngineDefaults, goneContainer } from './engine-choices.ts';
+import { type EngineDefaults, goneContainer, namespaceModes } from './engine-choices.ts';
 import {
   envFilesOf,
   inlineConfig,
@@ -123,22 +123,14 @@ async function findOtherImages(
   inFiles: string | undefined,
 ): Promise<string[]> {
   const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
-  const others = containers.filter(
-    ({ imageReference }) => spelled(imageReference) !== spelled(inFiles ?? ''),
-  );
+  // Podman writes the registry before every image.
+  const wanted = canonicalRepository(inFiles ?? '');
+  const others = containers.filter(({ imageReference }) => canonicalRepository(imageReference) !== wanted);
   const byId = others.some(({ imageReference }) => isId(imageReference));
   const [named] = byId && inFiles !== undefined ? await inspectImages(engine, [inFiles]) : [];
   const differ = others.filter((each) => !(isId(each.imageReference) && runsImage(each, named)));
   return [...new Set(differ.map(({ imageReference }) => imageReference))];
 }
-
-/** Podman writes the registry before every image. */
-const spelled = (reference: string): string => {
-  const parsed = parseReference(reference);
-  return parsed === null
-    ? reference
-    : formatReference({ ...parsed, repository: canonicalRepository(parsed.repository) });
-};
 
 /**
  * A config or a secret that the files do not have any more is not found: the container does not tell who has put a file
@@ -169,7 +161,6 @@ async function findEditedCopies(
   return (await Promise.all(found)).flat();
 }
 
-const modes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
 const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(String(mode))?.[1] ?? null;
 
 /**
@@ -181,7 +172,7 @@ const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(Strin
 async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
   const hosts = definitions.map(({ HostConfig }) => object(HostConfig));
   const asked = hosts.flatMap((host) => [
-    ...modes.flatMap((key) => sharedIn(host[key]) ?? []),
+    ...namespaceModes.flatMap((key) => sharedIn(host[key]) ?? []),
     ...list(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
   ]);
   const found = [...new Set(asked)].map(async (container) => {
@@ -194,7 +185,7 @@ async function nameShared(engine: Engine, project: string, definitions: readonly
   });
   const names = new Map(await Promise.all(found));
   const named = (host: Json) =>
-    modes.flatMap((key) => {
+    namespaceModes.flatMap((key) => {
       const container = sharedIn(host[key]);
       return container === null ? [] : [[key, names.get(container)]];
     });

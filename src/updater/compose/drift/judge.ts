@@ -1,7 +1,7 @@
 import { parseReference } from '../../../core/compose/reference.ts';
 import { compareVersions } from '../../../core/release/order.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
-import { changePlace, type DriftChange, type OtherImage } from './changes.ts';
+import { changePlace, type DriftChange, type OtherImage, type WrittenChange } from './changes.ts';
 import type { Difference, ShapedMount } from './shape.ts';
 import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
 
@@ -37,10 +37,9 @@ interface WrittenFacts {
 /**
  * Judges what would change (docs/contract.md 4.2, 4.9). What is lost in a place says what comes there; a mere change there is
  * told as the right that it gives.
- * @param changes with their texts in the files
  */
 export function judgeChanges(
-  changes: readonly (readonly [change: DriftChange, texts: readonly string[]])[],
+  changes: readonly WrittenChange[],
   { setTo, home }: { setTo: SetValue; home: string },
 ): Finding[] {
   const judged = changes.flatMap(([change, texts]) => {

@@ -2,18 +2,17 @@ import { placesOf } from '../../../core/compose/pin.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
 import { and } from '../../run/log/wording.ts';
-import type { DriftChange } from './changes.ts';
+import type { WrittenChange } from './changes.ts';
 import type { InstanceFacts } from './dry-run.ts';
 
 /**
  * Refuses an update that would lose variables of provider services (`provider:`). Their programs are on the host, and
  * compose does not run them with `--no-deps`. Refusal: drift. Only edits of the owner can be accepted.
- * @param changes with their texts in the files
  * @param planned the references that the update installs, by service
  */
 export function refuseProvided(
   { model, services }: Pick<InstanceFacts, 'model' | 'services'>,
-  changes: readonly (readonly [change: DriftChange, texts: readonly string[]])[],
+  changes: readonly WrittenChange[],
   { planned, accepted }: { planned: ReadonlyMap<string, string>; accepted: boolean },
 ): void {
   const lost = changes.flatMap(([change, texts]) => {

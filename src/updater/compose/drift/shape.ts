@@ -1,13 +1,12 @@
 import { environment } from '../../../engine/container.ts';
 import { type Json, list, object, strings } from '../../../engine/json.ts';
 import { toolLabels } from '../../../engine/labels.ts';
+import type { DefinedContainer } from '../../../engine/rights.ts';
 
 /** A container as the engine reports it, or as compose would create it. */
-export interface Definition {
+export interface Definition extends DefinedContainer {
   /** Without a number behind it, which each container of a service has. */
   name: string;
-  config: Json;
-  hostConfig: Json;
   /** By network name. */
   networks: Readonly<Record<string, Json>>;
   /** Its id's first 12 digits, which are its host name where it was given none. */
@@ -129,7 +128,7 @@ const sections: Sections = {
     }),
   ),
   devices: host(({ Devices }) =>
-    byKey(list(Devices) as Json[], ({ PathOnHost, PathInContainer, CgroupPermissions }) => [
+    byKey(list<Json>(Devices), ({ PathOnHost, PathInContainer, CgroupPermissions }) => [
       String(PathInContainer),
       `${PathOnHost} ${[...String(CgroupPermissions || 'rwm')].sort().join('')}`,
     ]),
@@ -147,7 +146,7 @@ const sections: Sections = {
   }),
   ...inHost({ shm_size: 'ShmSize', cgroup_parent: 'CgroupParent' }),
   ulimits: host(({ Ulimits }) =>
-    byKey(list(Ulimits) as Json[], ({ Name, Soft, Hard }) => [String(Name), `${Soft}:${Hard}`]),
+    byKey(list<Json>(Ulimits), ({ Name, Soft, Hard }) => [String(Name), `${Soft}:${Hard}`]),
   ),
   volumes: host((all) => byKey(mounts(all), ({ target, mount }) => [target, mount])),
   'volume options': host((all) => byKey(mounts(all), ({ target, options }) => [target, options.sort()])),
@@ -184,12 +183,13 @@ const securityOption = (option: string): string =>
     ? 'no-new-privileges=true'
     : option.replace(/^(label|apparmor|seccomp|no-new-privileges):/, '$1=');
 
-const isShared = (mode: string): boolean => /^(container|service):/.test(mode);
+/** Whether a mode takes the namespace of another container. */
+export const isShared = (mode: unknown): boolean => /^(container|service):/.test(String(mode));
 
 /** By network, what its endpoint gives; in another container's namespace there is none of its own. */
 function endpoints(read: (endpoint: Json, definition: Definition) => unknown): (of: Definition) => Items {
   return (definition) => {
-    const isOther = isShared(String(definition.hostConfig.NetworkMode ?? ''));
+    const isOther = isShared(definition.hostConfig.NetworkMode);
     const joined = Object.entries(isOther ? {} : definition.networks);
     const own = joined.filter(([name]) => !['host', 'none'].includes(name));
     return byKey(own, ([name, endpoint]) => [name, read(endpoint, definition)]);
@@ -222,7 +222,7 @@ export function mounts(host: Json): { target: string; mount: ShapedMount; option
     const mount = shaped(source.startsWith('/') ? 'bind' : 'volume', source, words.includes('ro'));
     return { target: withoutSlash(target), mount, options: words.filter((word) => !plain.has(word)) };
   });
-  const others = (list(host.Mounts) as Json[]).map((each) => {
+  const others = list<Json>(host.Mounts).map((each) => {
     const { Type, Source, Target, ReadOnly, BindOptions, VolumeOptions, TmpfsOptions } = each;
     const { Propagation, NonRecursive, ReadOnlyNonRecursive, ReadOnlyForceRecursive } = object(BindOptions);
     const { NoCopy, Subpath } = object(VolumeOptions);
@@ -255,7 +255,7 @@ const anyAddress = new Set(['', '0.0.0.0', '::']);
 /** `127.0.0.1:80:8080/tcp`; a port that the engine chooses is `0`. */
 function publishedPorts(host: Json): string[] {
   return Object.entries(object(host.PortBindings)).flatMap(([target, bindings]) =>
-    (list(bindings) as Json[]).map(({ HostIp, HostPort }) => {
+    list<Json>(bindings).map(({ HostIp, HostPort }) => {
       const address = anyAddress.has(String(HostIp ?? '')) ? '' : `${HostIp}:`;
       return `${address}${HostPort || 0}:${target}`;
     }),

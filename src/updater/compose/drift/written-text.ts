@@ -27,7 +27,7 @@ const alsoInDeploy = ['gpus', 'restart', 'cpus', 'mem_limit', 'mem_reservation',
 export function writtenTexts(written: unknown, service: string, { section, item }: Place): string[] {
   const whole = object(written);
   if (section === inlineConfig) return textsIn(object(object(whole.configs)[item]).content);
-  const own = object(object(whole.services)[service]);
+  const own = serviceIn(written, service);
   const files = section === 'volumes' ? mountedFiles(whole, own, item) : [];
   if (files.length > 0) return files;
   const deploy = alsoInDeploy.includes(section) ? ['deploy'] : [];
@@ -39,6 +39,9 @@ export function writtenTexts(written: unknown, service: string, { section, item 
   if (section === 'volumes') found.push(...volumeTexts(whole, own, item));
   return found;
 }
+
+const serviceIn = (written: unknown, service: string): Json =>
+  object(object(object(written).services)[service]);
 
 /** The texts of the volume mounted there, or of all volumes if the text does not specify which. */
 function volumeTexts(whole: Json, own: Json, target: string): string[] {
@@ -64,11 +67,11 @@ const mountedFiles = (whole: Json, own: Json, target: string): string[] =>
 
 /** Whether the service's `environment` itself has the variable. */
 export const isInEnvironment = (written: unknown, service: string, key: string): boolean =>
-  itemIn(object(object(object(written).services)[service]).environment, key, passedThrough) !== undefined;
+  itemIn(serviceIn(written, service).environment, key, passedThrough) !== undefined;
 
 /** Env files of a service, absolute. */
 export const envFilesOf = (written: unknown, service: string): string[] =>
-  list(object(object(object(written).services)[service]).env_file).flatMap((entry) => {
+  list(serviceIn(written, service).env_file).flatMap((entry) => {
     const path = typeof entry === 'string' ? entry : object(entry).path;
     return typeof path === 'string' ? [path] : [];
   });
