@@ -17,7 +17,7 @@ import { settingsLines } from '../compose/inspect/services/choices.ts';
 import { affectedBy } from '../compose/plan/affected.ts';
 import { floatingMoves } from '../compose/plan/check-lag.ts';
 import { needsImages } from '../compose/plan/draft-files.ts';
-import { type Move, movesOf } from '../compose/plan/plan-update.ts';
+import type { Move } from '../compose/plan/plan.ts';
 import { localImages } from '../compose/pull/tags.ts';
 import type { PlannedRun, RunSoFar } from '../compose/resume/run-so-far.ts';
 import { planRun } from '../compose/update.ts';
@@ -51,8 +51,8 @@ export async function showPlan(
     log.info(`to make these services the default, add these lines to ${settingsName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
-  for (const warning of affectedBy(installation, plan)) log.warn(warning);
-  const moves = movesOf(plan);
+  for (const warning of affectedBy(plan)) log.warn(warning);
+  const moves = plan.moves;
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
@@ -68,20 +68,15 @@ export async function showPlan(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
-    if (needsImages(installation, plan)) return finish(log);
+    if (needsImages(plan)) return finish(log);
   }
-  const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(
-    engine,
-    installation,
-    plan,
-    {
-      images,
-      skipLag: true,
-      backup: `${stateName}/backup`,
-      early: await early,
-      log,
-    },
-  );
+  const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(engine, plan, {
+    images,
+    skipLag: true,
+    backup: `${stateName}/backup`,
+    early: await early,
+    log,
+  });
   for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);

@@ -12,7 +12,6 @@ import { planPoint } from './facts/plan-point.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
-import { movesOf } from './plan/plan-update.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
@@ -58,8 +57,7 @@ async function fromTheBeginning(
   };
   const planned = await planRun(context, instance, soFar, { ...found, earlier, begun }).catch(endPull);
   // A run that may have nothing to do stops nothing.
-  if (movesOf(planned.plan).some(({ pin, tag }) => tag !== pin.tag.text))
-    await planned.checked.catch(endPull);
+  if (planned.plan.moves.some(({ pin, tag }) => tag !== pin.tag.text)) await planned.checked.catch(endPull);
   const journal = await beginJournal(context, { instance, lock }, { ...planned, begun }, earlier).catch(
     endPull,
   );

@@ -44,7 +44,7 @@ export async function planReplacement(
   const replaced = replacedServices(installation);
   const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
   const { from } = journal.data;
-  return { changeover: planChangeover(installation, plan, filePlan, { images, containers, from }), look };
+  return { changeover: planChangeover(plan, filePlan, { images, containers, from }), look };
 }
 
 /**

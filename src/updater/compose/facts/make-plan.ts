@@ -7,13 +7,14 @@ import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
-import { movesOf, planUpdate, type UpdatePlan } from '../plan/plan-update.ts';
+import type { Plan } from '../plan/plan.ts';
+import { planUpdate } from '../plan/plan-update.ts';
 import { askRegistry } from './ask-registry.ts';
 import { askModelEarly, type EarlyDraft } from './prepare-files.ts';
 
 /** The first half of the plan, and the request to compose for the second half. */
 export interface Planned {
-  plan: UpdatePlan;
+  plan: Plan;
   early: Promise<EarlyDraft | null>;
 }
 
@@ -27,20 +28,20 @@ export async function makePlan(
   ownId: string,
 ): Promise<Planned> {
   const { engine, options, log } = context;
-  const plan = planUpdate(installation, options.target);
-  const early = startEarly(askModelEarly(installation, plan));
+  const plan: Plan = { installation, ...planUpdate(installation, options.target) };
+  const early = startEarly(askModelEarly(plan));
   await askRegistry(options.proof.archive === null ? engine : null, (published) =>
     checkPublished(plan, published),
   );
-  const planned = new Map(movesOf(plan).map(({ service, to }) => [service, to]));
+  const planned = new Map(plan.moves.map(({ service, to }) => [service, to]));
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },
     { ownId, accepted: options.acceptDrift, planned },
   );
-  const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
-  describePlan(installation, plan, log);
-  recallFiles(installation, plan, options, log);
+  const untold = await checkTargets(candidateFiles(plan), installation.paths);
+  describePlan(plan, log);
+  recallFiles(plan, options, log);
   for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
   return { plan, early };
 }

@@ -13,8 +13,8 @@ import { checkLag } from '../plan/check-lag.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
 import { draftFiles, type FileDraft, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
+import type { Plan } from '../plan/plan.ts';
 import { type FilePlan, planFiles, pulledVersion } from '../plan/plan-files.ts';
-import type { UpdatePlan } from '../plan/plan-update.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
@@ -32,14 +32,11 @@ export interface EarlyDraft {
  * Drafts the files and asks compose for their model while images are pulled; null if the draft depends on the images.
  * Refusal: pin-unsupported.
  */
-export async function askModelEarly(
-  installation: Installation,
-  plan: UpdatePlan,
-): Promise<EarlyDraft | null> {
-  if (needsImages(installation, plan)) return null;
-  const draft = draftFiles(installation, plan, { images: new Map(), release: [] });
+export async function askModelEarly(plan: Plan): Promise<EarlyDraft | null> {
+  if (needsImages(plan)) return null;
+  const draft = draftFiles(plan, { images: new Map(), release: [] });
   // A failed pull is reported before a rejected model.
-  return { draft, model: startEarly(modelOf(installation, draft)) };
+  return { draft, model: startEarly(modelOf(plan.installation, draft)) };
 }
 
 /**
@@ -53,8 +50,7 @@ export async function askModelEarly(
  */
 export async function prepareFiles(
   engine: Engine,
-  installation: Installation,
-  plan: UpdatePlan,
+  plan: Plan,
   pulled: {
     images: ReadonlyMap<string, Image>;
     /** Do not check where tags point to: before a pull, and for images of an archive. */
@@ -66,28 +62,29 @@ export async function prepareFiles(
     log: Pick<Log, 'addMaskRules'>;
   },
 ): Promise<FilePlan> {
+  const { installation } = plan;
   const { images, backup, early = null, proven, log } = pulled;
-  const version = pulledVersion(installation, plan, images);
+  const version = pulledVersion(plan, images);
   const unlike = pulled.skipLag
     ? []
     : await askRegistry(engine, (published) => checkLag(plan, images, published));
-  const steps = checkStepping(installation, plan, images);
+  const steps = checkStepping(plan, images);
   const image = images.get(plan.app.to);
   const taken =
     installation.kind === 'generated' && image
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
-  const draft = early?.draft ?? draftFiles(installation, plan, { images, release: taken.texts });
+  const draft = early?.draft ?? draftFiles(plan, { images, release: taken.texts });
   if (draft.changes.length > 0) {
     await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
   }
   const model = await (early?.model ?? modelOf(installation, draft, taken.texts));
   log.addMaskRules(() => maskRulesOfModel(model));
-  const platforms = checkPlatforms(installation, plan, model, images);
+  const platforms = checkPlatforms(plan, model, images);
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
-  const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
+  const filePlan = planFiles(plan, { draft, model, hashedNetworks: hashed }, version);
   const others = await warnOthers(installation, draft.changes, log);
   const gains =
     installation.kind === 'generated'

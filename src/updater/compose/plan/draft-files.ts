@@ -12,7 +12,8 @@ import { movedReference, pinEdits } from '../../../core/compose/pin-edits.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { isOverride, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Move, Plan } from './plan.ts';
+import { isOverride } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
 
 /** What is known once the images are pulled. */
@@ -31,22 +32,21 @@ export interface FileDraft extends ProjectDraft {
 }
 
 /** Whether the changes depend on the pulled images. */
-export const needsImages = (installation: Installation, plan: UpdatePlan): boolean =>
-  installation.kind === 'generated' || movesOf(plan).some(({ pin }) => pin.reference.digest !== null);
+export const needsImages = ({ installation, moves }: Plan): boolean =>
+  installation.kind === 'generated' || moves.some(({ pin }) => pin.reference.digest !== null);
 
 /**
  * Computes all file changes without writing them.
  * Refusals: release-file; pin-unsupported, also if there is no new digest for a pinned one.
  */
-export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: PulledFacts): FileDraft {
+export function draftFiles({ installation, target, moves }: Plan, pulled: PulledFacts): FileDraft {
   const { kind, files, versionVariable } = installation;
-  const moves = movesOf(plan);
   const released = pulled.release.reduce(
     (draft, { path, text, description }) => withText(draft, { path, text }, description, 'linkedFiles'),
     draftOf(files),
   );
   const begun =
-    kind === 'generated' && plan.target ? withVariable(released, versionVariable, plan.target.tag) : released;
+    kind === 'generated' && target ? withVariable(released, versionVariable, target.tag) : released;
   const edits = pinEdits(
     begun.files,
     moves.flatMap((move) => {

@@ -11,8 +11,8 @@ import {
   type ServiceFacts,
 } from '../inspect/installation.ts';
 import { affectedBy, knownAddresses } from './affected.ts';
+import type { Plan } from './plan.ts';
 import type { FilePlan } from './plan-files.ts';
-import type { UpdatePlan } from './plan-update.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
 /** Facts from the engine right before the first file changes. */
@@ -27,11 +27,11 @@ interface ChangeoverFacts {
 
 /** Plans which containers are replaced, and the sentences for the log. Changes nothing. */
 export function planChangeover(
-  installation: Installation,
-  plan: UpdatePlan,
+  plan: Plan,
   filePlan: FilePlan,
   { images, containers, from }: ChangeoverFacts,
 ): Changeover {
+  const { installation } = plan;
   const { app, followers } = installation;
   const { migrations } = filePlan;
   refuseRunning(migrations, containers);
@@ -64,7 +64,7 @@ export function planChangeover(
       goal: plan.targetName,
       reached: nameReached(plan, filePlan),
       runs: whatRuns(plan, filePlan, images, stoppedWorkers),
-      warnings: [...versionWarnings(plan, filePlan, images), ...affectedBy(installation, plan)],
+      warnings: [...versionWarnings(plan, filePlan, images), ...affectedBy(plan)],
       addresses: knownAddresses(installation),
       alsoMoved: filePlan.alsoMoved,
       newServices: filePlan.newServices,

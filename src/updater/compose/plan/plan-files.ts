@@ -11,7 +11,8 @@ import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
-import { labelledVersion, type Move, majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Move, Plan } from './plan.ts';
+import { labelledVersion, majorAdvice } from './plan-update.ts';
 
 /** The second half of a plan, which depends on the pulled images. */
 export interface FilePlan {
@@ -43,12 +44,8 @@ interface Proposal extends NewDefinitions {
  * file, the model is the current one.
  * Refusals: shared-definition, pin-unsupported. Failure: proof-failed.
  */
-export function planFiles(
-  installation: Installation,
-  plan: UpdatePlan,
-  proposal: Proposal,
-  version: string | null,
-): FilePlan {
+export function planFiles(plan: Plan, proposal: Proposal, version: string | null): FilePlan {
+  const { installation } = plan;
   const { draft, model } = proposal;
   const pins = movedServices(installation).map(({ pin }) => pin);
   const expected: Expectation = {
@@ -56,10 +53,7 @@ export function planFiles(
     substitutions: substitutionsOf(draft.files, draft.edits),
     shares: (service) => sharesPin(installation.files, service, pins),
   };
-  const proof =
-    draft.changes.length > 0
-      ? proven(installation, plan, proposal, expected)
-      : { alsoMoved: [], warnings: [] };
+  const proof = draft.changes.length > 0 ? proven(plan, proposal, expected) : { alsoMoved: [], warnings: [] };
   const migrations = migrationsOf(installation, model);
   const own = [...replacedServices(installation).map(({ name }) => name), ...migrations];
   const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
@@ -79,15 +73,14 @@ export function planFiles(
 }
 
 function proven(
-  installation: Installation,
-  plan: UpdatePlan,
+  { installation, moves }: Plan,
   { draft, ...definitions }: Proposal,
   expected: Expectation,
 ): Pick<FilePlan, 'alsoMoved' | 'warnings'> {
   const proof = prove(installation.model, definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
-    return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, movesOf(plan)) };
+    return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, moves) };
   }
   refuseUnproven(proof, draft.files, draft.edits);
   return { alsoMoved, warnings: [] };
@@ -108,11 +101,9 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
 
 /** The version label of the pulled app image, `1.5.0`; null if it has none. Refusal: downgrade. */
 export function pulledVersion(
-  installation: Installation,
-  plan: UpdatePlan,
+  { installation, app, prefix }: Plan,
   images: ReadonlyMap<string, Image>,
 ): string | null {
-  const { app, prefix } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersion(app, image);
@@ -137,7 +128,7 @@ function ownVariable({ pin }: Move, image: Image | undefined): string | null {
 }
 
 /** With a floating tag, a new major version is only detected after the pull. */
-function floatingMajorWarnings(plan: UpdatePlan, from: string | null, to: string | null): string[] {
+function floatingMajorWarnings(plan: Plan, from: string | null, to: string | null): string[] {
   if (plan.target?.kind === 'release' || !from || !to) return [];
   return isMajorChange(from, to) ? [majorAdvice(plan.prefix, from, to)] : [];
 }

@@ -8,7 +8,7 @@ import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { type Move, movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import type { Move, Plan } from '../plan/plan.ts';
 import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { loadImages } from './load/load-images.ts';
@@ -32,12 +32,11 @@ interface Obtaining {
 /** The images of the plan by reference, all of them local. */
 export async function pullMoves(
   context: RunContext,
-  { compose, platform, model }: Installation,
-  plan: UpdatePlan,
+  { installation, moves }: Plan,
   { deadline, journal, keepTags, begun, expected = null }: Obtaining,
 ): Promise<Map<string, Image>> {
   const { log, options } = context;
-  const moves = movesOf(plan);
+  const { compose, platform, model } = installation;
   const isLoaded = options.proof.archive !== null;
   const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
   const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));

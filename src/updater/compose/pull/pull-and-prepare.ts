@@ -7,7 +7,6 @@ import type { Planned } from '../facts/make-plan.ts';
 import { prepareFiles } from '../facts/prepare-files.ts';
 import type { Installation } from '../inspect/installation.ts';
 import type { FilePlan } from '../plan/plan-files.ts';
-import { movesOf } from '../plan/plan-update.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
 
@@ -40,12 +39,12 @@ export async function pullAndPrepare(
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, nothing on the machine names the new version.
   const keepTags = journal === null || options.data.restorePoint;
-  const pulled = await pullMoves(context, installation, plan, {
+  const pulled = await pullMoves(context, plan, {
     ...{ deadline, journal, keepTags, expected },
     ...(begun && { begun }),
   });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
-  const filePlan = await prepareFiles(engine, installation, plan, {
+  const filePlan = await prepareFiles(engine, plan, {
     images: pulled,
     backup,
     early: await early,
@@ -55,7 +54,7 @@ export async function pullAndPrepare(
   });
   const images = withUntagged(pulled, filePlan.references.values());
   const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
-  const mounted = await mountedImages(engine, filePlan.model, names, movesOf(plan));
+  const mounted = await mountedImages(engine, filePlan.model, names, plan.moves);
   const added = new Map(
     [...filePlan.references, ...mounted].filter(([, reference]) => !images.has(reference)),
   );
@@ -64,7 +63,7 @@ export async function pullAndPrepare(
     keepTags,
     deadline,
     expected,
-    moves: movesOf(plan),
+    moves: plan.moves,
   });
   await pullHookImages(context, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);

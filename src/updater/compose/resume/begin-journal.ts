@@ -3,7 +3,6 @@ import { recordOf } from '../../run/state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData } from '../../run/state/journal.ts';
 import { runStamp } from '../../run/state/kept-runs.ts';
 import { fromWord } from '../inspect/describe.ts';
-import { movesOf } from '../plan/plan-update.ts';
 import type { EarlyPull } from '../pull/early-pull.ts';
 import { tagsBefore } from '../pull/tags.ts';
 import type { Locked, PlannedRun } from './run-so-far.ts';
@@ -28,7 +27,7 @@ export async function beginJournal(
     from: fromWord(installation),
     tags: await tagsBefore(
       engine,
-      movesOf(plan).flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
+      plan.moves.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
     ),
     containers: installation.containers.map((container) => recordOf(container, interrupted)),
   });

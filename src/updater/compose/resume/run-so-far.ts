@@ -14,7 +14,7 @@ import type { Lock } from '../../run/state/lock.ts';
 import { fromWord } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import type { UpdatePlan } from '../plan/plan-update.ts';
+import type { Plan } from '../plan/plan.ts';
 
 /** The instance of a run, and the lock that keeps other updaters from it. */
 export interface Locked {
@@ -25,7 +25,7 @@ export interface Locked {
 /** What a run is about, and what it is going to do. */
 export interface PlannedRun {
   installation: Installation;
-  plan: UpdatePlan;
+  plan: Plan;
   interrupted: WasInterrupted;
   /** Null where no restore point was asked for. */
   point: PlannedPoint | null;

@@ -31,7 +31,7 @@ function changeoverOf(
     changedServices: [],
     migrations,
   });
-  return planChangeover(from, planTo('v1.1.0', from), plan, { images, containers: records, from: 'v1.0.0' });
+  return planChangeover(planTo('v1.1.0', from), plan, { images, containers: records, from: 'v1.0.0' });
 }
 
 const goals = { app: 'acme/svc:v1.1.0', worker: 'acme/worker:v1.1.0' };

@@ -14,7 +14,7 @@ function facts(pins: Pins, to: string | null, versions: readonly (string | undef
     { services: Object.fromEntries(services.map((name) => [name, []])) },
   );
   const plan = planTo(to, from);
-  const moves = [plan.app, ...plan.workers];
+  const moves = plan.moves;
   const images = new Map(moves.map((move, index) => [move.to, imageOf(move.service, versions[index])]));
   return { plan, files: filePlan({ version: versions[0] ?? null }), images };
 }
