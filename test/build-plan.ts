@@ -95,6 +95,8 @@ export const planTo = (to: string | null, from: Installation): Plan => planOf(fr
 export const planOf = (from: Installation, asked: Target | null): Plan => ({
   installation: from,
   ...planUpdate(from, asked),
+  expected: null,
+  point: null,
 });
 
 /** One that says its version in its label, as far as one is given. */

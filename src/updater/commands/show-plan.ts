@@ -8,7 +8,6 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import { remoteDigest } from '../../engine/api/remote-digest.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { isUp } from '../../engine/container.ts';
-import type { Planned } from '../compose/facts/make-plan.ts';
 import { dataFacts } from '../compose/facts/plan-point.ts';
 import { prepareFiles } from '../compose/facts/prepare-files.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
@@ -19,7 +18,7 @@ import { floatingMoves } from '../compose/plan/check-lag.ts';
 import { needsImages } from '../compose/plan/draft-files.ts';
 import type { Move } from '../compose/plan/plan.ts';
 import { localImages } from '../compose/pull/tags.ts';
-import type { PlannedRun, RunSoFar } from '../compose/resume/run-so-far.ts';
+import type { RunSoFar } from '../compose/resume/run-so-far.ts';
 import { planRun } from '../compose/update.ts';
 import { judgeData, proposalLine } from '../data/declare.ts';
 import type { CommandLine } from '../run/command-line.ts';
@@ -39,7 +38,8 @@ export async function showPlan(
   soFar: RunSoFar,
   line: CommandLine,
 ): Promise<Ending> {
-  const { installation, plan, early } = await planUnlocked(context, instance, soFar);
+  const { plan, early } = await planUnlocked(context, instance, soFar);
+  const { installation, moves } = plan;
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
     ? null
@@ -52,7 +52,6 @@ export async function showPlan(
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
   for (const warning of affectedBy(plan)) log.warn(warning);
-  const moves = plan.moves;
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
@@ -111,7 +110,7 @@ export async function planUnlocked(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
-): Promise<PlannedRun & Planned> {
+): ReturnType<typeof planRun> {
   const { engine, log } = context;
   const { mountedAt, name } = instance.place;
   await refuseWithoutModes(mountedAt);

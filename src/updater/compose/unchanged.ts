@@ -5,10 +5,10 @@ import { and, seconds } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import type { Journal } from '../run/state/journal.ts';
 import { type Installation, movedServices } from './inspect/installation.ts';
+import type { Plan } from './plan/plan.ts';
 import { versionWarnings, whatRuns } from './plan/version-sentences.ts';
 import type { PreparedUpdate } from './pull/pull-and-prepare.ts';
 import { verifyUnchanged } from './replace/verify.ts';
-import type { PlannedRun } from './resume/run-so-far.ts';
 
 /** Whether no file changes, and all required containers are running with exactly these images. */
 export function isUnchanged(
@@ -30,11 +30,11 @@ export function isUnchanged(
 export async function endUnchanged(
   context: RunContext,
   journal: Journal,
-  { installation, plan }: PlannedRun,
+  plan: Plan,
   { filePlan, images }: PreparedUpdate,
 ): Promise<Ending> {
   const { log, beganAt } = context;
-  const services = movedServices(installation);
+  const services = movedServices(plan.installation);
   await verifyUnchanged(context, journal, services);
   log.enter('done');
   for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);

@@ -7,11 +7,11 @@ import type { Journal, JournalData } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { wasInterrupted } from '../run/state/was-interrupted.ts';
 import { checkHost } from './facts/check-host.ts';
-import { makePlan, type Planned } from './facts/make-plan.ts';
-import { planPoint } from './facts/plan-point.ts';
+import { makePlan } from './facts/make-plan.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
+import type { Plan } from './plan/plan.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
@@ -27,7 +27,7 @@ import {
 import { saveCold, saveWarm } from './replace/save.ts';
 import { verify } from './replace/verify.ts';
 import { beginJournal } from './resume/begin-journal.ts';
-import { endingFacts, type Locked, type PlannedRun, type RunSoFar } from './resume/run-so-far.ts';
+import { endingFacts, type Locked, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
 import { endUnchanged, isUnchanged } from './unchanged.ts';
 import { oldTexts, planReplacement, writeUpdate } from './write-update.ts';
@@ -55,20 +55,20 @@ async function fromTheBeginning(
     await begun.end();
     throw error;
   };
-  const planned = await planRun(context, instance, soFar, { ...found, earlier, begun }).catch(endPull);
+  const before = { ...found, earlier, begun };
+  const { plan, early, checked } = await planRun(context, instance, soFar, before).catch(endPull);
   // A run that may have nothing to do stops nothing.
-  if (planned.plan.moves.some(({ pin, tag }) => tag !== pin.tag.text)) await planned.checked.catch(endPull);
-  const journal = await beginJournal(context, { instance, lock }, { ...planned, begun }, earlier).catch(
-    endPull,
-  );
+  if (plan.moves.some(({ pin, tag }) => tag !== pin.tag.text)) await checked.catch(endPull);
+  const journal = await beginJournal(context, { instance, lock }, plan, before).catch(endPull);
   soFar.journal = journal;
   const undo = (texts?: OldTexts) => (error: unknown) =>
     undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar), texts });
-  const pulled = await pullAndPrepare(context, planned, journal, begun).catch(endPull).catch(undo());
+  const pulled = await pullAndPrepare(context, plan, { early, journal, begun }).catch(endPull).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
-  if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
+  if (isUnchanged(plan.installation, pulled)) return endUnchanged(context, journal, plan, pulled);
   const texts = oldTexts(pulled.filePlan);
-  const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
+  await checked.catch(undo(texts));
+  const saving = saveAndWrite(context, journal, plan, { ...pulled, ...found, earlier });
   const { saved, ...written } = await saving.catch(undo(texts));
   // Without its restore point if another version was started in the meantime.
   const record = journal.data.point ? (saved?.record ?? null) : null;
@@ -79,26 +79,20 @@ async function fromTheBeginning(
 async function saveAndWrite(
   context: RunContext,
   journal: Journal,
-  planned: PlannedRun & Checked,
+  plan: Plan,
   before: Parameters<typeof planReplacement>[3],
 ) {
-  const { point, installation } = planned;
-  await planned.checked;
+  const { point, installation } = plan;
   if (point !== null) await saveWarm(context, journal, point);
-  const replacement = await planReplacement(context, journal, planned, before);
+  const replacement = await planReplacement(context, journal, plan, before);
   const { changeover } = replacement;
   const saved = point && (await saveCold(context, journal, point, changeover, installation));
   try {
-    await writeUpdate(context, journal, planned, before, { ...replacement, saved });
+    await writeUpdate(context, journal, plan, before, { ...replacement, saved });
     return { ...replacement, saved };
   } finally {
     saved?.endWatch();
   }
-}
-
-interface Checked {
-  /** Of the host, until before the first container is stopped. */
-  checked: Promise<void>;
 }
 
 /** What there is before anything is planned, and the pull that may begin meanwhile. */
@@ -107,28 +101,28 @@ interface LookBefore extends ProjectContainers {
   begun?: EarlyPull;
 }
 
-/** The phases `inspect` and `plan`, which the command `plan` ends with. */
+/**
+ * The phases `inspect` and `plan`, which the command `plan` ends with. `checked` is the check of the host, which must succeed
+ * before the first container is stopped.
+ */
 export async function planRun(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
   { containers, leftovers, earlier, begun }: LookBefore,
-): Promise<PlannedRun & Planned & Checked> {
+): Promise<Awaited<ReturnType<typeof makePlan>> & { checked: Promise<void> }> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
-  const interrupted = wasInterrupted(earlier, leftovers);
   const installation = await inspectInstallation(context, instance, {
     containers,
-    wasInterrupted: interrupted,
+    wasInterrupted: wasInterrupted(earlier, leftovers),
     onRead: (read) => begun?.begin(read),
   });
   soFar.installation = installation;
   describeInstallation(installation, context.log);
   const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
-  const planned = await makePlan(context, installation, instance.own.id);
-  const point = await planPoint(context, instance, installation);
-  return { installation, ...planned, interrupted, point, expected, checked };
+  return { ...(await makePlan(context, instance, { installation, expected })), checked };
 }
 
 /** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */

@@ -14,6 +14,7 @@ import type { Journal, JournalData } from '../run/state/journal.ts';
 import { pruneBackups } from '../run/state/kept-runs.ts';
 import { backupsOf } from '../run/state/state-directory.ts';
 import { type Installation, replacedServices } from './inspect/installation.ts';
+import type { Plan } from './plan/plan.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import type { FilePlan } from './plan/plan-files.ts';
 import type { PreparedUpdate } from './pull/pull-and-prepare.ts';
@@ -22,7 +23,6 @@ import { prepareRollback } from './replace/rollback/prepare-rollback.ts';
 import type { OldTexts } from './replace/rollback/roll-back.ts';
 import { type ContainersSeen, sameContainers } from './replace/same-containers.ts';
 import type { Saved } from './replace/save.ts';
-import type { PlannedRun } from './resume/run-so-far.ts';
 
 /** The old texts of overwritten files. */
 export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
@@ -38,9 +38,10 @@ type LookBefore = PreparedUpdate & { earlier: JournalData | null; debris: readon
 export async function planReplacement(
   context: RunContext,
   journal: Journal,
-  { installation, plan }: PlannedRun,
+  plan: Plan,
   { filePlan, images, ...before }: LookBefore,
 ): Promise<{ changeover: Changeover; look: ContainersSeen }> {
+  const { installation } = plan;
   const replaced = replacedServices(installation);
   const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
   const { from } = journal.data;
@@ -53,7 +54,7 @@ export async function planReplacement(
 export async function writeUpdate(
   context: RunContext,
   journal: Journal,
-  { installation }: Pick<PlannedRun, 'installation'>,
+  { installation }: Pick<Plan, 'installation'>,
   { filePlan, images, earlier }: LookBefore,
   { changeover, look, saved }: { changeover: Changeover; look: ContainersSeen; saved: Saved | null },
 ): Promise<void> {

@@ -29,7 +29,10 @@ import type { Move, Plan } from './plan.ts';
  * Plans an update (docs/contract.md 3.2). Changes nothing.
  * Refusals: no-target, downgrade, pin-unsupported.
  */
-export function planUpdate(installation: InspectedProject, asked: Target | null): Omit<Plan, 'installation'> {
+export function planUpdate(
+  installation: InspectedProject,
+  asked: Target | null,
+): Omit<Plan, 'installation' | 'expected' | 'point'> {
   const { runningVersion } = installation;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
   const target = plannedTarget(installation, asked, prefix);

@@ -1,5 +1,7 @@
 import type { Pin } from '../../../core/compose/pin.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
+import type { PlannedPoint } from '../../data/survey-point.ts';
+import type { Expectations } from '../../run/expectations.ts';
 import type { Installation } from '../inspect/installation.ts';
 
 /** The planned update of one service. */
@@ -30,4 +32,8 @@ export interface Plan {
   moves: readonly Move[];
   app: Move;
   warnings: readonly string[];
+  /** The digests that images and files must have; null if nothing is verified. */
+  expected: Expectations | null;
+  /** The restore point; null if none was asked for. */
+  point: PlannedPoint | null;
 }

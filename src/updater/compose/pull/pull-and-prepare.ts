@@ -1,11 +1,9 @@
 import { stateName } from '../../../core/progress/state-name.ts';
 import type { Image } from '../../../engine/container.ts';
-import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
-import type { Planned } from '../facts/make-plan.ts';
-import { prepareFiles } from '../facts/prepare-files.ts';
-import type { Installation } from '../inspect/installation.ts';
+import { type EarlyDraft, prepareFiles } from '../facts/prepare-files.ts';
+import type { Plan } from '../plan/plan.ts';
 import type { FilePlan } from '../plan/plan-files.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
@@ -17,30 +15,28 @@ export interface PreparedUpdate {
   images: ReadonlyMap<string, Image>;
 }
 
-interface Pulled {
-  installation: Installation;
-  /** Null where nothing is to be proven. */
-  expected: Expectations | null;
+/** What has begun before the pull. */
+interface Begun {
+  early: Promise<EarlyDraft | null>;
+  /** Null where images are fetched ahead of an update: then no tag that names an image here moves. */
+  journal: Journal | null;
+  begun?: EarlyPull;
 }
 
-/**
- * The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes.
- * @param begun the pull that was begun before
- * @param journal null where images are fetched ahead of an update: then no tag that names an image here moves
- */
+/** The phase `pull`: every image is here, and what is to be written is proven. Nothing in the compose directory changes. */
 export async function pullAndPrepare(
   context: RunContext,
-  { installation, plan, early, expected }: Pulled & Planned,
-  journal: Journal | null,
-  begun?: EarlyPull,
+  plan: Plan,
+  { early, journal, begun }: Begun,
 ): Promise<PreparedUpdate> {
+  const { installation, moves, expected } = plan;
   const { engine, options, log } = context;
   log.enter('pull');
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, nothing on the machine names the new version.
   const keepTags = journal === null || options.data.restorePoint;
   const pulled = await pullMoves(context, plan, {
-    ...{ deadline, journal, keepTags, expected },
+    ...{ deadline, journal, keepTags },
     ...(begun && { begun }),
   });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
@@ -54,17 +50,11 @@ export async function pullAndPrepare(
   });
   const images = withUntagged(pulled, filePlan.references.values());
   const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
-  const mounted = await mountedImages(engine, filePlan.model, names, plan.moves);
+  const mounted = await mountedImages(engine, filePlan.model, names, moves);
   const added = new Map(
     [...filePlan.references, ...mounted].filter(([, reference]) => !images.has(reference)),
   );
-  const more = await pullAdded(context, installation, added, {
-    journal,
-    keepTags,
-    deadline,
-    expected,
-    moves: plan.moves,
-  });
+  const more = await pullAdded(context, plan, added, { journal, keepTags, deadline });
   await pullHookImages(context, installation, filePlan.model, { names, deadline });
   for (const warning of filePlan.warnings) log.warn(warning);
   return { filePlan, images: new Map([...images, ...more]) };

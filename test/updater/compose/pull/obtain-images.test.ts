@@ -109,8 +109,8 @@ describe('pullAndPrepare', () => {
     const options = updateOptions(...argv);
     options.limits.pullTimeoutMs = 0;
     const { context } = runContext(await local(reference), options);
-    const planned = { installation: from, plan: planTo('v1.1.0', from), expected: null };
-    await expect(pullAndPrepare(context, { ...planned, early: Promise.resolve(null) }, of)).rejects.toThrow(
+    const begun = { early: Promise.resolve(null), journal: of };
+    await expect(pullAndPrepare(context, planTo('v1.1.0', from), begun)).rejects.toThrow(
       `pulling ${form ?? `acme/svc@${digest}`} took longer than allowed`,
     );
   });
@@ -152,7 +152,8 @@ describe('pullAdded', () => {
   const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
   const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
 
-  const how = { deadline: 0, keepTags: false, moves: planTo('v1.1.0', installed(texts)).moves };
+  const how = { deadline: 0, keepTags: false };
+  const plan = planTo('v1.1.0', installed(texts));
 
   it('notes what the tags name before it pulls', async () => {
     const journal = begun();
@@ -161,7 +162,7 @@ describe('pullAdded', () => {
       ['app', 'acme/next:v1.1.0'],
     ]);
     const { context: doors } = runContext(await local('acme/cron:v2'));
-    const pulled = pullAdded(doors, installed(texts), added, { journal, ...how });
+    const pulled = pullAdded(doors, plan, added, { journal, ...how });
     await expect(pulled).rejects.toThrow('pulling acme/cron:v2, acme/next:v1.1.0 took longer than allowed');
     expect(journal.data.tags).toEqual([
       ...noted,
@@ -177,7 +178,7 @@ describe('pullAdded', () => {
       ['fixed', `acme/fixed@${digest}`],
     ]);
     const { context: doors } = runContext(await local('acme/cron:v2', 'redis'));
-    const pulled = pullAdded(doors, installed(texts), added, { journal: begun(), ...how, keepTags: true });
+    const pulled = pullAdded(doors, plan, added, { journal: begun(), ...how, keepTags: true });
     await expect(pulled).rejects.toThrow(
       `pulling acme/cron@${digest}, redis@${digest}, acme/new:v1, acme/fixed@${digest} took longer than allowed`,
     );
