@@ -11,8 +11,7 @@ import type { Engine } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
 import { versionLabel } from '../src/engine/labels.ts';
 import type { Installation } from '../src/updater/compose/inspect/installation.ts';
-import type { Plan } from '../src/updater/compose/plan/plan.ts';
-import type { FilePlan } from '../src/updater/compose/plan/plan-files.ts';
+import type { Plan, PreparedPlan } from '../src/updater/compose/plan/plan.ts';
 import { planUpdate } from '../src/updater/compose/plan/plan-update.ts';
 import type { JudgedByTags, Published } from '../src/updater/compose/plan/published.ts';
 import { Cancellation } from '../src/updater/run/cancellation.ts';
@@ -103,14 +102,16 @@ export const planOf = (from: Installation, asked: Target | null): Plan => ({
 export const imageOf = (id: string, version?: string, changes: Partial<Image> = {}): Image =>
   image(id, { labels: version === undefined ? {} : { [versionLabel]: version }, ...changes });
 
-/** Of an update that writes nothing. */
-export const filePlan = (changes: Partial<FilePlan> = {}): FilePlan => ({
+/** The plan of an update that writes nothing. */
+export const preparedPlan = (plan: Plan, changes: Partial<PreparedPlan> = {}): PreparedPlan => ({
+  ...plan,
+  images: new Map(),
   changes: [],
   model: { name: project.name, services: {} },
   references: new Map(),
   migrations: [],
   version: null,
-  warnings: [],
+  laterWarnings: [],
   alsoMoved: [],
   newServices: [],
   changedServices: [],

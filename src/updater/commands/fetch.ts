@@ -18,13 +18,13 @@ export async function fetchImages(
   soFar: RunSoFar,
 ): Promise<Ending> {
   const { plan, early } = await planUnlocked(context, instance, soFar);
-  const { filePlan } = await pullAndPrepare(context, plan, { early, journal: null });
-  const to = nameReached(plan, filePlan);
+  const prepared = await pullAndPrepare(context, plan, { early, journal: null });
+  const to = nameReached(prepared);
   const took = seconds(performance.now() - context.beganAt);
   return endWell(
     context.log,
     'fetched',
     `fetched ${to} in ${took}: all images are on this machine; ${fromWord(plan.installation)} is still running`,
-    { to, images: [...new Set(filePlan.references.values())] },
+    { to, images: [...new Set(prepared.references.values())] },
   );
 }

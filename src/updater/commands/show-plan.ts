@@ -69,20 +69,24 @@ export async function showPlan(
     if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
     if (needsImages(plan)) return finish(log);
   }
-  const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(engine, plan, {
-    images,
-    skipLag: true,
-    backup: `${stateName}/backup`,
-    early: await early,
-    log,
-  });
+  const { changes, laterWarnings, alsoMoved, changedServices, newServices } = await prepareFiles(
+    engine,
+    plan,
+    {
+      images,
+      skipLag: true,
+      backup: `${stateName}/backup`,
+      early: await early,
+      log,
+    },
+  );
   for (const change of changes) {
     const name = relative(installation.project.directory, change.path);
     const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
     for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
   }
   if (changes.length === 0) log.info('no files will be changed');
-  for (const warning of warnings) log.warn(warning);
+  for (const warning of laterWarnings) log.warn(warning);
   for (const name of alsoMoved)
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)

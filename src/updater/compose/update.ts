@@ -3,6 +3,7 @@ import { expectationsOf } from '../run/expectations.ts';
 import { type Ending, repeatEnding } from '../run/log/ending.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
+import { isThereAlready } from '../run/state/changeover.ts';
 import type { Journal, JournalData } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { wasInterrupted } from '../run/state/was-interrupted.ts';
@@ -11,7 +12,9 @@ import { makePlan } from './facts/make-plan.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
-import type { Plan } from './plan/plan.ts';
+import { replacedServices } from './inspect/installation.ts';
+import type { PreparedPlan } from './plan/plan.ts';
+import { planChangeover } from './plan/plan-changeover.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
@@ -24,13 +27,14 @@ import {
   replacing,
   undoBeforeRecreate,
 } from './replace/rollback/roll-back.ts';
+import { sameContainers } from './replace/same-containers.ts';
 import { saveCold, saveWarm } from './replace/save.ts';
 import { verify } from './replace/verify.ts';
 import { beginJournal } from './resume/begin-journal.ts';
 import { endingFacts, type Locked, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
 import { endUnchanged, isUnchanged } from './unchanged.ts';
-import { oldTexts, planReplacement, writeUpdate } from './write-update.ts';
+import { oldTexts, writeUpdate } from './write-update.ts';
 
 /** The story of a run. */
 export async function update(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Ending> {
@@ -63,33 +67,38 @@ async function fromTheBeginning(
   soFar.journal = journal;
   const undo = (texts?: OldTexts) => (error: unknown) =>
     undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar), texts });
-  const pulled = await pullAndPrepare(context, plan, { early, journal, begun }).catch(endPull).catch(undo());
+  const pulling = pullAndPrepare(context, plan, { early, journal, begun });
+  const prepared = await pulling.catch(endPull).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
-  if (isUnchanged(plan.installation, pulled)) return endUnchanged(context, journal, plan, pulled);
-  const texts = oldTexts(pulled.filePlan);
+  if (isUnchanged(prepared)) return endUnchanged(context, journal, prepared);
+  const texts = oldTexts(prepared);
   await checked.catch(undo(texts));
-  const saving = saveAndWrite(context, journal, plan, { ...pulled, ...found, earlier });
+  const saving = saveAndWrite(context, journal, prepared, { ...found, earlier });
   const { saved, ...written } = await saving.catch(undo(texts));
   // Without its restore point if another version was started in the meantime.
   const record = journal.data.point ? (saved?.record ?? null) : null;
   return replace(context, { journal, ...written, texts, record });
 }
 
-/** The phases save (only with a restore point) and write. */
+/** The phases save (only with a restore point) and write. `before` is what was found at the beginning. */
 async function saveAndWrite(
   context: RunContext,
   journal: Journal,
-  plan: Plan,
-  before: Parameters<typeof planReplacement>[3],
+  plan: PreparedPlan,
+  before: Parameters<typeof sameContainers>[3],
 ) {
   const { point, installation } = plan;
   if (point !== null) await saveWarm(context, journal, point);
-  const replacement = await planReplacement(context, journal, plan, before);
-  const { changeover } = replacement;
+  const replaced = replacedServices(installation);
+  const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
+  const changeover = planChangeover(plan, containers);
   const saved = point && (await saveCold(context, journal, point, changeover, installation));
   try {
-    await writeUpdate(context, journal, plan, before, { ...replacement, saved });
-    return { ...replacement, saved };
+    await writeUpdate(context, journal, plan, { changeover, saved });
+    if (before.earlier?.started && isThereAlready(changeover, look.found.containers)) {
+      await journal.note({ started: true });
+    }
+    return { changeover, look, saved };
   } finally {
     saved?.endWatch();
   }

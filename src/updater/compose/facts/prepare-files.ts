@@ -13,8 +13,8 @@ import { checkLag } from '../plan/check-lag.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
 import { draftFiles, type FileDraft, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
-import type { Plan } from '../plan/plan.ts';
-import { type FilePlan, planFiles, pulledVersion } from '../plan/plan-files.ts';
+import type { Plan, PreparedPlan } from '../plan/plan.ts';
+import { planFiles, pulledVersion } from '../plan/plan-files.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
@@ -61,7 +61,7 @@ export async function prepareFiles(
     proven?: ReadonlyMap<string, string> | undefined;
     log: Pick<Log, 'addMaskRules'>;
   },
-): Promise<FilePlan> {
+): Promise<PreparedPlan> {
   const { installation } = plan;
   const { images, backup, early = null, proven, log } = pulled;
   const version = pulledVersion(plan, images);
@@ -84,23 +84,23 @@ export async function prepareFiles(
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
-  const filePlan = planFiles(plan, { draft, model, hashedNetworks: hashed }, version);
+  const planned = planFiles(plan, { draft, model, hashedNetworks: hashed, images, version });
   const others = await warnOthers(installation, draft.changes, log);
   const gains =
     installation.kind === 'generated'
       ? await releaseGains(engine, { ...installation, services: replacedServices(installation) }, model)
       : [];
-  const warnings = [
+  const laterWarnings = [
     ...unlike,
     ...platforms,
     ...steps,
     ...taken.warnings,
     ...gains,
     ...unset,
-    ...filePlan.warnings,
+    ...planned.laterWarnings,
     ...others,
   ];
-  return { ...filePlan, warnings };
+  return { ...planned, laterWarnings };
 }
 
 /** The changed networks that compose would remove and recreate. */

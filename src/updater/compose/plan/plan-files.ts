@@ -1,4 +1,3 @@
-import type { Change } from '../../../core/compose/draft.ts';
 import { sharesPin } from '../../../core/compose/find-pin.ts';
 import { servicesReading } from '../../../core/compose/layers.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
@@ -11,32 +10,16 @@ import { migrationsOf } from '../inspect/services/migrations.ts';
 import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
 import type { FileDraft } from './draft-files.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
-import type { Move, Plan } from './plan.ts';
+import type { Move, Plan, PreparedPlan } from './plan.ts';
 import { labelledVersion, majorAdvice } from './plan-update.ts';
-
-/** The second half of a plan, which depends on the pulled images. */
-export interface FilePlan {
-  changes: readonly Change[];
-  /** The model of the new files. */
-  model: Model;
-  /** The migrations of that model. */
-  migrations: readonly string[];
-  /** Image references of the moved services, and of the migrations, in that model. */
-  references: ReadonlyMap<string, string>;
-  /** `1.5.0`, from the label of the new app image. */
-  version: string | null;
-  warnings: readonly string[];
-  /** Services that share a pin and are updated when they are next recreated. */
-  alsoMoved: readonly string[];
-  /** Services that are new in the file; they are not started. */
-  newServices: readonly string[];
-  /** Services that the new files change but the update does not recreate. */
-  changedServices: readonly string[];
-}
 
 /** The new files, and compose's model of them. */
 interface Proposal extends NewDefinitions {
   draft: FileDraft;
+  /** Local images by the references of the plan. */
+  images: ReadonlyMap<string, Image>;
+  /** The result of `pulledVersion`. */
+  version: string | null;
 }
 
 /**
@@ -44,9 +27,9 @@ interface Proposal extends NewDefinitions {
  * file, the model is the current one.
  * Refusals: shared-definition, pin-unsupported. Failure: proof-failed.
  */
-export function planFiles(plan: Plan, proposal: Proposal, version: string | null): FilePlan {
+export function planFiles(plan: Plan, proposal: Proposal): PreparedPlan {
   const { installation } = plan;
-  const { draft, model } = proposal;
+  const { draft, model, images, version } = proposal;
   const pins = movedServices(installation).map(({ pin }) => pin);
   const expected: Expectation = {
     images: draft.references,
@@ -58,12 +41,14 @@ export function planFiles(plan: Plan, proposal: Proposal, version: string | null
   const own = [...replacedServices(installation).map(({ name }) => name), ...migrations];
   const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
   return {
+    ...plan,
+    images,
     model,
     migrations,
     references: imagesAfter(installation, model, expected.images, migrations),
     changes: draft.changes,
     version,
-    warnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
+    laterWarnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
     alsoMoved: others(proof.alsoMoved),
     newServices: others(Object.keys(model.services)).filter((name) => !(name in installation.model.services)),
     changedServices: others(changedServices(installation, proposal)).filter(
@@ -76,7 +61,7 @@ function proven(
   { installation, moves }: Plan,
   { draft, ...definitions }: Proposal,
   expected: Expectation,
-): Pick<FilePlan, 'alsoMoved' | 'warnings'> {
+): { alsoMoved: string[]; warnings: string[] } {
   const proof = prove(installation.model, definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {

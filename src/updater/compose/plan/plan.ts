@@ -1,5 +1,8 @@
+import type { Change } from '../../../core/compose/draft.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
 import type { PlannedTarget } from '../../../core/release/target.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import type { Image } from '../../../engine/container.ts';
 import type { PlannedPoint } from '../../data/survey-point.ts';
 import type { Expectations } from '../../run/expectations.ts';
 import type { Installation } from '../inspect/installation.ts';
@@ -36,4 +39,27 @@ export interface Plan {
   expected: Expectations | null;
   /** The restore point; null if none was asked for. */
   point: PlannedPoint | null;
+}
+
+/** The plan once the images are here: its files are drafted, and compose has resolved them. Nothing has changed yet. */
+export interface PreparedPlan extends Plan {
+  /** Local images by the references of the plan. */
+  images: ReadonlyMap<string, Image>;
+  /** `1.5.0`, from the label of the new app image. */
+  version: string | null;
+  changes: readonly Change[];
+  /** The model of the new files. */
+  model: Model;
+  /** The migrations of that model. */
+  migrations: readonly string[];
+  /** Image references of the moved services, and of the migrations, in that model. */
+  references: ReadonlyMap<string, string>;
+  /** Services that share a pin and are updated when they are next recreated. */
+  alsoMoved: readonly string[];
+  /** Services that are new in the file; they are not started. */
+  newServices: readonly string[];
+  /** Services that the new files change but the update does not recreate. */
+  changedServices: readonly string[];
+  /** Warnings that depend on the images or on the new files. */
+  laterWarnings: readonly string[];
 }

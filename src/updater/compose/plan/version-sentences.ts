@@ -1,15 +1,11 @@
 import { compareTold } from '../../../core/release/order.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
-import type { Image } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
-import type { Move, Plan } from './plan.ts';
-import type { FilePlan } from './plan-files.ts';
+import type { Move, Plan, PreparedPlan } from './plan.ts';
 import { labelledVersion } from './plan-update.ts';
 
 /** The version of the app after the update; for a floating tag, with the version of its image. */
-export function nameReached(plan: Plan, filePlan: Pick<FilePlan, 'version'>): string {
-  return reachedBy(plan, plan.app, filePlan.version);
-}
+export const nameReached = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
 function reachedBy(plan: Plan, move: Move, version: string | null): string {
   const { targetName, prefix } = plan;
@@ -18,31 +14,22 @@ function reachedBy(plan: Plan, move: Move, version: string | null): string {
 }
 
 /** The version of each service after the update. Services that remain stopped are omitted. */
-export function whatRuns(
-  plan: Plan,
-  filePlan: FilePlan,
-  images: ReadonlyMap<string, Image>,
-  stopped: readonly string[] = [],
-): string {
+export function whatRuns(plan: PreparedPlan, stopped: readonly string[] = []): string {
   const moves = plan.moves.filter(({ service }) => !stopped.includes(service));
-  const word = (move: Move) => reachedBy(plan, move, versionOf(move, filePlan, images));
+  const word = (move: Move) => reachedBy(plan, move, versionOf(move, plan));
   return [...Map.groupBy(moves, word)].map(runs).join(', ');
 }
 
 /** Warnings if a tag or label differs from the target, once for each image. */
-export function versionWarnings(
-  plan: Plan,
-  filePlan: FilePlan,
-  images: ReadonlyMap<string, Image>,
-): string[] {
+export function versionWarnings(plan: PreparedPlan): string[] {
   const { target, targetName, prefix } = plan;
   if (target?.kind !== 'release') return [];
   const isOther = (move: Move) => {
-    const version = versionOf(move, filePlan, images);
+    const version = versionOf(move, plan);
     return version !== null && compareTold(version, target.version) !== 0;
   };
   const warning = (move: Move) => {
-    const found = versionOf(move, filePlan, images) ?? '';
+    const found = versionOf(move, plan) ?? '';
     const version = `${prefix}${found}`;
     return floats(move) && !isDisproved(plan, move, found)
       ? `${move.tag}, which is now ${version}, not ${targetName}`
@@ -60,7 +47,7 @@ const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(p
 const runs = ([what, moves]: [string, Move[]]): string =>
   `${and(moves.map(({ service }) => service))} ${moves.length > 1 ? 'run' : 'runs'} ${what}`;
 
-function versionOf(move: Move, { references }: FilePlan, images: ReadonlyMap<string, Image>): string | null {
+function versionOf(move: Move, { references, images }: PreparedPlan): string | null {
   const { service: name, to } = move;
   return labelledVersion(move, images.get(references.get(name) ?? to) ?? images.get(to));
 }

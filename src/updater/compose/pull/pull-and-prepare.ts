@@ -1,19 +1,10 @@
 import { stateName } from '../../../core/progress/state-name.ts';
-import type { Image } from '../../../engine/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import { type EarlyDraft, prepareFiles } from '../facts/prepare-files.ts';
-import type { Plan } from '../plan/plan.ts';
-import type { FilePlan } from '../plan/plan-files.ts';
+import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
-
-/** What the run has before its first byte is written. */
-export interface PreparedUpdate {
-  filePlan: FilePlan;
-  /** Local images by the references of the plan. */
-  images: ReadonlyMap<string, Image>;
-}
 
 /** What has begun before the pull. */
 interface Begun {
@@ -28,7 +19,7 @@ export async function pullAndPrepare(
   context: RunContext,
   plan: Plan,
   { early, journal, begun }: Begun,
-): Promise<PreparedUpdate> {
+): Promise<PreparedPlan> {
   const { installation, moves, expected } = plan;
   const { engine, options, log } = context;
   log.enter('pull');
@@ -40,7 +31,7 @@ export async function pullAndPrepare(
     ...(begun && { begun }),
   });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
-  const filePlan = await prepareFiles(engine, plan, {
+  const prepared = await prepareFiles(engine, plan, {
     images: pulled,
     backup,
     early: await early,
@@ -48,14 +39,13 @@ export async function pullAndPrepare(
     skipLag: options.proof.archive !== null,
     log,
   });
-  const images = withUntagged(pulled, filePlan.references.values());
-  const names = [...filePlan.references.keys(), ...installation.followers.map(({ name }) => name)];
-  const mounted = await mountedImages(engine, filePlan.model, names, moves);
-  const added = new Map(
-    [...filePlan.references, ...mounted].filter(([, reference]) => !images.has(reference)),
-  );
+  const { references, model } = prepared;
+  const images = withUntagged(pulled, references.values());
+  const names = [...references.keys(), ...installation.followers.map(({ name }) => name)];
+  const mounted = await mountedImages(engine, model, names, moves);
+  const added = new Map([...references, ...mounted].filter(([, reference]) => !images.has(reference)));
   const more = await pullAdded(context, plan, added, { journal, keepTags, deadline });
-  await pullHookImages(context, installation, filePlan.model, { names, deadline });
-  for (const warning of filePlan.warnings) log.warn(warning);
-  return { filePlan, images: new Map([...images, ...more]) };
+  await pullHookImages(context, installation, model, { names, deadline });
+  for (const warning of prepared.laterWarnings) log.warn(warning);
+  return { ...prepared, images: new Map([...images, ...more]) };
 }

@@ -38,7 +38,7 @@ function planned(
   const text = { path: at('compose.yaml'), text: ships ?? '', description: 'the file of the new release' };
   const draft = draftFiles(plan, { images: new Map(), release: ships === undefined ? [] : [text] });
   const model = after(modelOf(draft.files));
-  return planFiles(plan, { draft, model, hashedNetworks: new Set() }, version);
+  return planFiles(plan, { draft, model, hashedNetworks: new Set(), images: new Map(), version });
 }
 
 const shared = composeText({
@@ -67,10 +67,10 @@ describe('planFiles', () => {
       ['worker', 'acme/worker:v1.1.0'],
     ]);
     expect(model.services.db?.image).toBe('postgres:17');
-    expect(rest).toEqual({
+    expect(rest).toMatchObject({
       version: '1.1.0',
       migrations: [],
-      warnings: [],
+      laterWarnings: [],
       alsoMoved: ['migrate'],
       newServices: [],
       changedServices: [],
@@ -141,7 +141,7 @@ describe('planFiles', () => {
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
   ])('warns of a major change: %s', (_, tag, to, runningVersion, version, expected) => {
     const from = installed({ 'compose.yaml': composeText({ app: `acme/svc:${tag}` }) }, { runningVersion });
-    expect(planned(from, { to, version }).warnings).toEqual(expected);
+    expect(planned(from, { to, version }).laterWarnings).toEqual(expected);
   });
 });
 
