@@ -3,7 +3,7 @@ import { expectationsOf } from '../run/expectations.ts';
 import { type Ending, repeatEnding } from '../run/log/ending.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
-import { isThereAlready } from '../run/state/changeover.ts';
+import { type Changeover, isThereAlready } from '../run/state/changeover.ts';
 import type { Journal, JournalData } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { wasInterrupted } from '../run/state/was-interrupted.ts';
@@ -21,13 +21,14 @@ import { awaitQuiet } from './replace/await-others.ts';
 import { dataDoors } from './replace/data-services.ts';
 import { endUpdated, freeable } from './replace/end-updated.ts';
 import { announce, recreate } from './replace/recreate.ts';
+import { replacementOf } from './replace/replacement.ts';
 import {
+  type BesideJournal,
   type OldTexts,
-  type PlannedReplacement,
   replacing,
   undoBeforeRecreate,
 } from './replace/rollback/roll-back.ts';
-import { sameContainers } from './replace/same-containers.ts';
+import { type ContainersSeen, sameContainers } from './replace/same-containers.ts';
 import { saveCold, saveWarm } from './replace/save.ts';
 import { verify } from './replace/verify.ts';
 import { beginJournal } from './resume/begin-journal.ts';
@@ -74,10 +75,10 @@ async function fromTheBeginning(
   const texts = oldTexts(prepared);
   await checked.catch(undo(texts));
   const saving = saveAndWrite(context, journal, prepared, { ...found, earlier });
-  const { saved, ...written } = await saving.catch(undo(texts));
+  const { changeover, look, saved } = await saving.catch(undo(texts));
   // Without its restore point if another version was started in the meantime.
   const record = journal.data.point ? (saved?.record ?? null) : null;
-  return replace(context, { journal, ...written, texts, record });
+  return replace(context, { journal, changeover }, { look, texts, record });
 }
 
 /** The phases save (only with a restore point) and write. `before` is what was found at the beginning. */
@@ -134,15 +135,25 @@ export async function planRun(
   return { ...(await makePlan(context, instance, { installation, expected })), checked };
 }
 
-/** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */
-const replace = (context: RunContext, planned: PlannedReplacement): Promise<Ending> =>
-  replacing(context, planned, async (work) => {
+/**
+ * The phases `recreate`, `verify` and `done`. All that they need is in the journal, for a run that resumes after a kill.
+ * @param beside what this process has besides: `look` is the last one at the project
+ */
+function replace(
+  context: RunContext,
+  { journal, changeover }: { journal: Journal; changeover: Changeover },
+  { look, ...beside }: BesideJournal & { look?: ContainersSeen } = {},
+): Promise<Ending> {
+  const { record = null } = beside;
+  const work = replacementOf(context, journal, changeover);
+  return replacing(work, beside, async () => {
     announce(work);
-    const seen = await recreate(work, planned.look);
+    const seen = await recreate(work, look);
     // They are read beside the new version's start, and not while nothing answers.
-    planned.record?.hash(await dataDoors(context, planned.journal));
+    record?.hash(await dataDoors(context, journal));
     // Nobody needs the old image any more, and the engine has time while the new one is waited for.
-    const freed = startEarly(freeable(work.engine, work.changeover));
+    const freed = startEarly(freeable(work.engine, changeover));
     await verify(work, seen);
-    return endUpdated(work, freed, planned.record ?? null);
+    return endUpdated(work, freed, record);
   });
+}
