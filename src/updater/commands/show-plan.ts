@@ -76,7 +76,7 @@ export async function showPlan(
       images,
       skipLag: true,
       backup: `${stateName}/backup`,
-      early: await early,
+      early,
       log,
     },
   );

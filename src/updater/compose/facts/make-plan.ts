@@ -1,4 +1,5 @@
 import { checkTargets } from '../../../core/files/check-targets.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { checkDrift } from '../drift/index.ts';
@@ -12,7 +13,7 @@ import type { Plan } from '../plan/plan.ts';
 import { planUpdate } from '../plan/plan-update.ts';
 import { askRegistry } from './ask-registry.ts';
 import { planPoint } from './plan-point.ts';
-import { askModelEarly, type EarlyDraft } from './prepare-files.ts';
+import { askModelEarly } from './prepare-files.ts';
 
 /**
  * Makes, checks and logs the plan, before the pull. `early` is compose's model of its files, which is asked for in the
@@ -23,7 +24,7 @@ export async function makePlan(
   context: RunContext,
   instance: FoundInstance,
   { installation, expected }: Pick<Plan, 'installation' | 'expected'>,
-): Promise<{ plan: Plan; early: Promise<EarlyDraft | null> }> {
+): Promise<{ plan: Plan; early: Promise<Model | null> }> {
   const { engine, options, log } = context;
   const plan: Plan = {
     installation,

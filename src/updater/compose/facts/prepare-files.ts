@@ -5,7 +5,6 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
-import { startEarly } from '../../run/start-early.ts';
 import { releaseGains } from '../drift/index.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
@@ -22,28 +21,16 @@ import { askRegistry } from './ask-registry.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
-/** A draft that does not depend on pulled images, and compose's pending model of it. */
-export interface EarlyDraft {
-  draft: FileDraft;
-  model: Promise<Model>;
-}
-
-/**
- * Drafts the files and asks compose for their model while images are pulled; null if the draft depends on the images.
- * Refusal: pin-unsupported.
- */
-export async function askModelEarly(plan: Plan): Promise<EarlyDraft | null> {
+/** Compose's model of the new files, asked for while images are pulled; null if the files depend on the images. */
+export async function askModelEarly(plan: Plan): Promise<Model | null> {
   if (needsImages(plan)) return null;
-  const draft = draftFiles(plan, { images: new Map(), release: [] });
-  // A failed pull is reported before a rejected model.
-  return { draft, model: startEarly(modelOf(plan.installation, draft)) };
+  return modelOf(plan.installation, draftFiles(plan, { images: new Map(), release: [] }));
 }
 
 /**
  * Drafts the files, gets compose's model of them, and checks it. Nothing on disk changes.
  * @param pulled the local images of the plan
  *   `backup`: path of the backup directory for use in messages
- *   `early`: result of askModelEarly
  *   `log`: gets the secrets that must be masked
  * Refusals: downgrade, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
  * Failure: proof-failed, pull-platform.
@@ -56,14 +43,15 @@ export async function prepareFiles(
     /** Do not check where tags point to: before a pull, and for images of an archive. */
     skipLag?: boolean;
     backup: string;
-    early?: EarlyDraft | null;
+    /** The result of askModelEarly, which is reported after a failed pull. */
+    early: Promise<Model | null>;
     /** `sha256:…` of the release's files by name, if they must be verified. */
     proven?: ReadonlyMap<string, string> | undefined;
     log: Pick<Log, 'addMaskRules'>;
   },
 ): Promise<PreparedPlan> {
   const { installation } = plan;
-  const { images, backup, early = null, proven, log } = pulled;
+  const { images, backup, early, proven, log } = pulled;
   const version = pulledVersion(plan, images);
   const unlike = pulled.skipLag
     ? []
@@ -74,11 +62,11 @@ export async function prepareFiles(
     installation.kind === 'generated' && image
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
-  const draft = early?.draft ?? draftFiles(plan, { images, release: taken.texts });
+  const draft = draftFiles(plan, { images, release: taken.texts });
   if (draft.changes.length > 0) {
     await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  const model = await (early?.model ?? modelOf(installation, draft, taken.texts));
+  const model = (await early) ?? (await modelOf(installation, draft, taken.texts));
   log.addMaskRules(() => maskRulesOfModel(model));
   const platforms = checkPlatforms(plan, model, images);
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);

@@ -1,14 +1,15 @@
 import { stateName } from '../../../core/progress/state-name.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
-import { type EarlyDraft, prepareFiles } from '../facts/prepare-files.ts';
+import { prepareFiles } from '../facts/prepare-files.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
 
 /** What has begun before the pull. */
 interface Begun {
-  early: Promise<EarlyDraft | null>;
+  early: Promise<Model | null>;
   /** Null where images are fetched ahead of an update: then no tag that names an image here moves. */
   journal: Journal | null;
   begun?: EarlyPull;
@@ -34,7 +35,7 @@ export async function pullAndPrepare(
   const prepared = await prepareFiles(engine, plan, {
     images: pulled,
     backup,
-    early: await early,
+    early,
     proven: expected?.files,
     skipLag: options.proof.archive !== null,
     log,
