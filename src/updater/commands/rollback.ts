@@ -146,11 +146,7 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
     ...{ installation, from, record, place, doors },
     back: { ...back, files },
     present: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
-    planned: {
-      declared: { covered: [], excluded: [], inMemory: point.inMemory, outside: [], uncovered: [] },
-      ...{ directory, mounts: point.mounts, services: point.services, bytes: point.bytes },
-      seconds: [point.downtimeSeconds ?? 0, point.downtimeSeconds ?? 0],
-    },
+    planned: { ...point, directory, excluded: [] },
   };
 }
 

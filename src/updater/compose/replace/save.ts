@@ -73,7 +73,7 @@ export async function saveWarm(context: RunContext, journal: Journal, planned: P
   const place = await makePlace(planned.directory, project, startedAt);
   await journal.write({
     phase: 'save',
-    point: { ...emptyPoint, directory: place.directory, inMemory: planned.declared.inMemory },
+    point: { ...emptyPoint, directory: place.directory, inMemory: planned.inMemory },
   });
   log.info(`copying the data (${size(planned.bytes)}) while ${options.product.name} is still available`);
   const beganAt = performance.now();
@@ -180,22 +180,12 @@ async function prepare(
   // The updater's own image, too: whoever pulls a newer one in between takes its name, and a restore could not run.
   const images = [...new Set([...old, doors.toolsImage])];
   await holdImages(engine, project.name, place, images);
+  const { services, inMemory, mounts, excluded, bytes } = planned;
   const record = await PointRecord.create(place, {
     ...{ format: 2, kind, project: project.name, directory: project.directory, run, at: null },
     ...{ version: changeover.words.from, next: changeover.words.goal },
-    ...{ services: planned.services, inMemory: planned.declared.inMemory },
-    ...{
-      mounts: planned.mounts,
-      hashes: null,
-      fileHashes: [],
-      images,
-      bytes: planned.bytes,
-      downtimeSeconds: null,
-      back: null,
-    },
-    excluded: planned.declared.excluded.map(
-      ({ service, path }) => service + (path === null ? '' : `:${path}`),
-    ),
+    ...{ services, inMemory, mounts, excluded, bytes, images },
+    ...{ hashes: null, fileHashes: [], downtimeSeconds: null, back: null },
   });
   if (cancellation.signal.aborted) throw new Cancelled();
   return { ...context, journal, changeover, doors, place, planned, record };
