@@ -74,7 +74,7 @@ export async function rollback(
     services: found.back.services,
     from: found.from,
     tags: [],
-    containers: found.present.containers,
+    containers: found.changeover.containers,
   });
   soFar.journal = journal;
   if (!discardCurrent) await saveBefore(context, journal, found, soFar);
@@ -91,8 +91,9 @@ interface Target {
   /** The run that is undone. */
   back: JournalData;
   /** The services that the rollback replaces, as they are now. */
-  present: Changeover;
-  planned: PlannedPoint;
+  changeover: Changeover;
+  /** The data that the rollback replaces. */
+  point: PlannedPoint;
 }
 
 /**
@@ -145,8 +146,8 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   return {
     ...{ installation, from, record, place, doors },
     back: { ...back, files },
-    present: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
-    planned: { ...point, directory, excluded: [] },
+    changeover: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
+    point: { ...point, directory, excluded: [] },
   };
 }
 
@@ -174,10 +175,10 @@ async function newestPoint(directory: string, project: { name: string; directory
 /** To which version and time, and how long services are unavailable for it. */
 function showRollback(
   { log, options }: RunContext,
-  { record, from, planned }: Target,
+  { record, from }: Target,
   discardCurrent: boolean,
 ): Ending {
-  const { at, version, excluded, mounts, services, downtimeSeconds } = record.point;
+  const { at, version, excluded, mounts, services, bytes, downtimeSeconds } = record.point;
   const about = Math.ceil((downtimeSeconds ?? 5) * 3);
   const names = and([options.product.name, ...services]);
   log.info(
@@ -191,7 +192,7 @@ function showRollback(
   if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
   log.enter('done');
   const message = 'planned: nothing was changed; run rollback --yes to roll back';
-  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes: planned.bytes } });
+  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes } });
   return { outcome: 'unchanged', exitCode: 0, message };
 }
 
@@ -199,11 +200,11 @@ function showRollback(
 async function saveBefore(
   context: RunContext,
   journal: Journal,
-  { planned, present, installation }: Target,
+  found: Target,
   soFar: RunSoFar,
 ): Promise<void> {
   try {
-    await saveCurrent(context, journal, planned, present, installation);
+    await saveCurrent(context, journal, found);
     if (context.cancellation.signal.aborted) throw new Cancelled();
   } catch (error) {
     await undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar) });

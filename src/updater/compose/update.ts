@@ -93,7 +93,7 @@ async function saveAndWrite(
   const replaced = replacedServices(installation);
   const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
   const changeover = planChangeover(plan, containers);
-  const saved = point && (await saveCold(context, journal, point, changeover, installation));
+  const saved = point && (await saveCold(context, journal, { point, changeover, installation }));
   try {
     await writeUpdate(context, journal, plan, { changeover, saved });
     if (before.earlier?.started && isThereAlready(changeover, look.found.containers)) {
