@@ -1,4 +1,6 @@
 import type { ProjectContainers } from '../../engine/api/project-containers.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import type { Container } from '../../engine/container.ts';
 import { expectationsOf } from '../run/expectations.ts';
 import { type Ending, repeatEnding } from '../run/log/ending.ts';
 import type { RunContext } from '../run/run-context.ts';
@@ -13,7 +15,7 @@ import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
 import { replacedServices } from './inspect/installation.ts';
-import type { PreparedPlan } from './plan/plan.ts';
+import type { Plan, PreparedPlan } from './plan/plan.ts';
 import { planChangeover } from './plan/plan-changeover.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
@@ -86,7 +88,7 @@ async function saveAndWrite(
   context: RunContext,
   journal: Journal,
   plan: PreparedPlan,
-  before: Parameters<typeof sameContainers>[3],
+  before: { earlier: JournalData | null; debris: readonly Container[] },
 ) {
   const { point, installation } = plan;
   if (point !== null) await saveWarm(context, journal, point);
@@ -120,7 +122,7 @@ export async function planRun(
   instance: FoundInstance,
   soFar: RunSoFar,
   { containers, leftovers, earlier, begun }: LookBefore,
-): Promise<Awaited<ReturnType<typeof makePlan>> & { checked: Promise<void> }> {
+): Promise<{ plan: Plan; early: Promise<Model | null>; checked: Promise<void> }> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
   const installation = await inspectInstallation(context, instance, {
@@ -132,7 +134,8 @@ export async function planRun(
   describeInstallation(installation, context.log);
   const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
-  return { ...(await makePlan(context, instance, { installation, expected })), checked };
+  const { plan, early } = await makePlan(context, instance, { installation, expected });
+  return { plan, early, checked };
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listNetworks } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
@@ -10,7 +11,7 @@ import { type Installation, replacedServices } from '../inspect/installation.ts'
 import { learnFiles } from '../inspect/learn-files.ts';
 import { checkLag } from '../plan/check-lag.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
-import { draftFiles, type FileDraft, needsImages } from '../plan/draft-files.ts';
+import { draftFiles, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
 import type { Plan, PreparedPlan } from '../plan/plan.ts';
 import { planFiles, pulledVersion } from '../plan/plan-files.ts';
@@ -108,7 +109,7 @@ async function networksInQuestion(
 /** Compose's model of the draft, or the current model if nothing changes. */
 async function modelOf(
   installation: Installation,
-  draft: FileDraft,
+  draft: ProjectDraft,
   release: readonly ReleaseText[] = [],
 ): Promise<Model> {
   const { compose, kind, model } = installation;
