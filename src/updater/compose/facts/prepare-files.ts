@@ -25,7 +25,8 @@ import { takeReleaseFiles } from './release-files.ts';
 /** Compose's model of the new files, asked for while images are pulled; null if the files depend on the images. */
 export async function askModelEarly(plan: Plan): Promise<Model | null> {
   if (needsImages(plan)) return null;
-  return modelOf(plan.installation, draftFiles(plan, { images: new Map(), release: [] }));
+  const { draft } = draftFiles(plan, { images: new Map(), release: [] });
+  return modelOf(plan.installation, draft);
 }
 
 /**
@@ -63,7 +64,7 @@ export async function prepareFiles(
     installation.kind === 'generated' && image
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
-  const draft = draftFiles(plan, { images, release: taken.texts });
+  const { draft, expected } = draftFiles(plan, { images, release: taken.texts });
   if (draft.changes.length > 0) {
     await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
   }
@@ -73,7 +74,7 @@ export async function prepareFiles(
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
-  const planned = planFiles(plan, { draft, model, hashedNetworks: hashed, images, version });
+  const planned = planFiles(plan, { draft, expected, model, hashedNetworks: hashed, images, version });
   const others = await warnOthers(installation, draft.changes, log);
   const gains =
     installation.kind === 'generated'

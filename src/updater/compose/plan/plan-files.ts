@@ -1,21 +1,21 @@
-import { sharesPin } from '../../../core/compose/find-pin.ts';
+import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { servicesReading } from '../../../core/compose/layers.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { compareTold, isMajorChange } from '../../../core/release/order.ts';
 import { versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
-import { type Installation, movedServices, replacedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
-import type { FileDraft } from './draft-files.ts';
+import { type Expectation, prove, refuseUnproven } from '../proof/prove.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
 import type { Move, Plan, PreparedPlan } from './plan.ts';
 import { labelledVersion, majorAdvice } from './plan-update.ts';
 
 /** The new files, and compose's model of them. */
 interface Proposal extends NewDefinitions {
-  draft: FileDraft;
+  draft: ProjectDraft;
+  expected: Expectation;
   /** Local images by the references of the plan. */
   images: ReadonlyMap<string, Image>;
   /** The result of `pulledVersion`. */
@@ -29,14 +29,8 @@ interface Proposal extends NewDefinitions {
  */
 export function planFiles(plan: Plan, proposal: Proposal): PreparedPlan {
   const { installation } = plan;
-  const { draft, model, images, version } = proposal;
-  const pins = movedServices(installation).map(({ pin }) => pin);
-  const expected: Expectation = {
-    images: draft.references,
-    substitutions: substitutionsOf(draft.files, draft.edits),
-    shares: (service) => sharesPin(installation.files, service, pins),
-  };
-  const proof = draft.changes.length > 0 ? proven(plan, proposal, expected) : { alsoMoved: [], warnings: [] };
+  const { draft, expected, model, images, version } = proposal;
+  const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
   const migrations = migrationsOf(installation, model);
   const own = [...replacedServices(installation).map(({ name }) => name), ...migrations];
   const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
@@ -59,15 +53,14 @@ export function planFiles(plan: Plan, proposal: Proposal): PreparedPlan {
 
 function proven(
   { installation, moves }: Plan,
-  { draft, ...definitions }: Proposal,
-  expected: Expectation,
+  { expected, ...definitions }: Proposal,
 ): { alsoMoved: string[]; warnings: string[] } {
   const proof = prove(installation.model, definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
     return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, moves) };
   }
-  refuseUnproven(proof, draft.files, draft.edits);
+  refuseUnproven(proof, expected);
   return { alsoMoved, warnings: [] };
 }
 

@@ -20,9 +20,9 @@ const app = (reference: string) => composeText({ app: reference });
 
 /** The changed texts by name, and what each service must end with. */
 function drafted(from: Installation, to: string | null, pulled: PulledFacts = nothing) {
-  const { changes, references } = draftFiles(planTo(to, from), pulled);
-  const after = Object.fromEntries(changes.map(({ path, after }) => [relative(at(''), path), after]));
-  return { after, references: Object.fromEntries(references) };
+  const { draft, expected } = draftFiles(planTo(to, from), pulled);
+  const after = Object.fromEntries(draft.changes.map(({ path, after }) => [relative(at(''), path), after]));
+  return { after, references: Object.fromEntries(expected.images) };
 }
 
 describe('needsImages', () => {
@@ -149,7 +149,7 @@ describe('draftFiles of a generated install', () => {
     const { files } = draftFiles(
       planTo('v1.1.0', from),
       release(ships(main), ships(next, 'compose.cluster.yaml')),
-    );
+    ).draft;
     expect(files.linkedFiles?.map(({ path }) => path)).toEqual([at('compose.cluster.yaml')]);
     expect(files.envFiles.map(({ path }) => path)).toEqual([at('.env')]);
   });

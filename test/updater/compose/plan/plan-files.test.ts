@@ -36,9 +36,12 @@ function planned(
 ) {
   const plan = planTo(to, from);
   const text = { path: at('compose.yaml'), text: ships ?? '', description: 'the file of the new release' };
-  const draft = draftFiles(plan, { images: new Map(), release: ships === undefined ? [] : [text] });
+  const { draft, expected } = draftFiles(plan, {
+    images: new Map(),
+    release: ships === undefined ? [] : [text],
+  });
   const model = after(modelOf(draft.files));
-  return planFiles(plan, { draft, model, hashedNetworks: new Set(), images: new Map(), version });
+  return planFiles(plan, { draft, expected, model, hashedNetworks: new Set(), images: new Map(), version });
 }
 
 const shared = composeText({
