@@ -18,7 +18,7 @@ import { asMountedHere } from '../compose/resume/earlier-facts.ts';
 import { endingFacts, type RunSoFar } from '../compose/resume/run-so-far.ts';
 import { settleEarlier } from '../compose/resume/settle-earlier.ts';
 import { lookAt } from '../data/copies.ts';
-import type { DataDoors, PointPlace } from '../data/data-doors.ts';
+import type { DataDoors } from '../data/data-doors.ts';
 import { judgeRollback } from '../data/judge-rollback.ts';
 import { isComplete, isUsed, type Point, placesIn, pointsDirectory, savedAt } from '../data/point.ts';
 import { PointRecord } from '../data/point-record.ts';
@@ -86,8 +86,6 @@ interface Target {
   /** `v1.5.0` */
   from: string;
   record: PointRecord;
-  place: PointPlace;
-  doors: DataDoors;
   /** The run that is undone. */
   back: JournalData;
   /** The services that the rollback replaces, as they are now. */
@@ -117,7 +115,7 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   const { project } = installation;
   const directory = pointsDirectory(options.data.restoreDir, paths, project);
   const { record, back, changeover } = await newestPoint(directory, project);
-  const { place, point } = record;
+  const { point } = record;
   // The containers of then may have had another password, which may still open something.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, instance.composed);
@@ -144,7 +142,7 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   const from = fromWord(installation);
   const records = containers.map((each) => recordOf(each, () => false));
   return {
-    ...{ installation, from, record, place, doors },
+    ...{ installation, from, record },
     back: { ...back, files },
     changeover: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
     point: { ...point, directory, excluded: [] },
@@ -214,7 +212,7 @@ async function saveBefore(
 /** From here on a signal no longer ends it: part of the data would be of one time, part of the other. */
 async function rollBackTo(context: RunContext, journal: Journal, found: Target): Promise<Ending> {
   const { log, cancellation, beganAt } = context;
-  const { record, place, from, back } = found;
+  const { record, from, back } = found;
   const { point } = record;
   const unwell = back.changeover?.containers.filter(({ runs, well }) => runs && !well) ?? [];
   const health =
@@ -226,7 +224,7 @@ async function rollBackTo(context: RunContext, journal: Journal, found: Target):
     `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; all data written since then was discarded${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   log.enter('save');
-  await beginRollback(context, journal, { place, point, back }, ending);
+  await beginRollback(context, journal, { record, back }, ending);
   await restoreInstance(context, journal, {});
   return endWell(log, 'updated', done(), { from, to: point.version });
 }

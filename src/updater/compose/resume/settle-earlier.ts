@@ -126,12 +126,13 @@ async function rollBackOvertaken(context: RunContext, journal: Journal): Promise
   };
   const found = await completePoint(context, journal).catch(unusable);
   if (found === null) return;
-  const { point, place } = found.record;
-  await checkPoint(found.doors, found.record).catch(unusable);
+  const { record } = found;
+  const { point } = record;
+  await checkPoint(found.doors, record).catch(unusable);
   const state = `${point.version} is running again with the data saved at ${savedAt(point)}`;
   const error = new UpdateError('rolled-back', 'the update was interrupted', { state });
   const ending = endingOf(error, { ...endingFactsOf(journal.data), product: context.options.product });
-  await beginRollback(context, journal, { place, point, back: journal.data }, ending);
+  await beginRollback(context, journal, { record, back: journal.data }, ending);
 }
 
 /** For a failure that does not end this run. */

@@ -170,7 +170,7 @@ async function rollBack(
   await hashing?.hashed(await dataDoors(context, journal)).catch(() => {});
   const found = await completePoint(context, journal).catch(giveUp);
   if (found === null) return giveUp(new Error("the restore point's record is missing"));
-  const { point, place } = found.record;
+  const { point } = found.record;
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
   await checkPoint(found.doors, found.record).catch(giveUp);
   const rolledBack = new UpdateError('rolled-back', error.message, {
@@ -179,7 +179,7 @@ async function rollBack(
     fields: { rolledBack: { version: from, at: point.at } },
     cause: error,
   });
-  const target = { place, point, back: journal.data };
+  const target = { record: found.record, back: journal.data };
   await beginRollback(context, journal, target, endingOf(rolledBack, facts)).catch(giveUp);
   await restoreInstance(context, journal, {});
   throw rolledBack;
