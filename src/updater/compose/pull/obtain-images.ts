@@ -24,7 +24,7 @@ interface Obtaining {
   journal: Journal | null;
   /** No tag that names an image here moves yet: such an image is pulled by its digest. */
   keepTags: boolean;
-  begun?: EarlyPull;
+  begun?: EarlyPull | undefined;
 }
 
 /** The images of the plan by reference, all of them local. */

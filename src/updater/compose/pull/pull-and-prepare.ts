@@ -8,7 +8,7 @@ import type { EarlyPull } from './early-pull.ts';
 import { mountedImages, pullAdded, pullHookImages, pullMoves, withUntagged } from './obtain-images.ts';
 
 /** What has begun before the pull. */
-interface Begun {
+interface BeforePull {
   early: Promise<Model | null>;
   /** Null where images are fetched ahead of an update: then no tag that names an image here moves. */
   journal: Journal | null;
@@ -19,7 +19,7 @@ interface Begun {
 export async function pullAndPrepare(
   context: RunContext,
   plan: Plan,
-  { early, journal, begun }: Begun,
+  { early, journal, begun }: BeforePull,
 ): Promise<PreparedPlan> {
   const { installation, moves, expected } = plan;
   const { engine, options, log } = context;
@@ -27,10 +27,7 @@ export async function pullAndPrepare(
   const deadline = performance.now() + options.limits.pullTimeoutMs;
   // Until all data is saved, nothing on the machine names the new version.
   const keepTags = journal === null || options.data.restorePoint;
-  const pulled = await pullMoves(context, plan, {
-    ...{ deadline, journal, keepTags },
-    ...(begun && { begun }),
-  });
+  const pulled = await pullMoves(context, plan, { deadline, journal, keepTags, begun });
   const backup = journal === null ? `${stateName}/backup` : `${stateName}/backup/${journal.data.run}`;
   const prepared = await prepareFiles(engine, plan, {
     images: pulled,
