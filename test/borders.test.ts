@@ -32,7 +32,7 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
     'compose/proof': [],
     'compose/drift': ['run', 'run/log'],
     'compose/inspect': [...run, 'compose/drift'],
-    'compose/plan': ['run/log', 'run/state', 'compose/inspect', 'compose/proof'],
+    'compose/plan': [...run, 'data', 'compose/inspect', 'compose/proof'],
     'compose/facts': [...run, 'data', 'compose/drift', 'compose/inspect', 'compose/plan', 'compose/proof'],
     'compose/pull': [...run, 'compose/facts', 'compose/inspect', 'compose/plan'],
     'compose/replace': [...run, 'data', 'compose/drift', 'compose/pull'],

@@ -11,8 +11,8 @@ import type { Engine } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
 import { versionLabel } from '../src/engine/labels.ts';
 import type { Installation } from '../src/updater/compose/inspect/installation.ts';
-import type { FilePlan } from '../src/updater/compose/plan/plan-files.ts';
-import { planUpdate, type UpdatePlan } from '../src/updater/compose/plan/plan-update.ts';
+import type { Plan, PreparedPlan } from '../src/updater/compose/plan/plan.ts';
+import { planUpdate } from '../src/updater/compose/plan/plan-update.ts';
 import type { JudgedByTags, Published } from '../src/updater/compose/plan/published.ts';
 import { Cancellation } from '../src/updater/run/cancellation.ts';
 import { parseCommandLine } from '../src/updater/run/command-line.ts';
@@ -89,20 +89,29 @@ export function target(text: string | null): Target | null {
   return parsed;
 }
 
-export const planTo = (to: string | null, from: Installation): UpdatePlan => planUpdate(from, target(to));
+export const planTo = (to: string | null, from: Installation): Plan => planOf(from, target(to));
+
+export const planOf = (from: Installation, asked: Target | null): Plan => ({
+  installation: from,
+  ...planUpdate(from, asked),
+  expected: null,
+  point: null,
+});
 
 /** One that says its version in its label, as far as one is given. */
 export const imageOf = (id: string, version?: string, changes: Partial<Image> = {}): Image =>
   image(id, { labels: version === undefined ? {} : { [versionLabel]: version }, ...changes });
 
-/** Of an update that writes nothing. */
-export const filePlan = (changes: Partial<FilePlan> = {}): FilePlan => ({
+/** The plan of an update that writes nothing. */
+export const preparedPlan = (plan: Plan, changes: Partial<PreparedPlan> = {}): PreparedPlan => ({
+  ...plan,
+  images: new Map(),
   changes: [],
   model: { name: project.name, services: {} },
   references: new Map(),
   migrations: [],
   version: null,
-  warnings: [],
+  laterWarnings: [],
   alsoMoved: [],
   newServices: [],
   changedServices: [],

@@ -17,15 +17,14 @@ export async function fetchImages(
   instance: FoundInstance,
   soFar: RunSoFar,
 ): Promise<Ending> {
-  const planned = await planUnlocked(context, instance, soFar);
-  const { installation, plan } = planned;
-  const { filePlan } = await pullAndPrepare(context, planned, null);
-  const to = nameReached(plan, filePlan);
+  const { plan, early } = await planUnlocked(context, instance, soFar);
+  const prepared = await pullAndPrepare(context, plan, { early, journal: null });
+  const to = nameReached(prepared);
   const took = seconds(performance.now() - context.beganAt);
   return endWell(
     context.log,
     'fetched',
-    `fetched ${to} in ${took}: all images are on this machine; ${fromWord(installation)} is still running`,
-    { to, images: [...new Set(filePlan.references.values())] },
+    `fetched ${to} in ${took}: all images are on this machine; ${fromWord(plan.installation)} is still running`,
+    { to, images: [...new Set(prepared.references.values())] },
   );
 }

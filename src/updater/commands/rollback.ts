@@ -18,7 +18,7 @@ import { asMountedHere } from '../compose/resume/earlier-facts.ts';
 import { endingFacts, type RunSoFar } from '../compose/resume/run-so-far.ts';
 import { settleEarlier } from '../compose/resume/settle-earlier.ts';
 import { lookAt } from '../data/copies.ts';
-import type { DataDoors, PointPlace } from '../data/data-doors.ts';
+import type { DataDoors } from '../data/data-doors.ts';
 import { judgeRollback } from '../data/judge-rollback.ts';
 import { isComplete, isUsed, type Point, placesIn, pointsDirectory, savedAt } from '../data/point.ts';
 import { PointRecord } from '../data/point-record.ts';
@@ -74,7 +74,7 @@ export async function rollback(
     services: found.back.services,
     from: found.from,
     tags: [],
-    containers: found.present.containers,
+    containers: found.changeover.containers,
   });
   soFar.journal = journal;
   if (!discardCurrent) await saveBefore(context, journal, found, soFar);
@@ -86,13 +86,12 @@ interface Target {
   /** `v1.5.0` */
   from: string;
   record: PointRecord;
-  place: PointPlace;
-  doors: DataDoors;
   /** The run that is undone. */
   back: JournalData;
   /** The services that the rollback replaces, as they are now. */
-  present: Changeover;
-  planned: PlannedPoint;
+  changeover: Changeover;
+  /** The data that the rollback replaces. */
+  point: PlannedPoint;
 }
 
 /**
@@ -116,7 +115,7 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   const { project } = installation;
   const directory = pointsDirectory(options.data.restoreDir, paths, project);
   const { record, back, changeover } = await newestPoint(directory, project);
-  const { place, point } = record;
+  const { point } = record;
   // The containers of then may have had another password, which may still open something.
   log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
   checkProject(back, instance, instance.composed);
@@ -146,14 +145,10 @@ async function findTarget(context: RunContext, instance: FoundInstance, soFar: R
   const from = fromWord(installation);
   const records = containers.map((each) => recordOf(each, () => false));
   return {
-    ...{ installation, from, record, place, doors },
+    ...{ installation, from, record },
     back: { ...back, files },
-    present: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
-    planned: {
-      declared: { covered: [], excluded: [], inMemory: point.inMemory, outside: [], uncovered: [] },
-      ...{ directory, mounts: point.mounts, services: point.services, bytes: point.bytes },
-      seconds: [point.downtimeSeconds ?? 0, point.downtimeSeconds ?? 0],
-    },
+    changeover: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
+    point: { ...point, directory, excluded: [] },
   };
 }
 
@@ -181,10 +176,10 @@ async function newestPoint(directory: string, project: { name: string; directory
 /** To which version and time, and how long services are unavailable for it. */
 function showRollback(
   { log, options }: RunContext,
-  { record, from, planned }: Target,
+  { record, from }: Target,
   discardCurrent: boolean,
 ): Ending {
-  const { at, version, excluded, mounts, services, downtimeSeconds } = record.point;
+  const { at, version, excluded, mounts, services, bytes, downtimeSeconds } = record.point;
   const about = Math.ceil((downtimeSeconds ?? 5) * 3);
   const names = and([options.product.name, ...services]);
   log.info(
@@ -198,7 +193,7 @@ function showRollback(
   if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
   log.enter('done');
   const message = 'planned: nothing was changed; run rollback --yes to roll back';
-  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes: planned.bytes } });
+  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes } });
   return { outcome: 'unchanged', exitCode: 0, message };
 }
 
@@ -206,11 +201,11 @@ function showRollback(
 async function saveBefore(
   context: RunContext,
   journal: Journal,
-  { planned, present, installation }: Target,
+  found: Target,
   soFar: RunSoFar,
 ): Promise<void> {
   try {
-    await saveCurrent(context, journal, planned, present, installation);
+    await saveCurrent(context, journal, found);
     if (context.cancellation.signal.aborted) throw new Cancelled();
   } catch (error) {
     await undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar) });
@@ -225,7 +220,7 @@ async function rollBackTo(
   discardCurrent: boolean,
 ): Promise<Ending> {
   const { log, cancellation, beganAt } = context;
-  const { record, place, from, back } = found;
+  const { record, from, back } = found;
   const { point } = record;
   const unwell = back.changeover?.containers.filter(({ runs, well }) => runs && !well) ?? [];
   const health =
@@ -240,7 +235,7 @@ async function rollBackTo(
     `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; ${newer}${health}`;
   const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
   log.enter('save');
-  await beginRollback(context, journal, { place, point, back }, ending);
+  await beginRollback(context, journal, { record, back }, ending);
   await restoreInstance(context, journal, {});
   return endWell(log, 'updated', done(), { from, to: point.version });
 }

@@ -8,7 +8,6 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import { remoteDigest } from '../../engine/api/remote-digest.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { isUp } from '../../engine/container.ts';
-import type { Planned } from '../compose/facts/make-plan.ts';
 import { dataFacts } from '../compose/facts/plan-point.ts';
 import { prepareFiles } from '../compose/facts/prepare-files.ts';
 import type { FoundInstance } from '../compose/inspect/find-instance.ts';
@@ -17,9 +16,9 @@ import { settingsLines } from '../compose/inspect/services/choices.ts';
 import { affectedBy } from '../compose/plan/affected.ts';
 import { floatingMoves } from '../compose/plan/check-lag.ts';
 import { needsImages } from '../compose/plan/draft-files.ts';
-import { type Move, movesOf } from '../compose/plan/plan-update.ts';
+import type { Move } from '../compose/plan/plan.ts';
 import { localImages } from '../compose/pull/tags.ts';
-import type { PlannedRun, RunSoFar } from '../compose/resume/run-so-far.ts';
+import type { RunSoFar } from '../compose/resume/run-so-far.ts';
 import { planRun } from '../compose/update.ts';
 import { judgeData, proposalLine } from '../data/declare.ts';
 import type { CommandLine } from '../run/command-line.ts';
@@ -39,7 +38,8 @@ export async function showPlan(
   soFar: RunSoFar,
   line: CommandLine,
 ): Promise<Ending> {
-  const { installation, plan, early } = await planUnlocked(context, instance, soFar);
+  const { plan, early } = await planUnlocked(context, instance, soFar);
+  const { installation, moves } = plan;
   const { engine, log } = context;
   const proposal = context.options.data.restorePoint
     ? null
@@ -51,8 +51,7 @@ export async function showPlan(
     log.info(`to make these services the default, add these lines to ${settingsName}:`);
     for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
   }
-  for (const warning of affectedBy(installation, plan)) log.warn(warning);
-  const moves = movesOf(plan);
+  for (const warning of affectedBy(plan)) log.warn(warning);
   for (const { service, to, pull } of moves)
     log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
 
@@ -68,17 +67,16 @@ export async function showPlan(
       `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
     );
     if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
-    if (needsImages(installation, plan)) return finish(log);
+    if (needsImages(plan)) return finish(log);
   }
-  const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(
+  const { changes, laterWarnings, alsoMoved, changedServices, newServices } = await prepareFiles(
     engine,
-    installation,
     plan,
     {
       images,
       skipLag: true,
       backup: `${stateName}/backup`,
-      early: await early,
+      early,
       log,
     },
   );
@@ -88,7 +86,7 @@ export async function showPlan(
     for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
   }
   if (changes.length === 0) log.info('no files will be changed');
-  for (const warning of warnings) log.warn(warning);
+  for (const warning of laterWarnings) log.warn(warning);
   for (const name of alsoMoved)
     log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
   if (changedServices.length > 0)
@@ -116,7 +114,7 @@ export async function planUnlocked(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
-): Promise<PlannedRun & Planned> {
+): ReturnType<typeof planRun> {
   const { engine, log } = context;
   const { mountedAt, name } = instance.place;
   await refuseWithoutModes(mountedAt);

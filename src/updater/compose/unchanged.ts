@@ -4,17 +4,13 @@ import { type Ending, endWell } from '../run/log/ending.ts';
 import { and, seconds } from '../run/log/wording.ts';
 import type { RunContext } from '../run/run-context.ts';
 import type { Journal } from '../run/state/journal.ts';
-import { type Installation, movedServices } from './inspect/installation.ts';
+import { movedServices } from './inspect/installation.ts';
+import type { PreparedPlan } from './plan/plan.ts';
 import { versionWarnings, whatRuns } from './plan/version-sentences.ts';
-import type { PreparedUpdate } from './pull/pull-and-prepare.ts';
 import { verifyUnchanged } from './replace/verify.ts';
-import type { PlannedRun } from './resume/run-so-far.ts';
 
 /** Whether no file changes, and all required containers are running with exactly these images. */
-export function isUnchanged(
-  installation: Installation,
-  { filePlan: { changes, references }, images }: PreparedUpdate,
-): boolean {
+export function isUnchanged({ installation, changes, references, images }: PreparedPlan): boolean {
   return (
     changes.length === 0 &&
     installation.app.running > 0 &&
@@ -30,21 +26,20 @@ export function isUnchanged(
 export async function endUnchanged(
   context: RunContext,
   journal: Journal,
-  { installation, plan }: PlannedRun,
-  { filePlan, images }: PreparedUpdate,
+  plan: PreparedPlan,
 ): Promise<Ending> {
   const { log, beganAt } = context;
-  const services = movedServices(installation);
+  const services = movedServices(plan.installation);
   await verifyUnchanged(context, journal, services);
   log.enter('done');
-  for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
-  const lasting = services.filter(({ name }) => !filePlan.migrations.includes(name));
+  for (const warning of versionWarnings(plan)) log.warn(warning);
+  const lasting = services.filter(({ name }) => !plan.migrations.includes(name));
   const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);
   const alone = lasting
     .filter(({ running }) => running > 0)
     .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
   const down = [...stopped, ...alone];
-  const runs = whatRuns(plan, filePlan, images, stopped);
+  const runs = whatRuns(plan, stopped);
   const took = seconds(performance.now() - beganAt);
   const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
   const message = `unchanged: ${runs} already${left}; nothing to do (${took})`;

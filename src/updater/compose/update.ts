@@ -1,37 +1,43 @@
 import type { ProjectContainers } from '../../engine/api/project-containers.ts';
+import type { Model } from '../../engine/cli/compose.ts';
+import type { Container } from '../../engine/container.ts';
 import { expectationsOf } from '../run/expectations.ts';
 import { type Ending, repeatEnding } from '../run/log/ending.ts';
 import type { RunContext } from '../run/run-context.ts';
 import { startEarly } from '../run/start-early.ts';
+import { type Changeover, isThereAlready } from '../run/state/changeover.ts';
 import type { Journal, JournalData } from '../run/state/journal.ts';
 import { takeLock } from '../run/state/lock.ts';
 import { wasInterrupted } from '../run/state/was-interrupted.ts';
 import { checkHost } from './facts/check-host.ts';
-import { makePlan, type Planned } from './facts/make-plan.ts';
-import { planPoint } from './facts/plan-point.ts';
+import { makePlan } from './facts/make-plan.ts';
 import { describeInstallation } from './inspect/describe.ts';
 import { type FoundInstance, refuseForeignContainers } from './inspect/find-instance.ts';
 import { inspectInstallation } from './inspect/inspect.ts';
-import { movesOf } from './plan/plan-update.ts';
+import { replacedServices } from './inspect/installation.ts';
+import type { Plan, PreparedPlan } from './plan/plan.ts';
+import { planChangeover } from './plan/plan-changeover.ts';
 import { EarlyPull } from './pull/early-pull.ts';
 import { pullAndPrepare } from './pull/pull-and-prepare.ts';
 import { awaitQuiet } from './replace/await-others.ts';
 import { dataDoors } from './replace/data-services.ts';
 import { endUpdated, freeable } from './replace/end-updated.ts';
 import { announce, recreate } from './replace/recreate.ts';
+import { replacementOf } from './replace/replacement.ts';
 import {
+  type BesideJournal,
   type OldTexts,
-  type PlannedReplacement,
   replacing,
   undoBeforeRecreate,
 } from './replace/rollback/roll-back.ts';
+import { type ContainersSeen, sameContainers } from './replace/same-containers.ts';
 import { saveCold, saveWarm } from './replace/save.ts';
 import { verify } from './replace/verify.ts';
 import { beginJournal } from './resume/begin-journal.ts';
-import { endingFacts, type Locked, type PlannedRun, type RunSoFar } from './resume/run-so-far.ts';
+import { endingFacts, type Locked, type RunSoFar } from './resume/run-so-far.ts';
 import { settleEarlier } from './resume/settle-earlier.ts';
 import { endUnchanged, isUnchanged } from './unchanged.ts';
-import { oldTexts, planReplacement, writeUpdate } from './write-update.ts';
+import { oldTexts, writeUpdate } from './write-update.ts';
 
 /** The story of a run. */
 export async function update(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Ending> {
@@ -56,51 +62,49 @@ async function fromTheBeginning(
     await begun.end();
     throw error;
   };
-  const planned = await planRun(context, instance, soFar, { ...found, earlier, begun }).catch(endPull);
+  const before = { ...found, earlier, begun };
+  const { plan, early, checked } = await planRun(context, instance, soFar, before).catch(endPull);
   // A run that may have nothing to do stops nothing.
-  if (movesOf(planned.plan).some(({ pin, tag }) => tag !== pin.tag.text))
-    await planned.checked.catch(endPull);
-  const journal = await beginJournal(context, { instance, lock }, { ...planned, begun }, earlier).catch(
-    endPull,
-  );
+  if (plan.moves.some(({ pin, tag }) => tag !== pin.tag.text)) await checked.catch(endPull);
+  const journal = await beginJournal(context, { instance, lock }, plan, before).catch(endPull);
   soFar.journal = journal;
   const undo = (texts?: OldTexts) => (error: unknown) =>
     undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar), texts });
-  const pulled = await pullAndPrepare(context, planned, journal, begun).catch(endPull).catch(undo());
+  const pulling = pullAndPrepare(context, plan, { early, journal, begun });
+  const prepared = await pulling.catch(endPull).catch(undo());
   // Containers that run already and are not well are no reason to put anything back.
-  if (isUnchanged(planned.installation, pulled)) return endUnchanged(context, journal, planned, pulled);
-  const texts = oldTexts(pulled.filePlan);
-  const saving = saveAndWrite(context, journal, planned, { ...pulled, ...found, earlier });
-  const { saved, ...written } = await saving.catch(undo(texts));
+  if (isUnchanged(prepared)) return endUnchanged(context, journal, prepared);
+  const texts = oldTexts(prepared);
+  await checked.catch(undo(texts));
+  const saving = saveAndWrite(context, journal, prepared, { ...found, earlier });
+  const { changeover, look, saved } = await saving.catch(undo(texts));
   // Without its restore point if another version was started in the meantime.
   const record = journal.data.point ? (saved?.record ?? null) : null;
-  return replace(context, { journal, ...written, texts, record });
+  return replace(context, { journal, changeover }, { look, texts, record });
 }
 
-/** The phases save (only with a restore point) and write. */
+/** The phases save (only with a restore point) and write. `before` is what was found at the beginning. */
 async function saveAndWrite(
   context: RunContext,
   journal: Journal,
-  planned: PlannedRun & Checked,
-  before: Parameters<typeof planReplacement>[3],
+  plan: PreparedPlan,
+  before: { earlier: JournalData | null; debris: readonly Container[] },
 ) {
-  const { point, installation } = planned;
-  await planned.checked;
+  const { point, installation } = plan;
   if (point !== null) await saveWarm(context, journal, point);
-  const replacement = await planReplacement(context, journal, planned, before);
-  const { changeover } = replacement;
-  const saved = point && (await saveCold(context, journal, point, changeover, installation));
+  const replaced = replacedServices(installation);
+  const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
+  const changeover = planChangeover(plan, containers);
+  const saved = point && (await saveCold(context, journal, { point, changeover, installation }));
   try {
-    await writeUpdate(context, journal, planned, before, { ...replacement, saved });
-    return { ...replacement, saved };
+    await writeUpdate(context, journal, plan, { changeover, saved });
+    if (before.earlier?.started && isThereAlready(changeover, look.found.containers)) {
+      await journal.note({ started: true });
+    }
+    return { changeover, look, saved };
   } finally {
     saved?.endWatch();
   }
-}
-
-interface Checked {
-  /** Of the host, until before the first container is stopped. */
-  checked: Promise<void>;
 }
 
 /** What there is before anything is planned, and the pull that may begin meanwhile. */
@@ -109,39 +113,50 @@ interface LookBefore extends ProjectContainers {
   begun?: EarlyPull;
 }
 
-/** The phases `inspect` and `plan`, which the command `plan` ends with. */
+/**
+ * The phases `inspect` and `plan`, which the command `plan` ends with. `checked` is the check of the host, which must succeed
+ * before the first container is stopped.
+ */
 export async function planRun(
   context: RunContext,
   instance: FoundInstance,
   soFar: RunSoFar,
   { containers, leftovers, earlier, begun }: LookBefore,
-): Promise<PlannedRun & Planned & Checked> {
+): Promise<{ plan: Plan; early: Promise<Model | null>; checked: Promise<void> }> {
   refuseForeignContainers(containers, instance, context.options, earlier);
   const expected = await expectationsOf(context.options, instance.platform);
-  const interrupted = wasInterrupted(earlier, leftovers);
   const installation = await inspectInstallation(context, instance, {
     containers,
-    wasInterrupted: interrupted,
+    wasInterrupted: wasInterrupted(earlier, leftovers),
     onRead: (read) => begun?.begin(read),
   });
   soFar.installation = installation;
   describeInstallation(installation, context.log);
   const checked = startEarly(checkHost(context, instance, installation));
   context.log.enter('plan');
-  const planned = await makePlan(context, installation, instance.own.id);
-  const point = await planPoint(context, instance, installation);
-  return { installation, ...planned, interrupted, point, expected, checked };
+  const { plan, early } = await makePlan(context, instance, { installation, expected });
+  return { plan, early, checked };
 }
 
-/** The phases `recreate`, `verify` and `done`, from the journal alone: a run that goes on after a kill takes the same way. */
-const replace = (context: RunContext, planned: PlannedReplacement): Promise<Ending> =>
-  replacing(context, planned, async (work) => {
+/**
+ * The phases `recreate`, `verify` and `done`. All that they need is in the journal, for a run that resumes after a kill.
+ * @param beside what this process has besides: `look` is the last one at the project
+ */
+function replace(
+  context: RunContext,
+  { journal, changeover }: { journal: Journal; changeover: Changeover },
+  { look, ...beside }: BesideJournal & { look?: ContainersSeen } = {},
+): Promise<Ending> {
+  const { record = null } = beside;
+  const work = replacementOf(context, journal, changeover);
+  return replacing(work, beside, async () => {
     announce(work);
-    const seen = await recreate(work, planned.look);
+    const seen = await recreate(work, look);
     // They are read beside the new version's start, and not while nothing answers.
-    planned.record?.hash(await dataDoors(context, planned.journal));
+    record?.hash(await dataDoors(context, journal));
     // Nobody needs the old image any more, and the engine has time while the new one is waited for.
-    const freed = startEarly(freeable(work.engine, work.changeover));
+    const freed = startEarly(freeable(work.engine, changeover));
     await verify(work, seen);
-    return endUpdated(work, freed, planned.record ?? null);
+    return endUpdated(work, freed, record);
   });
+}

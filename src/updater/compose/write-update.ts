@@ -6,46 +6,21 @@ import { disk } from '../../core/files/file-system.ts';
 import { replaceFiles } from '../../core/files/replace-files.ts';
 import { stateName } from '../../core/progress/state-name.ts';
 import { Cancelled } from '../../core/progress/stops.ts';
-import type { Container } from '../../engine/container.ts';
 import type { Point } from '../data/point.ts';
 import type { RunContext } from '../run/run-context.ts';
-import { type Changeover, isThereAlready } from '../run/state/changeover.ts';
-import type { Journal, JournalData } from '../run/state/journal.ts';
+import type { Changeover } from '../run/state/changeover.ts';
+import type { Journal } from '../run/state/journal.ts';
 import { pruneBackups } from '../run/state/kept-runs.ts';
 import { backupsOf } from '../run/state/state-directory.ts';
-import { type Installation, replacedServices } from './inspect/installation.ts';
-import { planChangeover } from './plan/plan-changeover.ts';
-import type { FilePlan } from './plan/plan-files.ts';
-import type { PreparedUpdate } from './pull/pull-and-prepare.ts';
+import type { PreparedPlan } from './plan/plan.ts';
 import { moveTags } from './pull/tags.ts';
 import { prepareRollback } from './replace/rollback/prepare-rollback.ts';
 import type { OldTexts } from './replace/rollback/roll-back.ts';
-import { type ContainersSeen, sameContainers } from './replace/same-containers.ts';
 import type { Saved } from './replace/save.ts';
-import type { PlannedRun } from './resume/run-so-far.ts';
 
 /** The old texts of overwritten files. */
-export const oldTexts = ({ changes }: Pick<FilePlan, 'changes'>): OldTexts =>
+export const oldTexts = ({ changes }: PreparedPlan): OldTexts =>
   new Map(changes.flatMap(({ path, before }) => (before === null ? [] : [[path, before] as const])));
-
-type LookBefore = PreparedUpdate & { earlier: JournalData | null; debris: readonly Container[] };
-
-/**
- * Checks the containers again, right before the first one is stopped or the first file is changed. Returns the planned
- * replacement.
- * @throws UpdateError containers-changed, compose-busy
- */
-export async function planReplacement(
-  context: RunContext,
-  journal: Journal,
-  { installation, plan }: PlannedRun,
-  { filePlan, images, ...before }: LookBefore,
-): Promise<{ changeover: Changeover; look: ContainersSeen }> {
-  const replaced = replacedServices(installation);
-  const { containers, look } = await sameContainers(context, installation.project.name, replaced, before);
-  const { from } = journal.data;
-  return { changeover: planChangeover(installation, plan, filePlan, { images, containers, from }), look };
-}
 
 /**
  * The phase `write`: writes the files, moves tags that the pull did not move, and records what a rollback needs.
@@ -53,11 +28,11 @@ export async function planReplacement(
 export async function writeUpdate(
   context: RunContext,
   journal: Journal,
-  { installation }: Pick<PlannedRun, 'installation'>,
-  { filePlan, images, earlier }: LookBefore,
-  { changeover, look, saved }: { changeover: Changeover; look: ContainersSeen; saved: Saved | null },
+  plan: PreparedPlan,
+  { changeover, saved }: { changeover: Changeover; saved: Saved | null },
 ): Promise<void> {
-  await writeFiles(context, installation, filePlan, journal);
+  const { installation, images } = plan;
+  await writeFiles(context, plan, journal);
   if (context.options.data.restorePoint) await moveTags(context, images);
   await saved?.hold();
   // Without a restore point if another version was started in the meantime.
@@ -66,9 +41,6 @@ export async function writeUpdate(
     await saved.record.update({ back, fileHashes: await composeHashes(installation.files) });
   }
   await prepareRollback(context, journal, changeover, installation);
-  if (earlier?.started && isThereAlready(changeover, look.found.containers)) {
-    await journal.note({ started: true });
-  }
 }
 
 /** A rollback is refused if a compose file has been edited since. */
@@ -81,11 +53,9 @@ function composeHashes(files: ProjectFiles): Promise<Point['fileHashes']> {
 /** Writes all files or none. The journal lists all of them before the first one is changed. */
 async function writeFiles(
   { log, cancellation }: RunContext,
-  installation: Installation,
-  filePlan: FilePlan,
+  { installation, changes }: PreparedPlan,
   journal: Journal,
 ): Promise<void> {
-  const { changes } = filePlan;
   await checkTargets(
     changes.map(({ path }) => path),
     installation.paths,

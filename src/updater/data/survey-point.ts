@@ -14,21 +14,14 @@ import {
 } from './choose-mounts.ts';
 import { toolsMount } from './copies.ts';
 import type { DataDoors, Declared } from './data-doors.ts';
-import type { SavedMount } from './point.ts';
+import type { Point, SavedMount } from './point.ts';
 import { runTools } from './tools-container.ts';
 import { type Look, type Probe, pointPath } from './tools-protocol.ts';
 
-/** The restore point that a run is to make; plain JSON. */
-export interface PlannedPoint {
-  declared: Declared;
+/** The restore point that a run is to make, in the fields of its record. */
+export interface PlannedPoint extends Pick<Point, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
   /** The directory of the project's restore points, on the host. */
   directory: string;
-  mounts: readonly SavedMount[];
-  bytes: number;
-  /** The expected downtime of covered services. */
-  seconds: Estimate;
-  /** Covered services that the update does not replace, in the order in which they start. */
-  services: readonly string[];
 }
 
 /** Minimum and maximum in seconds. Equal if they are based on the last restore point. */
@@ -48,6 +41,10 @@ export interface PointFacts {
 
 export interface SurveyedPoint {
   point: PlannedPoint;
+  /** The expected downtime of covered services. */
+  seconds: Estimate;
+  /** Hosts of databases outside the project that are accepted. */
+  outside: Declared['outside'];
   notSaved: readonly string[];
   warnings: readonly string[];
   /** Bytes on the disk of the restore points. */
@@ -107,7 +104,15 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   const needed = bytes + bytesPerFile * sum(mounts.map(({ files }) => files));
   refuseUnlessRoom(needed, probe, around.points);
   return {
-    point: { declared, directory: around.points, mounts, bytes, seconds: estimate(bytes, last), services },
+    point: {
+      directory: around.points,
+      ...{ services, inMemory: declared.inMemory, mounts, bytes },
+      excluded: declared.excluded.map(({ service, path }) =>
+        path === null ? service : `${service}:${path}`,
+      ),
+    },
+    seconds: estimate(bytes, last),
+    outside: declared.outside,
     notSaved: [
       ...chosen.notSaved,
       ...seen.flatMap(({ mount, look }) =>

@@ -5,10 +5,9 @@ import { versionLabel } from '../../../src/engine/labels.ts';
 import { checkNamed } from '../../../src/updater/compose/inspect/services/check-named.ts';
 import { checkLag } from '../../../src/updater/compose/plan/check-lag.ts';
 import { checkPublished } from '../../../src/updater/compose/plan/check-published.ts';
-import { planUpdate } from '../../../src/updater/compose/plan/plan-update.ts';
 import { checkStepping } from '../../../src/updater/compose/plan/stepping.ts';
 import { container, image, installation } from '../../build.ts';
-import { composeText, judgedBeside, modelOf, projectFiles, updateOptions } from '../../build-plan.ts';
+import { composeText, judgedBeside, modelOf, planOf, projectFiles, updateOptions } from '../../build-plan.ts';
 
 // Every advice is followed to the letter. Then the same command succeeds, or it is refused for another reason.
 
@@ -40,14 +39,14 @@ function refusalOf({ images, args, tags = {}, requires }: Situation): UpdateErro
     checkNamed(options, { files, model, kind: 'user-written', ...seen });
     const facts = { services: Object.fromEntries(services), runningVersion: null };
     const install = installation(files, model, facts);
-    const plan = planUpdate(install, options.target);
+    const plan = planOf(install, options.target);
     const asked = (tag: string) => (tags[tag] === undefined ? 'none' : { digest: tags[tag] });
     judgedBeside(asked, (published) => checkPublished(plan, published));
     const digests = [`acme/app@${tags[plan.app.tag]}`];
     const labels = requires === undefined ? {} : { 'svc.release-requires': requires };
     const pulled = new Map([[plan.app.to, image('sha256:new', { digests, labels })]]);
     judgedBeside(asked, (published) => checkLag(plan, pulled, published));
-    checkStepping(install, plan, pulled);
+    checkStepping(plan, pulled);
     return null;
   } catch (error) {
     if (!(error instanceof UpdateError)) throw error;

@@ -1,18 +1,20 @@
 import { expect, it } from 'vitest';
 import type { Container } from '../../../src/engine/container.ts';
+import type { Installation } from '../../../src/updater/compose/inspect/installation.ts';
+import type { PreparedPlan } from '../../../src/updater/compose/plan/plan.ts';
 import { isUnchanged } from '../../../src/updater/compose/unchanged.ts';
 import { container, image } from '../../build.ts';
-import { composeText, filePlan, installed } from '../../build-plan.ts';
+import { composeText, installed, planTo, preparedPlan } from '../../build-plan.ts';
 
 const reference = 'acme/svc:latest';
 const texts = { 'compose.yaml': composeText({ app: reference, worker: reference }) };
 const images = new Map([[reference, image('sha256:old')]]);
-const plan = filePlan({
-  references: new Map([
-    ['app', reference],
-    ['worker', reference],
-  ]),
-});
+const references = new Map([
+  ['app', reference],
+  ['worker', reference],
+]);
+const plan = (from: Installation, changes: Partial<PreparedPlan> = {}) =>
+  preparedPlan(planTo(null, from), { references, images, ...changes });
 const change = { path: '/opt/svc/.env', before: null, after: 'V=v1\n', description: 'added V=v1' };
 const another = { imageId: 'sha256:new' };
 
@@ -28,9 +30,7 @@ it.each<[string, readonly Container[], readonly Container[], boolean]>([
     true,
   ],
 ])('%s', (_, app, worker, expected) => {
-  expect(isUnchanged(installed(texts, { services: { app, worker } }), { filePlan: plan, images })).toBe(
-    expected,
-  );
+  expect(isUnchanged(plan(installed(texts, { services: { app, worker } })))).toBe(expected);
 });
 
 it('is where the tag was published again with the same content, and compose sees none other in it', () => {
@@ -41,10 +41,7 @@ it('is where the tag was published again with the same content, and compose sees
     return { ...rest, labels: { ...labels, 'com.docker.compose.image': by } };
   };
   const unchanged = (each: Container) =>
-    isUnchanged(installed(texts, { services: { app: [each], worker: [worker] } }), {
-      filePlan: plan,
-      images: pulled,
-    });
+    isUnchanged(plan(installed(texts, { services: { app: [each], worker: [worker] } }), { images: pulled }));
   expect(unchanged(app('sha256:amd64'))).toBe(true);
   expect(unchanged(app('sha256:amd64', 'sha256:other'))).toBe(false);
   // Compose up to 5.2 has noted the id: its `up` would replace the container, and so would that of a later one.
@@ -56,11 +53,12 @@ it('is not where a container is down that is meant to run', () => {
   const [worker] = from.workers;
   if (worker === undefined) throw new Error('it has a worker');
   const down = { ...worker, containers: [container('worker-1', { status: 'exited' })], running: 1 };
-  expect(isUnchanged({ ...from, workers: [down] }, { filePlan: plan, images })).toBe(false);
+  expect(isUnchanged(plan({ ...from, workers: [down] }))).toBe(false);
 });
 
 it('is not where a file is to be written, nor where an image is not here', () => {
-  expect(isUnchanged(installed(texts), { filePlan: { ...plan, changes: [change] }, images })).toBe(false);
-  expect(isUnchanged(installed(texts), { filePlan: plan, images: new Map() })).toBe(false);
-  expect(isUnchanged(installed(texts), { filePlan: filePlan(), images })).toBe(false);
+  const from = installed(texts);
+  expect(isUnchanged(plan(from, { changes: [change] }))).toBe(false);
+  expect(isUnchanged(plan(from, { images: new Map() }))).toBe(false);
+  expect(isUnchanged(plan(from, { references: new Map() }))).toBe(false);
 });

@@ -8,7 +8,7 @@ import { writeUpdate } from '../../../src/updater/compose/write-update.ts';
 import { Journal } from '../../../src/updater/run/state/journal.ts';
 import { writeFiles } from '../../../src/updater/swarm/write.ts';
 import { changeover, journalData, project } from '../../build.ts';
-import { composeText, engineWith, filePlan, installed, runContext } from '../../build-plan.ts';
+import { composeText, engineWith, installed, planTo, preparedPlan, runContext } from '../../build-plan.ts';
 
 /** A compose directory with backups of five runs, its file, and the change that this run makes of it. */
 async function place() {
@@ -35,13 +35,11 @@ const { run } = journalData();
 async function ofProject({ directory, files, changes, paths, context }: Place): Promise<void> {
   const own = { ...project, directory, files: changes.map(({ path }) => path) };
   const state = join(directory, '.svc-updater');
-  const look = { found: { containers: [], leftovers: [] }, at: 0 };
   await writeUpdate(
     context,
     new Journal({ state, restore: async () => {} }, journalData({ project: own })),
-    { installation: { ...installed(files), project: own, paths } },
-    { images: new Map(), earlier: null, debris: [], filePlan: filePlan({ changes }) },
-    { changeover: changeover({ moved: [], containers: [] }), look, saved: null },
+    preparedPlan(planTo('v1.1.0', { ...installed(files), project: own, paths }), { changes }),
+    { changeover: changeover({ moved: [], containers: [] }), saved: null },
   );
 }
 

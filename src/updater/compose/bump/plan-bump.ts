@@ -19,7 +19,7 @@ import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
 import type { BumpOptions } from '../../run/options.ts';
 import { modelWith, type StandIns } from '../proof/proposed-model.ts';
-import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
+import { type Expectation, prove, refuseUnproven, substitutionsOf, variablePlaces } from '../proof/prove.ts';
 
 type BumpedPins = Pick<BumpOptions, 'services' | 'target' | 'digest'>;
 
@@ -46,12 +46,14 @@ export async function planBump(project: ProjectFiles, engine: Engine, options: B
   const { draft, edits, pins, moves, after } = proposed.value;
   for (const pin of pins) checkAgainstModel(pin, today.value.services[pin.service]?.image);
   if (after === null) return { draft, edits };
-  const proof = prove(today.value, after, {
+  const expected: Expectation = {
     images: new Map(moves.map((move) => [move.pin.service, movedReference(move)] as const)),
     substitutions: substitutionsOf(files, edits),
+    places: variablePlaces(files, edits),
     shares: (service) => sharesPin(files, service, pins),
-  });
-  refuseUnproven(proof, files, edits);
+  };
+  const proof = prove(today.value, after, expected);
+  refuseUnproven(proof, expected);
   for (const name of proof.alsoMoved) log.info(`${name} uses the same pin, so its version also changes`);
   return { draft, edits };
 }

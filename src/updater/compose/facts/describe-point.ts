@@ -1,7 +1,6 @@
 import type { Model } from '../../../engine/cli/compose.ts';
 import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { isOfService } from '../../data/choose-mounts.ts';
-import type { Declared } from '../../data/data-doors.ts';
 import type { Estimate, SurveyedPoint } from '../../data/survey-point.ts';
 import { and, size } from '../../run/log/wording.ts';
 
@@ -51,17 +50,16 @@ export function usersOf(
  * @param name of the product
  */
 export function describePoint(
-  { point, notSaved, needed, free }: SurveyedPoint,
+  { point, seconds, outside, notSaved, needed, free }: SurveyedPoint,
   users: readonly string[],
   name: string,
 ): string[] {
-  const { declared, mounts, services, seconds, directory } = point;
-  const { excluded, outside, inMemory } = declared;
+  const { mounts, services, inMemory, excluded, directory } = point;
   const saved = mounts.map(
     (mount) =>
       `${mount.where} (${size(mount.bytes)}${mount.excluded.length > 0 ? `, without ${mount.excluded.map((path) => JSON.stringify(path)).join(', ')}` : ''})`,
   );
-  const left = [...excluded.map(excludedWords), ...outside.map((host) => `the database on ${host}`)];
+  const left = [...excluded, ...outside.map((host) => `the database on ${host}`)];
   return [
     `the restore point will contain ${and(saved) || 'no data, because no covered service has a writable mount'}`,
     ...(left.length > 0
@@ -85,10 +83,6 @@ export function describePoint(
       : []),
   ];
 }
-
-/** `cache`, `app:/library` */
-export const excludedWords = ({ service, path }: Declared['excluded'][number]): string =>
-  path === null ? service : `${service}:${path}`;
 
 /** `about 12 s`, `3 to 20 s`, `2 to 15 min` */
 export function estimateWords([least, most]: Estimate): string {

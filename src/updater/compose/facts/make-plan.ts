@@ -1,46 +1,53 @@
 import { checkTargets } from '../../../core/files/check-targets.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import { checkDrift } from '../drift/index.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import { replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from '../plan/candidate-files.ts';
 import { checkPublished } from '../plan/check-published.ts';
 import { describePlan, recallFiles } from '../plan/describe.ts';
 import { goneImages } from '../plan/gone-images.ts';
-import { movesOf, planUpdate, type UpdatePlan } from '../plan/plan-update.ts';
+import type { Plan } from '../plan/plan.ts';
+import { planUpdate } from '../plan/plan-update.ts';
 import { askRegistry } from './ask-registry.ts';
-import { askModelEarly, type EarlyDraft } from './prepare-files.ts';
-
-/** The first half of the plan, and the request to compose for the second half. */
-export interface Planned {
-  plan: UpdatePlan;
-  early: Promise<EarlyDraft | null>;
-}
+import { planPoint } from './plan-point.ts';
+import { askModelEarly } from './prepare-files.ts';
 
 /**
- * Makes, checks and logs the first half of the plan, before the pull. `ownId` is the ID of the updater's own container.
- * Refusals: those of planUpdate and of each check.
+ * Makes, checks and logs the plan, before the pull. `early` is compose's model of its files, which is asked for in the
+ * meantime.
+ * Refusals: those of planUpdate, of each check and of planPoint.
  */
 export async function makePlan(
   context: RunContext,
-  installation: Installation,
-  ownId: string,
-): Promise<Planned> {
+  instance: FoundInstance,
+  { installation, expected }: Pick<Plan, 'installation' | 'expected'>,
+): Promise<{ plan: Plan; early: Promise<Model | null> }> {
   const { engine, options, log } = context;
-  const plan = planUpdate(installation, options.target);
-  const early = startEarly(askModelEarly(installation, plan));
+  const plan: Plan = {
+    installation,
+    ...planUpdate(installation, options.target),
+    expected,
+    point: null,
+  };
+  const early = startEarly(askModelEarly(plan));
   await askRegistry(options.proof.archive === null ? engine : null, (published) =>
     checkPublished(plan, published),
   );
-  const planned = new Map(movesOf(plan).map(({ service, to }) => [service, to]));
   await checkDrift(
     context,
     { ...installation, services: replacedServices(installation) },
-    { ownId, accepted: options.acceptDrift, planned },
+    {
+      ownId: instance.own.id,
+      accepted: options.acceptDrift,
+      planned: new Map(plan.moves.map(({ service, to }) => [service, to])),
+    },
   );
-  const untold = await checkTargets(candidateFiles(installation, plan), installation.paths);
-  describePlan(installation, plan, log);
-  recallFiles(installation, plan, options, log);
+  const untold = await checkTargets(candidateFiles(plan), installation.paths);
+  describePlan(plan, log);
+  recallFiles(plan, options, log);
   for (const warning of [...untold, ...goneImages(installation)]) log.warn(warning);
-  return { plan, early };
+  return { plan: { ...plan, point: await planPoint(context, instance, installation) }, early };
 }

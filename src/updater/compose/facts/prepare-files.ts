@@ -1,3 +1,4 @@
+import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { listNetworks } from '../../../engine/api/query.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
@@ -5,16 +6,15 @@ import type { Engine } from '../../../engine/cli/engine.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
-import { startEarly } from '../../run/start-early.ts';
 import { releaseGains } from '../drift/index.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { learnFiles } from '../inspect/learn-files.ts';
 import { checkLag } from '../plan/check-lag.ts';
 import { checkPlatforms } from '../plan/check-platforms.ts';
-import { draftFiles, type FileDraft, needsImages } from '../plan/draft-files.ts';
+import { draftFiles, needsImages } from '../plan/draft-files.ts';
 import { emptyVariables, missingVariables, refuseUnsetSecrets } from '../plan/needed-variables.ts';
-import { type FilePlan, planFiles, pulledVersion } from '../plan/plan-files.ts';
-import type { UpdatePlan } from '../plan/plan-update.ts';
+import type { Plan, PreparedPlan } from '../plan/plan.ts';
+import { planFiles, pulledVersion } from '../plan/plan-files.ts';
 import type { ReleaseText } from '../plan/release-texts.ts';
 import { checkStepping } from '../plan/stepping.ts';
 import { modelWith } from '../proof/proposed-model.ts';
@@ -22,88 +22,75 @@ import { askRegistry } from './ask-registry.ts';
 import { warnOthers } from './other-projects.ts';
 import { takeReleaseFiles } from './release-files.ts';
 
-/** A draft that does not depend on pulled images, and compose's pending model of it. */
-export interface EarlyDraft {
-  draft: FileDraft;
-  model: Promise<Model>;
-}
-
-/**
- * Drafts the files and asks compose for their model while images are pulled; null if the draft depends on the images.
- * Refusal: pin-unsupported.
- */
-export async function askModelEarly(
-  installation: Installation,
-  plan: UpdatePlan,
-): Promise<EarlyDraft | null> {
-  if (needsImages(installation, plan)) return null;
-  const draft = draftFiles(installation, plan, { images: new Map(), release: [] });
-  // A failed pull is reported before a rejected model.
-  return { draft, model: startEarly(modelOf(installation, draft)) };
+/** Compose's model of the new files, asked for while images are pulled; null if the files depend on the images. */
+export async function askModelEarly(plan: Plan): Promise<Model | null> {
+  if (needsImages(plan)) return null;
+  const { draft } = draftFiles(plan, { images: new Map(), release: [] });
+  return modelOf(plan.installation, draft);
 }
 
 /**
  * Drafts the files, gets compose's model of them, and checks it. Nothing on disk changes.
  * @param pulled the local images of the plan
  *   `backup`: path of the backup directory for use in messages
- *   `early`: result of askModelEarly
  *   `log`: gets the secrets that must be masked
  * Refusals: downgrade, lags, upgrade-step, release-file, no-marker, missing-variable, shared-definition, pin-unsupported.
  * Failure: proof-failed, pull-platform.
  */
 export async function prepareFiles(
   engine: Engine,
-  installation: Installation,
-  plan: UpdatePlan,
+  plan: Plan,
   pulled: {
     images: ReadonlyMap<string, Image>;
     /** Do not check where tags point to: before a pull, and for images of an archive. */
     skipLag?: boolean;
     backup: string;
-    early?: EarlyDraft | null;
+    /** The result of askModelEarly, which is reported after a failed pull. */
+    early: Promise<Model | null>;
     /** `sha256:…` of the release's files by name, if they must be verified. */
     proven?: ReadonlyMap<string, string> | undefined;
     log: Pick<Log, 'addMaskRules'>;
   },
-): Promise<FilePlan> {
-  const { images, backup, early = null, proven, log } = pulled;
-  const version = pulledVersion(installation, plan, images);
+): Promise<PreparedPlan> {
+  const { installation } = plan;
+  const { images, backup, early, proven, log } = pulled;
+  const version = pulledVersion(plan, images);
   const unlike = pulled.skipLag
     ? []
     : await askRegistry(engine, (published) => checkLag(plan, images, published));
-  const steps = checkStepping(installation, plan, images);
+  const steps = checkStepping(plan, images);
   const image = images.get(plan.app.to);
   const taken =
     installation.kind === 'generated' && image
       ? await takeReleaseFiles(engine, installation, image, { backup, proven })
       : { texts: [], warnings: [] };
-  const draft = early?.draft ?? draftFiles(installation, plan, { images, release: taken.texts });
+  const { draft, expected } = draftFiles(plan, { images, release: taken.texts });
   if (draft.changes.length > 0) {
     await learnFiles(log, draft.files, (path) => installation.paths.fromHost(path));
   }
-  const model = await (early?.model ?? modelOf(installation, draft, taken.texts));
+  const model = (await early) ?? (await modelOf(installation, draft, taken.texts));
   log.addMaskRules(() => maskRulesOfModel(model));
-  const platforms = checkPlatforms(installation, plan, model, images);
+  const platforms = checkPlatforms(plan, model, images);
   if (installation.kind === 'generated') refuseUnsetSecrets(installation, draft, model);
   const unset = emptyVariables(installation, draft, taken.texts);
   const hashed = await networksInQuestion(engine, installation, model);
-  const filePlan = planFiles(installation, plan, { draft, model, hashedNetworks: hashed }, version);
+  const planned = planFiles(plan, { draft, expected, model, hashedNetworks: hashed, images, version });
   const others = await warnOthers(installation, draft.changes, log);
   const gains =
     installation.kind === 'generated'
       ? await releaseGains(engine, { ...installation, services: replacedServices(installation) }, model)
       : [];
-  const warnings = [
+  const laterWarnings = [
     ...unlike,
     ...platforms,
     ...steps,
     ...taken.warnings,
     ...gains,
     ...unset,
-    ...filePlan.warnings,
+    ...planned.laterWarnings,
     ...others,
   ];
-  return { ...filePlan, warnings };
+  return { ...planned, laterWarnings };
 }
 
 /** The changed networks that compose would remove and recreate. */
@@ -123,7 +110,7 @@ async function networksInQuestion(
 /** Compose's model of the draft, or the current model if nothing changes. */
 async function modelOf(
   installation: Installation,
-  draft: FileDraft,
+  draft: ProjectDraft,
   release: readonly ReleaseText[] = [],
 ): Promise<Model> {
   const { compose, kind, model } = installation;

@@ -2,13 +2,14 @@ import { nameOf } from '../../../core/compose/project-files.ts';
 import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/container.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { candidateFiles } from './candidate-files.ts';
-import type { UpdatePlan } from './plan-update.ts';
+import type { Plan } from './plan.ts';
 
 /** Warnings about running containers that are not updated, but share a namespace, data or an edited file with the update. */
-export function affectedBy(installation: Installation, plan: UpdatePlan): string[] {
+export function affectedBy(plan: Plan): string[] {
+  const { installation } = plan;
   const { files, outside } = installation;
   const updated = replacedServices(installation).flatMap(({ containers }) => containers);
-  const written = candidateFiles(installation, plan);
+  const written = candidateFiles(plan);
   return notUpdated(installation).flatMap((each) => {
     const { name, networkMode, pidMode, ipcMode, storage } = each;
     const joins = (mode: string) => updated.find(({ id }) => mode === `container:${id}`);

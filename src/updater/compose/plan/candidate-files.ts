@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import { isNumbered } from '../../../core/release/pin-tag.ts';
-import type { Installation } from '../inspect/installation.ts';
 import { releaseFileNames } from '../inspect/installation.ts';
-import { movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Plan } from './plan.ts';
 
 /** Files that the update may write, as far as this is known before the pull. */
-export function candidateFiles(installation: Installation, plan: UpdatePlan): string[] {
+export function candidateFiles({ installation, moves }: Plan): string[] {
   const { files, kind, project } = installation;
   const candidates = new Set<string>();
-  for (const { pin, tag } of movesOf(plan)) {
+  for (const { pin, tag } of moves) {
     if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
     const setsVariable = pin.place.kind === 'default' && !isNumbered(pin.tag);
     candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);

@@ -5,7 +5,8 @@ import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import { wholeForms } from '../../../core/release/retag.ts';
 import type { ReleaseTarget } from '../../../core/release/target.ts';
 import type { Image } from '../../../engine/container.ts';
-import { labelledVersion, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Move, Plan } from './plan.ts';
+import { labelledVersion } from './plan-update.ts';
 import type { JudgedByTags, Published, PublishedTag } from './published.ts';
 
 /** The result for one tag: an error message, a warning, or a tag to look up in the registry first. */
@@ -15,9 +16,9 @@ type Judgement = { lags: string } | { warning: string } | { asks: PublishedTag }
  * The services with tags that may point to a release other than the target. A worker's tag such as `edge` is not
  * checked, because the worker may have its own versions.
  */
-export function floatingMoves(plan: UpdatePlan): Move[] {
+export function floatingMoves(plan: Plan): Move[] {
   const { target } = plan;
-  return target?.kind === 'release' ? movesOf(plan).filter((move) => mayLag(move, plan.app, target)) : [];
+  return target?.kind === 'release' ? plan.moves.filter((move) => mayLag(move, plan.app, target)) : [];
 }
 
 function mayLag(move: Move, app: Move, target: ReleaseTarget): boolean {
@@ -45,7 +46,7 @@ function mayLag(move: Move, app: Move, target: ReleaseTarget): boolean {
  * Refusal: tag-lags.
  */
 export function checkLag(
-  plan: UpdatePlan,
+  plan: Plan,
   images: ReadonlyMap<string, Image>,
   published: Published,
 ): JudgedByTags<string[]> {
@@ -71,7 +72,7 @@ export function checkLag(
 }
 
 function judge(
-  { target, targetName, prefix }: UpdatePlan,
+  { target, targetName, prefix }: Plan,
   move: Move,
   image: Image | undefined,
   published: Published,

@@ -3,7 +3,7 @@ import type { Model } from '../../../engine/cli/compose.ts';
 import { type Image, serviceOf } from '../../../engine/container.ts';
 import { readPlatform, takenPlatform } from '../../../engine/platform.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Move, Plan } from './plan.ts';
 
 /**
  * Compares the platforms of the images with the compose files, or with the running containers. Compose pulls images
@@ -13,12 +13,11 @@ import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
  * @throws UpdateError pull-platform
  */
 export function checkPlatforms(
-  installation: Installation,
-  plan: UpdatePlan,
+  { installation, moves }: Plan,
   model: Model,
   images: ReadonlyMap<string, Image>,
 ): string[] {
-  return movesOf(plan).flatMap((move) => {
+  return moves.flatMap((move) => {
     const chosen = model.services[move.service]?.platform;
     return judge(installation, move, chosen ? readPlatform(chosen) : null, images.get(move.to));
   });

@@ -5,7 +5,7 @@ import { isNumbered, parsePinTag } from '../../../core/release/pin-tag.ts';
 import { formsOf } from '../../../core/release/retag.ts';
 import type { ReleaseTarget } from '../../../core/release/target.ts';
 import { and } from '../../run/log/wording.ts';
-import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Move, Plan } from './plan.ts';
 import { isPublished, type JudgedByTags, type Published, type PublishedTag, unasked } from './published.ts';
 
 /**
@@ -13,26 +13,17 @@ import { isPublished, type JudgedByTags, type Published, type PublishedTag, unas
  * few numbers, finds the tags of the target.
  * Refusal: pin-unsupported, with the available tags.
  */
-export function checkPublished(plan: UpdatePlan, published: Published): JudgedByTags<null> {
+export function checkPublished(plan: Plan, published: Published): JudgedByTags<null> {
   const { target } = plan;
   if (target?.kind !== 'release') return { result: null };
   // App and worker often use the same image: only the first is reported.
-  const byReference = new Map(
-    movesOf(plan)
-      .toReversed()
-      .map((move) => [move.to, move] as const),
-  );
+  const byReference = new Map(plan.moves.toReversed().map((move) => [move.to, move] as const));
   const asks = [...byReference.values()].flatMap((move) => judge(plan, move, target, published));
   return asks.length > 0 ? { asks } : { result: null };
 }
 
 /** Checks one pin. Returns the tags to look up first. */
-function judge(
-  plan: UpdatePlan,
-  move: Move,
-  target: ReleaseTarget,
-  published: Published,
-): readonly PublishedTag[] {
+function judge(plan: Plan, move: Move, target: ReleaseTarget, published: Published): readonly PublishedTag[] {
   const { pin, tag, to, pull, isShort = false } = move;
   const { repository } = pin.reference;
   if (!isShort) {
@@ -51,11 +42,11 @@ function judge(
 }
 
 /** @param there the tags of the target that the registry has */
-function unpublished(plan: UpdatePlan, { pin, tag }: Move, there: readonly string[]): UpdateError {
+function unpublished(plan: Plan, { pin, tag }: Move, there: readonly string[]): UpdateError {
   const { targetName } = plan;
   // A tag with fewer numbers than the pin may point to another release.
   const own = there.find((each) => numbersIn(each) >= numbersIn(pin.tag.text));
-  const pins = movesOf(plan).flatMap((move) => (move.tag === move.pin.tag.text ? [] : [move.pin]));
+  const pins = plan.moves.flatMap((move) => (move.tag === move.pin.tag.text ? [] : [move.pin]));
   const others = own ? `; ${targetName} is published as ${and(there)}` : '';
   return new UpdateError('pin-unsupported', `${pin.reference.repository} has no tag ${tag}${others}`, {
     advice: own
@@ -70,7 +61,7 @@ function numbersIn(text: string): number {
 }
 
 function unclear(
-  { targetName }: UpdatePlan,
+  { targetName }: Plan,
   { pin }: Move,
   target: ReleaseTarget,
   there: readonly string[],

@@ -4,14 +4,15 @@ import { serviceOf } from '../../../engine/container.ts';
 import type { Log } from '../../run/log/log.ts';
 import { and } from '../../run/log/wording.ts';
 import { fromWord } from '../inspect/describe.ts';
-import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { replacedServices } from '../inspect/installation.ts';
 import { excludeAll } from '../inspect/services/check-named.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Move, Plan } from './plan.ts';
 
 /** Logs the plan in one line. */
-export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
-  const bumps = movesOf(plan).filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+export function describePlan(plan: Plan, log: Log): void {
+  const { installation } = plan;
+  const bumps = plan.moves.filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
   const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
   const migrations = migrationsOf(installation);
   const all = replacedServices(installation).map(({ name }) => name);
@@ -47,8 +48,7 @@ export function describePlan(installation: Installation, plan: UpdatePlan, log: 
  * Only logged if services are specified, which is how third-party products are updated.
  */
 export function recallFiles(
-  installation: Installation,
-  { targetName }: Pick<UpdatePlan, 'targetName'>,
+  { installation, targetName }: Pick<Plan, 'installation' | 'targetName'>,
   { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
   log: Log,
 ): void {

@@ -5,14 +5,15 @@ import {
   withText,
   withVariable,
 } from '../../../core/compose/draft.ts';
-import type { Edit } from '../../../core/compose/edit.ts';
-import { findPin } from '../../../core/compose/find-pin.ts';
+import { findPin, sharesPin } from '../../../core/compose/find-pin.ts';
 import type { Pin } from '../../../core/compose/pin.ts';
 import { movedReference, pinEdits } from '../../../core/compose/pin-edits.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Image } from '../../../engine/container.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { isOverride, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import { type Expectation, substitutionsOf, variablePlaces } from '../proof/prove.ts';
+import type { Move, Plan } from './plan.ts';
+import { isOverride, pinsOf } from './plan-update.ts';
 import type { ReleaseText } from './release-texts.ts';
 
 /** What is known once the images are pulled. */
@@ -23,30 +24,25 @@ export interface PulledFacts {
   release: readonly ReleaseText[];
 }
 
-/** The new project files, before compose has resolved them. */
-export interface FileDraft extends ProjectDraft {
-  edits: readonly Edit[];
-  /** The complete new image reference of each service. */
-  references: ReadonlyMap<string, string>;
-}
-
 /** Whether the changes depend on the pulled images. */
-export const needsImages = (installation: Installation, plan: UpdatePlan): boolean =>
-  installation.kind === 'generated' || movesOf(plan).some(({ pin }) => pin.reference.digest !== null);
+export const needsImages = ({ installation, moves }: Plan): boolean =>
+  installation.kind === 'generated' || moves.some(({ pin }) => pin.reference.digest !== null);
 
 /**
- * Computes all file changes without writing them.
+ * Computes all file changes without writing them, and what compose must make of the new files.
  * Refusals: release-file; pin-unsupported, also if there is no new digest for a pinned one.
  */
-export function draftFiles(installation: Installation, plan: UpdatePlan, pulled: PulledFacts): FileDraft {
+export function draftFiles(
+  { installation, target, moves }: Plan,
+  pulled: PulledFacts,
+): { draft: ProjectDraft; expected: Expectation } {
   const { kind, files, versionVariable } = installation;
-  const moves = movesOf(plan);
   const released = pulled.release.reduce(
     (draft, { path, text, description }) => withText(draft, { path, text }, description, 'linkedFiles'),
     draftOf(files),
   );
   const begun =
-    kind === 'generated' && plan.target ? withVariable(released, versionVariable, plan.target.tag) : released;
+    kind === 'generated' && target ? withVariable(released, versionVariable, target.tag) : released;
   const edits = pinEdits(
     begun.files,
     moves.flatMap((move) => {
@@ -58,10 +54,15 @@ export function draftFiles(installation: Installation, plan: UpdatePlan, pulled:
     }),
   );
   const draft = withEdits(begun, edits);
-  const references = new Map(
-    moves.map((move) => [move.service, expectedReference(draft, installation, move, pulled.images)] as const),
-  );
-  return { ...draft, edits, references };
+  const expected: Expectation = {
+    images: new Map(
+      moves.map((move) => [move.service, expectedReference(draft, installation, move, pulled.images)]),
+    ),
+    substitutions: substitutionsOf(draft.files, edits),
+    places: variablePlaces(draft.files, edits),
+    shares: (service) => sharesPin(files, service, pinsOf(installation)),
+  };
+  return { draft, expected };
 }
 
 /** The image that a service must resolve to; only a generated file may change the repository. */

@@ -6,7 +6,7 @@ import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
 import { type Installation, movedServices, replacedServices } from '../inspect/installation.ts';
 import type { Expectation } from '../proof/prove.ts';
-import type { Move } from './plan-update.ts';
+import type { Move } from './plan.ts';
 
 /** The release's files as resolved by compose, and facts about the networks. */
 export interface NewDefinitions {

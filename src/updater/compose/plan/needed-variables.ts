@@ -1,3 +1,4 @@
+import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { reachOf } from '../../../core/compose/layers.ts';
 import type { ProjectFiles } from '../../../core/compose/project-files.ts';
 import { unsetVariables, variablesOf } from '../../../core/compose/variables.ts';
@@ -5,13 +6,12 @@ import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import { and } from '../../run/log/wording.ts';
 import { type Installation, replacedServices } from '../inspect/installation.ts';
-import type { FileDraft } from './draft-files.ts';
 import type { ReleaseText } from './release-texts.ts';
 
 /** The missing-variable error if compose rejects the release's files because of unset variables; otherwise null. */
 export function missingVariables(
   installation: Installation,
-  draft: FileDraft,
+  draft: ProjectDraft,
   release: readonly ReleaseText[],
   cause: UpdateError,
 ): UpdateError | null {
@@ -28,7 +28,7 @@ export function missingVariables(
  * Checks secrets and configs that are set by variables. If one is unset, compose fails only after it has removed the old
  * container. Refusal: missing-variable.
  */
-export function refuseUnsetSecrets(installation: Installation, draft: FileDraft, model: Model): void {
+export function refuseUnsetSecrets(installation: Installation, draft: ProjectDraft, model: Model): void {
   const variables = variablesOf(draft.files.envFiles);
   const names = replacedServices(installation).flatMap(({ name }) =>
     (['secrets', 'configs'] as const).flatMap((kind) =>
@@ -47,7 +47,7 @@ export function refuseUnsetSecrets(installation: Installation, draft: FileDraft,
 /** Unset variables without a default that the release's files use for the first time. */
 export function emptyVariables(
   installation: Installation,
-  draft: FileDraft,
+  draft: ProjectDraft,
   release: readonly ReleaseText[],
 ): string[] {
   const today = new Set(unsetIn(installation.files, release, 'empty'));

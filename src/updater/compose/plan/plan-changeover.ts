@@ -3,6 +3,7 @@ import type { Model, ModelService } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
 import type { Changeover, ContainerRecord, MovedService } from '../../run/state/changeover.ts';
+import { fromWord } from '../inspect/describe.ts';
 import {
   awaitedEnds,
   type Installation,
@@ -11,35 +12,22 @@ import {
   type ServiceFacts,
 } from '../inspect/installation.ts';
 import { affectedBy, knownAddresses } from './affected.ts';
-import type { FilePlan } from './plan-files.ts';
-import type { UpdatePlan } from './plan-update.ts';
+import type { PreparedPlan } from './plan.ts';
 import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
 
-/** Facts from the engine right before the first file changes. */
-interface ChangeoverFacts {
-  /** The images behind the references of the plan. */
-  images: ReadonlyMap<string, Image>;
-  /** All containers of the project. */
-  containers: readonly ContainerRecord[];
-  /** `v1.4.2` */
-  from: string;
-}
-
-/** Plans which containers are replaced, and the sentences for the log. Changes nothing. */
-export function planChangeover(
-  installation: Installation,
-  plan: UpdatePlan,
-  filePlan: FilePlan,
-  { images, containers, from }: ChangeoverFacts,
-): Changeover {
+/**
+ * Plans which containers are replaced, and the sentences for the log. Changes nothing.
+ * @param containers all containers of the project, right before the first file changes
+ */
+export function planChangeover(plan: PreparedPlan, containers: readonly ContainerRecord[]): Changeover {
+  const { installation, migrations, references, model, images } = plan;
   const { app, followers } = installation;
-  const { migrations } = filePlan;
   refuseRunning(migrations, containers);
   const following = followers.map(nameOf);
   const moved = (name: string): MovedService => {
-    const reference = filePlan.references.get(name) ?? '';
+    const reference = references.get(name) ?? '';
     const image = images.get(reference);
-    const { depends_on, pre_start } = filePlan.model.services[name] ?? {};
+    const { depends_on, pre_start } = model.services[name] ?? {};
     return {
       name,
       isApp: name === app.name,
@@ -52,24 +40,24 @@ export function planChangeover(
   };
   const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
   const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
-  const toRunManually = manualMigrations(installation, filePlan, running);
+  const toRunManually = manualMigrations(plan, running);
   return {
-    moved: [...inOrder(movedServices(installation).map(nameOf), filePlan), ...following].map(moved),
+    moved: [...inOrder(movedServices(installation).map(nameOf), plan), ...following].map(moved),
     // A rollback never starts migrations: they would run on data of another version.
     containers: containers.map((each) =>
       migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
     ),
     words: {
-      from,
+      from: fromWord(installation),
       goal: plan.targetName,
-      reached: nameReached(plan, filePlan),
-      runs: whatRuns(plan, filePlan, images, stoppedWorkers),
-      warnings: [...versionWarnings(plan, filePlan, images), ...affectedBy(installation, plan)],
+      reached: nameReached(plan),
+      runs: whatRuns(plan, stoppedWorkers),
+      warnings: [...versionWarnings(plan), ...affectedBy(plan)],
       addresses: knownAddresses(installation),
-      alsoMoved: filePlan.alsoMoved,
-      newServices: filePlan.newServices,
-      changedServices: filePlan.changedServices,
-      restartedByHand: restartedByHand(installation, filePlan.model, running),
+      alsoMoved: plan.alsoMoved,
+      newServices: plan.newServices,
+      changedServices: plan.changedServices,
+      restartedByHand: restartedByHand(installation, model, running),
       ...(toRunManually.length > 0 && { runByHand: toRunManually }),
     },
   };
@@ -88,7 +76,7 @@ function refuseRunning(migrations: readonly string[], containers: readonly Conta
 }
 
 /** The app first. Migrations run before the services that wait for them, and after their own dependencies. */
-function inOrder(moved: readonly string[], { migrations, model: { services } }: FilePlan): string[] {
+function inOrder(moved: readonly string[], { migrations, model: { services } }: PreparedPlan): string[] {
   const all = [...new Set([...moved, ...migrations])];
   const order = new Set<string>();
   const visit = (name: string): void => {
@@ -124,8 +112,7 @@ function restartedByHand(
 
 /** Migrations of the new version that an updated service waits for, but that the update does not run. */
 function manualMigrations(
-  installation: Installation,
-  { model, alsoMoved, migrations }: FilePlan,
+  { installation, model, alsoMoved, migrations }: PreparedPlan,
   running: ReadonlySet<string>,
 ): string[] {
   const moved = movedServices(installation).map(nameOf);

@@ -1,41 +1,25 @@
-import type { Change } from '../../../core/compose/draft.ts';
-import { sharesPin } from '../../../core/compose/find-pin.ts';
+import type { ProjectDraft } from '../../../core/compose/draft.ts';
 import { servicesReading } from '../../../core/compose/layers.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { compareTold, isMajorChange } from '../../../core/release/order.ts';
 import { versionOfLabel } from '../../../core/release/pin-tag.ts';
 import type { Model } from '../../../engine/cli/compose.ts';
 import type { Image } from '../../../engine/container.ts';
-import { type Installation, movedServices, replacedServices } from '../inspect/installation.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
 import { migrationsOf } from '../inspect/services/migrations.ts';
-import { type Expectation, prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
-import type { FileDraft } from './draft-files.ts';
+import { type Expectation, prove, refuseUnproven } from '../proof/prove.ts';
 import { checkGenerated, type NewDefinitions, stayingServices } from './generated.ts';
-import { labelledVersion, type Move, majorAdvice, movesOf, type UpdatePlan } from './plan-update.ts';
-
-/** The second half of a plan, which depends on the pulled images. */
-export interface FilePlan {
-  changes: readonly Change[];
-  /** The model of the new files. */
-  model: Model;
-  /** The migrations of that model. */
-  migrations: readonly string[];
-  /** Image references of the moved services, and of the migrations, in that model. */
-  references: ReadonlyMap<string, string>;
-  /** `1.5.0`, from the label of the new app image. */
-  version: string | null;
-  warnings: readonly string[];
-  /** Services that share a pin and are updated when they are next recreated. */
-  alsoMoved: readonly string[];
-  /** Services that are new in the file; they are not started. */
-  newServices: readonly string[];
-  /** Services that the new files change but the update does not recreate. */
-  changedServices: readonly string[];
-}
+import type { Move, Plan, PreparedPlan } from './plan.ts';
+import { labelledVersion, majorAdvice } from './plan-update.ts';
 
 /** The new files, and compose's model of them. */
 interface Proposal extends NewDefinitions {
-  draft: FileDraft;
+  draft: ProjectDraft;
+  expected: Expectation;
+  /** Local images by the references of the plan. */
+  images: ReadonlyMap<string, Image>;
+  /** The result of `pulledVersion`. */
+  version: string | null;
 }
 
 /**
@@ -43,33 +27,22 @@ interface Proposal extends NewDefinitions {
  * file, the model is the current one.
  * Refusals: shared-definition, pin-unsupported. Failure: proof-failed.
  */
-export function planFiles(
-  installation: Installation,
-  plan: UpdatePlan,
-  proposal: Proposal,
-  version: string | null,
-): FilePlan {
-  const { draft, model } = proposal;
-  const pins = movedServices(installation).map(({ pin }) => pin);
-  const expected: Expectation = {
-    images: draft.references,
-    substitutions: substitutionsOf(draft.files, draft.edits),
-    shares: (service) => sharesPin(installation.files, service, pins),
-  };
-  const proof =
-    draft.changes.length > 0
-      ? proven(installation, plan, proposal, expected)
-      : { alsoMoved: [], warnings: [] };
+export function planFiles(plan: Plan, proposal: Proposal): PreparedPlan {
+  const { installation } = plan;
+  const { draft, expected, model, images, version } = proposal;
+  const proof = draft.changes.length > 0 ? proven(plan, proposal) : { alsoMoved: [], warnings: [] };
   const migrations = migrationsOf(installation, model);
   const own = [...replacedServices(installation).map(({ name }) => name), ...migrations];
   const others = (names: readonly string[]) => names.filter((name) => !own.includes(name));
   return {
+    ...plan,
+    images,
     model,
     migrations,
     references: imagesAfter(installation, model, expected.images, migrations),
     changes: draft.changes,
     version,
-    warnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
+    laterWarnings: [...floatingMajorWarnings(plan, installation.runningVersion, version), ...proof.warnings],
     alsoMoved: others(proof.alsoMoved),
     newServices: others(Object.keys(model.services)).filter((name) => !(name in installation.model.services)),
     changedServices: others(changedServices(installation, proposal)).filter(
@@ -79,17 +52,15 @@ export function planFiles(
 }
 
 function proven(
-  installation: Installation,
-  plan: UpdatePlan,
-  { draft, ...definitions }: Proposal,
-  expected: Expectation,
-): Pick<FilePlan, 'alsoMoved' | 'warnings'> {
+  { installation, moves }: Plan,
+  { expected, ...definitions }: Proposal,
+): { alsoMoved: string[]; warnings: string[] } {
   const proof = prove(installation.model, definitions.model, expected);
   const { alsoMoved } = proof;
   if (installation.kind === 'generated') {
-    return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, movesOf(plan)) };
+    return { alsoMoved, warnings: checkGenerated(installation, definitions, expected, moves) };
   }
-  refuseUnproven(proof, draft.files, draft.edits);
+  refuseUnproven(proof, expected);
   return { alsoMoved, warnings: [] };
 }
 
@@ -108,11 +79,9 @@ function changedServices(installation: Installation, { draft, model }: Proposal)
 
 /** The version label of the pulled app image, `1.5.0`; null if it has none. Refusal: downgrade. */
 export function pulledVersion(
-  installation: Installation,
-  plan: UpdatePlan,
+  { installation, app, prefix }: Plan,
   images: ReadonlyMap<string, Image>,
 ): string | null {
-  const { app, prefix } = plan;
   const image = images.get(app.to);
   const used = installation.imagesInUse.get(installation.app.containers[0]?.imageId ?? '');
   const label = labelledVersion(app, image);
@@ -137,7 +106,7 @@ function ownVariable({ pin }: Move, image: Image | undefined): string | null {
 }
 
 /** With a floating tag, a new major version is only detected after the pull. */
-function floatingMajorWarnings(plan: UpdatePlan, from: string | null, to: string | null): string[] {
+function floatingMajorWarnings(plan: Plan, from: string | null, to: string | null): string[] {
   if (plan.target?.kind === 'release' || !from || !to) return [];
   return isMajorChange(from, to) ? [majorAdvice(plan.prefix, from, to)] : [];
 }

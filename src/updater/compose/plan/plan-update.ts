@@ -23,52 +23,24 @@ import {
   releaseFileNames,
 } from '../inspect/installation.ts';
 import { hasOtherLabel, isOfProduct } from '../inspect/running-version.ts';
-
-/** The planned update of one service. */
-export interface Move {
-  service: string;
-  pin: Pin;
-  /** The new tag; the old tag if it is floating and only pulled again. */
-  tag: string;
-  /** The image to pull, always by tag: the new digest is only known after the pull. */
-  to: string;
-  /** False for `pull_policy: never`: the local image is used. */
-  pull: boolean;
-  /** False if the label of the running image contradicts its tag. */
-  trustsLabel: boolean;
-  /** The target has too few numbers for this pin, so it is refused with the tags in the registry. */
-  isShort?: true;
-}
-
-/** The first half of a plan, which is known before the pull. */
-export interface UpdatePlan {
-  target: PlannedTarget | null;
-  app: Move;
-  workers: readonly Move[];
-  /** The target as shown in messages: `v1.5.0`, `2025.8.4`, `canary`, `latest`. */
-  targetName: string;
-  /** The prefix of the product's versions. */
-  prefix: 'v' | '';
-  warnings: readonly string[];
-}
-
-/** The planned update of each service, the app first. */
-export const movesOf = ({ app, workers }: UpdatePlan): Move[] => [app, ...workers];
+import type { Move, Plan } from './plan.ts';
 
 /**
  * Plans an update (docs/contract.md 3.2). Changes nothing.
  * Refusals: no-target, downgrade, pin-unsupported.
  */
-export function planUpdate(installation: InspectedProject, asked: Target | null): UpdatePlan {
+export function planUpdate(
+  installation: InspectedProject,
+  asked: Target | null,
+): Omit<Plan, 'installation' | 'expected' | 'point'> {
   const { runningVersion } = installation;
   const prefix = installation.prefix ?? (asked?.kind === 'release' && asked.tag.startsWith('v') ? 'v' : '');
   const target = plannedTarget(installation, asked, prefix);
   const app = planMove(installation, installation.app, target);
-  const workers = installation.workers.map((worker) => planMove(installation, worker, target));
+  const moves = [app, ...installation.workers.map((worker) => planMove(installation, worker, target))];
   const targetName = target?.kind === 'release' ? `${prefix}${target.version}` : (target?.tag ?? app.tag);
   const warnings = untrustedLabels(installation);
-  if (asked?.kind !== 'word')
-    warnings.push(...[app, ...workers].flatMap((move) => staysThere(move, app, target)));
+  if (asked?.kind !== 'word') warnings.push(...moves.flatMap((move) => staysThere(move, app, target)));
   if (target?.kind === 'release' && runningVersion) {
     // Never plan a downgrade: migrations only run forward.
     if (compareTold(target.version, runningVersion) < 0) {
@@ -80,7 +52,7 @@ export function planUpdate(installation: InspectedProject, asked: Target | null)
     if (isMajorChange(runningVersion, target.version))
       warnings.push(majorAdvice(prefix, runningVersion, target.version));
   }
-  return { target, app, workers, targetName, prefix, warnings };
+  return { target, targetName, prefix, moves, app, warnings };
 }
 
 /** The requested target, written as the product writes it. */

@@ -7,20 +7,16 @@ import { parsePinTag } from '../../../core/release/pin-tag.ts';
 import { type PlannedTarget, parseTarget } from '../../../core/release/target.ts';
 import type { Image } from '../../../engine/container.ts';
 import { runsImage } from '../../../engine/same-image.ts';
-import type { Installation } from '../inspect/installation.ts';
 import { runningVersions } from '../inspect/running-version.ts';
-import { labelledVersion, newTag, pinsOf, type UpdatePlan } from './plan-update.ts';
+import type { Plan } from './plan.ts';
+import { labelledVersion, newTag, pinsOf } from './plan-update.ts';
 
 /**
  * Checks whether another release must be installed before the pulled one. Returns warnings if this is unknown.
  * Refusal: upgrade-step, with the required release.
  */
-export function checkStepping(
-  installation: Installation,
-  plan: UpdatePlan,
-  images: ReadonlyMap<string, Image>,
-): string[] {
-  const { app } = plan;
+export function checkStepping(plan: Plan, images: ReadonlyMap<string, Image>): string[] {
+  const { installation, app } = plan;
   const image = images.get(app.to);
   const requiresLabel = requiresLabelOf(installation.product);
   const label = image?.labels[requiresLabel];
@@ -54,16 +50,16 @@ export function checkStepping(
     });
   }
   throw new UpdateError('upgrade-step', message, {
-    advice: adviceTo(installation, plan, step),
+    advice: adviceTo(plan, step),
     requiredRelease: step.tag,
   });
 }
 
 /** The commands for the required release and then for the target. */
-function adviceTo(installation: Installation, plan: UpdatePlan, step: PlannedTarget): string {
+function adviceTo({ installation, target, targetName }: Plan, step: PlannedTarget): string {
   const { pin } = installation.app;
   const places = placesOf(pinsOf(installation).filter(({ tag }) => tag.text === pin.tag.text));
-  const again = plan.target === null ? 'without --target' : `with --target ${plan.targetName}`;
+  const again = target === null ? 'without --target' : `with --target ${targetName}`;
   const next = newTag(installation, pin, step);
   if (next.kind === 'moved' && parsePinTag(next.tag).kind === 'release') {
     return `Run the update with --target ${step.tag} first, then run it again ${again}.`;

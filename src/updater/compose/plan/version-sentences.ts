@@ -1,57 +1,45 @@
 import { compareTold } from '../../../core/release/order.ts';
 import { parsePinTag } from '../../../core/release/pin-tag.ts';
-import type { Image } from '../../../engine/container.ts';
 import { and } from '../../run/log/wording.ts';
-import type { FilePlan } from './plan-files.ts';
-import { labelledVersion, type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+import type { Move, Plan, PreparedPlan } from './plan.ts';
+import { labelledVersion } from './plan-update.ts';
 
 /** The version of the app after the update; for a floating tag, with the version of its image. */
-export function nameReached(plan: UpdatePlan, filePlan: Pick<FilePlan, 'version'>): string {
-  return reachedBy(plan, plan.app, filePlan.version);
-}
+export const nameReached = (plan: PreparedPlan): string => reachedBy(plan, plan.app, plan.version);
 
-function reachedBy(plan: UpdatePlan, move: Move, version: string | null): string {
+function reachedBy(plan: Plan, move: Move, version: string | null): string {
   const { targetName, prefix } = plan;
   if (parsePinTag(move.tag).kind === 'release') return targetName;
   return version && !isDisproved(plan, move, version) ? `${move.tag} (${prefix}${version})` : move.tag;
 }
 
 /** The version of each service after the update. Services that remain stopped are omitted. */
-export function whatRuns(
-  plan: UpdatePlan,
-  filePlan: FilePlan,
-  images: ReadonlyMap<string, Image>,
-  stopped: readonly string[] = [],
-): string {
-  const moves = movesOf(plan).filter(({ service }) => !stopped.includes(service));
-  const word = (move: Move) => reachedBy(plan, move, versionOf(move, filePlan, images));
+export function whatRuns(plan: PreparedPlan, stopped: readonly string[] = []): string {
+  const moves = plan.moves.filter(({ service }) => !stopped.includes(service));
+  const word = (move: Move) => reachedBy(plan, move, versionOf(move, plan));
   return [...Map.groupBy(moves, word)].map(runs).join(', ');
 }
 
 /** Warnings if a tag or label differs from the target, once for each image. */
-export function versionWarnings(
-  plan: UpdatePlan,
-  filePlan: FilePlan,
-  images: ReadonlyMap<string, Image>,
-): string[] {
+export function versionWarnings(plan: PreparedPlan): string[] {
   const { target, targetName, prefix } = plan;
   if (target?.kind !== 'release') return [];
   const isOther = (move: Move) => {
-    const version = versionOf(move, filePlan, images);
+    const version = versionOf(move, plan);
     return version !== null && compareTold(version, target.version) !== 0;
   };
   const warning = (move: Move) => {
-    const found = versionOf(move, filePlan, images) ?? '';
+    const found = versionOf(move, plan) ?? '';
     const version = `${prefix}${found}`;
     return floats(move) && !isDisproved(plan, move, found)
       ? `${move.tag}, which is now ${version}, not ${targetName}`
       : `${move.to}, whose label specifies ${version}, not ${targetName}`;
   };
-  return [...Map.groupBy(movesOf(plan).filter(isOther), warning)].map(runs);
+  return [...Map.groupBy(plan.moves.filter(isOther), warning)].map(runs);
 }
 
 /** `checkLag` found the image of a floating tag under the target's tag, so its older label is wrong. */
-const isDisproved = ({ target, app }: UpdatePlan, move: Move, version: string): boolean =>
+const isDisproved = ({ target, app }: Plan, move: Move, version: string): boolean =>
   (move === app || floats(move)) && target?.kind === 'release' && compareTold(version, target.version) < 0;
 
 const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(parsePinTag(tag).kind);
@@ -59,7 +47,7 @@ const floats = ({ tag }: Move): boolean => ['latest', 'word', 'part'].includes(p
 const runs = ([what, moves]: [string, Move[]]): string =>
   `${and(moves.map(({ service }) => service))} ${moves.length > 1 ? 'run' : 'runs'} ${what}`;
 
-function versionOf(move: Move, { references }: FilePlan, images: ReadonlyMap<string, Image>): string | null {
+function versionOf(move: Move, { references, images }: PreparedPlan): string | null {
   const { service: name, to } = move;
   return labelledVersion(move, images.get(references.get(name) ?? to) ?? images.get(to));
 }

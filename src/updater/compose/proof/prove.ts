@@ -15,6 +15,8 @@ export interface Expectation {
   images: ReadonlyMap<string, string>;
   /** Values of variables that change, old to new: other values may come from the same variable. */
   substitutions: readonly Substitution[];
+  /** Where these variables are set: `SVC_VERSION in .env line 1`. */
+  places: readonly string[];
   /** Whether the version of another service is written in the same place as that of a planned one. */
   shares: (service: string) => boolean;
 }
@@ -75,7 +77,7 @@ export function prove(before: Model, after: Model, expected: Expectation): Proof
 }
 
 /** Failure: proof-failed. Refusal: pin-unsupported, where the version's variable says something else besides. */
-export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonly Edit[]): void {
+export function refuseUnproven(proof: Proof, { places }: Expectation): void {
   const { unexpected, otherMeanings } = proof;
   if (unexpected.length > 0) {
     throw new UpdateError(
@@ -85,15 +87,18 @@ export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonl
     );
   }
   if (otherMeanings.length === 0) return;
-  const places = edits.flatMap(({ variable, file, line }) =>
-    variable ? [`${variable} in ${nameOf(files, file)} line ${line}`] : [],
-  );
   throw new UpdateError(
     'pin-unsupported',
     `changing ${places.join(', ')} would affect more than the version: ${otherMeanings.join('; ')}`,
     { advice: 'Use a separate variable for the image version, then run the command again.' },
   );
 }
+
+/** The places of the edits that change variables. */
+export const variablePlaces = (files: ProjectFiles, edits: readonly Edit[]): string[] =>
+  edits.flatMap(({ variable, file, line }) =>
+    variable ? [`${variable} in ${nameOf(files, file)} line ${line}`] : [],
+  );
 
 /** What the edits make of variables; a default that no longer counts is a value, too. */
 export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Substitution[] {

@@ -1,7 +1,7 @@
 import type { RunContext } from '../../run/run-context.ts';
 import { startEarly } from '../../run/start-early.ts';
 import type { InspectedProject } from '../inspect/installation.ts';
-import { movesOf, planUpdate } from '../plan/plan-update.ts';
+import { planUpdate } from '../plan/plan-update.ts';
 import { type PullLog, pullImages } from './pull-images.ts';
 import { localImages } from './tags.ts';
 
@@ -74,7 +74,7 @@ export class EarlyPull {
 function wantedOf(project: InspectedProject, { options }: RunContext): References {
   if (options.data.restorePoint || options.proof.archive !== null) return new Map();
   try {
-    const moves = movesOf(planUpdate(project, options.target));
+    const moves = planUpdate(project, options.target).moves;
     const isNew = moves.every(({ pin, tag, pull }) => pull && tag !== pin.tag.text);
     return new Map(isNew ? moves.map(({ service, to }) => [service, to]) : []);
   } catch {

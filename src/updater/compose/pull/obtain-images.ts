@@ -8,7 +8,7 @@ import type { Expectations } from '../../run/expectations.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { Journal } from '../../run/state/journal.ts';
 import type { Installation } from '../inspect/installation.ts';
-import { type Move, movesOf, type UpdatePlan } from '../plan/plan-update.ts';
+import type { Move, Plan } from '../plan/plan.ts';
 import { askPublished } from './ask-published.ts';
 import type { EarlyPull } from './early-pull.ts';
 import { loadImages } from './load/load-images.ts';
@@ -24,20 +24,17 @@ interface Obtaining {
   journal: Journal | null;
   /** No tag that names an image here moves yet: such an image is pulled by its digest. */
   keepTags: boolean;
-  begun?: EarlyPull;
-  /** What they have to be; null or left out where nothing is to be proven. */
-  expected?: Expectations | null;
+  begun?: EarlyPull | undefined;
 }
 
 /** The images of the plan by reference, all of them local. */
 export async function pullMoves(
   context: RunContext,
-  { compose, platform, model }: Installation,
-  plan: UpdatePlan,
-  { deadline, journal, keepTags, begun, expected = null }: Obtaining,
+  { installation, moves, expected }: Plan,
+  { deadline, journal, keepTags, begun }: Obtaining,
 ): Promise<Map<string, Image>> {
   const { log, options } = context;
-  const moves = movesOf(plan);
+  const { compose, platform, model } = installation;
   const isLoaded = options.proof.archive !== null;
   const moved = isLoaded ? moves : moves.filter(({ pull }) => pull);
   const wanted = new Map(moved.map(({ service, to }) => [service, to] as const));
@@ -64,12 +61,13 @@ async function requireAllProven(
   { engine }: RunContext,
   named: ReadonlyMap<string, string>,
   images: ReadonlyMap<string, Image>,
-  pull: Pick<Obtaining, 'journal' | 'expected'> & {
+  pull: Pick<Obtaining, 'journal'> & {
+    expected: Plan['expected'];
     wanted: ReadonlyMap<string, string>;
     forms: ReadonlyMap<string, string>;
   },
 ): Promise<void> {
-  const { wanted, forms, journal, expected = null } = pull;
+  const { wanted, forms, journal, expected } = pull;
   if (expected === null) return;
   try {
     requireProven(named, images, expected);
@@ -147,9 +145,9 @@ export function withUntagged(
 /** Pulls images that only the new files name, by service. Those of the release are to be proven, too. */
 export async function pullAdded(
   context: RunContext,
-  { compose, platform }: Installation,
+  { installation: { compose, platform }, moves, expected }: Plan,
   added: ReadonlyMap<string, string>,
-  { journal, keepTags, deadline, expected = null, moves }: Obtaining & { moves: readonly Move[] },
+  { journal, keepTags, deadline }: Obtaining,
 ): Promise<Map<string, Image>> {
   if (added.size === 0) return new Map();
   const { engine, options } = context;

@@ -34,19 +34,18 @@ const repeats = 2;
 /** Whatever starts again so soon after a stop will go on doing so. */
 const restlessMs = 10_000;
 
-/** The project as its files describe it. */
-interface Described {
-  model: Model;
-  project: { name: string };
+/** What is saved, and what is stopped for it. */
+interface ToSave {
+  point: PlannedPoint;
+  changeover: Changeover;
+  /** The project as its files describe it. */
+  installation: { model: Model; project: { name: string } };
 }
 
-/** What is about to be saved, and by whom it is known. */
-interface SaveWork extends RunContext {
+interface SaveWork extends RunContext, ToSave {
   journal: Journal;
-  changeover: Changeover;
   doors: DataDoors;
   place: PointPlace;
-  planned: PlannedPoint;
   record: PointRecord;
 }
 
@@ -73,7 +72,7 @@ export async function saveWarm(context: RunContext, journal: Journal, planned: P
   const place = await makePlace(planned.directory, project, startedAt);
   await journal.write({
     phase: 'save',
-    point: { ...emptyPoint, directory: place.directory, inMemory: planned.declared.inMemory },
+    point: { ...emptyPoint, directory: place.directory, inMemory: planned.inMemory },
   });
   log.info(`copying the data (${size(planned.bytes)}) while ${options.product.name} is still available`);
   const beganAt = performance.now();
@@ -96,17 +95,11 @@ export const emptyPoint = {
  * if another version was started meanwhile: then the update continues without a restore point.
  * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
  */
-export async function saveCold(
-  context: RunContext,
-  journal: Journal,
-  planned: PlannedPoint,
-  changeover: Changeover,
-  installation: Described,
-): Promise<Saved | null> {
+export async function saveCold(context: RunContext, journal: Journal, asked: ToSave): Promise<Saved | null> {
   const { log, engine } = context;
   const { project } = journal.data;
-  const work = await prepare(context, journal, planned, changeover, { installation, kind: 'update' });
-  const { record } = work;
+  const work = await prepare(context, journal, asked, 'update');
+  const { record, changeover } = work;
   const watch = await startWatch(work);
   try {
     if (!(await stopAndCopy(work, watch))) {
@@ -138,15 +131,9 @@ export async function saveCold(
  * Saves the data that a rollback is about to replace, for manual recovery. Everything stays stopped.
  * @throws UpdateError save-failed, no-space; Cancelled
  */
-export async function saveCurrent(
-  context: RunContext,
-  journal: Journal,
-  planned: PlannedPoint,
-  present: Changeover,
-  installation: Described,
-): Promise<void> {
-  await saveWarm(context, journal, planned);
-  const work = await prepare(context, journal, planned, present, { installation, kind: 'current' });
+export async function saveCurrent(context: RunContext, journal: Journal, asked: ToSave): Promise<void> {
+  await saveWarm(context, journal, asked.point);
+  const work = await prepare(context, journal, asked, 'current');
   const watch = await startWatch(work);
   try {
     if (!(await copyWhileStopped(work, watch)))
@@ -166,58 +153,40 @@ export async function saveCurrent(
 async function prepare(
   context: RunContext,
   journal: Journal,
-  planned: PlannedPoint,
-  changeover: Changeover,
-  { installation, kind }: { installation: Described; kind: Point['kind'] },
+  { point, changeover, installation }: ToSave,
+  kind: Point['kind'],
 ): Promise<SaveWork> {
   const { engine, cancellation } = context;
   const doors = await dataDoors(context, journal);
-  const { point, project, run } = journal.data;
-  if (!point) throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
-  const place = pointPlace(point.directory, project);
-  await noteCovered(context, journal, { changeover, planned, doors, installation });
+  const work = { ...context, point, changeover, installation, journal, doors };
+  const { project, run } = journal.data;
+  if (!journal.data.point)
+    throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
+  const place = pointPlace(journal.data.point.directory, project);
+  await noteCovered(work);
   const old = journal.data.blueprints.map(({ imageId }) => imageId);
   // The updater's own image, too: whoever pulls a newer one in between takes its name, and a restore could not run.
   const images = [...new Set([...old, doors.toolsImage])];
   await holdImages(engine, project.name, place, images);
+  const { words } = changeover;
+  const { services, inMemory, mounts, excluded, bytes } = point;
   const record = await PointRecord.create(place, {
     ...{ format: 2, kind, project: project.name, directory: project.directory, run, at: null },
-    ...{ version: changeover.words.from, next: changeover.words.goal },
-    ...{ services: planned.services, inMemory: planned.declared.inMemory },
-    ...{
-      mounts: planned.mounts,
-      hashes: null,
-      fileHashes: [],
-      images,
-      bytes: planned.bytes,
-      downtimeSeconds: null,
-      back: null,
-    },
-    excluded: planned.declared.excluded.map(
-      ({ service, path }) => service + (path === null ? '' : `:${path}`),
-    ),
+    ...{ version: words.from, next: words.goal },
+    ...{ services, inMemory, mounts, excluded, bytes, images },
+    ...{ hashes: null, fileHashes: [], downtimeSeconds: null, back: null },
   });
   if (cancellation.signal.aborted) throw new Cancelled();
-  return { ...context, journal, changeover, doors, place, planned, record };
+  return { ...work, place, record };
 }
 
 /** What it takes to start everything again is in the journal before the first stop. */
-async function noteCovered(
-  { engine, log }: RunContext,
-  journal: Journal,
-  {
-    changeover,
-    planned,
-    doors,
-    installation,
-  }: Pick<SaveWork, 'changeover' | 'planned' | 'doors'> & {
-    installation: Described;
-  },
-): Promise<void> {
-  const names = [...changeover.moved.map(({ name }) => name), ...planned.services];
+async function noteCovered(work: Omit<SaveWork, 'place' | 'record'>): Promise<void> {
+  const { engine, log, journal, changeover, point, installation, doors } = work;
+  const names = [...changeover.moved.map(({ name }) => name), ...point.services];
   const records = names.flatMap((name) => recordsOf(changeover, name));
   const blueprints = await blueprintsOf({ engine, log }, changeover, names, installation);
-  const services = planned.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
+  const services = point.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
   const running = await inspectContainers(
     engine,
     services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
@@ -237,17 +206,17 @@ async function noteCovered(
     );
   await journal.write({ changeover, blueprints });
   await writePointState(journal, {
-    services: planned.services,
+    services: point.services,
     riders: riders.map(({ id, name }) => ({ id, name })),
     ports,
   });
 }
 
-const startWatch = ({ doors, journal, changeover, planned }: SaveWork): Promise<StartWatch> =>
+const startWatch = ({ doors, journal, changeover, point }: SaveWork): Promise<StartWatch> =>
   StartWatch.open(doors, {
     project: journal.data.project,
-    covered: [...changeover.moved.map(({ name }) => name), ...planned.services],
-    mounts: planned.mounts,
+    covered: [...changeover.moved.map(({ name }) => name), ...point.services],
+    mounts: point.mounts,
   });
 
 const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
@@ -255,7 +224,7 @@ const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
 
 /** False if another version was started. */
 async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
-  const { log, journal, planned, record, options } = work;
+  const { log, journal, point, record, options } = work;
   const stoppedAt = await copyWhileStopped(work, watch);
   if (stoppedAt === null) {
     await forgo(work);
@@ -267,9 +236,9 @@ async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> 
   await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
   await writePointState(journal, { state: 'saved' });
   await putReserve(work.place);
-  const what = and(planned.mounts.map(({ where }) => where)) || 'no data';
+  const what = and(point.mounts.map(({ where }) => where)) || 'no data';
   log.info(
-    `saved ${what} as of ${at} (${size(planned.bytes)}); ${options.product.name} has been unavailable for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
+    `saved ${what} as of ${at} (${size(point.bytes)}); ${options.product.name} has been unavailable for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
     { restorePoint: toldOf(record.point) },
   );
   return true;
@@ -302,7 +271,7 @@ async function stopCovered({ log, engine, journal, changeover }: SaveWork): Prom
  * @throws UpdateError save-failed if something starts again and again
  */
 async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<number | null> {
-  const { engine, log, doors, place, journal, changeover, planned } = work;
+  const { engine, log, doors, place, journal, changeover, point } = work;
   const starts = new RepeatedStarts(repeats, restlessMs);
   let stoppedAt = performance.now();
   let stop = async () => {
@@ -311,7 +280,7 @@ async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<numb
   for (;;) {
     const end = new AbortController();
     const stopped = stop().then(() => watch.begin(end));
-    const copying = coldCopy(doors, place, planned.mounts, { stopped, signal: end.signal }).then(
+    const copying = coldCopy(doors, place, point.mounts, { stopped, signal: end.signal }).then(
       () => null,
       (error: unknown) => error,
     );

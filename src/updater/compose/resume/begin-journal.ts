@@ -1,20 +1,27 @@
+import type { Container } from '../../../engine/container.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import { recordOf } from '../../run/state/changeover.ts';
 import { emptyJournal, isPending, Journal, type JournalData } from '../../run/state/journal.ts';
 import { runStamp } from '../../run/state/kept-runs.ts';
+import { wasInterrupted } from '../../run/state/was-interrupted.ts';
 import { fromWord } from '../inspect/describe.ts';
-import { movesOf } from '../plan/plan-update.ts';
+import type { Plan } from '../plan/plan.ts';
 import type { EarlyPull } from '../pull/early-pull.ts';
 import { tagsBefore } from '../pull/tags.ts';
-import type { Locked, PlannedRun } from './run-so-far.ts';
+import type { Locked } from './run-so-far.ts';
 
-/** The journal of a run that begins, written. `earlier` is that of the run before. */
+/**
+ * The journal of a run that begins, written.
+ * @param before `earlier`: the journal of the run before; `leftovers`: what killed compose calls have made
+ */
 export async function beginJournal(
   { engine, options, startedAt }: RunContext,
   { instance: { own }, lock }: Locked,
-  { installation, plan, interrupted, begun }: PlannedRun & { begun: EarlyPull },
-  earlier: JournalData | null,
+  { installation, moves }: Plan,
+  before: { earlier: JournalData | null; leftovers: readonly Container[]; begun: EarlyPull },
 ): Promise<Journal> {
+  const { earlier, leftovers, begun } = before;
+  const interrupted = wasInterrupted(earlier, leftovers);
   const isNew = await begun.references();
   const isAgain = earlier !== null && isPending(earlier) && earlier.containerId === own.id;
   const journal = new Journal(lock, {
@@ -28,7 +35,7 @@ export async function beginJournal(
     from: fromWord(installation),
     tags: await tagsBefore(
       engine,
-      movesOf(plan).flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
+      moves.flatMap(({ to }) => (isNew.has(to) ? [] : [to])),
     ),
     containers: installation.containers.map((container) => recordOf(container, interrupted)),
   });

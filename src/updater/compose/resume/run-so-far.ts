@@ -1,7 +1,4 @@
-import type { PlannedPoint } from '../../data/survey-point.ts';
-import type { Expectations } from '../../run/expectations.ts';
 import { type EndingFacts, nothingKnown } from '../../run/log/ending-facts.ts';
-import type { WasInterrupted } from '../../run/state/changeover.ts';
 import {
   endingFactsOf,
   isAppStopped,
@@ -14,23 +11,11 @@ import type { Lock } from '../../run/state/lock.ts';
 import { fromWord } from '../inspect/describe.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
 import { type Installation, movedServices } from '../inspect/installation.ts';
-import type { UpdatePlan } from '../plan/plan-update.ts';
 
 /** The instance of a run, and the lock that keeps other updaters from it. */
 export interface Locked {
   instance: FoundInstance;
   lock: Lock;
-}
-
-/** What a run is about, and what it is going to do. */
-export interface PlannedRun {
-  installation: Installation;
-  plan: UpdatePlan;
-  interrupted: WasInterrupted;
-  /** Null where no restore point was asked for. */
-  point: PlannedPoint | null;
-  /** Null where nothing is to be proven. */
-  expected: Expectations | null;
 }
 
 /** What a run has found and taken so far: its last line, which may come at any moment, and its clean-up are made of it. */

@@ -70,7 +70,7 @@ export async function settleEarlier(
       if (data.phase === 'save' || data.phase === 'write') {
         // Ports are asked about from a container of this updater's image; the one that wrote the journal may be gone.
         await journal.note({ containerId: instance.own.id });
-        await startStopped(context, journal);
+        await startAgain(context, journal, { wasKilled: true }).catch(warnOf(log));
         if (data.point?.state !== 'saved') await dropPoint(context, journal);
       }
       const place = await setAside(lock.state, data);
@@ -126,20 +126,22 @@ async function rollBackOvertaken(context: RunContext, journal: Journal): Promise
   };
   const found = await completePoint(context, journal).catch(unusable);
   if (found === null) return;
-  const { point, place } = found.record;
-  await checkPoint(found.doors, found.record).catch(unusable);
+  const { record } = found;
+  const { point } = record;
+  await checkPoint(found.doors, record).catch(unusable);
   const state = `${point.version} is running again with the data saved at ${savedAt(point)}`;
   const error = new UpdateError('rolled-back', 'the update was interrupted', { state });
   const ending = endingOf(error, { ...endingFactsOf(journal.data), product: context.options.product });
-  await beginRollback(context, journal, { place, point, back: journal.data }, ending);
+  await beginRollback(context, journal, { record, back: journal.data }, ending);
 }
 
-async function startStopped(context: RunContext, journal: Journal): Promise<void> {
-  await startAgain(context, journal, { wasKilled: true }).catch((error: unknown) => {
+/** For a failure that does not end this run. */
+const warnOf =
+  (log: Log) =>
+  (error: unknown): void => {
     if (!(error instanceof UpdateError)) throw error;
-    for (const line of [...error.detail, error.message]) context.log.warn(line);
-  });
-}
+    for (const line of [...error.detail, error.message]) log.warn(line);
+  };
 
 /** The journal of an earlier run; a journal that this version cannot read is put aside. */
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
@@ -160,8 +162,5 @@ async function completeUpdate(context: RunContext, journal: Journal, changeover:
   log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
   // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
   await journal.note({ started: true });
-  await recreate(replacementOf(context, journal, changeover)).catch((error) => {
-    if (!(error instanceof UpdateError)) throw error;
-    for (const line of [...error.detail, error.message]) log.warn(line);
-  });
+  await recreate(replacementOf(context, journal, changeover)).catch(warnOf(log));
 }

@@ -15,19 +15,13 @@ const mount = (where: string, bytes: number, excluded: string[] = []) => ({
 });
 const surveyed = (changes: Partial<SurveyedPoint['point']> = {}): SurveyedPoint => ({
   point: {
-    declared: {
-      covered: ['db', 'app'],
-      excluded: [
-        { service: 'cache', path: null },
-        { service: 'app', path: '/library' },
-      ],
-      ...{ uncovered: [], inMemory: ['mq'], outside: ['db.example'] },
-    },
+    ...{ excluded: ['cache', 'app:/library'], inMemory: ['mq'] },
     directory: '/opt/svc/.svc-updater/restore',
     mounts: [mount('db:/p', 325e6), mount('app:/data', 2e6, ['library'])],
-    ...{ bytes: 327e6, seconds: [2.2, 7.2], services: ['db'] },
+    ...{ bytes: 327e6, services: ['db'] },
     ...changes,
   },
+  ...{ seconds: [2.2, 7.2], outside: ['db.example'] },
   ...{ notSaved: ['app:/tmp (in memory)'], warnings: [], needed: 328e6, free: 40e9 },
 });
 
@@ -45,8 +39,8 @@ it('describes a restore point', () => {
 });
 
 it('describes a restore point without data', () => {
-  const declared = { covered: [], excluded: [], uncovered: [], inMemory: [], outside: [] };
-  const empty = { ...surveyed({ declared, mounts: [], services: [] }), notSaved: [] };
+  const nothing = { mounts: [], services: [], excluded: [], inMemory: [] };
+  const empty = { ...surveyed(nothing), outside: [], notSaved: [] };
   expect(describePoint(empty, [], 'svc')).toEqual([
     'the restore point will contain no data, because no covered service has a writable mount',
     'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',

@@ -76,12 +76,12 @@ describe('containers that are not updated', () => {
     ['with a file that is not edited', { storage: [mount(at('compose.yaml'), { writable: false })] }, []],
   ])('%s', (_, other, expected) => {
     const from = beside(other);
-    expect(affectedBy(from, planTo('v1.1.0', from))).toEqual(expected);
+    expect(affectedBy(planTo('v1.1.0', from))).toEqual(expected);
   });
 
   it('warns of the edited file in services of the project, too, but not of shared data', () => {
     const from = beside({ storage: [mount('/srv/photos'), mount(at('.env'))] }, true);
-    expect(affectedBy(from, planTo('v1.1.0', from))).toEqual([
+    expect(affectedBy(planTo('v1.1.0', from))).toEqual([
       'svc-other-1 has mounted .env as a file; it shows the old content until you run docker restart svc-other-1',
     ]);
   });

@@ -53,5 +53,5 @@ it.each<[string, Texts, Installation['kind'], string | null, string[]]>([
   ],
 ])('may write for %s', (_, texts, kind, to, expected) => {
   const from = installed(texts, { kind });
-  expect(candidateFiles(from, planTo(to, from))).toEqual(expected.map(at));
+  expect(candidateFiles(planTo(to, from))).toEqual(expected.map(at));
 });

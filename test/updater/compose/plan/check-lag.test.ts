@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Image } from '../../../../src/engine/container.ts';
 import { versionLabel } from '../../../../src/engine/labels.ts';
 import { checkLag, floatingMoves } from '../../../../src/updater/compose/plan/check-lag.ts';
-import type { UpdatePlan } from '../../../../src/updater/compose/plan/plan-update.ts';
+import type { Plan } from '../../../../src/updater/compose/plan/plan.ts';
 import { container, image } from '../../../build.ts';
 import { composeText, installed, judgedBeside, planTo } from '../../../build-plan.ts';
 
@@ -20,7 +20,7 @@ const telling = (version: string | null, digest = 'sha256:here') =>
 /** Digests by tag; null where the registry does not tell. */
 type Registry = Record<string, string> | null;
 
-const judged = (registry: Registry, plan: UpdatePlan, images: ReadonlyMap<string, Image>) =>
+const judged = (registry: Registry, plan: Plan, images: ReadonlyMap<string, Image>) =>
   judgedBeside(
     (tag) => (registry === null ? null : registry[tag] === undefined ? 'none' : { digest: registry[tag] }),
     (published) => checkLag(plan, images, published),

@@ -28,7 +28,7 @@ function judged({ chosen, runs = null, old = {}, here }: Case): string[] {
     imagesInUse: new Map([['sha256:old', image('sha256:old', old)]]),
   });
   const images = new Map([[to, image('sha256:new', { platforms: here })]]);
-  return checkPlatforms(install, planTo('v1.1.0', install), model, images);
+  return checkPlatforms(planTo('v1.1.0', install), model, images);
 }
 
 describe('the platform of the pulled images', () => {

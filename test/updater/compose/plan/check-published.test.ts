@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { checkPublished } from '../../../../src/updater/compose/plan/check-published.ts';
-import type { UpdatePlan } from '../../../../src/updater/compose/plan/plan-update.ts';
+import type { Plan } from '../../../../src/updater/compose/plan/plan.ts';
 import { composeText, installed, judgedBeside, planTo } from '../../../build-plan.ts';
 
 /** Judged beside a registry that has these tags; null where it tells nothing. */
-const judged = (tags: readonly string[] | null, plan: UpdatePlan) =>
+const judged = (tags: readonly string[] | null, plan: Plan) =>
   judgedBeside(
     (tag) => (tags === null ? null : tags.includes(tag) ? { digest: `sha256:${tag}` } : 'none'),
     (published) => checkPublished(plan, published),

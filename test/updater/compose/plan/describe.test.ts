@@ -7,7 +7,7 @@ import { composeText, generated, installed, planTo, rememberingLog } from '../..
 
 function lines(from: Installation, to: string | null) {
   const { log, lines, fields } = rememberingLog();
-  describePlan(from, planTo(to, from), log);
+  describePlan(planTo(to, from), log);
   return { lines, fields };
 }
 
@@ -89,11 +89,11 @@ it.each<[string, string | null, string, RecallParts, boolean]>([
   (_, from, targetName, changes, isSaid) => {
     const { log, lines } = rememberingLog();
     const { named: servicesNamed = true, exclude = [], kind = 'user-written' } = changes;
-    const install = installed(
+    const installation = installed(
       { 'compose.yaml': composeText({ app: 'acme/svc' }) },
       { runningVersion: from, kind },
     );
-    recallFiles(install, { targetName }, { servicesNamed, exclude }, log);
+    recallFiles({ installation, targetName }, { servicesNamed, exclude }, log);
     const said = `info: if ${targetName} comes with a new compose file, compare it with yours: the update changes only the versions in your file`;
     expect(lines).toEqual(isSaid ? [said] : []);
   },

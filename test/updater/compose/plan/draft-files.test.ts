@@ -20,9 +20,9 @@ const app = (reference: string) => composeText({ app: reference });
 
 /** The changed texts by name, and what each service must end with. */
 function drafted(from: Installation, to: string | null, pulled: PulledFacts = nothing) {
-  const { changes, references } = draftFiles(from, planTo(to, from), pulled);
-  const after = Object.fromEntries(changes.map(({ path, after }) => [relative(at(''), path), after]));
-  return { after, references: Object.fromEntries(references) };
+  const { draft, expected } = draftFiles(planTo(to, from), pulled);
+  const after = Object.fromEntries(draft.changes.map(({ path, after }) => [relative(at(''), path), after]));
+  return { after, references: Object.fromEntries(expected.images) };
 }
 
 describe('needsImages', () => {
@@ -33,7 +33,7 @@ describe('needsImages', () => {
     ['a generated file', 'generated', both('acme/svc:v1.0.0'), true],
   ])('%s: %s', (_, kind, text, expected) => {
     const from = installed({ 'compose.yaml': text }, { kind });
-    expect(needsImages(from, planTo('v1.1.0', from))).toBe(expected);
+    expect(needsImages(planTo('v1.1.0', from))).toBe(expected);
   });
 });
 
@@ -147,10 +147,9 @@ describe('draftFiles of a generated install', () => {
     const main = '# svc:generated\ninclude: [compose.cluster.yaml]\n';
     const from = install({ 'compose.yaml': own, '.env': 'SVC_VERSION=v1.0.0' });
     const { files } = draftFiles(
-      from,
       planTo('v1.1.0', from),
       release(ships(main), ships(next, 'compose.cluster.yaml')),
-    );
+    ).draft;
     expect(files.linkedFiles?.map(({ path }) => path)).toEqual([at('compose.cluster.yaml')]);
     expect(files.envFiles.map(({ path }) => path)).toEqual([at('.env')]);
   });

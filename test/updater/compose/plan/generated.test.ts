@@ -50,7 +50,12 @@ function check(changes: Changes, hashed: readonly string[] = []): string[] {
     services: { app: [containers.app] },
     containers: Object.values(containers),
   });
-  const expected = { images: new Map([['app', 'svc:v1.1.0']]), substitutions: [], shares: () => false };
+  const expected = {
+    images: new Map([['app', 'svc:v1.1.0']]),
+    substitutions: [],
+    places: [],
+    shares: () => false,
+  };
   const definitions = { model: model('v1.1.0', changes), hashedNetworks: new Set(hashed) };
   return checkGenerated(install, definitions, expected, [planTo('v1.1.0', install).app]);
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { withFile } from '../../../../src/core/compose/project-files.ts';
 import { UpdateError } from '../../../../src/core/progress/update-error.ts';
-import type { FileDraft } from '../../../../src/updater/compose/plan/draft-files.ts';
 import {
   emptyVariables,
   missingVariables,
@@ -24,7 +23,7 @@ function given(text: string, env = 'SET=1\nNOTHING=\n', before = '') {
     newEnvFile: '/opt/svc/.env',
   };
   const fresh = { path, text: `${head}${text}` };
-  const draft: FileDraft = { files: withFile(files, fresh), changes: [], edits: [], references: new Map() };
+  const draft = { files: withFile(files, fresh), changes: [] };
   const followers = { tail: [container('tail-1')] };
   const install = installation(files, { name: 'svc', services: {} }, { kind: 'generated', followers });
   return { install, draft, release: [{ ...fresh, description: '' }] };

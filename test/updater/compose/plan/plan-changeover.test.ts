@@ -3,7 +3,7 @@ import type { ModelService } from '../../../../src/engine/cli/compose.ts';
 import { planChangeover } from '../../../../src/updater/compose/plan/plan-changeover.ts';
 import type { ContainerRecord, MovedService } from '../../../../src/updater/run/state/changeover.ts';
 import { container, record } from '../../../build.ts';
-import { composeText, filePlan, imageOf, installed, planTo } from '../../../build-plan.ts';
+import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
 const texts = {
   'compose.yaml': composeText({ app: 'acme/svc:v1.0.0', worker: 'acme/worker:v1.0.0', tail: 'busybox:1' }),
@@ -23,7 +23,8 @@ function changeoverOf(
   services: Record<string, ModelService> = { app: {}, worker },
   migrations: readonly string[] = [],
 ) {
-  const plan = filePlan({
+  const plan = preparedPlan(planTo('v1.1.0', from), {
+    images,
     references: new Map(Object.entries(references)),
     model: { name: 'svc', services },
     alsoMoved: ['migrate'],
@@ -31,7 +32,7 @@ function changeoverOf(
     changedServices: [],
     migrations,
   });
-  return planChangeover(from, planTo('v1.1.0', from), plan, { images, containers: records, from: 'v1.0.0' });
+  return planChangeover(plan, records);
 }
 
 const goals = { app: 'acme/svc:v1.1.0', worker: 'acme/worker:v1.1.0' };

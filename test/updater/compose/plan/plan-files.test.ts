@@ -36,9 +36,12 @@ function planned(
 ) {
   const plan = planTo(to, from);
   const text = { path: at('compose.yaml'), text: ships ?? '', description: 'the file of the new release' };
-  const draft = draftFiles(from, plan, { images: new Map(), release: ships === undefined ? [] : [text] });
+  const { draft, expected } = draftFiles(plan, {
+    images: new Map(),
+    release: ships === undefined ? [] : [text],
+  });
   const model = after(modelOf(draft.files));
-  return planFiles(from, plan, { draft, model, hashedNetworks: new Set() }, version);
+  return planFiles(plan, { draft, expected, model, hashedNetworks: new Set(), images: new Map(), version });
 }
 
 const shared = composeText({
@@ -67,10 +70,10 @@ describe('planFiles', () => {
       ['worker', 'acme/worker:v1.1.0'],
     ]);
     expect(model.services.db?.image).toBe('postgres:17');
-    expect(rest).toEqual({
+    expect(rest).toMatchObject({
       version: '1.1.0',
       migrations: [],
-      warnings: [],
+      laterWarnings: [],
       alsoMoved: ['migrate'],
       newServices: [],
       changedServices: [],
@@ -141,7 +144,7 @@ describe('planFiles', () => {
     ['a target, of which the first half of the plan warned', 'latest', 'v2.0.0', '1.0.0', '2.0.0', []],
   ])('warns of a major change: %s', (_, tag, to, runningVersion, version, expected) => {
     const from = installed({ 'compose.yaml': composeText({ app: `acme/svc:${tag}` }) }, { runningVersion });
-    expect(planned(from, { to, version }).warnings).toEqual(expected);
+    expect(planned(from, { to, version }).laterWarnings).toEqual(expected);
   });
 });
 
@@ -201,7 +204,6 @@ describe('pulledVersion', () => {
     );
   const pulled = (running: string | null, label?: string, worker = '0.1.0') =>
     pulledVersion(
-      from(running),
       planTo(null, from(running)),
       new Map([
         ['acme/svc:latest', imageOf('1', label)],
@@ -232,7 +234,7 @@ describe('pulledVersion', () => {
         { services: { app: [app] }, runningVersion: newestRunning([app]) },
       );
       const plan = planTo(null, from);
-      expect(pulledVersion(from, plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);
+      expect(pulledVersion(plan, new Map([[plan.app.to, imageOf('1', label)]]))).toBe(expected);
       const warning = `the version label of acme/svc:${tag} specifies ${was}, which differs from its tag; the updater ignores this label and compares tags`;
       expect(plan.warnings).toEqual(expected === null ? [warning] : []);
     },
@@ -254,7 +256,7 @@ describe('pulledVersion', () => {
       { 'compose.yaml': composeText({ app }) },
       { runningVersion: null, prefix: '', imagesInUse: new Map([['sha256:old', saying('sha256:old', was)]]) },
     );
-    const judge = () => pulledVersion(from, planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
+    const judge = () => pulledVersion(planTo(null, from), new Map([[app, saying('sha256:new', next)]]));
     if (message === null) expect(judge()).toBeNull();
     else expect(judge).toThrow(expect.objectContaining({ code: 'downgrade', message }));
   });
@@ -270,7 +272,7 @@ describe('pulledVersion', () => {
       { runningVersion: running, prefix: '', imagesInUse: new Map([['sha256:old', used]]) },
     );
     const next = imageOf('sha256:new', label, env('32.0.1'));
-    const pulled = pulledVersion(from, planTo(null, from), new Map([['acme/nextcloud:latest', next]]));
+    const pulled = pulledVersion(planTo(null, from), new Map([['acme/nextcloud:latest', next]]));
     expect(pulled).toBe(label ?? null);
   });
 

@@ -30,7 +30,7 @@ function product(
 /** The line that says what is going to be done, without what stays. */
 function line(from: Installation, to: string | null): string {
   const { log, lines } = rememberingLog();
-  describePlan(from, planTo(to, from), log);
+  describePlan(planTo(to, from), log);
   return lines.join('\n').replaceAll('info: ', '');
 }
 
@@ -57,7 +57,7 @@ describe('versions in the form of the product', () => {
     const secrets = ['4.0.15.2941', '4.0.16.2944'].map((value) => ({ key: 'HOME_VERSION', value }));
     log.addMaskRules(() => ({ secrets }));
     describeInstallation(from, log);
-    describePlan(from, planTo('4.0.16.2944', from), log);
+    describePlan(planTo('4.0.16.2944', from), log);
     expect(lines.map((text) => text.replace(/(?:, pinned|: change).*/, ''))).toEqual([
       'info: app runs 4.0.15.2941',
       'info: 4.0.15.2941 → 4.0.16.2944',

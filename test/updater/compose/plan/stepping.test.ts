@@ -47,7 +47,7 @@ function check(given: Case): string[] {
       ...(given.version === undefined ? {} : { [versionLabel]: given.version }),
     },
   });
-  return checkStepping(install, plan, new Map([[plan.app.to, pulled]]));
+  return checkStepping(plan, new Map([[plan.app.to, pulled]]));
 }
 
 const larder = productOf({ name: 'larder', labelPrefix: 'org.larder' });

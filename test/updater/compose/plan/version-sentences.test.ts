@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { versionWarnings, whatRuns } from '../../../../src/updater/compose/plan/version-sentences.ts';
-import { composeText, filePlan, imageOf, installed, planTo } from '../../../build-plan.ts';
+import { composeText, imageOf, installed, planTo, preparedPlan } from '../../../build-plan.ts';
 
 type Pins = readonly [app: string, ...workers: string[]];
 const names = ['app', 'worker', 'mailer'];
@@ -14,9 +14,9 @@ function facts(pins: Pins, to: string | null, versions: readonly (string | undef
     { services: Object.fromEntries(services.map((name) => [name, []])) },
   );
   const plan = planTo(to, from);
-  const moves = [plan.app, ...plan.workers];
+  const moves = plan.moves;
   const images = new Map(moves.map((move, index) => [move.to, imageOf(move.service, versions[index])]));
-  return { plan, files: filePlan({ version: versions[0] ?? null }), images };
+  return preparedPlan(plan, { version: versions[0] ?? null, images });
 }
 
 describe('whatRuns', () => {
@@ -45,13 +45,13 @@ describe('whatRuns', () => {
       'app and mailer run v1.1.0, worker runs edge (v0.9.0)',
     ],
   ])('describes %s', (_, pins, to, versions, expected) => {
-    const { plan, files, images } = facts(pins, to, versions);
-    expect(whatRuns(plan, files, images)).toBe(expected);
+    const plan = facts(pins, to, versions);
+    expect(whatRuns(plan)).toBe(expected);
   });
 
   it('omits services that remain stopped', () => {
-    const { plan, files, images } = facts(['v1.0.0', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0']);
-    expect(whatRuns(plan, files, images, ['worker'])).toBe('app runs v1.1.0');
+    const plan = facts(['v1.0.0', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0']);
+    expect(whatRuns(plan, ['worker'])).toBe('app runs v1.1.0');
   });
 });
 
@@ -81,6 +81,6 @@ it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]
   ],
   ['canary, which is whatever it is', ['canary'], 'canary', ['1.2.0'], []],
 ])('versionWarnings of %s', (_, pins, to, versions, expected) => {
-  const { plan, files, images } = facts(pins, to, versions);
-  expect(versionWarnings(plan, files, images)).toEqual(expected);
+  const plan = facts(pins, to, versions);
+  expect(versionWarnings(plan)).toEqual(expected);
 });

@@ -15,6 +15,7 @@ const planned = {
     ['worker', 'svc:v1.1.0'],
   ]),
   substitutions: [],
+  places: [],
   shares: () => false,
 };
 const nothing = { unexpected: [], otherMeanings: [], alsoMoved: [] };
@@ -54,6 +55,7 @@ describe('prove', () => {
   const plan = (to: string, substitutions = [one], shares = false) => ({
     images: new Map([['app', `ghcr.io/acme/svc:${to}`]]),
     substitutions,
+    places: [],
     shares: () => shares,
   });
 
@@ -68,13 +70,11 @@ describe('prove', () => {
     const before = with_('v1.0.0', { other: { image: from } });
     const after = with_('v1.1.0', { other: { image: to } });
     expect(prove(before, after, plan('v1.1.0'))).toEqual({ ...nothing, alsoMoved: ['other'] });
-    const substitutions: never[] = [];
-    const images = plan('v1.1.0').images;
     const alone = { app: { image: 'ghcr.io/acme/svc:v1.0.0' }, other: { image: from } };
     const then = { app: { image: 'ghcr.io/acme/svc:v1.1.0' }, other: { image: to } };
-    const shared = prove(model(alone), model(then), { images, substitutions, shares: () => true });
+    const shared = prove(model(alone), model(then), plan('v1.1.0', [], true));
     expect(shared).toEqual({ ...nothing, alsoMoved: ['other'] });
-    const written = prove(model(alone), model(then), { images, substitutions, shares: () => false });
+    const written = prove(model(alone), model(then), plan('v1.1.0', []));
     expect(written).toEqual({
       ...nothing,
       unexpected: [`services.other.image: ${JSON.stringify(from)} → ${JSON.stringify(to)}`],
@@ -178,6 +178,7 @@ describe('prove', () => {
       prove(says('svc:latest', from), says('svc:v1.1.0', to), {
         images: new Map([['app', 'svc:v1.1.0']]),
         substitutions: [{ from: '', to: 'v1.1.0' }],
+        places: [],
         shares: () => false,
       });
     expect(set('is ', 'is v1.1.0')).toEqual(nothing);

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../../src/engine/cli/engine.ts';
-import { movesOf } from '../../../../src/updater/compose/plan/plan-update.ts';
 import {
   isProvable,
   mountedImages,
@@ -51,7 +50,7 @@ async function pullFor(kept: readonly string[], here: readonly string[]) {
   const from = installed(texts, { model: modelOf(projectFiles(texts), more) });
   const { context: doors, lines } = runContext(await local(...here));
   // A deadline that has passed: whatever is to be pulled ends there, and says what it was.
-  const images = await pullMoves(doors, from, planTo('v1.1.0', from), {
+  const images = await pullMoves(doors, planTo('v1.1.0', from), {
     ...{ deadline: 0, keepTags: false },
     journal: new Journal({ state: '/nonexistent', restore: async () => {} }, journalData()),
   }).then(
@@ -110,8 +109,8 @@ describe('pullAndPrepare', () => {
     const options = updateOptions(...argv);
     options.limits.pullTimeoutMs = 0;
     const { context } = runContext(await local(reference), options);
-    const planned = { installation: from, plan: planTo('v1.1.0', from), expected: null };
-    await expect(pullAndPrepare(context, { ...planned, early: Promise.resolve(null) }, of)).rejects.toThrow(
+    const begun = { early: Promise.resolve(null), journal: of };
+    await expect(pullAndPrepare(context, planTo('v1.1.0', from), begun)).rejects.toThrow(
       `pulling ${form ?? `acme/svc@${digest}`} took longer than allowed`,
     );
   });
@@ -128,7 +127,7 @@ it('finds the images to pull that services mount: those of the release, and miss
     ...mounts.map((source) => ({ type: 'image', source, target: `/${source}` })),
   ];
   const model = { name: 'svc', services: { app: { volumes }, db: { volumes } } };
-  expect([...(await mountedImages(engine, model, ['app', 'worker'], movesOf(plan)))]).toEqual([
+  expect([...(await mountedImages(engine, model, ['app', 'worker'], plan.moves))]).toEqual([
     ['app.volume1', 'acme/assets:v1.1.0'],
     ['app.volume3', 'other/fonts:v1.1.0'],
   ]);
@@ -141,7 +140,7 @@ it.each([
   ['app', 'acme/svc:v1.1.0', true],
   ['cron', 'acme/svc:v1.1.0', false],
 ])('requires proof for the added image %s, %s: %s', (key, to, expected) => {
-  expect(isProvable(key, to, movesOf(planTo('v1.1.0', installed(texts))))).toBe(expected);
+  expect(isProvable(key, to, planTo('v1.1.0', installed(texts)).moves)).toBe(expected);
 });
 
 describe('pullAdded', () => {
@@ -153,7 +152,8 @@ describe('pullAdded', () => {
   const noted = [{ reference: 'acme/svc:v1.1.0', imageId: 'sha256:0' }];
   const begun = () => new Journal({ state, restore: async () => {} }, journalData({ tags: noted }));
 
-  const how = { deadline: 0, keepTags: false, moves: movesOf(planTo('v1.1.0', installed(texts))) };
+  const how = { deadline: 0, keepTags: false };
+  const plan = planTo('v1.1.0', installed(texts));
 
   it('notes what the tags name before it pulls', async () => {
     const journal = begun();
@@ -162,7 +162,7 @@ describe('pullAdded', () => {
       ['app', 'acme/next:v1.1.0'],
     ]);
     const { context: doors } = runContext(await local('acme/cron:v2'));
-    const pulled = pullAdded(doors, installed(texts), added, { journal, ...how });
+    const pulled = pullAdded(doors, plan, added, { journal, ...how });
     await expect(pulled).rejects.toThrow('pulling acme/cron:v2, acme/next:v1.1.0 took longer than allowed');
     expect(journal.data.tags).toEqual([
       ...noted,
@@ -178,7 +178,7 @@ describe('pullAdded', () => {
       ['fixed', `acme/fixed@${digest}`],
     ]);
     const { context: doors } = runContext(await local('acme/cron:v2', 'redis'));
-    const pulled = pullAdded(doors, installed(texts), added, { journal: begun(), ...how, keepTags: true });
+    const pulled = pullAdded(doors, plan, added, { journal: begun(), ...how, keepTags: true });
     await expect(pulled).rejects.toThrow(
       `pulling acme/cron@${digest}, redis@${digest}, acme/new:v1, acme/fixed@${digest} took longer than allowed`,
     );

@@ -6,8 +6,8 @@ import { inspectContainers, inspectWhole, stopContainers } from '../../../../eng
 import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
 import { object } from '../../../../engine/json.ts';
 import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
-import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
-import { giveReserve, isComplete, markUsed, type Point, pointPlace } from '../../../data/point.ts';
+import type { DataDoors } from '../../../data/data-doors.ts';
+import { giveReserve, isComplete, markUsed, pointPlace } from '../../../data/point.ts';
 import { PointRecord } from '../../../data/point-record.ts';
 import { RepeatedStarts, SomethingStarted, StartWatch } from '../../../data/watch-starts.ts';
 import { type Ending, keptEnding } from '../../../run/log/ending.ts';
@@ -68,23 +68,18 @@ async function persistently({ log }: Pick<DataDoors, 'log'>, work: () => Promise
   }
 }
 
-/** What a rollback starts from: the restore point, and the run that it undoes, as its journal says. */
-export interface RollbackTarget {
-  place: PointPlace;
-  point: Point;
-  back: JournalData;
-}
-
 /**
  * From here on the run rolls back, whoever is killed. The restore point was checked just before.
+ * @param target `back`: the run that is undone, as its journal says
  * @throws UpdateError write-failed: nothing was changed
  */
 export async function beginRollback(
   { log }: Pick<RunContext, 'log'>,
   journal: Journal,
-  { place, point, back }: RollbackTarget,
+  { record, back }: { record: PointRecord; back: JournalData },
   ending: Ending,
 ): Promise<void> {
+  const { place, point } = record;
   await giveReserve(place);
   const { from, tags, changeover, blueprints } = back;
   // Whoever continues after a kill looks for temporary files by the name of this run.

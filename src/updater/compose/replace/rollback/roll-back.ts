@@ -10,13 +10,12 @@ import { type Ending, endingOf, keptEnding } from '../../../run/log/ending.ts';
 import type { EndingFacts } from '../../../run/log/ending-facts.ts';
 import type { Log } from '../../../run/log/log.ts';
 import type { RunContext } from '../../../run/run-context.ts';
-import { type Changeover, newHasStarted } from '../../../run/state/changeover.ts';
+import { newHasStarted } from '../../../run/state/changeover.ts';
 import { endingFactsOf, type Journal } from '../../../run/state/journal.ts';
 import { restoreTags } from '../../pull/tags.ts';
 import { dataDoors, writePointState } from '../data-services.ts';
 import { findLeftAlone, findSaved } from '../find-saved.ts';
-import { type Replacement, replacementOf } from '../replacement.ts';
-import type { ContainersSeen } from '../same-containers.ts';
+import type { Replacement } from '../replacement.ts';
 import { dropPoint } from '../save.ts';
 import type { StopsUnderWay } from './plan-restore.ts';
 import { restoreContainers } from './restore-containers.ts';
@@ -34,7 +33,7 @@ import {
 export type OldTexts = ReadonlyMap<string, string>;
 
 /** Facts that this process has in addition to the journal. */
-interface BesideJournal extends StopsUnderWay {
+export interface BesideJournal extends StopsUnderWay {
   texts?: OldTexts | undefined;
   /** Of the restore point that this process has made. */
   record?: PointRecord | null;
@@ -91,36 +90,24 @@ async function isOverSaved({ engine }: RunContext, { data }: Journal): Promise<b
   return newHasStarted(data.changeover, containers);
 }
 
-/** The planned replacement; a run that resumes after a kill reads it from the journal. */
-export interface PlannedReplacement {
-  journal: Journal;
-  changeover: Changeover;
-  /** The last look at the project before it. */
-  look?: ContainersSeen;
-  texts?: OldTexts;
-  /** Of the restore point that this process has made. */
-  record?: PointRecord | null;
-}
-
 /**
  * Replaces the containers, and rolls back if that fails before the new version has started. From here on, a signal no
  * longer ends the run.
  */
-export async function replacing<T>(
-  context: RunContext,
-  { journal, changeover, texts, record }: PlannedReplacement,
-  replace: (work: Replacement) => Promise<T>,
-): Promise<T> {
-  context.cancellation.tooLate();
-  const work = replacementOf(context, journal, changeover);
+export async function replacing(
+  work: Replacement,
+  beside: BesideJournal,
+  replace: () => Promise<Ending>,
+): Promise<Ending> {
+  work.cancellation.tooLate();
   const stops = watchStops(
     work.engine,
-    changeover.containers.map(({ id }) => id),
+    work.changeover.containers.map(({ id }) => id),
   );
   try {
-    return await replace(work);
+    return await replace();
   } catch (error) {
-    return await rollBackOrFail(work, error, { stopping: stops.underWay(), texts, record: record ?? null });
+    return await rollBackOrFail(work, error, { ...beside, stopping: stops.underWay() });
   } finally {
     stops.close();
   }
@@ -183,7 +170,7 @@ async function rollBack(
   await hashing?.hashed(await dataDoors(context, journal)).catch(() => {});
   const found = await completePoint(context, journal).catch(giveUp);
   if (found === null) return giveUp(new Error("the restore point's record is missing"));
-  const { point, place } = found.record;
+  const { point } = found.record;
   log.warn(`${point.next} failed; rolling back to ${from} with the data saved at ${savedAt(point)}`);
   await checkPoint(found.doors, found.record).catch(giveUp);
   const rolledBack = new UpdateError('rolled-back', error.message, {
@@ -192,7 +179,7 @@ async function rollBack(
     fields: { rolledBack: { version: from, at: point.at } },
     cause: error,
   });
-  const target = { place, point, back: journal.data };
+  const target = { record: found.record, back: journal.data };
   await beginRollback(context, journal, target, endingOf(rolledBack, facts)).catch(giveUp);
   await restoreInstance(context, journal, {});
   throw rolledBack;
