@@ -7,22 +7,28 @@ import { disk, exists, isGone, writeWhole } from '../../files/file-system.ts';
 import { type HostPaths, isWithin } from '../../files/host-paths.ts';
 import { mountFlags } from '../../progress/advice.ts';
 import { UpdateError } from '../../progress/update-error.ts';
-import { isJournal, type JournalData } from '../state/journal-shape.ts';
+import { journalSchema } from '../state/journal-shape.ts';
 import { runForm, runStamp } from '../state/kept-runs.ts';
 import { pointsOf, refuseUnlessRoots } from '../state/state-directory.ts';
+import {
+  readonlyList as list,
+  storedHash,
+  storedImageId,
+  storedRun,
+  textLike,
+} from '../state/stored-fields.ts';
 import type { PointPlace } from './data-doors.ts';
 import { run } from './rsync.ts';
 
 const text = z.string();
 const relative = text.check(z.refine((path) => !/(?:^|\/)\.\.?(?:\/|$)|^\/|\0/.test(path)));
-const absolute = text.check(z.regex(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s));
-const list = <T extends z.core.$ZodType>(of: T) => z.readonly(z.array(of));
+const absolute = textLike(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
 const count = z.int().check(z.nonnegative());
 
 const savedMount = z.strictObject({
   service: text,
   where: text,
-  volume: text.check(z.regex(/^(?:[a-zA-Z0-9][\w.-]*)?$/)),
+  volume: textLike(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
   path: absolute,
   subpath: relative,
   isFile: z.boolean(),
@@ -40,7 +46,7 @@ const pointSchema = z.strictObject({
   project: text,
   /** The compose directory. */
   directory: text,
-  run: text.check(z.regex(runForm)),
+  run: storedRun,
   /** When the copy was complete and nothing had written since, ISO 8601; null until then. */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
   /** The version that ran on the data, `v1.4.2`, and the version that came after it. */
@@ -52,9 +58,9 @@ const pointSchema = z.strictObject({
   inMemory: list(text),
   mounts: list(savedMount),
   /** Of each mount's copy; null until they are computed. */
-  hashes: z.nullable(list(text.check(z.regex(/^[0-9a-f]{64}$/)))),
+  hashes: z.nullable(list(storedHash)),
   /** Of the covered services: protected by a tag while the restore point exists. */
-  images: list(text.check(z.regex(/^(?:sha256:)?[0-9a-f]+$/))),
+  images: list(storedImageId),
   /** Compose and env files as the update left them; empty until it has written them. */
   fileHashes: list(z.strictObject({ path: text, sha256: z.nullable(text) })),
   /** For people: services, mounts and hosts whose data is not in it. */
@@ -63,11 +69,11 @@ const pointSchema = z.strictObject({
   /** How long the app was unavailable for it. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
   /** The run that a rollback undoes, in the form of its journal; null while that run is in progress. */
-  back: z.nullable(z.custom<JournalData>(isJournal)),
+  back: z.nullable(journalSchema),
 });
 
 /** A restore point: a copy of the data of one moment, and what it takes to run its version on it again. */
-export type Point = z.infer<typeof pointSchema>;
+export interface Point extends z.infer<typeof pointSchema> {}
 
 const recordName = 'point.json';
 /** Beside the record, which never changes once it is complete: a rollback has used this point. */
@@ -193,7 +199,7 @@ async function textOf(place: PointPlace, path: string): Promise<string | null> {
 function parsed(record: string): Point | null {
   try {
     const { sha256, point } = JSON.parse(record);
-    return sha256 === checksumOf(point) ? (pointSchema.parse(point) as Point) : null;
+    return sha256 === checksumOf(point) ? pointSchema.parse(point) : null;
   } catch {
     return null;
   }

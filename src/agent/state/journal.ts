@@ -7,10 +7,11 @@ import { UpdateError } from '../../progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { EndingFacts } from '../log/ending-facts.ts';
 import { and } from '../log/wording.ts';
-import { isJournal, type JournalData } from './journal-shape.ts';
+import { type JournalData, journalSchema } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import type { Lock } from './lock.ts';
 import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
+import { mistakeIn } from './stored-fields.ts';
 
 export type { JournalData } from './journal-shape.ts';
 
@@ -132,8 +133,12 @@ export function pendingSentence(data: JournalData): string {
 const spelledOut = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
-/** A journal that this version cannot read, with its text. */
-type ReadJournal = JournalData | { unreadable: string } | null;
+/** A journal that this version cannot read, with its text and what is wrong with it. */
+interface UnreadableJournal {
+  unreadable: string;
+  mistake: string;
+}
+type ReadJournal = JournalData | UnreadableJournal | null;
 
 /** @throws UpdateError unexpected-file; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {
@@ -145,10 +150,10 @@ export async function readJournal(state: string): Promise<ReadJournal> {
   });
   if (text === null) return null;
   try {
-    const data: unknown = JSON.parse(text);
-    return isJournal(data) ? data : { unreadable: text };
+    const { data, error } = journalSchema.safeParse(JSON.parse(text));
+    return data ?? { unreadable: text, mistake: mistakeIn(error) };
   } catch {
-    return { unreadable: text };
+    return { unreadable: text, mistake: 'it is not valid JSON' };
   }
 }
 

@@ -26,7 +26,7 @@ import {
   writePoint,
 } from '../../../src/agent/data/point.ts';
 import { emptyPoint } from '../../../src/agent/replace/save.ts';
-import { isJournal } from '../../../src/agent/state/journal-shape.ts';
+import { journalSchema } from '../../../src/agent/state/journal-shape.ts';
 import { HostPaths } from '../../../src/files/host-paths.ts';
 import { journalData } from '../../build.ts';
 
@@ -216,7 +216,7 @@ describe('the folders of restore points', () => {
     expect(await readdir(shared)).toEqual([expect.stringMatching(/^svc-[0-9a-f]{12}-20261121T104207Z$/)]);
     // What the updater has created is also accepted in a journal.
     const point = { ...emptyPoint, directory: place.directory, inMemory: [] };
-    expect(isJournal(journalData({ point }))).toBe(true);
+    expect(journalSchema.safeParse(journalData({ point })).success).toBe(true);
     expect((await makePlace(shared, { name: 'svc', directory: '/srv/svc' }, at)).directory).not.toBe(
       place.directory,
     );
