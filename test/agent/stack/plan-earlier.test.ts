@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { planStack } from '../../../src/agent/stack/plan.ts';
-import { planEarlierStack, type ReadableRecord } from '../../../src/agent/stack/plan-earlier.ts';
+import { planEarlierStack } from '../../../src/agent/stack/plan-earlier.ts';
 import { planMoves } from '../../../src/agent/stack/plan-moves.ts';
-import type { RecordPhase } from '../../../src/agent/stack/record.ts';
+import type { FoundRecord, RecordPhase } from '../../../src/agent/stack/record.ts';
 import { type ServiceMove, specOf } from '../../../src/agent/stack/specs.ts';
 import type { Json } from '../../../src/engine/json.ts';
 import type { Outcome } from '../../../src/progress/outcome.ts';
@@ -38,7 +38,7 @@ function earlier({
   started = false,
   holder = 'another',
   moves = plain,
-}: Given): ReadableRecord {
+}: Given): FoundRecord {
   return {
     config: { id: 'config', name: 'svc-updater.svc', version: 1, labels: {}, data: '' },
     state: {
