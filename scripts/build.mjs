@@ -64,7 +64,7 @@ await buildElements();
 async function buildAgent() {
   const { metafile } = await build({
     ...forNode,
-    entryPoints: ['src/agent/main.ts'],
+    entryPoints: ['src/updater/commands/main.ts'],
     outfile: join(out, 'agent.mjs'),
     // Pino's transports run in threads of their own, from files that a bundle does not have: none is used.
     alias: { 'thread-stream': './scripts/lib/no-threads.cjs' },
@@ -82,7 +82,7 @@ async function buildAgent() {
 
   await build({
     ...forNode,
-    entryPoints: ['src/agent/data/tools.ts'],
+    entryPoints: ['src/updater/data/tools.ts'],
     outfile: join(out, 'tools.mjs'),
     minify: true,
     keepNames: true,
@@ -131,7 +131,7 @@ async function buildLibrary() {
   await rm(join(out, 'instance'), { recursive: true, force: true });
   const { metafile } = await build({
     ...forNode,
-    entryPoints: { index: 'src/instance/index.ts', testing: 'src/instance/testing/index.ts' },
+    entryPoints: { index: 'src/server/index.ts', testing: 'src/server/testing/index.ts' },
     outdir: join(out, 'instance'),
     outExtension: { '.js': '.mjs' },
     external: Object.keys(dependencies),
@@ -139,7 +139,7 @@ async function buildLibrary() {
   });
   await writeFile(join(out, 'instance/licenses.txt'), await licensesOf(metafile));
   // Whoever uses the library has no types but its own.
-  await writeTypes(['instance/index', 'instance/testing/index'], join(out, 'instance/types'), []);
+  await writeTypes(['server/index', 'server/testing/index'], join(out, 'instance/types'), []);
   await writeFile(join(out, 'instance/openapi.json'), `${JSON.stringify(await openApi(), null, 2)}\n`);
   await weigh('instance/index.mjs', 460_000);
   await weigh('instance/testing.mjs', 250_000);
@@ -164,7 +164,7 @@ async function buildElements() {
 }
 
 async function openApi() {
-  const { openApi } = await moduleOf('src/instance/http/openapi.ts');
+  const { openApi } = await moduleOf('src/server/http/openapi.ts');
   return openApi('/api/v1/instance/update', version);
 }
 

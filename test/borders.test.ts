@@ -7,39 +7,52 @@ const source = fileURLToPath(new URL('../src', import.meta.url));
 
 /** Rooms that every other may build on, and what each may import besides itself. */
 const ground: Record<string, readonly string[]> = {
-  progress: [],
-  release: [],
+  'core/progress': [],
+  'core/release': [],
+  'core/files': ['core/progress'],
+  'core/compose': ['core/files', 'core/release', 'core/progress'],
   wire: [],
-  files: ['progress'],
-  compose: ['files', 'release', 'progress'],
   'engine/http': [],
-  engine: ['engine/http', 'files', 'progress'],
-  'engine/cli': ['engine', 'engine/http', 'files', 'progress'],
-  'engine/api': ['engine', 'engine/cli', 'engine/http', 'files', 'progress'],
-  feed: ['release', 'wire'],
-  provenance: ['files', 'release'],
+  engine: ['engine/http', 'core/files', 'core/progress'],
+  'engine/cli': ['engine', 'engine/http', 'core/files', 'core/progress'],
+  'engine/api': ['engine', 'engine/cli', 'engine/http', 'core/files', 'core/progress'],
+  feed: ['core/release', 'wire'],
+  provenance: ['core/files', 'core/release'],
 };
+
+const run = ['run', 'run/log', 'run/state'];
 
 /** The rooms of a half, which may import besides what is named all of the ground. `''` is the half's own folder. */
 const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
-  agent: {
-    '': 'all',
-    log: [],
-    process: ['log'],
-    state: ['log'],
-    proof: [],
-    drift: ['log', 'process'],
-    data: ['log', 'process', 'state'],
-    inspect: ['drift', 'log', 'process', 'state'],
-    plan: ['inspect', 'log', 'proof', 'state'],
-    facts: ['data', 'drift', 'inspect', 'log', 'plan', 'process', 'proof', 'state'],
-    pull: ['facts', 'inspect', 'log', 'plan', 'process', 'state'],
-    replace: ['data', 'drift', 'log', 'process', 'pull', 'state'],
-    resume: ['data', 'inspect', 'log', 'plan', 'process', 'pull', 'replace', 'state'],
-    bump: ['inspect', 'log', 'process', 'proof', 'state'],
-    stack: ['bump', 'inspect', 'log', 'process', 'proof', 'pull', 'state'],
+  updater: {
+    'run/log': [],
+    'run/state': ['run/log'],
+    run: ['run/log'],
+    data: run,
+    'compose/proof': [],
+    'compose/drift': ['run', 'run/log'],
+    'compose/inspect': [...run, 'compose/drift'],
+    'compose/plan': ['run/log', 'run/state', 'compose/inspect', 'compose/proof'],
+    'compose/facts': [...run, 'data', 'compose/drift', 'compose/inspect', 'compose/plan', 'compose/proof'],
+    'compose/pull': [...run, 'compose/facts', 'compose/inspect', 'compose/plan'],
+    'compose/replace': [...run, 'data', 'compose/drift', 'compose/pull'],
+    'compose/resume': [...run, 'data', 'compose/inspect', 'compose/plan', 'compose/pull', 'compose/replace'],
+    'compose/bump': [...run, 'compose/inspect', 'compose/proof'],
+    compose: [
+      ...run,
+      'data',
+      'compose/drift',
+      'compose/facts',
+      'compose/inspect',
+      'compose/plan',
+      'compose/pull',
+      'compose/replace',
+      'compose/resume',
+    ],
+    swarm: [...run, 'compose/bump', 'compose/inspect', 'compose/proof', 'compose/pull'],
+    commands: 'all',
   },
-  instance: {
+  server: {
     '': 'all',
     contract: [],
     host: ['contract'],
@@ -55,27 +68,27 @@ const halves: Record<string, Record<string, readonly string[] | 'all'>> = {
 
 /** Programs of their own, with what of the ground they may import. */
 const programs: Record<string, readonly string[]> = {
-  client: ['feed', 'files', 'progress', 'provenance', 'release', 'wire'],
-  web: ['progress', 'release', 'wire'],
+  client: ['feed', 'core/files', 'core/progress', 'provenance', 'core/release', 'wire'],
+  web: ['core/progress', 'core/release', 'wire'],
 };
 
 /** Rooms whose `index.ts` alone is imported from outside. */
-const doors = ['agent/drift', 'agent/stack'];
+const doors = ['updater/compose/drift', 'updater/swarm'];
 
 /** What decides, from facts that it is given: it asks nobody, and so has nothing to wait for. */
 const deciders = [
-  /^agent\/plan\//,
-  /^agent\/drift\/(?!dry-run|recorder|facts|index)/,
-  /^agent\/inspect\/services\//,
-  /^instance\/run\/plan-resume\.ts$/,
-  /^instance\/(?:contract\/time-window|schedule\/decide|run\/plan-prefetch)\.ts$/,
+  /^updater\/compose\/plan\//,
+  /^updater\/compose\/drift\/(?!dry-run|recorder|facts|index)/,
+  /^updater\/compose\/inspect\/services\//,
+  /^server\/run\/plan-resume\.ts$/,
+  /^server\/(?:contract\/time-window|schedule\/decide|run\/plan-prefetch)\.ts$/,
   /^web\/model\//,
-  /^agent\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
-  /^agent\/replace\/rollback\/(?:plan-restore|find-losses)\.ts$/,
-  /^agent\/resume\/(?:plan-earlier|later-change)\.ts$/,
-  /^agent\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
-  /^agent\/stack\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
-  /^agent\/state\/(?:changeover|was-interrupted)\.ts$/,
+  /^updater\/compose\/replace\/(?:plan-steps|health|others-watch)\.ts$/,
+  /^updater\/compose\/replace\/rollback\/(?:plan-restore|find-losses)\.ts$/,
+  /^updater\/compose\/resume\/(?:plan-earlier|later-change)\.ts$/,
+  /^updater\/data\/(?:declare|choose-mounts|judge-rollback)\.ts$/,
+  /^updater\/swarm\/(?:check-image|choose-stack|next-write|plan-earlier|plan-moves|plan-pull|specs|tasks)\.ts$/,
+  /^updater\/run\/state\/(?:changeover|was-interrupted)\.ts$/,
 ];
 
 /** What a file does that asks somebody: it waits, reads a clock, or knows a part of the system. */
@@ -100,8 +113,8 @@ const exportedNames = (text: string): string[] =>
 const writtenOnce: readonly [name: string, file: string][] = [
   ['com.docker.compose', 'engine/labels.ts'],
   ['org.opencontainers', 'engine/labels.ts'],
-  ['.svc-updater', 'progress/state-name.ts'],
-  ['compose.cluster.yaml', 'agent/inspect/installation.ts'],
+  ['.svc-updater', 'core/progress/state-name.ts'],
+  ['compose.cluster.yaml', 'updater/compose/inspect/installation.ts'],
 ];
 
 /**
@@ -109,11 +122,11 @@ const writtenOnce: readonly [name: string, file: string][] = [
  * never how long it took or is waited for.
  */
 const wallClockReaders: readonly [file: string, what: string][] = [
-  ['agent/log/log.ts', 'the time of a line'],
-  ['agent/main.ts', 'when the run began'],
-  ['agent/replace/save.ts', 'when the data was saved'],
-  ['agent/state/journal.ts', 'the folder of a journal that is put aside'],
-  ['agent/state/lock.ts', 'since when the lock is held'],
+  ['updater/commands/main.ts', 'when the run began'],
+  ['updater/compose/replace/save.ts', 'when the data was saved'],
+  ['updater/run/log/log.ts', 'the time of a line'],
+  ['updater/run/state/journal.ts', 'the folder of a journal that is put aside'],
+  ['updater/run/state/lock.ts', 'since when the lock is held'],
 ];
 const readsWallClock = (text: string): boolean =>
   /\bDate(?:\.now\b|\(\s*\)|(?![\w(.]))|\bTemporal\b/.test(codeOf(text));
@@ -133,28 +146,31 @@ const targetsOf = (file: string, text: string): string[] =>
     .filter((name) => name.startsWith('.'))
     .map((name) => relative(source, resolve(source, dirname(file), name)));
 
-/** The room that a file is in, `engine/cli` or `agent/plan`; the folder itself where it has no rooms. */
-function roomOf(file: string): string {
-  const [room = '', inner, ...rest] = file.split('/');
-  const hasRooms = room in halves || Object.keys(ground).some((name) => name.startsWith(`${room}/`));
-  return hasRooms && inner !== undefined && rest.length > 0 ? `${room}/${inner}` : room;
-}
+const rooms = [
+  ...Object.keys(ground),
+  ...Object.keys(programs),
+  ...Object.entries(halves).flatMap(([half, inner]) =>
+    Object.keys(inner).map((room) => (room === '' ? half : `${half}/${room}`)),
+  ),
+].sort((a, b) => b.length - a.length);
 
-function isKnown(room: string): boolean {
-  const [half = '', inner = ''] = room.split('/');
-  return room in ground || room in programs || (halves[half] !== undefined && inner in halves[half]);
-}
+/** The room that a file is in: the innermost whose folder holds it, `engine/cli` or `updater/compose/plan`. */
+const roomOf = (file: string): string => rooms.find((room) => file.startsWith(`${room}/`)) ?? dirname(file);
 
 function mayImport(room: string, other: string): boolean {
   if (room === other) return true;
-  if (room in ground) return ground[room]?.includes(other) ?? false;
-  if (room in programs) return programs[room]?.includes(other) ?? false;
-  const [half = '', inner = ''] = room.split('/');
+  const own = ground[room] ?? programs[room];
+  if (own) return own.includes(other);
   if (other in ground) return true;
-  const allowed = halves[half]?.[inner];
-  const [otherHalf, otherInner = ''] = other.split('/');
-  return otherHalf === half && (allowed === 'all' || (allowed?.includes(otherInner) ?? false));
+  const [half = ''] = room.split('/');
+  const allowed = halves[half]?.[room.slice(half.length + 1)];
+  return (
+    other.startsWith(half) &&
+    (allowed === 'all' || (allowed?.includes(other.slice(half.length + 1)) ?? false))
+  );
 }
+
+const isKnown = (room: string): boolean => rooms.includes(room);
 
 /** The imports of one file that cross a border. */
 const crossings = (file: string, text: string): string[] =>
@@ -202,14 +218,22 @@ describe('the borders between rooms', () => {
   });
 
   it.each([
-    ['release/tag.ts', "import type { x } from '../progress/event.ts';", ['progress/event.ts']],
+    ['core/release/tag.ts', "import type { x } from '../progress/event.ts';", ['core/progress/event.ts']],
     ['engine/container.ts', "export * from './api/api.ts';", ['engine/api/api.ts']],
-    ['engine/cli/down.ts', "import {\n  a,\n  b,\n} from '../../compose/edit.ts';", ['compose/edit.ts']],
-    ['instance/run/launch.ts', "await import('../../agent/main.ts');", ['agent/main.ts']],
+    [
+      'engine/cli/down.ts',
+      "import {\n  a,\n  b,\n} from '../../core/compose/edit.ts';",
+      ['core/compose/edit.ts'],
+    ],
+    ['server/run/launch.ts', "await import('../../updater/commands/main.ts');", ['updater/commands/main.ts']],
     ['client/main.ts', 'import "../web/notice.ts";', ['web/notice.ts']],
-    ['agent/log/log.ts', "import { x } from '../state/journal.ts';", ['agent/state/journal.ts']],
-    ['agent/update.ts', "import { x } from './resume/later-change.ts';\nimport { z } from 'semver';", []],
-    ['agent/plan/version-sentences.ts', "// from '../update.ts'\n/* import '../x.ts' */", []],
+    ['updater/run/log/log.ts', "import { x } from '../state/journal.ts';", ['updater/run/state/journal.ts']],
+    [
+      'updater/compose/update.ts',
+      "import { x } from './resume/later-change.ts';\nimport { z } from 'semver';",
+      [],
+    ],
+    ['updater/compose/plan/version-sentences.ts', "// from '../update.ts'\n/* import '../x.ts' */", []],
   ])('are seen in %s: %j', (file, text, targets) => {
     expect(crossings(file, text)).toEqual(targets.map((target) => `${file} imports ${target}`));
   });
@@ -245,7 +269,7 @@ describe('the house', () => {
   });
 
   it('has the clock of the machine read by few', () => {
-    const updater = [...texts].filter(([file]) => !/^(?:instance|feed|client|web)\//.test(file));
+    const updater = [...texts].filter(([file]) => !/^(?:server|feed|client|web)\//.test(file));
     const readers = updater.filter(([, text]) => readsWallClock(text)).map(([file]) => file);
     expect(readers.sort()).toEqual(wallClockReaders.map(([file]) => file));
   });

@@ -1,29 +1,29 @@
 // Builders for what the plan of files is made from: a project as texts, what compose makes of it, what is planned.
 import { join } from 'node:path';
-import type { Installation } from '../src/agent/inspect/installation.ts';
-import { type Fields, Log } from '../src/agent/log/log.ts';
-import type { FilePlan } from '../src/agent/plan/plan-files.ts';
-import { planUpdate, type UpdatePlan } from '../src/agent/plan/plan-update.ts';
-import type { JudgedByTags, Published } from '../src/agent/plan/published.ts';
-import { Cancellation } from '../src/agent/process/cancellation.ts';
-import { parseCommandLine } from '../src/agent/process/command-line.ts';
-import {
-  type BumpOptions,
-  bumpOptionsOf,
-  type UpdateOptions,
-  updateOptionsOf,
-} from '../src/agent/process/options.ts';
-import type { RunContext } from '../src/agent/process/run-context.ts';
-import { readComposeFile } from '../src/compose/compose-file.ts';
-import { findPin } from '../src/compose/find-pin.ts';
-import type { ProjectFiles } from '../src/compose/project-files.ts';
+import { readComposeFile } from '../src/core/compose/compose-file.ts';
+import { findPin } from '../src/core/compose/find-pin.ts';
+import type { ProjectFiles } from '../src/core/compose/project-files.ts';
+import type { ProgressEvent } from '../src/core/progress/event.ts';
+import { parseTarget, type Target } from '../src/core/release/target.ts';
 import type { RemoteDigest } from '../src/engine/api/remote-digest.ts';
 import type { Model, ModelService } from '../src/engine/cli/compose.ts';
 import type { Engine } from '../src/engine/cli/engine.ts';
 import type { Container, Image } from '../src/engine/container.ts';
 import { versionLabel } from '../src/engine/labels.ts';
-import type { ProgressEvent } from '../src/progress/event.ts';
-import { parseTarget, type Target } from '../src/release/target.ts';
+import type { Installation } from '../src/updater/compose/inspect/installation.ts';
+import type { FilePlan } from '../src/updater/compose/plan/plan-files.ts';
+import { planUpdate, type UpdatePlan } from '../src/updater/compose/plan/plan-update.ts';
+import type { JudgedByTags, Published } from '../src/updater/compose/plan/published.ts';
+import { Cancellation } from '../src/updater/run/cancellation.ts';
+import { parseCommandLine } from '../src/updater/run/command-line.ts';
+import { type Fields, Log } from '../src/updater/run/log/log.ts';
+import {
+  type BumpOptions,
+  bumpOptionsOf,
+  type UpdateOptions,
+  updateOptionsOf,
+} from '../src/updater/run/options.ts';
+import type { RunContext } from '../src/updater/run/run-context.ts';
 import { container, image, installation, project } from './build.ts';
 import { engineThat } from './engine/api/http-engine.ts';
 

@@ -1,9 +1,9 @@
 // What tests make stacks of a Swarm of.
 
-import type { ServiceMove } from '../src/agent/stack/specs.ts';
-import type { TaskSummary } from '../src/agent/stack/tasks.ts';
 import type { Json } from '../src/engine/json.ts';
 import type { SwarmNode, SwarmService, SwarmTask } from '../src/engine/swarm.ts';
+import type { ServiceMove } from '../src/updater/swarm/specs.ts';
+import type { TaskSummary } from '../src/updater/swarm/tasks.ts';
 
 /** `acme/svc:v1@sha256:a` with a whole digest. */
 export const whole = (image: string): string =>

@@ -1,12 +1,10 @@
 // Builders for the states that plans are made from: each gives a whole one, of which a test names what it is about.
 
-import type { FoundInstance } from '../src/agent/inspect/find-instance.ts';
-import type { Installation, PinnedService, ServiceFacts } from '../src/agent/inspect/installation.ts';
-import type { Ending } from '../src/agent/log/ending.ts';
-import type { Changeover, ContainerRecord, MovedService } from '../src/agent/state/changeover.ts';
-import { emptyJournal, type JournalData } from '../src/agent/state/journal.ts';
-import { findPin } from '../src/compose/find-pin.ts';
-import type { ProjectFiles } from '../src/compose/project-files.ts';
+import { findPin } from '../src/core/compose/find-pin.ts';
+import type { ProjectFiles } from '../src/core/compose/project-files.ts';
+import { HostPaths } from '../src/core/files/host-paths.ts';
+import { exitCodes, type Outcome } from '../src/core/progress/outcome.ts';
+import { svc } from '../src/core/progress/product.ts';
 import type { Blueprint } from '../src/engine/api/blueprint.ts';
 import { Compose, type ComposeProject, type Model } from '../src/engine/cli/compose.ts';
 import { Engine } from '../src/engine/cli/engine.ts';
@@ -19,9 +17,15 @@ import {
   readImage,
 } from '../src/engine/container.ts';
 import { composeLabels } from '../src/engine/labels.ts';
-import { HostPaths } from '../src/files/host-paths.ts';
-import { exitCodes, type Outcome } from '../src/progress/outcome.ts';
-import { svc } from '../src/progress/product.ts';
+import type { FoundInstance } from '../src/updater/compose/inspect/find-instance.ts';
+import type {
+  Installation,
+  PinnedService,
+  ServiceFacts,
+} from '../src/updater/compose/inspect/installation.ts';
+import type { Ending } from '../src/updater/run/log/ending.ts';
+import type { Changeover, ContainerRecord, MovedService } from '../src/updater/run/state/changeover.ts';
+import { emptyJournal, type JournalData } from '../src/updater/run/state/journal.ts';
 
 export const began = '2026-11-21T10:00:00Z';
 /** The engine's word for "never". */

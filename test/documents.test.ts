@@ -1,13 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseCommandLine } from '../src/agent/process/command-line.ts';
-import { updateTable, variableOf } from '../src/agent/process/option-table.ts';
 import { allCommands } from '../src/client/commands.ts';
 import { parseTyped } from '../src/client/parse.ts';
-import { exitCodes } from '../src/progress/outcome.ts';
-import { svc } from '../src/progress/product.ts';
-import { errorCodes, explanationOf } from '../src/progress/update-error.ts';
+import { exitCodes } from '../src/core/progress/outcome.ts';
+import { svc } from '../src/core/progress/product.ts';
+import { errorCodes, explanationOf } from '../src/core/progress/update-error.ts';
+import { parseCommandLine } from '../src/updater/run/command-line.ts';
+import { updateTable, variableOf } from '../src/updater/run/option-table.ts';
 import {
   agentRows,
   callsOfTrace,
@@ -112,15 +112,15 @@ describe("SECURITY.md's tables of calls", () => {
     const imports = (names: string) => new RegExp(`(?:from|import\\(|Module\\()[^;]*?'(?:${names})'`);
     // The client's own, which runs its new file before it is in place.
     const ofClient = 'client/self-update/client-file.ts';
-    const ofFiles = 'files/attributes.ts';
+    const ofFiles = 'core/files/attributes.ts';
     // Copies data in a container without the engine's socket; removes the folder of a restore point, and syncs it.
-    const ofData = 'agent/data/rsync.ts';
+    const ofData = 'updater/data/rsync.ts';
     expect(filesWith(imports('execa|(?:node:)?child_process')).sort()).toEqual([
-      ofData,
       ofClient,
-      'engine/cli/command.ts',
       // Reads and sets the attributes of files.
       ofFiles,
+      'engine/cli/command.ts',
+      ofData,
     ]);
     const programs = [...(texts.get(ofFiles) ?? '').matchAll(/\brun\('([^']+)'/g)].map(
       ([, name]) => name ?? '',
@@ -131,12 +131,12 @@ describe("SECURITY.md's tables of calls", () => {
     expect(filesWith(/\brunCommand\(/).sort()).toEqual(['engine/cli/command.ts', 'engine/cli/engine.ts']);
     // What listens on a socket of its own for compose, what asks the engine; types, and what tells by its number where an
     // address is.
-    const onHttp = ['agent/drift/recorder.ts', 'engine/http/request.ts'];
+    const onHttp = ['engine/http/request.ts', 'updater/compose/drift/recorder.ts'];
     const types = [
-      'agent/data/outside-databases.ts',
+      'updater/data/outside-databases.ts',
       'engine/http/target.ts',
       'feed/inner-host.ts',
-      'instance/http/node-handler.ts',
+      'server/http/node-handler.ts',
     ];
     expect(filesWith(imports('(?:node:)?(?:https?|http2|net|tls|dgram)')).sort()).toEqual(
       [...onHttp, ...types].sort(),

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { productOf } from '../src/progress/product.ts';
+import { productOf } from '../src/core/progress/product.ts';
 import { product } from './larder/product.ts';
 
 const folder = new URL('larder/', import.meta.url);

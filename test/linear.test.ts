@@ -1,14 +1,19 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import { describe, expect, it } from 'vitest';
-import { hostsIn } from '../src/agent/data/outside-databases.ts';
-import { createMask } from '../src/agent/log/mask.ts';
-import { findAssignments } from '../src/compose/env-file.ts';
-import { requiredIn } from '../src/compose/interpolation.ts';
-import { commentedOut, keyedSecrets, secretsOfContent, secretsOfLines } from '../src/compose/secret-lines.ts';
+import { findAssignments } from '../src/core/compose/env-file.ts';
+import { requiredIn } from '../src/core/compose/interpolation.ts';
+import {
+  commentedOut,
+  keyedSecrets,
+  secretsOfContent,
+  secretsOfLines,
+} from '../src/core/compose/secret-lines.ts';
+import { formatEnd } from '../src/core/progress/end-line.ts';
+import { formatLine, parseLine } from '../src/core/progress/line.ts';
 import { refusalFault } from '../src/engine/http/fault.ts';
 import { classifyPullFailure } from '../src/engine/pull-failure.ts';
-import { formatEnd } from '../src/progress/end-line.ts';
-import { formatLine, parseLine } from '../src/progress/line.ts';
+import { hostsIn } from '../src/updater/data/outside-databases.ts';
+import { createMask } from '../src/updater/run/log/mask.ts';
 import { readNotes } from '../src/web/model/notes.ts';
 
 // What other people write (compose files, logs, answers of registries, notes of releases) is read in one go, and a stop

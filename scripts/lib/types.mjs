@@ -13,7 +13,7 @@ const reference = /((?:\bfrom|\bimport)\s*\(?\s*)(['"])([^'"\n]+)\2/g;
  * Writes the declarations of modules under `src` into a directory: their own and those that they refer to, no others.
  * Whether they are right is what `npm run types` is for.
  *
- * @param entries such as `instance/index`
+ * @param entries such as `server/index`
  * @param packages what they may import besides each other; whoever uses them has to have it installed
  */
 export async function writeTypes(entries, directory, packages) {

@@ -1,4 +1,4 @@
-import { mapTexts } from '../progress/plain-text.ts';
+import { mapTexts } from '../core/progress/plain-text.ts';
 import type { ClientCommand } from './command.ts';
 import { completion } from './commands/completion.ts';
 import { instanceAutomatic } from './commands/instance-automatic.ts';

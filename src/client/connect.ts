@@ -1,4 +1,4 @@
-import { shellWord } from '../progress/advice.ts';
+import { shellWord } from '../core/progress/advice.ts';
 import { Reader } from '../wire/reader.ts';
 import type { Answer, Refused } from '../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../wire/reader-shapes.ts';

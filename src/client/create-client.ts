@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { type ProductOptions, productOf } from '../progress/product.ts';
+import { type ProductOptions, productOf } from '../core/progress/product.ts';
 import { readTrust, type Trust } from '../provenance/trust.ts';
 import { CommandUsageError, type Context, Failure, stoppedCode } from './command.ts';
 import { askForOffers, offersAfter } from './commands/completion.ts';
@@ -9,7 +9,7 @@ import { names, setProduct } from './names.ts';
 import { findCommand, parseTyped } from './parse.ts';
 import { cleanText, jsonLine } from './text.ts';
 
-export type { Product, ProductOptions } from '../progress/product.ts';
+export type { Product, ProductOptions } from '../core/progress/product.ts';
 export type { Trust } from '../provenance/trust.ts';
 
 export interface ClientOptions {

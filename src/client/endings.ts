@@ -1,4 +1,4 @@
-import { exitCodes } from '../progress/outcome.ts';
+import { exitCodes } from '../core/progress/outcome.ts';
 import { type EndState, isGoodEnd } from '../wire/codes.ts';
 import { withoutLeftBehind } from '../wire/left-behind.ts';
 import type { BuildServer, Run, Status } from '../wire/status.ts';

@@ -1,4 +1,4 @@
-import { svc } from '../progress/product.ts';
+import { svc } from '../core/progress/product.ts';
 import { createClient } from './create-client.ts';
 
 /** Set by the bundler. */

@@ -1,4 +1,4 @@
-import { inCapitals, type Product, svc } from '../progress/product.ts';
+import { inCapitals, type Product, svc } from '../core/progress/product.ts';
 
 /** The names in this client that depend on the product. */
 export interface Names {

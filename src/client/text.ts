@@ -1,4 +1,4 @@
-import { mapTexts, writtenOut } from '../progress/plain-text.ts';
+import { mapTexts, writtenOut } from '../core/progress/plain-text.ts';
 
 /** Makes an untrusted text safe for a terminal: control characters are escaped. */
 export const cleanText = (text: string): string => writtenOut(text.toWellFormed());

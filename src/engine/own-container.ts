@@ -1,6 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { unescaped } from '../files/mount-table.ts';
+import { unescaped } from '../core/files/mount-table.ts';
 import { type Container, isUp } from './container.ts';
 
 /** What a process can see of the container that it runs in. */

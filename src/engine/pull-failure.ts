@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../progress/update-error.ts';
+import type { ErrorCode } from '../core/progress/update-error.ts';
 
 /**
  * Whether to retry: `once` if a third answer would be the same, `patiently` if the registry limits requests, `often` for a

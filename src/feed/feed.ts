@@ -1,4 +1,4 @@
-import { type Channel, newestOn, type Release } from '../release/channel.ts';
+import { type Channel, newestOn, type Release } from '../core/release/channel.ts';
 import { FeedError, reasonOf } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
 import { type FeedAnswer, readFeed } from './read-feed.ts';

@@ -1,4 +1,11 @@
-import { type Channel, channelOf, channels, newestOn, type Release, releasesOn } from '../release/channel.ts';
+import {
+  type Channel,
+  channelOf,
+  channels,
+  newestOn,
+  type Release,
+  releasesOn,
+} from '../core/release/channel.ts';
 import { FeedError, PageTooLarge } from './feed-error.ts';
 import type { FeedOptions } from './follow.ts';
 import { firstPage, latestRelease, pageSizeFor } from './forge.ts';

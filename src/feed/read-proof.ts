@@ -1,4 +1,4 @@
-import type { Asset, Release } from '../release/channel.ts';
+import type { Asset, Release } from '../core/release/channel.ts';
 import { askFeed, expectFound } from './ask.ts';
 import type { FeedOptions } from './follow.ts';
 

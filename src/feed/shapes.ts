@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { type Asset, channelOf, type Release } from '../release/channel.ts';
+import { type Asset, channelOf, type Release } from '../core/release/channel.ts';
 import { FeedError } from './feed-error.ts';
 
 /** UTF-16 code units. */

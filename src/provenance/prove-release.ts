@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type { TrustMaterial } from '@sigstore/verify';
-import { channelOf } from '../release/channel.ts';
+import { channelOf } from '../core/release/channel.ts';
 import { type ReleaseFile, readReleaseFile } from './release-file.ts';
 import { signersOf, type Trust } from './trust.ts';
 

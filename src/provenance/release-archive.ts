@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { archiveHeader, blockSize, mostArchiveBytes, paddingOf } from '../files/archive-header.ts';
+import { archiveHeader, blockSize, mostArchiveBytes, paddingOf } from '../core/files/archive-header.ts';
 
 /** Where the bytes of an entry are. */
 export interface ArchiveEntry {

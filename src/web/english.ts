@@ -1,4 +1,4 @@
-import type { Channel } from '../release/channel.ts';
+import type { Channel } from '../core/release/channel.ts';
 import type {
   BlockedByCode,
   CancelCode,

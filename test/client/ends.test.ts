@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { endReportOf } from '../../src/client/endings.ts';
-import { type Script, typicalRun } from '../../src/instance/testing/index.ts';
+import { type Script, typicalRun } from '../../src/server/testing/index.ts';
 import { readStatus, runOf } from '../../src/wire/reader-shapes.ts';
 import type { Status } from '../../src/wire/status.ts';
 import { play, stayingIn, svc } from './rig.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Disturbance, type Script, typicalRun } from '../../src/instance/testing/index.ts';
-import type { ScriptedStep } from '../../src/instance/testing/script.ts';
+import { type Disturbance, type Script, typicalRun } from '../../src/server/testing/index.ts';
+import type { ScriptedStep } from '../../src/server/testing/script.ts';
 import { play, serve, svc } from './rig.ts';
 
 /** Speeds up the clock and the timers of a client by a factor of ten. */

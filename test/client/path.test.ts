@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Script, type ScriptedEnd, typicalRun } from '../../src/instance/testing/index.ts';
-import { plainStatus } from '../../src/instance/testing/script.ts';
+import { type Script, type ScriptedEnd, typicalRun } from '../../src/server/testing/index.ts';
+import { plainStatus } from '../../src/server/testing/script.ts';
 import { parseLines, play, stayingIn, svc } from './rig.ts';
 
 const path = ['v1.5.0', 'v2.0.0'];

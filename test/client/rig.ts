@@ -8,14 +8,14 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { execa } from 'execa';
 import { afterAll } from 'vitest';
-import { toNodeHandler } from '../../src/instance/http/node-handler.ts';
+import { toNodeHandler } from '../../src/server/http/node-handler.ts';
 import {
   createScriptedUpdates,
   type InstanceUpdates,
   type Script,
   type ScriptedRun,
   typicalRun,
-} from '../../src/instance/testing/index.ts';
+} from '../../src/server/testing/index.ts';
 import type { PhaseWord } from '../../src/wire/codes.ts';
 
 const nowhere = mkdtempSync(join(tmpdir(), 'svc-client-'));

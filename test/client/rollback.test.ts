@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Script, type ScriptedJob, typicalRollback } from '../../src/instance/testing/index.ts';
+import { type Script, type ScriptedJob, typicalRollback } from '../../src/server/testing/index.ts';
 import { runOf } from '../../src/wire/reader-shapes.ts';
 import type { RollbackOffer } from '../../src/wire/status.ts';
 import { parseLines, play, svc } from './rig.ts';

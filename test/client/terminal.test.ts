@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Script, ScriptedJob } from '../../src/instance/testing/index.ts';
+import type { Script, ScriptedJob } from '../../src/server/testing/index.ts';
 import { phaseWords } from '../../src/wire/codes.ts';
 import { play } from './rig.ts';
 import { sit } from './terminal.ts';

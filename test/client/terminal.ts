@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import xterm from '@xterm/headless';
-import { shellWord } from '../../src/progress/advice.ts';
+import { shellWord } from '../../src/core/progress/advice.ts';
 import { clientCommand, environment } from './rig.ts';
 
 /** The output of a command on a terminal. */

@@ -1,7 +1,7 @@
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
 import { asSentence } from '../../src/client/text.ts';
-import type { ProgressEvent } from '../../src/progress/event.ts';
+import type { ProgressEvent } from '../../src/core/progress/event.ts';
 import type { Run } from '../../src/wire/status.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';

@@ -2,7 +2,7 @@ import { chown, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import type { JournalData } from '../../src/agent/state/journal.ts';
+import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { expectWords } from './support/attempt.ts';
 import { owner, pointOf, savedIn, toNext, updatedInstance } from './support/forged-point.ts';
 import type { Instance } from './support/instance.ts';

@@ -1,6 +1,6 @@
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { type ProgressEvent, phases } from '../../src/progress/event.ts';
-import { parseLine } from '../../src/progress/line.ts';
+import { type ProgressEvent, phases } from '../../src/core/progress/event.ts';
+import { parseLine } from '../../src/core/progress/line.ts';
 import { endingOf, messages } from '../judge/log.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import { runUpdater } from './support/good-run.ts';

@@ -67,7 +67,7 @@ test('a release that somebody has signed is updated to, and no other in its plac
     },
     forged.options,
   );
-  // test/agent/process/expectations.test.ts has the other ways.
+  // test/updater/run/expectations.test.ts has the other ways.
   // The tag is moved after it was signed; nothing of it stays under its name.
   await instance.publish('v1.1.0', { version: '1.1.0', labels: { moved: 'yes' } });
   await expectAttempt(

@@ -12,7 +12,7 @@ import { expectAttempt, expectWords, keepFiles, shareInstance } from './support/
 import { alone, createInstance, type Instance } from './support/instance.ts';
 
 // Rules of docs/contract.md 4.1 that forbid an update: exit 3, and not a byte and not a container is another one. Rules that
-// need no engine are rows of test/agent/inspect and test/agent/plan.
+// need no engine are rows of test/updater/compose/inspect and test/updater/compose/plan.
 
 const toNext = ['--target', 'v1.1.0'];
 const untouched = (version: string) => {
@@ -163,7 +163,7 @@ describe('the files of the compose directory', () => {
       next: () => /Make sure that \.env exists and sets \w+, then run the update again\./,
     },
     {
-      // test/agent/state/state-directory.test.ts has the other links.
+      // test/updater/run/state/state-directory.test.ts has the other links.
       name: 'a state directory that is a link to another directory',
       prepare: async (i) => {
         await rm(join(i.directory, '.svc-updater'), { recursive: true, force: true });
@@ -195,7 +195,7 @@ describe('drift between files and containers', () => {
   const prod = 'compose.prod.yaml';
   testRefusals(plain, [
     {
-      // Each kind by itself is a row of test/agent/drift/drift.test.ts; here they are as compose and the engine write them.
+      // Each kind by itself is a row of test/updater/compose/drift/drift.test.ts; here they are as compose and the engine write them.
       name: 'reports mounts, a port, a network and variables together',
       prepare: async (i) => {
         await edit(prod, "volumes: ['./data:/data']", "volumes: ['./other:/data']")(i);

@@ -7,7 +7,7 @@ import { runUpdater } from './support/good-run.ts';
 import type { Instance } from './support/instance.ts';
 import { configJson, everything, foundIn, planted, plantedLayout, shell, shown } from './support/planted.ts';
 
-// docs/contract.md 6.5 to 6.10: no secret leaves, wherever it stands and however the run ends. test/agent/log/mask.test.ts has every form of a value.
+// docs/contract.md 6.5 to 6.10: no secret leaves, wherever it stands and however the run ends. test/updater/run/log/mask.test.ts has every form of a value.
 
 const accept = '--accept-drift';
 

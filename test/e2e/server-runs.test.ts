@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { fileStore } from '../../src/instance/store/file-store.ts';
+import { fileStore } from '../../src/server/store/file-store.ts';
 import type { Run, Status } from '../../src/wire/status.ts';
 import { judgeUntouched, judgeUpdated } from '../judge/judge.ts';
 import { look } from '../judge/look.ts';

@@ -3,9 +3,9 @@ import { lstat, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import type { JournalData } from '../../src/agent/state/journal.ts';
 import { type Blueprint, blueprintOf } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
+import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { expectWords } from './support/attempt.ts';
 import { alone, createInstance, type Instance } from './support/instance.ts';
 

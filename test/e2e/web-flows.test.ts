@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { typicalRun } from '../../src/instance/testing/index.ts';
+import { typicalRun } from '../../src/server/testing/index.ts';
 import { axeFindings, openBrowser, stickingOut, visit } from '../rig/web/browser.ts';
 import {
   afterSaved,

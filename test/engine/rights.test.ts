@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { isWithin } from '../../src/core/files/host-paths.ts';
 import type { Json } from '../../src/engine/json.ts';
 import { definedIn, gainedRights } from '../../src/engine/rights.ts';
-import { isWithin } from '../../src/files/host-paths.ts';
 
 const volumes: Record<string, Json> = {
   plain: {},

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import type { Outcome } from '../../src/progress/outcome.ts';
+import type { Outcome } from '../../src/core/progress/outcome.ts';
 import { clusterCompose, generatedCompose } from '../rig/compose-text.ts';
 import type { ReleaseOptions } from '../rig/releases.ts';
 import { expectEnding, expectPins, expectUpKeepsVersion, nextRun } from './expect.ts';

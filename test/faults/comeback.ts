@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { parseLine } from '../../src/progress/line.ts';
-import { exitCodes } from '../../src/progress/outcome.ts';
+import { parseLine } from '../../src/core/progress/line.ts';
+import { exitCodes } from '../../src/core/progress/outcome.ts';
 import { endingOf } from '../judge/log.ts';
 import { askEngine, type ContainerInspection } from '../rig/engine-api.ts';
 import type { UpdateResult, UpdaterOptions, UpdaterRun } from '../rig/updater-run.ts';

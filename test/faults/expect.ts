@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome } from '../../src/progress/outcome.ts';
+import type { Outcome } from '../../src/core/progress/outcome.ts';
 import { judgeNames, type Meanwhile } from '../judge/containers.ts';
 import { judgeDead, judgeDeadFiles } from '../judge/dead.ts';
 import { type Changes, changeFiles, type Files, judgeFilesTogether } from '../judge/files.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { type Phase, phases } from '../../src/progress/event.ts';
-import type { Outcome } from '../../src/progress/outcome.ts';
+import { type Phase, phases } from '../../src/core/progress/event.ts';
+import type { Outcome } from '../../src/core/progress/outcome.ts';
 import { startBadRegistry } from '../rig/bad-registry.ts';
 import type { Instance } from '../rig/instance.ts';
 import { plainPhases } from '../rig/phases.ts';

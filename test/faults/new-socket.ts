@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
-import { parseLine } from '../../src/progress/line.ts';
+import { parseLine } from '../../src/core/progress/line.ts';
 import { judgeUpdated } from '../judge/judge.ts';
 import { judgeOutcome, judgeWords } from '../judge/log.ts';
 import { look } from '../judge/look.ts';

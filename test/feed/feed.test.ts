@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newestOn } from '../../src/core/release/channel.ts';
 import { createFeed, type Feed, type LogEntry } from '../../src/feed/feed.ts';
-import { newestOn } from '../../src/release/channel.ts';
 import { type Api, type Forge, json, startForge } from './forge.ts';
 
 let forge: Forge;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { archiveHeader } from '../../src/files/archive-header.ts';
+import { archiveHeader } from '../../src/core/files/archive-header.ts';
 import { openArchive } from '../../src/provenance/release-archive.ts';
 import { archiveOf } from '../provenance/archive.ts';
 import { mutatedBytes } from './mutate.ts';

@@ -1,12 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { applyEdits } from '../../src/compose/edit.ts';
-import { type Assignment, findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
-import { secretsOfEnvFiles } from '../../src/compose/secret-texts.ts';
-import type { TracedText } from '../../src/compose/traced.ts';
-import { variablesOf, writtenValues } from '../../src/compose/variables.ts';
-import { UpdateError } from '../../src/progress/update-error.ts';
+import { applyEdits } from '../../src/core/compose/edit.ts';
+import { type Assignment, findAssignments, setVariableEdit } from '../../src/core/compose/env-file.ts';
+import { secretsOfEnvFiles } from '../../src/core/compose/secret-texts.ts';
+import type { TracedText } from '../../src/core/compose/traced.ts';
+import { variablesOf, writtenValues } from '../../src/core/compose/variables.ts';
+import { UpdateError } from '../../src/core/progress/update-error.ts';
 import { anyEnvFiles } from './env-texts.ts';
 import { mutatedText } from './mutate.ts';
 import { attempt, type Target } from './target.ts';

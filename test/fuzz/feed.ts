@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { channelOf } from '../../src/core/release/channel.ts';
 import { FeedError } from '../../src/feed/feed-error.ts';
 import { nextPage } from '../../src/feed/forge.ts';
 import { readPage } from '../../src/feed/read-page.ts';
 import { releasesOf } from '../../src/feed/shapes.ts';
-import { channelOf } from '../../src/release/channel.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { attempt, expectPlain, type Target } from './target.ts';
 

@@ -8,8 +8,8 @@ import {
   statusShape,
   toldRunShape,
 } from '../../src/wire/status.ts';
-import { door, check as expectDescribed, origin, path } from '../instance/http/ask.ts';
-import { MemoryService, record, rollbackOffer } from '../instance/http/memory-service.ts';
+import { door, check as expectDescribed, origin, path } from '../server/http/ask.ts';
+import { MemoryService, record, rollbackOffer } from '../server/http/memory-service.ts';
 import { cuts, jsonWords, mutatedBytes, mutatedJson, mutatedText, pieces } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';
 

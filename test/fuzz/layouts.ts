@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
 import fc from 'fast-check';
-import { applyEdits } from '../../src/compose/edit.ts';
-import { findPin } from '../../src/compose/find-pin.ts';
-import { pinEdits } from '../../src/compose/pin-edits.ts';
-import type { ProjectFiles } from '../../src/compose/project-files.ts';
-import { movedTag, plannedTarget } from '../compose/moved-tag.ts';
+import { applyEdits } from '../../src/core/compose/edit.ts';
+import { findPin } from '../../src/core/compose/find-pin.ts';
+import { pinEdits } from '../../src/core/compose/pin-edits.ts';
+import type { ProjectFiles } from '../../src/core/compose/project-files.ts';
+import { movedTag, plannedTarget } from '../core/compose/moved-tag.ts';
 import { mutatedText } from './mutate.ts';
 
 /** Files by their paths from `/srv`. */

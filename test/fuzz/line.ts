@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { levels, type ProgressEvent, phases } from '../../src/core/progress/event.ts';
+import { formatLine, parseLine, readJsonLine } from '../../src/core/progress/line.ts';
+import { outcomes } from '../../src/core/progress/outcome.ts';
 import { linesOfStream, logText } from '../../src/engine/http/lines.ts';
-import { freshRun, RunRecord } from '../../src/instance/run/run-record.ts';
-import { levels, type ProgressEvent, phases } from '../../src/progress/event.ts';
-import { formatLine, parseLine, readJsonLine } from '../../src/progress/line.ts';
-import { outcomes } from '../../src/progress/outcome.ts';
+import { freshRun, RunRecord } from '../../src/server/run/run-record.ts';
 import { readRun } from '../../src/wire/reader-shapes.ts';
 import { frame } from '../engine/raw-engine.ts';
 import { cuts, mutatedJson, mutatedText, pieces } from './mutate.ts';

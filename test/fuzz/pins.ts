@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { readComposeFile } from '../../src/compose/compose-file.ts';
-import { draftOf, withEdits } from '../../src/compose/draft.ts';
-import type { Edit } from '../../src/compose/edit.ts';
-import { findPin, sharesPin } from '../../src/compose/find-pin.ts';
-import type { Pin } from '../../src/compose/pin.ts';
-import { movedReference, pinEdits } from '../../src/compose/pin-edits.ts';
-import { allFiles, type ProjectFiles } from '../../src/compose/project-files.ts';
-import { readableNames, secretFilesOf, secretsOfProject } from '../../src/compose/secret-texts.ts';
-import { UpdateError } from '../../src/progress/update-error.ts';
-import { movedTag, plannedTarget } from '../compose/moved-tag.ts';
+import { readComposeFile } from '../../src/core/compose/compose-file.ts';
+import { draftOf, withEdits } from '../../src/core/compose/draft.ts';
+import type { Edit } from '../../src/core/compose/edit.ts';
+import { findPin, sharesPin } from '../../src/core/compose/find-pin.ts';
+import type { Pin } from '../../src/core/compose/pin.ts';
+import { movedReference, pinEdits } from '../../src/core/compose/pin-edits.ts';
+import { allFiles, type ProjectFiles } from '../../src/core/compose/project-files.ts';
+import { readableNames, secretFilesOf, secretsOfProject } from '../../src/core/compose/secret-texts.ts';
+import { UpdateError } from '../../src/core/progress/update-error.ts';
+import { movedTag, plannedTarget } from '../core/compose/moved-tag.ts';
 import { expectTraced } from './env-file.ts';
 import {
   bump,

@@ -4,16 +4,16 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import fc from 'fast-check';
-import { type Point, pointPlace, readPoint } from '../../src/agent/data/point.ts';
+import { UpdateError } from '../../src/core/progress/update-error.ts';
+import { type Point, pointPlace, readPoint } from '../../src/updater/data/point.ts';
 import {
   endingFactsOf,
   isHalfDone,
   type JournalData,
   pendingSentence,
   readJournal,
-} from '../../src/agent/state/journal.ts';
-import { runForm } from '../../src/agent/state/kept-runs.ts';
-import { UpdateError } from '../../src/progress/update-error.ts';
+} from '../../src/updater/run/state/journal.ts';
+import { runForm } from '../../src/updater/run/state/kept-runs.ts';
 import { blueprint, changeover, container, ending, journalData, record } from '../build.ts';
 import { jsonWords, mutatedJson, mutatedText } from './mutate.ts';
 import { expectPlain, type Target } from './target.ts';

@@ -1,5 +1,5 @@
-import type { Level } from '../../src/progress/event.ts';
-import { exitCodes, type Outcome, outcomeOf } from '../../src/progress/outcome.ts';
+import type { Level } from '../../src/core/progress/event.ts';
+import { exitCodes, type Outcome, outcomeOf } from '../../src/core/progress/outcome.ts';
 import type { UpdateResult } from '../rig/updater-run.ts';
 import { differs } from './differs.ts';
 

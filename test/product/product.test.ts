@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { productOf, roleLabelOf } from '../../src/progress/product.ts';
+import { productOf, roleLabelOf } from '../../src/core/progress/product.ts';
 
 describe('a product', () => {
   it('derives everything from its name', () => {

@@ -1,6 +1,6 @@
-import { type Judged, judgeData } from '../../src/agent/data/declare.ts';
+import { svc } from '../../src/core/progress/product.ts';
 import type { ModelService } from '../../src/engine/cli/compose.ts';
-import { svc } from '../../src/progress/product.ts';
+import { type Judged, judgeData } from '../../src/updater/data/declare.ts';
 import { type Form, ofRelease, type Product, type Service } from './product.ts';
 
 /** What a row of docs/other-products.md says of a product, but for what is not right for it. */

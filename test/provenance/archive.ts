@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { archiveHeader, paddingOf } from '../../src/files/archive-header.ts';
+import { archiveHeader, paddingOf } from '../../src/core/files/archive-header.ts';
 
 /** An archive of these entries, in this order, whatever they are. */
 export function archiveOf(entries: readonly (readonly [name: string, content: Buffer | string])[]): Buffer {

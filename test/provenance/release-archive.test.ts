@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { archiveHeader } from '../../src/files/archive-header.ts';
+import { archiveHeader } from '../../src/core/files/archive-header.ts';
 import { openArchive } from '../../src/provenance/release-archive.ts';
 import { archiveOf } from './archive.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { publisher } from '../../scripts/lib/release/sign.ts';
-import { svc } from '../../src/progress/product.ts';
+import { svc } from '../../src/core/progress/product.ts';
 import { assemble, layer } from '../rig/image.ts';
 import { writeLayout } from './layouts.ts';
 

@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
-import { findAssignments } from '../../src/compose/env-file.ts';
-import { interpolate } from '../../src/compose/interpolation.ts';
-import { trace } from '../../src/compose/traced.ts';
-import { variablesOf } from '../../src/compose/variables.ts';
-import { UpdateError } from '../../src/progress/update-error.ts';
+import { findAssignments } from '../../src/core/compose/env-file.ts';
+import { interpolate } from '../../src/core/compose/interpolation.ts';
+import { trace } from '../../src/core/compose/traced.ts';
+import { variablesOf } from '../../src/core/compose/variables.ts';
+import { UpdateError } from '../../src/core/progress/update-error.ts';
 
 /** The texts of env files, in order, and templates by name. */
 export interface Question {

@@ -4,12 +4,12 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Log } from '../../src/agent/log/log.ts';
-import { takeLock } from '../../src/agent/state/lock.ts';
-import { backupsOf } from '../../src/agent/state/state-directory.ts';
-import { checkFileRights } from '../../src/files/check-targets.ts';
-import { disk } from '../../src/files/file-system.ts';
-import { replaceFiles, restoreFiles } from '../../src/files/replace-files.ts';
+import { checkFileRights } from '../../src/core/files/check-targets.ts';
+import { disk } from '../../src/core/files/file-system.ts';
+import { replaceFiles, restoreFiles } from '../../src/core/files/replace-files.ts';
+import { Log } from '../../src/updater/run/log/log.ts';
+import { takeLock } from '../../src/updater/run/state/lock.ts';
+import { backupsOf } from '../../src/updater/run/state/state-directory.ts';
 import { container, engine } from '../build.ts';
 
 const [expected, directory = ''] = process.argv.slice(2);

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { applyEdits } from '../../src/compose/edit.ts';
-import { findAssignments, setVariableEdit } from '../../src/compose/env-file.ts';
-import { interpolate } from '../../src/compose/interpolation.ts';
-import { trace } from '../../src/compose/traced.ts';
-import { variablesOf } from '../../src/compose/variables.ts';
+import { applyEdits } from '../../src/core/compose/edit.ts';
+import { findAssignments, setVariableEdit } from '../../src/core/compose/env-file.ts';
+import { interpolate } from '../../src/core/compose/interpolation.ts';
+import { trace } from '../../src/core/compose/traced.ts';
+import { variablesOf } from '../../src/core/compose/variables.ts';
 import { inDirectory } from '../e2e/support/bump.ts';
 import { anyEnvFiles, anyTemplate } from '../fuzz/env-texts.ts';
 import {

@@ -1,8 +1,8 @@
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import type { JournalData } from '../../src/agent/state/journal.ts';
 import { blueprintOf } from '../../src/engine/api/blueprint.ts';
 import type { Json } from '../../src/engine/json.ts';
+import type { JournalData } from '../../src/updater/run/state/journal.ts';
 import { pointOf, savedIn, toNext, updatedInstance } from '../e2e/support/forged-point.ts';
 import { createWithData } from '../e2e/support/own-data.ts';
 import { leastRights } from '../rig/updater-run.ts';

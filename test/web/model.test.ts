@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { productOf } from '../../src/progress/product.ts';
+import { productOf } from '../../src/core/progress/product.ts';
 import { ageOf, clockText, inUnits, readClock, serverTime } from '../../src/web/model/ages.ts';
 import { lineText, reportText } from '../../src/web/model/report.ts';
 import { type Situation, schedule } from '../../src/web/model/schedule.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createScriptedUpdates, type ScriptedRun, typicalRun } from '../../src/instance/testing/index.ts';
+import { createScriptedUpdates, type ScriptedRun, typicalRun } from '../../src/server/testing/index.ts';
 import type { PhaseWord } from '../../src/wire/codes.ts';
 import { Reader } from '../../src/wire/reader.ts';
 import { followRun, type News } from '../../src/wire/reader-follow.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Shape } from '../../src/wire/fields.ts';
 import { answers } from '../../src/wire/status.ts';
-import { expectValid } from '../instance/http/ask.ts';
+import { expectValid } from '../server/http/ask.ts';
 
 const at = '2026-11-21T10:42:07.000Z';
 const job = { kind: 'backup', state: 'queued', title: 'nightly', since: at, stuck: true };

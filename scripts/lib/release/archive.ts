@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readFile, rename, stat } from 'node:fs/promises';
-import { archiveHeader, mostArchiveBytes, paddingOf } from '../../../src/files/archive-header.ts';
+import { archiveHeader, mostArchiveBytes, paddingOf } from '../../../src/core/files/archive-header.ts';
 import { canonical, type DescribedImage } from './describe.ts';
 
 /** All that is put into an archive. */

@@ -1,4 +1,4 @@
-import { channels } from '../../release/channel.ts';
+import { channels } from '../../core/release/channel.ts';
 import type { ClientCommand, Context } from '../command.ts';
 import { connect, statusForAdmins } from '../connect.ts';
 import { offerLines } from '../status-lines.ts';

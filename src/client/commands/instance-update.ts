@@ -1,4 +1,4 @@
-import { channelOf } from '../../release/channel.ts';
+import { channelOf } from '../../core/release/channel.ts';
 import { isForAdmins, type Problem } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';
 import { type ClientCommand, CommandUsageError, type Context } from '../command.ts';

@@ -1,4 +1,4 @@
-import { channels } from '../../release/channel.ts';
+import { channels } from '../../core/release/channel.ts';
 import type { ClientCommand } from '../command.ts';
 import { updateClient } from '../self-update/update-client.ts';
 

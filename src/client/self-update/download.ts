@@ -1,6 +1,6 @@
+import type { Asset } from '../../core/release/channel.ts';
 import { FeedError, reasonOf } from '../../feed/feed-error.ts';
 import { follow } from '../../feed/follow.ts';
-import type { Asset } from '../../release/channel.ts';
 import { downloadAdvice, unchanged } from './failure.ts';
 
 /** The limits of a download, in milliseconds and bytes. */

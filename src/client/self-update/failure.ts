@@ -1,6 +1,6 @@
+import { systemCode } from '../../core/files/file-system.ts';
+import { exitCodes } from '../../core/progress/outcome.ts';
 import { FeedError } from '../../feed/feed-error.ts';
-import { systemCode } from '../../files/file-system.ts';
-import { exitCodes } from '../../progress/outcome.ts';
 import { Failure } from '../command.ts';
 import { names } from '../names.ts';
 

@@ -1,8 +1,8 @@
+import type { Asset, Channel, Release } from '../../core/release/channel.ts';
 import { reasonOf } from '../../feed/feed-error.ts';
 import { readNewestRelease } from '../../feed/read-feed.ts';
 import { proveRelease } from '../../provenance/prove-release.ts';
 import type { Trust } from '../../provenance/trust.ts';
-import type { Asset, Channel, Release } from '../../release/channel.ts';
 import { CommandUsageError } from '../command.ts';
 import { names } from '../names.ts';
 import { cleanText } from '../text.ts';

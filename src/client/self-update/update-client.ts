@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Channel, channelOf, isAhead, type Release } from '../../release/channel.ts';
+import { type Channel, channelOf, isAhead, type Release } from '../../core/release/channel.ts';
 import { type Context, Failure, stoppedCode } from '../command.ts';
 import { names } from '../names.ts';
 import { findClientFile, replaceClient } from './client-file.ts';

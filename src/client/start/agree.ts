@@ -1,5 +1,5 @@
-import { channelOf } from '../../release/channel.ts';
-import { isMajorChange } from '../../release/order.ts';
+import { channelOf } from '../../core/release/channel.ts';
+import { isMajorChange } from '../../core/release/order.ts';
 import type { Status } from '../../wire/status.ts';
 import { CommandUsageError, type Context } from '../command.ts';
 import { interrupted } from '../connect.ts';

@@ -1,4 +1,4 @@
-import { isAhead } from '../../release/channel.ts';
+import { isAhead } from '../../core/release/channel.ts';
 import type { Problem } from '../../wire/reader-shapes.ts';
 import type { Reason, Status } from '../../wire/status.ts';
 import { names } from '../names.ts';

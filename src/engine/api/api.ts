@@ -3,7 +3,7 @@
 // a shell, no command can do.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UpdateError } from '../../progress/update-error.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import type { Question } from '../http/client.ts';
 import { EngineFault, isAbsence, refusal, refusalFault } from '../http/fault.ts';

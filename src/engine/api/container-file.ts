@@ -1,4 +1,4 @@
-import { blockSize } from '../../files/archive-header.ts';
+import { blockSize } from '../../core/files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { notDone, readApi } from './api.ts';
 

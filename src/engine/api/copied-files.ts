@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { archiveHeader, blockSize, paddingOf } from '../../files/archive-header.ts';
+import { archiveHeader, blockSize, paddingOf } from '../../core/files/archive-header.ts';
 import type { Engine } from '../cli/engine.ts';
 import { type ContainerFile, readContainerFile } from './container-file.ts';
 

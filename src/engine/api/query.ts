@@ -1,5 +1,5 @@
-import { isWithin } from '../../files/host-paths.ts';
-import { UpdateError } from '../../progress/update-error.ts';
+import { isWithin } from '../../core/files/host-paths.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import {
   type Container,

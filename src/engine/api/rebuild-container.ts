@@ -1,4 +1,4 @@
-import { UpdateError } from '../../progress/update-error.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { hasStarted, readContainer, readImage } from '../container.ts';
 import { takesAllNetworks } from '../http/api-version.ts';

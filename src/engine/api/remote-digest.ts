@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { UpdateError } from '../../progress/update-error.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import { type Json, list, object, parseObject } from '../json.ts';

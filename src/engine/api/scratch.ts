@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { UpdateError } from '../../progress/update-error.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { refusal } from '../http/fault.ts';
 import type { EngineAnswer } from '../http/request.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UpdateError } from '../../progress/update-error.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import type { Engine } from '../cli/engine.ts';
 import { EngineFault, refusal } from '../http/fault.ts';
 import {

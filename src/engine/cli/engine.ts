@@ -4,8 +4,8 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Cancelled, Interrupted } from '../../progress/stops.ts';
-import { UpdateError } from '../../progress/update-error.ts';
+import { Cancelled, Interrupted } from '../../core/progress/stops.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import { EngineClient } from '../http/client.ts';
 import { type EngineTarget, engineTarget } from '../http/target.ts';
 import { isPodman } from '../podman.ts';

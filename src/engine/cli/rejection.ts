@@ -1,4 +1,4 @@
-import { UpdateError } from '../../progress/update-error.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 import type { CommandResult } from './command.ts';
 import { composeMessages } from './compose-output.ts';

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { UpdateError } from '../../progress/update-error.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
 import { mappedBy } from '../mapped-users.ts';
 import { letThrough, proxyRefusal } from '../proxy-refusal.ts';
 

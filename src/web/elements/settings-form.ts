@@ -1,4 +1,4 @@
-import type { Channel } from '../../release/channel.ts';
+import type { Channel } from '../../core/release/channel.ts';
 import type { Answer } from '../../wire/reader-answer.ts';
 import type { UserStatus } from '../../wire/reader-shapes.ts';
 import type { Status } from '../../wire/status.ts';

@@ -1,4 +1,4 @@
-import { mapTexts, writtenOut } from '../../progress/plain-text.ts';
+import { mapTexts, writtenOut } from '../../core/progress/plain-text.ts';
 import type { Refused } from '../../wire/reader-answer.ts';
 import { isForAdmins, type Problem, type UserStatus } from '../../wire/reader-shapes.ts';
 import type { BlockingJob, Reason, RollbackOffer, Run, Status, ToldRun } from '../../wire/status.ts';

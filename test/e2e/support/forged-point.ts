@@ -1,7 +1,7 @@
 import { chown, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { JournalData } from '../../../src/agent/state/journal.ts';
+import type { JournalData } from '../../../src/updater/run/state/journal.ts';
 import type { UpdaterOptions } from '../../rig/updater-run.ts';
 import { alone, createInstance, type Instance } from './instance.ts';
 import { ownData, restoreOf } from './own-data.ts';

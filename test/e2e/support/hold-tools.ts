@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
-import type { Verb } from '../../../src/agent/data/tools-protocol.ts';
+import type { Verb } from '../../../src/updater/data/tools-protocol.ts';
 import { startBadEngine } from '../../rig/bad-engine.ts';
 import { askEngine, type ContainerInspection } from '../../rig/engine-api.ts';
 import type { Instance } from './instance.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventSourceMessage } from 'eventsource-parser';
 import { inject, onTestFinished } from 'vitest';
-import type { ProgressEvent } from '../../../src/progress/event.ts';
+import type { ProgressEvent } from '../../../src/core/progress/event.ts';
 import type { Run, Status } from '../../../src/wire/status.ts';
 import { askEngine } from '../../rig/engine-api.ts';
 import {

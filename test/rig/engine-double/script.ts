@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatEnd } from '../../../src/progress/end-line.ts';
-import { type Level, type Phase, phases } from '../../../src/progress/event.ts';
-import { formatLine, parseLine } from '../../../src/progress/line.ts';
+import { formatEnd } from '../../../src/core/progress/end-line.ts';
+import { type Level, type Phase, phases } from '../../../src/core/progress/event.ts';
+import { formatLine, parseLine } from '../../../src/core/progress/line.ts';
 import type { ContainerDouble } from './container-double.ts';
 
 /** What an updater does next. */

@@ -12,7 +12,7 @@ import {
   fileStore,
   type InstanceOptions,
   toNodeHandler,
-} from '../../../src/instance/index.ts';
+} from '../../../src/server/index.ts';
 import { type JobRequest, SharedQueue } from './job-queue.ts';
 import { readSettings } from './settings.ts';
 

@@ -7,7 +7,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core';
-import type { Script } from '../../../src/instance/testing/index.ts';
+import type { Script } from '../../../src/server/testing/index.ts';
 import { type PageServer, servePage } from './page-server.ts';
 
 /** Debian's headless shell, which is twice as fast as the full browser. The environment can select another browser. */

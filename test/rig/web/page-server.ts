@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { toNodeHandler } from '../../../src/instance/index.ts';
-import { createScriptedUpdates, type Script } from '../../../src/instance/testing/index.ts';
+import { toNodeHandler } from '../../../src/server/index.ts';
+import { createScriptedUpdates, type Script } from '../../../src/server/testing/index.ts';
 
 /** The strictest content security policy. The elements must work with it. */
 export const strictPolicy = [

@@ -5,7 +5,7 @@ import {
   type ScriptedStep,
   typicalRollback,
   typicalRun,
-} from '../../../src/instance/testing/index.ts';
+} from '../../../src/server/testing/index.ts';
 import { runOf } from '../../../src/wire/reader-shapes.ts';
 import type { Automatic, RollbackOffer, Run } from '../../../src/wire/status.ts';
 import type { VisitOptions } from './browser.ts';

@@ -1,0 +1,85 @@
+import type { ProgressEvent } from '../../core/progress/event.ts';
+import type { Channel } from '../../core/release/channel.ts';
+import type { CancelReason, NextRelease, Reason, RollbackOffer, Run, Status } from '../../wire/status.ts';
+import type { AutomaticChoice } from './automatic.ts';
+
+/** An update that the host application starts. */
+export interface UpdateOrder {
+  /** Target version: `vX.Y.Z`, `vX.Y.Z-canary.N` or `canary`. Default: `next` from the status. */
+  target?: string;
+  /**
+   * With `idle`, the update waits until running jobs have finished.
+   * Default: `now`.
+   */
+  when?: 'now' | 'idle';
+  /** Starts even if jobs are running; they are interrupted. Default: false. */
+  force?: boolean;
+  /**
+   * Installs all required intermediate releases, then the target. Without a target, `latest` is the target. Default:
+   * false.
+   */
+  allSteps?: boolean;
+  /** Name of the person or program that starts the run. Default: name of the product. */
+  by?: string;
+}
+
+/** A rollback that the host application starts. */
+export interface RollbackOrder extends Omit<UpdateOrder, 'target' | 'allSteps'> {
+  /** Version to roll back to. It must equal `to` of the offer, to confirm that the caller has read it. */
+  confirm: string;
+}
+
+/** The same with defaults; a target of null means `next` from the status. */
+export type StartOrder = Required<Omit<UpdateOrder, 'target' | 'allSteps'>> & {
+  target: string | null;
+  allSteps?: boolean;
+};
+
+export type RollbackStart = Required<RollbackOrder>;
+
+/** The events and the argument of their listeners. */
+export interface UpdateEvents {
+  /** A new release is available. */
+  offer: NextRelease;
+  /** A run has started, on this server or another server of the instance. */
+  start: Run;
+  /** A new line of the updater's log. */
+  line: { run: Run; line: ProgressEvent };
+  /** A run has finished. */
+  end: Run;
+}
+
+/** The self-update of the instance that this server belongs to. */
+export interface InstanceUpdates {
+  /** Responds to a request below `path`. Never rejects. */
+  handle(request: Request): Promise<Response>;
+  /** Whether the path of a request is `path` or below. */
+  matches(request: Request): boolean;
+  /** Starts the library. Await it before the queue starts jobs. During an update, the queue is held. */
+  start(): Promise<void>;
+  /** Stops event streams and timers. The hold of a running update remains for the next server. Await it at shutdown. */
+  close(): Promise<void>;
+  /**
+   * The status. With `refresh`, the feed is read again, at most every 10 seconds.
+   * With `notes`, the status has the release notes.
+   */
+  status(options?: { refresh?: boolean; notes?: boolean }): Promise<Status>;
+  /** Starts an update. */
+  update(order?: UpdateOrder): Promise<{ run: Run } | { reason: Reason }>;
+  /** Cancels the current run. `by` is the name of the person or program that cancels it. */
+  cancel(options?: { by?: string }): Promise<{ run: Run } | { reason: CancelReason }>;
+  /** The effects of a rollback to the last restore point. An updater checks it, which may take minutes. */
+  rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }>;
+  /** Starts a rollback. */
+  rollback(order: RollbackOrder): Promise<{ run: Run } | { reason: Reason }>;
+  /** Sets the release channel. */
+  setChannel(channel: Channel): Promise<Status>;
+  /** Skips the newest release until a newer one is published; null offers it again. Returns null for another version. */
+  skip(version: string | null): Promise<Status | null>;
+  /** Changes the settings of automatic updates. Omitted settings remain unchanged. */
+  setAutomatic(choice: AutomaticChoice): Promise<Status>;
+  /** The last 50 runs including the current one, newest first. */
+  history(): Promise<Run[]>;
+  /** Adds a listener and returns a function that removes it. Errors of listeners are logged. */
+  on<E extends keyof UpdateEvents>(event: E, listener: (told: UpdateEvents[E]) => void): () => void;
+}

@@ -1,0 +1,74 @@
+import * as z from 'zod/mini';
+import { channels, isTarget } from '../../core/release/channel.ts';
+import { clockForm, dayWords } from '../../wire/codes.ts';
+import { isTimeZone } from './automatic.ts';
+
+/** Descriptions for OpenAPI. The registry is our own because the host application may use zod as well. */
+export const abouts = z.registry<{ description: string; examples?: readonly string[] }>();
+
+const about = <T extends z.ZodMiniType>(schema: T, description: string, examples?: readonly string[]): T => {
+  abouts.add(schema, examples ? { description, examples } : { description });
+  return schema;
+};
+
+const target = z.string().check(
+  z.refine(isTarget, {
+    message: 'must be vX.Y.Z, vX.Y.Z-canary.N or canary',
+  }),
+);
+
+const when = about(z.optional(z.enum(['now', 'idle'])), '`idle` waits until running jobs have finished');
+const force = about(z.optional(z.boolean()), 'Start even if jobs are running, and interrupt them.');
+
+export const startSchema = z.strictObject({
+  target: about(
+    z.optional(target),
+    'vX.Y.Z or canary; vX.Y.Z-canary.N is treated as canary. Default: `next` from the status',
+    ['v1.5.0', 'canary'],
+  ),
+  when,
+  force,
+  allSteps: about(
+    z.optional(z.boolean()),
+    'Install all required intermediate releases, then the target. Without a target, `latest` is the target.',
+  ),
+});
+
+export const rollbackSchema = z.strictObject({
+  confirm: about(z.string(), 'The version to roll back to; must be the same as `to` in the rollback offer.', [
+    'v1.4.2',
+  ]),
+  when,
+  force,
+});
+
+export const skipSchema = z.strictObject({
+  version: about(z.nullable(z.string()), '`latest` from the status; use null to undo a skip', ['v1.5.0']),
+});
+
+/** A time of day. */
+export const clock = z.string().check(z.regex(clockForm, 'must be a time such as 02:00'));
+const timeZone = z.string().check(z.refine(isTimeZone, 'must be a time zone such as Europe/Berlin'));
+
+export const automaticFields = {
+  enabled: about(z.optional(z.boolean()), 'Whether updates are installed automatically'),
+  from: about(z.optional(clock), 'Start of the time window in `timeZone`', ['02:00']),
+  to: about(z.optional(clock), 'End of the time window. If it equals `from`, the window lasts 24 hours.', [
+    '05:00',
+  ]),
+  timeZone: about(z.optional(timeZone), "IANA time zone. Default: the server's time zone", ['Europe/Berlin']),
+  days: about(
+    z.optional(z.array(z.enum(dayWords))),
+    'Days on which a window starts; an empty list means every day',
+  ),
+  minAgeHours: about(
+    z.optional(z.number().check(z.gte(0), z.lte(8760))),
+    'Minimum age of a release in hours before it is installed automatically',
+  ),
+  includeMajors: about(z.optional(z.boolean()), 'Whether major versions are also installed automatically'),
+};
+
+/** Omitted settings remain unchanged. */
+export const automaticSchema = z.strictObject(automaticFields);
+
+export const channelSchema = z.strictObject({ channel: z.enum(channels) });

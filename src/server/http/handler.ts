@@ -1,0 +1,108 @@
+import { writtenOut } from '../../core/progress/plain-text.ts';
+import { byItself } from '../../wire/codes.ts';
+import type { Caller, Settings } from '../contract/options.ts';
+import { inHostTime } from '../host/ask-host.ts';
+import { type Endpoint, endpoints } from './endpoints.ts';
+import { wantsEventStream } from './event-stream.ts';
+import { comeBack, problemResponse, Refusal } from './problem.ts';
+import { isSameOrigin, whyOtherOrigin } from './same-origin.ts';
+import { Unavailable, type UpdateService } from './update-service.ts';
+
+/** Milliseconds that the host has to say who asks. */
+const authorizeMs = 10_000;
+
+/**
+ * The endpoints (docs/contract.md 8.6 and docs/contract.md 8.8) below `path`, without a slash at the end. Never rejects:
+ * whatever goes wrong is answered with problem+json, and what the host has to know is told to its log.
+ */
+export function createHandler(
+  service: UpdateService,
+  { path, authorize, log }: Pick<Settings, 'path' | 'authorize' | 'log'>,
+): (request: Request) => Promise<Response> {
+  const routes = endpoints(service, path);
+
+  async function answer(request: Request): Promise<Response> {
+    // First of all: who is nobody does not even learn which paths there are.
+    const asker = await whoAsks(request);
+    const endpoint = find(request);
+    if (!asker.isAdmin && !endpoint.forUser) throw new Refusal(403, 'Only admins can do this.');
+    if (!isReading(request) && !isSameOrigin(request)) {
+      throw new Refusal(403, whyOtherOrigin(request));
+    }
+    // A stream ends at once, and its client comes back to the next server; a refused client stays away for good.
+    if (service.closing.aborted && !isStream(request)) throw new Unavailable('the server is shutting down');
+    const answerFor = asker.isAdmin ? endpoint.answer : (endpoint.forUser ?? endpoint.answer);
+    return answerFor(request, asker.by);
+  }
+
+  async function whoAsks(request: Request): Promise<Asker> {
+    const asker = askerOf(await inHostTime(Promise.resolve(authorize(request)), authorizeMs, late));
+    if (!asker) throw new Refusal(401, 'Log in first.');
+    return asker;
+  }
+
+  function find({ url, method }: Request): Endpoint {
+    const route = routes.get(new URL(url).pathname);
+    if (!route) throw new Refusal(404, 'There is no such endpoint.');
+    const endpoint = route.get(method === 'HEAD' ? 'GET' : method);
+    if (endpoint) return endpoint;
+    const allowed = [...route.keys()].flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : one)).join(', ');
+    throw new Refusal(405, `Allowed methods: ${allowed}.`, { headers: { Allow: allowed } });
+  }
+
+  function refusalOf(error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    if (error instanceof Unavailable) {
+      if (!service.closing.aborted) tell(log, 'warn', error);
+      return comeBack('The server is temporarily unavailable. Try again in a moment.');
+    }
+    tell(log, 'error', error);
+    return new Refusal(500, "An unexpected error occurred. See the server's log.");
+  }
+
+  return async (request) => {
+    const response = await answer(request).catch((error: unknown) => problemResponse(refusalOf(error)));
+    return request.method === 'HEAD' ? withoutBody(response) : response;
+  };
+}
+
+/** Who asks, as the handler goes by it. */
+interface Asker {
+  isAdmin: boolean;
+  /** For people: in a run it says who started it. */
+  by: string;
+}
+
+/** Characters of a name, which comes from wherever the host has it from. */
+const nameLimit = 200;
+
+/** What `authorize` said, as far as it is something that it may say; null for nobody. */
+function askerOf(caller: Caller | undefined): Asker | null {
+  const { role, name = '' } =
+    typeof caller === 'object' && caller !== null ? caller : { role: caller, name: undefined };
+  if ((role !== 'admin' && role !== 'user') || typeof name !== 'string') return null;
+  // Written out: no character of a name may turn a log or a page around.
+  const shown = writtenOut([...name.toWellFormed().trim()].slice(0, nameLimit).join(''));
+  // Nobody is to be taken for what starts by itself.
+  return { isAdmin: role === 'admin', by: (shown !== byItself && shown) || role };
+}
+
+const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD';
+
+const late = () => new Unavailable('authorize() did not respond in time');
+
+const isStream = ({ method, headers }: Request): boolean =>
+  method === 'GET' && wantsEventStream(headers.get('accept'));
+
+function tell(log: Settings['log'], level: 'warn' | 'error', cause: unknown): void {
+  try {
+    log({ level, message: 'a request to the update endpoints failed', cause });
+  } catch {
+    // The host's log is no reason to leave somebody without an answer.
+  }
+}
+
+function withoutBody({ status, headers, body }: Response): Response {
+  body?.cancel().catch(() => {});
+  return new Response(null, { status, headers });
+}

@@ -1,0 +1,65 @@
+import type { Product, ProductOptions } from '../core/progress/product.ts';
+import type { InstanceUpdates } from './contract/instance-updates.ts';
+import { type InstanceOptions, readOptions } from './contract/options.ts';
+import { createHandler } from './http/handler.ts';
+import { methodsOf } from './http/methods.ts';
+import { Updates } from './updates.ts';
+
+export type { ProgressEvent } from '../core/progress/event.ts';
+export type { Channel, Release } from '../core/release/channel.ts';
+export type { FeedOptions, LogEntry } from '../feed/feed.ts';
+export type { Trust } from '../provenance/trust.ts';
+export type { CancelCode, EndState, JobKind, ReasonCode, RunState, UpToDateCode } from '../wire/codes.ts';
+export type {
+  Automatic,
+  BlockedBy,
+  BlockingJob,
+  BuildServer,
+  CancelReason,
+  FeedProblem,
+  NextRelease,
+  PendingStep,
+  PublishedRelease,
+  Reason,
+  RestorePoint,
+  RollbackOffer,
+  RolledBack,
+  Run,
+  RunStep,
+  Skipped,
+  Status,
+  ToldRun,
+  UpToDate,
+} from '../wire/status.ts';
+export type {
+  InstanceUpdates,
+  RollbackOrder,
+  UpdateEvents,
+  UpdateOrder,
+} from './contract/instance-updates.ts';
+export type {
+  Caller,
+  InstanceOptions,
+  Job,
+  JobQueue,
+  KnownBuildServer,
+  Preparation,
+  Store,
+} from './contract/options.ts';
+export { type NodeHandler, type NodeRequest, toNodeHandler } from './http/node-handler.ts';
+export { openApi } from './http/openapi.ts';
+export { type FileStore, fileStore } from './store/file-store.ts';
+export type { Product, ProductOptions };
+
+/** Creates the library object (docs/server-library.md). @throws TypeError that lists all invalid options */
+export function createInstanceUpdates(options: InstanceOptions): InstanceUpdates {
+  const settings = readOptions(options);
+  const updates = new Updates(settings);
+  return {
+    ...methodsOf(updates, { path: settings.path, name: settings.product.name }),
+    handle: createHandler(updates, settings),
+    start: () => updates.boot(),
+    close: () => updates.close(),
+    on: (event, listener) => updates.listeners.on(event, listener),
+  };
+}

@@ -1,0 +1,51 @@
+import { channelOf, isAhead } from '../../core/release/channel.ts';
+import { leftBehind } from '../../wire/left-behind.ts';
+import type { BuildServer, Run } from '../../wire/status.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Timing } from '../contract/timing.ts';
+import { askHost, HostFailure } from '../host/ask-host.ts';
+
+/** The build servers, compared with a version; none if the host application does not respond. */
+export async function askBuildServers(
+  settings: Settings,
+  { host }: Timing,
+  version: string,
+): Promise<BuildServer[]> {
+  try {
+    const answer: unknown = await askHost('buildServers', () => settings.buildServers(), host);
+    if (!Array.isArray(answer)) return [];
+    return answer.flatMap((one) => readBuildServer(one, version));
+  } catch (cause) {
+    if (!(cause instanceof HostFailure)) throw cause;
+    settings.log({ level: 'warn', message: 'cannot list the build servers', cause });
+    return [];
+  }
+}
+
+/** Warnings about outdated build servers after an update. */
+export async function outdatedBuildServers(
+  { outcome, to }: Run,
+  settings: Settings,
+  timing: Timing,
+): Promise<string[]> {
+  if (outcome !== 'updated') return [];
+  const servers = await askBuildServers(settings, timing, to ?? settings.version);
+  return servers.filter(({ outdated }) => outdated).map(leftBehind);
+}
+
+/** Empty without a name, a version and a command. */
+function readBuildServer(one: unknown, running: string): BuildServer[] {
+  const { name, version: given, command } = Object(one) as Record<string, unknown>;
+  if (typeof name !== 'string' || typeof given !== 'string' || typeof command !== 'string') return [];
+  const version = /^\d/.test(given) ? `v${given}` : given;
+  const isOfRelease = channelOf(version) !== null && channelOf(running) !== null;
+  return [
+    {
+      name,
+      version,
+      // A version that is not a release is outdated if it differs from the running version.
+      outdated: isOfRelease ? isAhead(running, version) : version !== running,
+      command,
+    },
+  ];
+}

@@ -1,0 +1,99 @@
+import { parseReference } from '../../core/compose/reference.ts';
+import { isAhead } from '../../core/release/channel.ts';
+import { parseTag } from '../../core/release/tag.ts';
+import { loginFor } from '../../engine/registry-login.ts';
+import { runsImage } from '../../engine/same-image.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
+import type { Run } from '../../wire/status.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Home } from '../place/home.ts';
+
+/** A target version that an update did not install because the tag of the instance does not point to it yet. */
+interface Lag {
+  version: string;
+  /** What the server's container was created from: `…/svc:latest`. */
+  reference: string;
+  repository: string;
+  /** Digests of the image to which the tag pointed then. */
+  digests: readonly string[];
+}
+
+/** After the end of a run, in milliseconds. */
+const recentMs = 60_000;
+
+/** The run was refused because the tag lags, or installed the image of the tag, which may be another release. */
+const mayLag = ({ outcome, code }: Run): boolean =>
+  outcome === 'updated' || outcome === 'unchanged' || (outcome === 'refused' && code === 'tag-lags');
+
+/** Finds out whether the last run missed its target version because of a lagging tag, until the tag is moved. */
+export class LagWatch {
+  readonly #engine: EngineSocket;
+  readonly #settings: Settings;
+  readonly #home: () => Promise<Home>;
+  /** The lag of the last finished run. */
+  #left: { of: string; lag: Promise<Lag | null> } | null = null;
+
+  constructor(engine: EngineSocket, settings: Settings, home: () => Promise<Home>) {
+    this.#engine = engine;
+    this.#settings = settings;
+    this.#home = home;
+  }
+
+  /** The lag of the last run. No update is offered before this is known. */
+  async after(run: Run | null): Promise<Lag | null> {
+    if (!run?.outcome) return null;
+    // A run that was considered crashed may get another outcome later.
+    const of = `${run.id} ${run.outcome}`;
+    if (this.#left?.of !== of) this.#left = { of, lag: this.#find(run) };
+    return this.#left.lag;
+  }
+
+  /** Checks in the registry whether the tag was moved, if there is a lag. */
+  async recheck(run: Run | null): Promise<void> {
+    const lag = await this.after(run);
+    const left = this.#left;
+    if (lag === null || left === null) return;
+    try {
+      if (!lag.digests.includes(await this.#remoteDigest(lag))) left.lag = Promise.resolve(null);
+    } catch (cause) {
+      const message = `cannot check where ${lag.reference} points to`;
+      this.#settings.log({ level: 'warn', message, cause });
+    }
+  }
+
+  async #find(run: Run): Promise<Lag | null> {
+    const { to, outcome, endedAt } = run;
+    if (!mayLag(run) || to === null || !isAhead(to, this.#settings.version)) return null;
+    try {
+      const home = await this.#home();
+      const { imageReference: reference, imageId } = home;
+      const { repository, tag } = parseReference(reference) ?? {};
+      // A release tag cannot lag.
+      if (repository === undefined || parseTag(tag ?? 'latest').kind === 'release') return null;
+      // The image of a refused run has no tag anymore, so the registry is asked for the digest. This is only reliable shortly
+      // after the refusal, before the tag is moved.
+      const isRecent = outcome === 'refused' && Date.now() - Date.parse(endedAt ?? '') <= recentMs;
+      const [image, named, refused] = await Promise.all([
+        this.#engine.image(imageId),
+        this.#engine.image(reference),
+        isRecent ? this.#remoteDigest({ repository, reference }).catch(() => null) : null,
+      ]);
+      // If a tag was published again with the same content, it has another digest and the run replaced nothing.
+      const images = [image, runsImage(home, named) ? named : null];
+      const digests = images
+        .flatMap((each) => each?.digests ?? [])
+        .map((digest) => digest.slice(digest.indexOf('@') + 1));
+      return { version: to, reference, repository, digests: refused ? [...digests, refused] : digests };
+    } catch (cause) {
+      const message = 'cannot check whether the last update reached its target version';
+      this.#settings.log({ level: 'warn', message, cause });
+      return null;
+    }
+  }
+
+  /** The digest to which the tag points now. @throws EngineFault if the registry does not respond */
+  async #remoteDigest({ repository, reference }: Pick<Lag, 'repository' | 'reference'>): Promise<string> {
+    const login = await loginFor(repository, this.#settings.registryCredentials);
+    return this.#engine.remoteDigest(reference, login);
+  }
+}

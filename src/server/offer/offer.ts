@@ -1,0 +1,209 @@
+import {
+  type Channel,
+  channelOf,
+  isAhead,
+  newestOn,
+  type Release,
+  releasesOn,
+  targetFor,
+} from '../../core/release/channel.ts';
+import { isMajorChange } from '../../core/release/order.ts';
+import type { ReleaseFile } from '../../provenance/release-file.ts';
+import type { UpToDateCode } from '../../wire/codes.ts';
+import type { PublishedRelease, Reason, Skipped, Status, UpToDate } from '../../wire/status.ts';
+import type { Proof } from './proven-releases.ts';
+import { nextRelease, type RefusedStep } from './stepping.ts';
+
+/** The facts for an offer. */
+export interface OfferFacts {
+  /** The running version. */
+  version: string;
+  channel: Channel;
+  /** Releases in the feed; null without a feed. */
+  releases: readonly Release[] | null;
+  /** When the feed was last read. */
+  checkedAt: Date | null;
+  /** A release to which the tag of the instance does not point yet. */
+  lag: { version: string; reference: string } | null;
+  /** The required release for which the last update was refused. */
+  step: RefusedStep | null;
+  /** The skipped release. */
+  skipped: Skipped | null;
+  /** Target of the last update if it was broken or crashed, so that the running version is unknown. */
+  again: string | null;
+  /** Signed contents of newer releases; null if signatures are not required. */
+  proofs: ReadonlyMap<string, Proof> | null;
+}
+
+/** Either a next release, or why there is none. */
+export type Offer = {
+  /** The newest release of the channel. */
+  latest: Release | null;
+} & ({ next: Release; upToDate: null } | { next: null; upToDate: UpToDate });
+
+/** The target of an update. */
+export interface Destination {
+  /** Option of the updater: `vX.Y.Z` or `canary`. */
+  target: string;
+  /** The release if known, otherwise the target. */
+  to: string;
+  /** All steps, if `to` is a step of an upgrade path. */
+  path?: readonly string[] | undefined;
+  /** The signed content that the updater must find, if signatures are required. */
+  proof?: ReleaseFile | undefined;
+}
+
+/** Decides which release is available (docs/contract.md 8.5 and docs/contract.md 8.17). */
+export function offer(known: OfferFacts): Offer {
+  const { version, channel, releases, checkedAt, lag, step } = known;
+  const latest = releases === null ? null : newestOn(channel, releases);
+  const none = (code: UpToDateCode, message: string): Offer => ({
+    latest,
+    next: null,
+    upToDate: { code, message },
+  });
+  if (releases === null) return none('off', 'no releases are known because the release feed is disabled');
+  if (checkedAt === null)
+    return none('unread', 'no releases are known because the release feed has not been read yet');
+  if (latest === null) return none('none', `no release has been published on the ${channel} channel`);
+  if (channelOf(version) === null)
+    return none('unknown-version', `${version} is not a release, so no newer release can be determined`);
+  if (latest.version === version)
+    return none('newest', `${version} is the newest release on the ${channel} channel`);
+  if (!isAhead(latest.version, version))
+    return none(
+      'ahead',
+      `${version} is newer than ${latest.version}, the newest release on the ${channel} channel`,
+    );
+  const next = nextRelease(latest, { version, releases, step });
+  if (next === null) {
+    const first = step?.first ?? latest.requires ?? 'another release';
+    return none(
+      'upgrade-step',
+      `${first} must be installed before ${latest.version}, but no upgrade path to ${first} is known`,
+    );
+  }
+  if (lag?.version === next.version)
+    return none('tag-lags', `${lag.version} is published, but ${lag.reference} does not point to it yet`);
+  return { latest, next, upToDate: null };
+}
+
+/** The status fields of an offer, without notes, which may be long. */
+export function offerFields(
+  { latest, next, upToDate }: Offer,
+  known: OfferFacts,
+): Pick<Status, 'latest' | 'next' | 'upToDate' | 'updateAvailable' | 'skipped'> {
+  const { version, skipped } = known;
+  // A newer release ends the skip.
+  const isSkipped = latest !== null && latest.version === skipped?.version;
+  return {
+    latest: latest && published({ ...latest, notes: null }),
+    next: next && {
+      version: next.version,
+      major: isMajorChange(version, next.version),
+      downloaded: null,
+      estimatedSeconds: null,
+      upgradePath: latest === null ? [] : pathTo(latest.version, known),
+    },
+    upToDate,
+    updateAvailable: next !== null && !isSkipped,
+    skipped: isSkipped ? skipped : null,
+  };
+}
+
+/** The facts about the available release for automatic updates. */
+export interface Offered {
+  version: string;
+  major: boolean;
+  publishedAt: string | null;
+  isSkipped: boolean;
+}
+
+/** Null if no update is available. */
+export function offeredOf(offered: Offer, { next, skipped }: ReturnType<typeof offerFields>): Offered | null {
+  const { publishedAt = null } = offered.next ?? {};
+  return next && { version: next.version, major: next.major, publishedAt, isSkipped: skipped !== null };
+}
+
+const mostReleases = 20;
+
+/** All steps up to a goal, as far as known from the feed, up to a maximum. */
+function pathTo(goal: string, { version, releases, step }: OfferFacts): string[] {
+  const last = releases?.find((release) => release.version === goal);
+  const path: string[] = [];
+  for (let at = version; last && releases && at !== goal && path.length < mostReleases; ) {
+    const next = nextRelease(last, { version: at, releases, step });
+    if (next === null || !isAhead(next.version, at)) break;
+    at = next.version;
+    path.push(at);
+  }
+  return path;
+}
+
+const longestNotes = 64 * 1024;
+
+/** The releases that an update includes, newest first, with their notes. */
+export function releasesBetween(
+  { next }: Offer,
+  { version, channel, releases }: OfferFacts,
+): PublishedRelease[] {
+  if (next === null) return [];
+  return releasesOn(channel, releases ?? [])
+    .filter((one) => isAhead(one.version, version) && !isAhead(one.version, next.version))
+    .slice(0, mostReleases)
+    .map(published);
+}
+
+const published = ({ version, url, notes, publishedAt }: Release): PublishedRelease => {
+  return { version, url, notes: notes?.slice(0, longestNotes) ?? null, publishedAt };
+};
+
+/**
+ * The target of an update: the given version, otherwise the available release. The running version and older ones are refused.
+ */
+export function destinationOf(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
+  if (named === null) {
+    const { next, upToDate } = offer(known);
+    return next === null
+      ? { upToDate: upToDate.message }
+      : { target: targetFor(next.version), to: next.version };
+  }
+  if (named === 'canary') {
+    return { target: named, to: newestOn('canary', known.releases ?? [])?.version ?? named };
+  }
+  // After a broken run the running version is unknown. The updater checks and repairs it.
+  if (named === known.again) return { target: named, to: named };
+  if (named === known.version) return { upToDate: `${named} is already running` };
+  if (channelOf(known.version) !== null && !isAhead(named, known.version)) {
+    return {
+      upToDate: `${named} is older than the running version ${known.version}; downgrades are not supported`,
+    };
+  }
+  return { target: named, to: named };
+}
+
+/** The first step of the upgrade path to the given version, otherwise to the newest release. */
+export function firstStepTo(named: string | null, known: OfferFacts): Destination | { upToDate: string } {
+  const goal = named === null ? offer(known).latest?.version : named;
+  const path = goal === undefined ? [] : pathTo(goal, known);
+  const [first] = path;
+  if (first === undefined || path.at(-1) !== goal) {
+    const direct = destinationOf(named, known);
+    // The updater may know more than the feed.
+    return path.length === 0 ? direct : { upToDate: `no upgrade path to ${goal} is known` };
+  }
+  return { target: targetFor(first), to: first, ...(path.length > 1 && { path }) };
+}
+
+/** Adds the signed content to a target, or returns why it is refused. */
+export function verifiedDestination(
+  found: Destination | { upToDate: string },
+  { proofs }: Pick<OfferFacts, 'proofs'>,
+): Destination | { reason: Reason } {
+  if ('upToDate' in found) return { reason: { code: 'up-to-date', message: found.upToDate } };
+  if (proofs === null) return found;
+  const proof = proofs.get(found.to) ?? 'the release feed does not contain this release';
+  return typeof proof === 'object'
+    ? { ...found, proof }
+    : { reason: { code: 'unproven', message: `${found.to} is not verified: ${proof}` } };
+}

@@ -1,0 +1,175 @@
+import {
+  type Channel,
+  channelOf,
+  channels,
+  isAhead,
+  type Release,
+  releasesOn,
+} from '../../core/release/channel.ts';
+import type { Judgement } from '../../feed/feed.ts';
+import { FeedError, reasonOf } from '../../feed/feed-error.ts';
+import { BadAsset, type ProofAsking, proofAssets, readProof } from '../../feed/read-proof.ts';
+import { type Proven, proveRelease, Unproven } from '../../provenance/prove-release.ts';
+import { signersOf, type Trust } from '../../provenance/trust.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Timing } from '../contract/timing.ts';
+import { HostFailure } from '../host/ask-host.ts';
+import type { Ledger } from '../store/ledger.ts';
+
+/** Of each channel: what is older can be no step that anybody needs. */
+const mostAsked = 20;
+/** In milliseconds, for all that a check asks for. */
+const longestCheck = 60_000;
+/** How far the clocks of the publisher and of this machine may differ. */
+const mostClockError = 24 * 3_600_000;
+
+/** The verified content of a release, or why it is not verified. */
+export type Proof = Proven | string;
+
+type Context = { settings: Settings; ledger: Ledger; timing: Timing };
+
+/** What of a feed counts as published where the platform names whom it trusts (docs/contract.md 8.39). */
+export class ProvenReleases {
+  readonly #context: Context;
+  readonly #trust: Trust;
+  /** What was proven or found wrong, by version and by where its files are. */
+  #known = new Map<string, Proof>();
+  #quietUntil = Number.NEGATIVE_INFINITY;
+  #proofs = new Map<string, Proof>();
+
+  constructor(context: Context, trust: Trust) {
+    this.#context = context;
+    this.#trust = trust;
+  }
+
+  /** By version, of those that the last check has asked for. */
+  get proofs(): ReadonlyMap<string, Proof> {
+    return this.#proofs;
+  }
+
+  /**
+   * What runs and what is older counts as ever, as nothing leads there. @throws FeedError where the store does not answer,
+   * or the reason of the signal
+   */
+  async judge(releases: readonly Release[], channel: Channel, signal: AbortSignal): Promise<Judgement> {
+    const { version } = this.#context.settings;
+    const isOlder = (release: Release) => isAhead(version, release.version);
+    // The steps on the way to a canary build are stable.
+    const asked = channels
+      .filter((one) => one === 'stable' || one === channel)
+      .map((one) =>
+        releasesOn(one, releases)
+          .filter((release) => !isOlder(release))
+          .slice(0, mostAsked),
+      );
+    const proofs = await this.#prove(asked.flat(), signal);
+    for (const [release, proof] of proofs)
+      if (typeof proof === 'object' && isFuture(proof.publishedAt))
+        proofs.set(release, `the publication date ${proof.publishedAt} is in the future`);
+    for (const line of asked) await this.#refuseOld(line, proofs);
+    this.#proofs = proofs;
+    const isUnproven = (release: Release) =>
+      !isOlder(release) && release.version !== version && typeof proofs.get(release.version) !== 'object';
+    return {
+      releases: releases.flatMap((release) => {
+        const proof = proofs.get(release.version);
+        return typeof proof === 'object' ? asProven(release, proof) : isUnproven(release) ? [] : release;
+      }),
+      unproven: sentenceOf(asked.flat().filter(isUnproven), proofs),
+    };
+  }
+
+  async #prove(releases: readonly Release[], signal: AbortSignal): Promise<Map<string, Proof>> {
+    const { settings, timing } = this.#context;
+    const known = new Map<string, Proof>();
+    const proofs = new Map<string, Proof>();
+    const asking: ProofAsking = {
+      feed: settings.feed ?? { url: '' },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(longestCheck)]),
+      deadline: timing.proof,
+    };
+    for (const release of releases) {
+      const { proof, key } = await this.#proofOf(release, asking);
+      signal.throwIfAborted();
+      proofs.set(release.version, proof);
+      if (key !== null) known.set(key, proof);
+    }
+    this.#known = known;
+    return proofs;
+  }
+
+  /** Without a key it is asked for again. */
+  async #proofOf(release: Release, asking: ProofAsking): Promise<{ proof: Proof; key: string | null }> {
+    const { name: product } = this.#context.settings.product;
+    let key: string | null = null;
+    try {
+      key = [release.version, ...proofAssets(release).map(({ url }) => url)].join(' ');
+      const known = this.#known.get(key);
+      if (known !== undefined) return { proof: known, key };
+      if (performance.now() < this.#quietUntil)
+        return { proof: 'the release feed server is rate-limiting requests', key: null };
+      const [file, bundle] = await readProof(release, asking);
+      const proof = await proveRelease(
+        file ?? new Uint8Array(),
+        new TextDecoder().decode(bundle),
+        this.#trust,
+        {
+          product,
+          version: release.version,
+        },
+      );
+      // The updater would be told of none, and so take any.
+      if (Object.keys(proof.images).length === 0) throw new Unproven('release.json lists no images');
+      return { proof, key };
+    } catch (error) {
+      if (error instanceof Unproven || error instanceof BadAsset) return { proof: error.message, key };
+      if (error instanceof FeedError && error.wait !== null)
+        this.#quietUntil = performance.now() + error.wait;
+      return { proof: `the signature cannot be downloaded: ${reasonOf(error)}`, key: null };
+    }
+  }
+
+  /**
+   * Refuses the newest releases of a channel that were published before the last one that was offered: someone may be
+   * offering an old release as new. Only signers that are still trusted count. Releases behind an accepted one may be
+   * required intermediate releases, and as old as they are. @throws FeedError
+   */
+  async #refuseOld(line: readonly Release[], proofs: Map<string, Proof>): Promise<void> {
+    const { ledger, settings } = this.#context;
+    const channel = channelOf(line[0]?.version ?? '');
+    if (channel === null) return;
+    try {
+      const times = await ledger.lastOffered(channel);
+      const last = signersOf(this.#trust)
+        .flatMap((signer) => times[signer] ?? [])
+        .filter((time) => !isFuture(time))
+        .reduce<string | null>((a, b) => (a !== null && Date.parse(a) >= Date.parse(b) ? a : b), null);
+      for (const { version } of line) {
+        const proof = proofs.get(version);
+        if (typeof proof !== 'object' || version === settings.version) continue;
+        if (last === null || Date.parse(proof.publishedAt) >= Date.parse(last))
+          return await ledger.setLastOffered(channel, proof);
+        proofs.set(
+          version,
+          `the release was published at ${proof.publishedAt}, before the release that was offered last (${last})`,
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      throw new FeedError('the store did not return the release that was offered last');
+    }
+  }
+}
+
+const isFuture = (time: string): boolean => Date.parse(time) > Date.now() + mostClockError;
+
+/** What is signed goes before what the feed says. */
+function asProven({ requires: _, ...release }: Release, { requires, publishedAt }: Proven): Release {
+  return { ...release, publishedAt, ...(requires && channelOf(requires) !== null && { requires }) };
+}
+
+/** Null where there is none. */
+function sentenceOf(unproven: readonly Release[], proofs: ReadonlyMap<string, Proof>): string | null {
+  const named = unproven.map(({ version }) => `${version} is not verified: ${proofs.get(version)}`);
+  return named.join('; ') || null;
+}

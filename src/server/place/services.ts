@@ -1,0 +1,73 @@
+import { type Product, roleLabelOf } from '../../core/progress/product.ts';
+import { composeLabels, swarmLabels } from '../../engine/labels.ts';
+import type { EngineSocket } from '../../engine/socket.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Home } from './home.ts';
+
+/**
+ * The services to update, beginning with the app. Null if the default of the updater is correct: the app of the product and
+ * the workers in the compose file (docs/contract.md 8.26).
+ */
+export async function chooseUpdatedServices(
+  engine: EngineSocket,
+  { project, service: own }: Home,
+  { app = null, workers, product }: Pick<Settings, 'app' | 'workers' | 'product'>,
+): Promise<string[] | null> {
+  const first = app ?? own;
+  const unique = (others: readonly string[]) => [...new Set([first, ...others])];
+  // Where the library lives in a worker, the own service is one.
+  if (workers !== null) return unique([...workers, own]);
+  const labelled = await labelledWorkers(engine, project, product);
+  const [usualApp, ...usual] = product.services;
+  const byDefault = labelled.length > 0 ? labelled : await servicesOf(engine, project, usual);
+  const isUsual = first === usualApp && [first, ...byDefault].includes(own);
+  return isUsual ? null : unique([...byDefault, own]);
+}
+
+async function labelledWorkers(engine: EngineSocket, project: string, product: Product): Promise<string[]> {
+  const roleLabel = roleLabelOf(product);
+  const found = await engine.list({
+    label: [`${composeLabels.project}=${project}`, `${roleLabel}=worker`, `${composeLabels.oneOff}=False`],
+  });
+  const names = await Promise.all(
+    found.map(async ({ imageId, labels }) => {
+      // A container has the labels of its image as well, and app and worker may be of one image.
+      const image = await engine.image(imageId);
+      return image?.labels[roleLabel] === 'worker' ? '' : labels[composeLabels.service];
+    }),
+  );
+  return sortedNames(names);
+}
+
+/** Those of the named services that the project has containers of. */
+async function servicesOf(
+  engine: EngineSocket,
+  project: string,
+  names: readonly string[],
+): Promise<string[]> {
+  const found = names.map(async (name) => {
+    const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
+    return (await engine.list({ label })).length > 0 ? [name] : [];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** Of a server's Swarm stack: the services besides its own whose tasks here are workers. */
+export async function swarmPeers(
+  engine: EngineSocket,
+  labels: Readonly<Record<string, string>>,
+  product: Product,
+): Promise<string[]> {
+  const stack = labels[swarmLabels.stack];
+  if (!stack) return [];
+  const usual = product.services.slice(1).map((name) => `${stack}_${name}`);
+  const tasks = await engine.list({ label: [`${swarmLabels.stack}=${stack}`] });
+  const names = tasks.flatMap(
+    ({ labels: { [roleLabelOf(product)]: role, [swarmLabels.service]: name = '' } }) =>
+      (role === 'worker' || usual.includes(name)) && name !== labels[swarmLabels.service] ? name : [],
+  );
+  return sortedNames(names);
+}
+
+const sortedNames = (names: readonly (string | undefined)[]): string[] =>
+  [...new Set(names.filter((name): name is string => !!name))].sort();

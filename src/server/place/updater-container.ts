@@ -1,0 +1,190 @@
+import { HostPaths } from '../../core/files/host-paths.ts';
+import { svc } from '../../core/progress/product.ts';
+import type { Container } from '../../engine/container.ts';
+import { isUp } from '../../engine/container.ts';
+import type { ContainerSpec, MountSpec } from '../../engine/socket.ts';
+import type { Run } from '../../wire/status.ts';
+import type { Settings } from '../contract/options.ts';
+import type { Home } from './home.ts';
+
+const labels = {
+  project: 'svc-updater.project',
+  directory: 'svc-updater.directory',
+  run: 'svc-updater.run',
+  kind: 'svc-updater.kind',
+  by: 'svc-updater.by',
+  from: 'svc-updater.from',
+  to: 'svc-updater.to',
+  startedAt: 'svc-updater.started-at',
+} as const;
+
+/** The label that names the run. */
+export const runLabel = labels.run;
+
+/** The number of attempts of a prefetch. */
+export const triesLabel = 'svc-updater.tries';
+
+/** What is known about a run before its log has any lines. */
+export type RunOrigin = Pick<Run, 'id' | 'from' | 'to' | 'startedAt'> &
+  Partial<Pick<Run, 'by' | 'kind' | 'upgradePath'>>;
+
+const secondsToStop = 120;
+
+/** How often the engine restarts an updater that failed. */
+export const maxRestarts = 3;
+
+/** What differs between the updater containers of different runs. */
+interface UpdaterOrder {
+  /** `update`, `fetch` or `rollback`, with its own options. */
+  command: readonly [word: string, ...options: string[]];
+  /** All of them, the app first; null leaves the choice to the updater. */
+  services: readonly string[] | null;
+  origin: RunOrigin;
+}
+
+type UpdaterSettings = Pick<
+  Settings,
+  'product' | 'containerName' | 'updaterImage' | 'updaterEnvironment' | 'restorePoint'
+>;
+
+/** The container that carries out an update (docs/contract.md 8.10). */
+export function updaterContainer(
+  home: Home,
+  { product, containerName, updaterImage, updaterEnvironment, restorePoint }: UpdaterSettings,
+  { command, services, origin }: UpdaterOrder,
+): ContainerSpec {
+  const environment = {
+    // The host application is responsible for its list, so all other services are excluded.
+    ...(services !== null && { SVC_UPDATER_EXCLUDE: '*' }),
+    // By default the updater uses the name and labels of svc.
+    ...(product !== svc && { SVC_UPDATER_PRODUCT: JSON.stringify({ ...product, containerName }) }),
+    ...(restorePoint && { SVC_UPDATER_RESTORE_POINT: '1' }),
+    ...updaterEnvironment,
+    // This id identifies the instance. Labels of other containers are not trusted.
+    SVC_UPDATER_CONTAINER: home.containerId,
+  };
+  // Restore points and rollbacks are logged as fields, which only JSON has.
+  const log = restorePoint || command[0] === 'rollback' ? 'json' : 'line';
+  return {
+    name: containerName,
+    Image: updaterImage,
+    Cmd: [
+      ...command,
+      ...['--project', home.project, '--dir', home.directory, '--log', log],
+      ...(services ?? []).flatMap((name) => ['--service', name]),
+    ],
+    Env: [
+      `DOCKER_HOST=unix://${home.socket}`,
+      ...Object.entries(environment).map(([key, value]) => `${key}=${value}`),
+    ],
+    StopTimeout: secondsToStop,
+    Labels: {
+      [labels.project]: home.project,
+      [labels.directory]: home.directory,
+      [labels.run]: origin.id,
+      [labels.kind]: origin.kind ?? 'update',
+      [labels.by]: origin.by ?? '',
+      [labels.from]: origin.from ?? '',
+      [labels.to]: origin.to ?? '',
+      [labels.startedAt]: origin.startedAt,
+    },
+    HostConfig: {
+      Mounts: updaterMounts(home),
+      NetworkMode: 'none',
+      CapDrop: ['ALL'],
+      CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'],
+      SecurityOpt: ['no-new-privileges', 'label=disable'],
+      UsernsMode: 'host',
+      RestartPolicy: { Name: 'on-failure', MaximumRetryCount: maxRestarts },
+      AutoRemove: false,
+      // The run is read from the log of the container, so the log driver must not be the default of the engine.
+      LogConfig: { Type: 'json-file', Config: {} },
+    },
+  };
+}
+
+/** Name of an additional updater container. It is unique for each instance on the engine. */
+export const asideName = (
+  word: 'rollback' | 'prefetch',
+  { containerName }: Pick<Settings, 'containerName'>,
+  { project }: Pick<Home, 'project'>,
+): string => `${containerName}-${word}-${project}`;
+
+/** An additional updater container that the engine never restarts. */
+export function asideContainer(
+  word: 'rollback' | 'prefetch',
+  home: Home,
+  settings: UpdaterSettings,
+  order: UpdaterOrder,
+): ContainerSpec {
+  const spec = updaterContainer(home, settings, order);
+  const RestartPolicy = { Name: 'no', MaximumRetryCount: 0 };
+  return {
+    ...spec,
+    name: asideName(word, settings, home),
+    HostConfig: { ...spec.HostConfig, RestartPolicy },
+  };
+}
+
+type Mounted = Pick<Home, 'socket' | 'directories' | 'credentials'>;
+
+/** The mounts of the updater. With Binds instead of Mounts, the engine would create missing directories. */
+export function updaterMounts({ socket, directories, credentials }: Mounted): MountSpec[] {
+  return [
+    bind(socket),
+    ...directories.map((directory) => bind(directory)),
+    ...(credentials === null ? [] : [bind(credentials, '/root/.docker/config.json', true)]),
+  ];
+}
+
+const bind = (source: string, target = source, readOnly = false): MountSpec => ({
+  Type: 'bind',
+  Source: source,
+  Target: target,
+  ReadOnly: readOnly,
+});
+
+/**
+ * Whether the container updates or updated this instance. Anyone who can start a container can choose its name and labels, but
+ * only someone who controls the host can mount the directory of the instance. Manually started containers have no labels.
+ */
+export function isAbout({ labels: given, requestedMounts }: Container, home: Home): boolean {
+  if (new HostPaths(requestedMounts).fromHost(home.directory) === null) return false;
+  const [project, directory] = [given[labels.project], given[labels.directory]];
+  if (project === undefined && directory === undefined) return true;
+  return project === home.project && directory === home.directory;
+}
+
+/** More than a container needs from creation to start. */
+const startingMs = 60_000;
+
+/** Whether the updater is running or about to start or restart. */
+export function isUnderWay(container: Container, now = Date.now()): boolean {
+  if (isUp(container)) return true;
+  return container.status === 'created' && now - Date.parse(container.createdAt) < startingMs;
+}
+
+/** Reports that a running container that does not belong to this instance has the name of the updater. */
+export function describeForeign({ id, name, labels: given, createdAt }: Container) {
+  const project = given[labels.project];
+  const where =
+    project === undefined ? id.slice(0, 12) : `labelled as project ${project} in ${given[labels.directory]}`;
+  return {
+    message: `container ${name} (${where}) does not belong to this instance but has the name of its updater. Wait until it has finished, or rename it`,
+    since: new Date(createdAt).toISOString(),
+  };
+}
+
+/** Reads the run from the labels of its container. Manually started containers have fewer labels. */
+export function originOf(container: Container): RunOrigin {
+  const text = (key: keyof typeof labels) => container.labels[labels[key]] || null;
+  const at = container.args.indexOf('--target');
+  return {
+    id: text('run') ?? container.id.slice(0, 12),
+    kind: container.args[0] === 'rollback' ? 'rollback' : 'update',
+    from: text('from'),
+    to: text('to') ?? (at < 0 ? null : (container.args[at + 1] ?? null)),
+    startedAt: text('startedAt') ?? new Date(container.createdAt).toISOString(),
+    by: text('by'),
+  };
+}

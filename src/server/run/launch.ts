@@ -1,0 +1,152 @@
+import { parseReference } from '../../core/compose/reference.ts';
+import type { Container } from '../../engine/container.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
+import { classifyPullFailure } from '../../engine/pull-failure.ts';
+import type { PullProgress } from '../../engine/pull-progress.ts';
+import { loginFor } from '../../engine/registry-login.ts';
+import type { ContainerSpec, EngineSocket } from '../../engine/socket.ts';
+import type { Destination } from '../offer/offer.ts';
+import type { Home } from '../place/home.ts';
+import { chooseUpdatedServices } from '../place/services.ts';
+import { isAbout, isUnderWay, originOf, runLabel, updaterContainer } from '../place/updater-container.ts';
+import { endPrefetch } from './end-prefetch.ts';
+import { expectOptions } from './expect-options.ts';
+import type { RunRecord } from './run-record.ts';
+import { RunStop } from './run-stop.ts';
+import type { LaunchContext } from './server-context.ts';
+
+/** More than any pull of the updater image needs on a working connection. */
+const pullLimitMs = 30 * 60_000;
+
+/**
+ * Pulls the updater image, frees the container name and starts the updater. Returns the container id. Before the container
+ * is created, `mayLaunch` is called; null if it returns false.
+ * @throws RunStop, as `mayLaunch` may, and as is the reason of the signal
+ */
+export async function launch(
+  record: RunRecord,
+  { home, target, proof }: Pick<Destination, 'target' | 'proof'> & { home: Home },
+  context: LaunchContext,
+  mayLaunch: () => Promise<boolean>,
+): Promise<string | null> {
+  const { engine, settings, signal } = context;
+  try {
+    await obtainImage(record, context);
+    const services = await chooseUpdatedServices(engine, home, settings);
+    signal.throwIfAborted();
+    await endPrefetch(engine, settings, home);
+    record.prepare('launching', 'starting the updater');
+    const command =
+      record.run.kind === 'rollback'
+        ? (['rollback', '--yes'] as const)
+        : (['update', '--target', target, ...(await expectOptions(proof, engine))] as const);
+    await clearName(engine, home, settings.containerName);
+    const spec = updaterContainer(home, settings, { command, services, origin: record.run });
+    if (!(await mayLaunch())) return null;
+    signal.throwIfAborted();
+    return await startContainer(engine, spec, signal);
+  } catch (error) {
+    if (!(error instanceof EngineFault)) throw error;
+    // The engine's own words name what is missing, such as a directory to mount.
+    throw notLaunched(`the updater could not be started: ${error.message}`, error);
+  }
+}
+
+async function startContainer(
+  engine: EngineSocket,
+  spec: ContainerSpec,
+  signal: AbortSignal,
+): Promise<string> {
+  const id = await engine.create(spec).catch(async (error) => {
+    if (error instanceof EngineFault && error.status === 409) throw takenName(error);
+    // The answer may be lost, and the container there: it must not be started later, with no hold.
+    await removeOwn(engine, spec);
+    throw error;
+  });
+  try {
+    signal.throwIfAborted();
+    await engine.start(id);
+  } catch (error) {
+    const now = await engine.inspect(id).catch(() => null);
+    // An engine whose answer was lost may have started it all the same.
+    if (now !== null && hasRun(now)) return id;
+    await engine.remove(id, { force: true }).catch(() => {});
+    throw error;
+  }
+  return id;
+}
+
+const hasRun = ({ status }: Container): boolean => status !== 'created';
+
+async function removeOwn(engine: EngineSocket, { name, Labels }: ContainerSpec): Promise<void> {
+  try {
+    const found = await engine.inspect(name);
+    const isSame = found !== null && originOf(found).id === Labels?.[runLabel];
+    if (isSame && !hasRun(found)) await engine.remove(found.id, { force: true });
+  } catch {
+    // Without an engine there is nothing more to be done.
+  }
+}
+
+const takenName = (error?: unknown): RunStop =>
+  new RunStop('failed', 'another updater was started at the same time; nothing was changed', {
+    code: 'launch-taken',
+    advice: 'Wait until the other update has finished, then run the update again.',
+    error,
+  });
+
+const notLaunched = (message: string, error?: unknown): RunStop =>
+  new RunStop('failed', `${message}; nothing was changed`, {
+    code: 'launch-failed',
+    advice: 'Fix the problem reported by the engine, then run the update again.',
+    error,
+  });
+
+/** @throws RunStop, EngineFault */
+export async function obtainImage(
+  record: RunRecord,
+  { engine, settings, signal }: Pick<LaunchContext, 'engine' | 'settings' | 'signal'>,
+): Promise<void> {
+  const { updaterImage, updaterPull, registryCredentials } = settings;
+  const reference = parseReference(updaterImage);
+  if (reference === null) throw notLaunched(`${updaterImage} is not a valid image reference`);
+  const { repository, tag, digest } = reference;
+  // The image behind a digest never changes.
+  if ((updaterPull === 'missing' || digest !== null) && (await engine.image(updaterImage)) !== null) return;
+  record.prepare('launching', `pulling ${updaterImage}`);
+  const login = await loginFor(repository, registryCredentials);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(pullLimitMs)]);
+  try {
+    const wanted = { repository, tag: digest ?? tag ?? 'latest', login, signal: limit };
+    const onProgress = ({ percent }: PullProgress) =>
+      record.prepare('launching', `pulling ${updaterImage}`, { percent });
+    await engine.pull({ ...wanted, onProgress });
+  } catch (error) {
+    signal.throwIfAborted();
+    const fault = error instanceof EngineFault ? error : null;
+    // A refusal of a proxy before the engine is none of the registry's.
+    if (fault?.isForeign) throw error;
+    const message = fault?.message ?? `the pull took longer than ${pullLimitMs / 60_000} minutes`;
+    const failure = classifyPullFailure(message, [updaterImage], fault?.status ?? null);
+    const isHere = failure.again !== 'never' || failure.code === 'pull-unreachable';
+    if (isHere && (await engine.image(updaterImage).catch(() => null)) !== null) {
+      record.warn(`cannot pull ${updaterImage} (${failure.sentence}); using the local image`);
+      return;
+    }
+    throw new RunStop('failed', `the updater image ${updaterImage} cannot be pulled; nothing was changed`, {
+      cause: failure.sentence,
+      code: failure.code,
+      advice: 'Check that the image is published and the registry is reachable, then run the update again.',
+      error,
+    });
+  }
+}
+
+/** Another instance's updater is never removed: its name is given to ours, and it keeps its log under another. */
+async function clearName(engine: EngineSocket, home: Home, name: string): Promise<void> {
+  const found = await engine.inspect(name);
+  if (found === null) return;
+  if (isUnderWay(found)) throw takenName();
+  if (isAbout(found, home)) await engine.remove(found.id);
+  else await engine.rename(found.id, `${name}-${found.id.slice(0, 12)}`);
+}

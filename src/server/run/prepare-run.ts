@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { channelOf } from '../../core/release/channel.ts';
+import { isMajorChange } from '../../core/release/order.ts';
+import type { RunKind } from '../../wire/codes.ts';
+import type { BlockingJob, Reason } from '../../wire/status.ts';
+import type { StartOrder } from '../contract/instance-updates.ts';
+import { askHost, HostFailure } from '../host/ask-host.ts';
+import { askJobs } from '../host/ask-jobs.ts';
+import { jobsReason, runningJobs, stuckReason } from '../offer/find-reason.ts';
+import type { Destination } from '../offer/offer.ts';
+import type { Home } from '../place/home.ts';
+import { launch } from './launch.ts';
+import type { RunRecord } from './run-record.ts';
+import { RunStop } from './run-stop.ts';
+import type { LaunchContext, ServerContext } from './server-context.ts';
+
+/** A requested run and its target. */
+export interface RunPlan extends Destination {
+  kind: RunKind;
+  order: Pick<StartOrder, 'when' | 'force' | 'by'>;
+  home: Home;
+}
+
+/**
+ * Holds the queue, then checks for running jobs. Returns the jobs to wait for, or why the run is refused.
+ * @throws HostFailure
+ */
+export async function admitRun(
+  { when, force }: RunPlan['order'],
+  { hold, settings, timing }: ServerContext,
+): Promise<{ jobs: BlockingJob[] } | { reason: Reason }> {
+  await hold.call(true);
+  if (force) return { jobs: [] };
+  const jobs = await askJobs(settings, timing);
+  const reason = when === 'idle' ? stuckReason(jobs) : jobsReason(jobs);
+  return reason === null ? { jobs: when === 'idle' ? runningJobs(jobs) : [] } : { reason };
+}
+
+/**
+ * Waits for jobs, calls `beforeUpdate` and launches the updater (docs/contract.md 8.2). Returns the container id.
+ * @throws RunStop
+ */
+export async function prepareRun(record: RunRecord, plan: RunPlan, context: LaunchContext): Promise<string> {
+  const { settings, signal } = context;
+  const giveUpAt = performance.now() + settings.idleMs;
+  const until = new Date(Date.now() + settings.idleMs).toISOString();
+  for (let isPrepared = false; ; isPrepared = true) {
+    if (plan.order.when === 'idle') await waitForJobs(record, { giveUpAt, until }, context);
+    // A rollback saves the current data itself.
+    if (!isPrepared && plan.kind === 'update') await askToPrepare(record, plan.to, context);
+    signal.throwIfAborted();
+    const containerId = await launch(record, plan, context, () => mayLaunch(plan.order, context));
+    if (containerId !== null) return containerId;
+  }
+}
+
+/** Queued jobs stay queued because the queue is held. */
+async function waitForJobs(
+  record: RunRecord,
+  { giveUpAt, until }: { giveUpAt: number; until: string },
+  { settings, timing, signal, sync }: LaunchContext,
+): Promise<void> {
+  for (let isLogged = false; ; ) {
+    signal.throwIfAborted();
+    try {
+      const running = runningJobs(await askJobs(settings, timing));
+      if (running.length === 0) return;
+      const stuck = stuckReason(running);
+      if (stuck) throw refusedFor(stuck.code, stuck.message);
+      const reason = jobsReason(running);
+      if (performance.now() > giveUpAt)
+        throw refusedFor(reason?.code ?? 'job-running', `gave up waiting: ${reason?.message}`);
+      const message = `waiting for ${running.length} running ${running.length === 1 ? 'job' : 'jobs'} to finish`;
+      record.prepare('waiting', message, { jobs: running, until });
+      await sync();
+      isLogged = false;
+    } catch (cause) {
+      if (!(cause instanceof HostFailure)) throw cause;
+      const message = 'cannot list the jobs that the update is waiting for';
+      if (!isLogged) settings.log({ level: 'warn', message, cause });
+      isLogged = true;
+      if (performance.now() > giveUpAt) throw refusedFor('job-running', 'the running jobs cannot be listed');
+    }
+    await sleep(timing.jobs, undefined, { signal, ref: false }).catch(() => {});
+  }
+}
+
+const refusedFor = (code: string, message: string): RunStop =>
+  new RunStop('refused', `${message}; nothing was changed`, {
+    code,
+    advice: 'Stop the job or wait until it has finished, then run the update again.',
+  });
+
+async function askToPrepare(
+  record: RunRecord,
+  to: string,
+  { settings, signal, sync }: LaunchContext,
+): Promise<void> {
+  const { beforeUpdate, preparation, preparationMs, version } = settings;
+  if (!beforeUpdate) return;
+  // Also aborted when the run is cancelled, because the result is no longer needed.
+  const over = new AbortController();
+  record.prepare('preparing', preparation ?? 'preparing the update');
+  await sync();
+  const asked = {
+    run: record.run.id,
+    from: record.run.from ?? version,
+    target: to,
+    major: channelOf(to) !== null && channelOf(version) !== null && isMajorChange(version, to),
+    say: (message: unknown) => {
+      if (!over.signal.aborted) record.prepare('preparing', String(message));
+    },
+    signal: over.signal,
+  };
+  const stopped = once(signal, 'abort', { signal: over.signal }).then(() => Promise.reject(signal.reason));
+  stopped.catch(() => {});
+  try {
+    const answer = askHost('beforeUpdate', () => beforeUpdate(asked), preparationMs);
+    const refusal = await Promise.race([answer, stopped]);
+    if (typeof refusal === 'string' && refusal !== '') throw notPrepared(refusal);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    // Admins see the message that the host application throws.
+    throw notPrepared(error.cause instanceof Error ? error.cause.message : error.message, error);
+  } finally {
+    over.abort();
+  }
+}
+
+const notPrepared = (cause: string, error?: unknown): RunStop =>
+  new RunStop('refused', 'the update could not be prepared; nothing was changed', {
+    cause,
+    code: 'not-prepared',
+    advice: 'Fix the problem reported during preparation, then run the update again.',
+    error,
+  });
+
+/**
+ * Checks for running jobs once more, right before the container is created. False if the update must wait for them.
+ * @throws RunStop
+ */
+async function mayLaunch({ when, force }: RunPlan['order'], context: LaunchContext): Promise<boolean> {
+  const { settings, timing, hold, sync } = context;
+  await sync();
+  if (force) return true;
+  let reason: Reason | null;
+  try {
+    // Another server of the instance may have resumed the queue.
+    await hold.call(true);
+    const jobs = await askJobs(settings, timing);
+    reason = jobsReason(when === 'idle' ? runningJobs(jobs) : jobs);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    throw new RunStop('failed', 'the job queue does not respond; nothing was changed', {
+      code: 'queue-unavailable',
+      advice: `Check that ${settings.product.name} is working, then run the update again.`,
+      error,
+    });
+  }
+  if (reason === null) return true;
+  if (when === 'idle') return false;
+  throw refusedFor(reason.code, reason.message);
+}

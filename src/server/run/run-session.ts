@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ProgressEvent } from '../../core/progress/event.ts';
+import { byItself } from '../../wire/codes.ts';
+import { HostFailure } from '../host/ask-host.ts';
+import { retry } from '../host/retry.ts';
+import { followRunLog } from './follow-run.ts';
+import { prepareRun, type RunPlan } from './prepare-run.ts';
+import { isLaunchState, type RunRecord } from './run-record.ts';
+import { RunStop, stopOf } from './run-stop.ts';
+import type { ServerContext } from './server-context.ts';
+
+/** One run that this server prepares, or follows from wherever it found it, until the run has ended. */
+export class RunSession {
+  readonly record: RunRecord;
+  readonly #context: ServerContext;
+  readonly #stop = new AbortController();
+  /** The updater's container, once it was launched. */
+  #containerId: string | null = null;
+
+  constructor(record: RunRecord, context: ServerContext) {
+    this.record = record;
+    this.#context = context;
+  }
+
+  /** What comes after the admission: the preparation, the launch, and all that `follow` does. */
+  async prepare(plan: RunPlan): Promise<string | null> {
+    const { closing, settings } = this.#context;
+    const serverStops = () => this.#stopWith('the server was stopped before the updater was started');
+    const launched = new AbortController();
+    closing.addEventListener('abort', serverStops, { signal: launched.signal });
+    if (closing.aborted) serverStops();
+    void this.#syncUntil(launched.signal);
+    let containerId: string;
+    try {
+      const launching = { ...this.#context, signal: this.#stop.signal, sync: () => this.#sync() };
+      containerId = await prepareRun(this.record, plan, launching);
+    } catch (error) {
+      // A run that was to stop is cancelled, whatever else has failed: nothing was started.
+      const stop = stopOf(this.#stop.signal.aborted ? this.#stop.signal.reason : error);
+      const { outcome, message, why, cause } = stop;
+      if (outcome === 'failed') settings.log({ level: 'error', message, cause: cause ?? error });
+      this.record.end(outcome, message, new Date(), why);
+      return null;
+    } finally {
+      launched.abort();
+    }
+    const { from, to } = this.record.run;
+    const message = `started the updater: ${from ?? 'an unknown version'} → ${to ?? 'the newest release'}`;
+    settings.log({ level: 'info', message });
+    void this.#publishContainer(containerId);
+    return this.follow(containerId);
+  }
+
+  /**
+   * Returns when the updater container was last started, as reported by the engine. If the server closes, it returns before
+   * the end of the run.
+   */
+  async follow(containerId: string): Promise<string | null> {
+    const { timing, settings, listeners, closing } = this.#context;
+    this.#containerId = containerId;
+    this.record.note({ log: `docker logs ${settings.containerName}` });
+    const onLine = (line: ProgressEvent) => listeners.emit('line', { run: this.record.run, line });
+    for (;;) {
+      try {
+        return await followRunLog(containerId, this.record, this.#context, onLine);
+      } catch (cause) {
+        // Nothing of a run depends on who follows it: a fault of this server is no end of the run.
+        const message = 'failed to follow an update; retrying';
+        settings.log({ level: 'error', message, cause });
+        await sleep(timing.retry, undefined, { signal: closing, ref: false }).catch(() => {});
+      }
+    }
+  }
+
+  /** Stops the preparation, or asks the updater to stop. @throws EngineFault */
+  async cancel(by: string): Promise<void> {
+    if (this.#containerId !== null) await this.#context.engine.kill(this.#containerId, 'SIGTERM');
+    else if (isLaunchState(this.record.run.state)) this.#cancelPreparation(by);
+  }
+
+  #cancelPreparation(by: string): void {
+    this.record.note({ cancelRequestedBy: by });
+    this.#stopWith(
+      by === byItself
+        ? 'running jobs did not finish before the end of the time window'
+        : `cancelled by ${by}`,
+    );
+  }
+
+  #stopWith(why: string): void {
+    this.#stop.abort(new RunStop('cancelled', `${why}; nothing was changed`));
+  }
+
+  async #syncUntil(launched: AbortSignal): Promise<void> {
+    const options = { signal: launched, ref: false };
+    while (!launched.aborted) {
+      await sleep(this.#context.timing.watchClosely, undefined, options).catch(() => {});
+      if (!launched.aborted) await this.#sync().catch(() => {});
+    }
+  }
+
+  async #sync(): Promise<void> {
+    const { run } = this.record;
+    try {
+      const open = await this.#context.ledger.change(run.id, (now) => ({
+        ...now,
+        run: { ...run, cancelRequestedBy: now.run.cancelRequestedBy ?? run.cancelRequestedBy },
+      }));
+      if (open === null)
+        this.#stopWith('another server process of this instance has already recorded the result');
+      else if (open.run.cancelRequestedBy !== null) this.#cancelPreparation(open.run.cancelRequestedBy);
+    } catch (error) {
+      // A store that fails once a run was accepted never changes the run.
+      if (!(error instanceof HostFailure)) throw error;
+    }
+  }
+
+  /**
+   * From here on every server of the instance can follow the run. A cancel that came between the last sync and the launch
+   * is passed on to the updater.
+   */
+  async #publishContainer(updater: string): Promise<void> {
+    const { engine, ledger, settings, timing, closing } = this.#context;
+    const { id, cancelRequestedBy } = this.record.run;
+    const insist = <T>(attempt: () => Promise<T>, message: string): Promise<T | null> => {
+      const failed = (cause: unknown) => {
+        settings.log({ level: 'warn', message, cause });
+        return !this.record.hasEnded;
+      };
+      return retry(attempt, failed, timing, closing);
+    };
+    const stop = () => insist(() => engine.kill(updater, 'SIGTERM'), 'failed to stop the updater; retrying');
+    if (cancelRequestedBy !== null) await stop();
+    const publish = () => ledger.change(id, (now) => ({ ...now, updater }));
+    const open = await insist(publish, 'failed to record the running updater in the store; retrying');
+    const by = open?.run.cancelRequestedBy ?? null;
+    if (by === null || this.record.run.cancelRequestedBy !== null) return;
+    this.record.note({ cancelRequestedBy: by });
+    await stop();
+  }
+}

@@ -1,0 +1,187 @@
+import type { ProductOptions } from '../../core/progress/product.ts';
+import { type EndState, type launchStates, type PhaseWord, phaseWords } from '../../wire/codes.ts';
+import type {
+  BlockingJob,
+  NextRelease,
+  PublishedRelease,
+  Reason,
+  RestorePoint,
+  RollbackOffer,
+  RolledBack,
+  Run,
+  Status,
+} from '../../wire/status.ts';
+import type { Awaitable, Caller } from '../contract/options.ts';
+
+/**
+ * What requests get during a step.
+ * - closed: the connection breaks
+ * - bad-gateway: an error page of a proxy
+ * - html: a page with status 200
+ * - silence: no response during the step
+ * - logged-out: status 401
+ * - unknown: a server without a run
+ */
+export type Disturbance = 'closed' | 'bad-gateway' | 'html' | 'silence' | 'logged-out' | 'unknown';
+
+/** One state of a run. */
+export interface ScriptedStep {
+  state: (typeof launchStates)[number] | PhaseWord;
+  seconds: number;
+  /** After its duration, the step continues as long as this returns true. */
+  lasts?(): boolean;
+  /** Log messages, spread over the duration. `percent` is the progress. Default: one message, the state. */
+  says?: readonly (string | { message: string; percent?: number; level?: 'info' | 'warn' | 'error' })[];
+  /** What requests get during the step. Default: normal responses. */
+  disturbed?: Disturbance;
+  /** The running jobs that `waiting` waits for, and its time limit. */
+  jobs?: readonly BlockingJob[];
+  until?: string;
+}
+
+export interface ScriptedEnd {
+  outcome: EndState;
+  /** State of the instance in one sentence. */
+  message?: string;
+  cause?: string;
+  code?: string;
+  advice?: string;
+  /** The restore point that the run saved. */
+  point?: RestorePoint;
+  /** The version and the data that were restored. */
+  rolledBack?: RolledBack;
+  /** The running version afterwards. Default: `to` if the update succeeded, otherwise the version before. */
+  version?: string;
+}
+
+export interface ScriptedRun {
+  steps: readonly ScriptedStep[];
+  end: ScriptedEnd;
+}
+
+/** The delay between two steps of an upgrade path. */
+export interface ScriptedPendingStep {
+  seconds: number;
+  /** After its duration, the step continues as long as this returns true. */
+  lasts?(): boolean;
+  /** Why the host application is not ready for the next step. */
+  reason?: string;
+}
+
+export interface ScriptedJob extends BlockingJob {
+  /** Duration in seconds. Default: the job never finishes. */
+  seconds?: number;
+}
+
+/** The scripted fields of a status. The others are derived. */
+export type StatusPieces = Omit<
+  Status,
+  'run' | 'now' | 'releases' | 'updateAvailable' | 'canUpdate' | 'next'
+> & {
+  next: NextPieces | null;
+};
+
+/** Omitted fields are unknown. */
+type NextPieces = Pick<NextRelease, 'version' | 'major'> & Partial<NextRelease>;
+
+/** A script: the initial state and the course of each update. All fields are optional. */
+export interface Script {
+  /** The product that is updated. Default: svc. */
+  product?: ProductOptions;
+  /** Playback speed. Default: 1. */
+  speed?: number;
+  /** Fields of the status. Default: v1.4.2 is running and v1.5.0 is available. */
+  status?: Partial<StatusPieces>;
+  /** The releases with `notes=1`. Default: `latest`. */
+  releases?: readonly PublishedRelease[];
+  /** Changes to the status after the first `refresh=1`. */
+  afterRefresh?: Partial<StatusPieces>;
+  /** Blocking jobs, beginning at `start()`. */
+  jobs?: readonly ScriptedJob[];
+  /** A manually started update that is in progress at `start()`. */
+  open?: ScriptedRun;
+  /** The run of each update in order; the last one repeats. Default: `typicalRun()`. */
+  runs?: readonly ScriptedRun[];
+  /** The delays between the steps of `next.upgradePath` in order; the last one repeats. Default: one second. */
+  pendingSteps?: readonly ScriptedPendingStep[];
+  /** The effects of a rollback, or why it is not possible. Default: there is no restore point. */
+  rollback?: RollbackOffer | Reason;
+  /** The run of each rollback in order; the last one repeats. Default: `typicalRollback()`. */
+  rollbacks?: readonly ScriptedRun[];
+  /** Earlier runs, newest first. */
+  history?: readonly Run[];
+  /** Authenticates a request. Default: every user is an admin. */
+  authorize?(request: Request): Awaitable<Caller>;
+  /** Replaces a response, for example with a 503. Undefined: normal response. */
+  intercept?(request: Request): Awaitable<Response | undefined>;
+  /** Base path of the endpoints. Default: `/api/v1/instance/update`. */
+  path?: string;
+}
+
+/** The default status. */
+export const plainStatus: StatusPieces = {
+  version: 'v1.4.2',
+  channel: 'stable',
+  latest: {
+    version: 'v1.5.0',
+    url: 'https://example.org/releases/v1.5.0',
+    notes: '## Changes\n\n- Deployments are faster.',
+    publishedAt: '2026-11-20T08:00:00.000Z',
+  },
+  next: { version: 'v1.5.0', major: false },
+  prefetch: null,
+  skipped: null,
+  automatic: null,
+  pendingStep: null,
+  upToDate: null,
+  reason: null,
+  checkedAt: '2026-11-21T10:40:00.000Z',
+  feedError: null,
+  preparation: null,
+  restorePoint: null,
+  buildServers: [],
+  manual: ['docker compose pull', 'docker compose up -d'],
+};
+
+const pulled = [10, 40, 70, 100].map((percent) => ({
+  message: `pulling, ${percent * 1.2} of 120 MB`,
+  percent,
+}));
+const copied = (percent: number) => ({ message: `copying data, ${percent * 3.2} of 320 MB`, percent });
+const typical: Record<PhaseWord, Omit<ScriptedStep, 'state'>> = {
+  inspect: { seconds: 1, says: ['updater started', 'found the instance'] },
+  plan: { seconds: 1, says: ['app and worker will be updated'] },
+  pull: { seconds: 5, says: pulled },
+  save: { seconds: 1, says: [copied(30), copied(60)] },
+  write: { seconds: 1, says: ['wrote .env'] },
+  recreate: { seconds: 2, says: ['replacing app and worker'], disturbed: 'closed' },
+  verify: { seconds: 3, says: ['waiting for app and worker to become healthy'] },
+};
+/** The second half of `save`, after the first stop. */
+const stopped: ScriptedStep = { state: 'save', seconds: 1, says: [copied(100)], disturbed: 'closed' };
+
+/**
+ * A typical run of 14 seconds, with two seconds of downtime; with a restore point 16 seconds and four seconds of downtime.
+ * `in` is the phase in which the run ends. Default: the last one.
+ */
+export function typicalRun(end: ScriptedEnd & { in?: PhaseWord } = { outcome: 'updated' }): ScriptedRun {
+  const { in: last = 'verify', ...rest } = end;
+  const reached = phaseWords.slice(0, phaseWords.indexOf(last) + 1);
+  const played = reached.filter((state) => state !== 'save' || end.point !== undefined || last === 'save');
+  return playedThrough(played, rest);
+}
+
+/** A rollback: nothing is pulled, and the current data is saved first. */
+export const typicalRollback = (end: ScriptedEnd = { outcome: 'updated' }): ScriptedRun =>
+  playedThrough(['inspect', 'plan', 'save', 'recreate', 'verify'], end);
+
+function playedThrough(states: readonly PhaseWord[], end: ScriptedEnd): ScriptedRun {
+  const launching = { state: 'launching', seconds: 1, says: ['launching the updater'] } as const;
+  const isStopped = states.includes('save');
+  const steps = states.flatMap((state): ScriptedStep[] => {
+    if (state === 'save') return [{ state, ...typical.save }, stopped];
+    const isAway = state === 'write' && isStopped;
+    return [{ state, ...typical[state], ...(isAway && { disturbed: 'closed' }) }];
+  });
+  return { steps: [launching, ...steps], end };
+}

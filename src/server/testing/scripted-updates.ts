@@ -1,0 +1,52 @@
+import { productOf, svc } from '../../core/progress/product.ts';
+import type { InstanceUpdates } from '../contract/instance-updates.ts';
+import { createHandler } from '../http/handler.ts';
+import { methodsOf } from '../http/methods.ts';
+import type { Script } from './script.ts';
+import { ScriptedService } from './scripted-service.ts';
+
+/**
+ * Simulates `createInstanceUpdates` from a script, for testing pages without an engine, feed, queue or store. The same script
+ * always plays the same way. The ids of runs are `run1`, `run2` and so on.
+ */
+export function createScriptedUpdates(script: Script = {}): InstanceUpdates {
+  const path = script.path ?? '/api/v1/instance/update';
+  const { name } = productOf(script.product ?? svc);
+  const service = new ScriptedService(script);
+  const answer = createHandler(service, {
+    path,
+    authorize: (request) => {
+      if (service.disturbance === 'logged-out') return null;
+      return script.authorize ? script.authorize(request) : 'admin';
+    },
+    log: () => {},
+  });
+  return {
+    ...methodsOf(service, { path, name }),
+    handle: async (request) =>
+      (await script.intercept?.(request)) ?? (await disturbed(service, request.signal)) ?? answer(request),
+    start: async () => service.begin(),
+    close: () => service.end(),
+    on: (event, listener) => service.listeners.on(event, listener),
+  };
+}
+
+/** What stands between a page and the server answers in its place; undefined where nothing does. */
+async function disturbed(service: ScriptedService, signal: AbortSignal): Promise<Response | undefined> {
+  switch (service.disturbance) {
+    case 'closed':
+      return Response.error();
+    case 'bad-gateway':
+      return page(502, 'Bad Gateway');
+    case 'html':
+      return page(200, 'Log in');
+    case 'silence':
+      await service.calmed(signal);
+  }
+}
+
+const page = (status: number, title: string) =>
+  new Response(`<!doctype html><title>${title}</title><h1>${title}</h1>`, {
+    status,
+    headers: { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' },
+  });

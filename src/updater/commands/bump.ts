@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describeEdit } from '../../core/compose/draft.ts';
+import { allFiles, directoryOf, nameOf, type ProjectFiles } from '../../core/compose/project-files.ts';
+import { checkFileRights, checkWritable } from '../../core/files/check-targets.ts';
+import { replaceFiles } from '../../core/files/replace-files.ts';
+import type { TextFile } from '../../core/files/text-file.ts';
+import { composeCommand } from '../../core/progress/compose-command.ts';
+import { Cancelled } from '../../core/progress/stops.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { Engine } from '../../engine/cli/engine.ts';
+import { bumpDirectory, readBumpProject } from '../compose/bump/find-files.ts';
+import { planBump } from '../compose/bump/plan-bump.ts';
+import { type CommandLine, needsService } from '../run/command-line.ts';
+import { difference } from '../run/log/difference.ts';
+import type { Log } from '../run/log/log.ts';
+import { type BumpOptions, bumpOptionsOf } from '../run/options.ts';
+import { withSettings } from '../run/settings-file.ts';
+import { isHalfDone, pendingJournal, pendingSentence } from '../run/state/journal.ts';
+import { stateDirectory } from '../run/state/state-directory.ts';
+
+/**
+ * The options of `bump`, completed with the services and files of the settings file in the compose directory.
+ * @throws UpdateError settings-invalid; usage if no services are specified
+ */
+export async function readBumpOptions(line: CommandLine, log: Log): Promise<BumpOptions> {
+  const given = bumpOptionsOf(line);
+  if (given.services.length > 0 && given.files.length > 0) return given;
+  const options = bumpOptionsOf(await withSettings(line, bumpDirectory(given), log));
+  if (options.services.length === 0) throw new UpdateError('usage', needsService);
+  return options;
+}
+
+/** Edits version pins in files and checks the edit with compose's own model. Needs no engine. */
+export async function bump(
+  line: CommandLine,
+  log: Log,
+  signal: AbortSignal,
+): Promise<'updated' | 'unchanged'> {
+  const options = await readBumpOptions(line, log);
+  log.enter('plan');
+  const project = await readBumpProject(options, log);
+  await refuseUnfinishedUpdate(directoryOf(project));
+  const config = await mkdtemp(join(tmpdir(), 'svc-updater-'));
+  try {
+    // Users may install the compose plugin in this directory.
+    const cliPluginsExtraDirs = [join(homedir(), '.docker/cli-plugins')];
+    await writeFile(join(config, 'config.json'), JSON.stringify({ cliPluginsExtraDirs }));
+    const engine = new Engine(
+      { host: 'unix:///nonexistent', tls: [], configDirectory: config },
+      { home: homedir(), signal },
+    );
+    const { draft, edits } = await planBump(project, engine, options, log);
+    const paths = draft.changes.map(({ path }) => path);
+    for (const warning of await checkFileRights(paths)) log.warn(warning);
+    if (options.dryRun || paths.length === 0) {
+      for (const change of draft.changes) {
+        for (const line of difference(nameOf(project, change.path), change, project)) log.info(line);
+      }
+      log.enter('done');
+      const ending = paths.length === 0 ? 'unchanged: nothing to do' : 'planned: nothing was changed';
+      log.info(ending, { outcome: 'unchanged' });
+      return 'unchanged';
+    }
+    await checkWritable(paths);
+    if (signal.aborted) throw new Cancelled();
+    log.enter('write');
+    const run = randomBytes(4).toString('hex');
+    await replaceFiles(draft.changes, {
+      run,
+      backup: null,
+      planned: allFiles(project),
+      warn: (sentence) => log.warn(sentence),
+    });
+    for (const edit of edits) log.info(describeEdit(draft.files, edit));
+    log.enter('done');
+    const next = `to apply the change, run ${nextCommands(options, project)}`;
+    log.info(`updated to ${options.target.tag}; ${next}`, { outcome: 'updated' });
+    return 'updated';
+  } finally {
+    await rm(config, { recursive: true, force: true });
+  }
+}
+
+/** The commands to run next, with the specified files because compose would not find them. */
+function nextCommands({ files, envFiles }: BumpOptions, project: ProjectFiles): string {
+  const pathsOf = (named: readonly string[], found: readonly TextFile[]) =>
+    named.length === 0 ? [] : found.map(({ path }) => path);
+  const compose = composeCommand({
+    name: '',
+    directory: directoryOf(project),
+    files: pathsOf(files, project.composeFiles),
+    envFiles: pathsOf(envFiles, project.envFiles),
+  });
+  return `${compose} pull && ${compose} up -d`;
+}
+
+/** Refuses to edit files of an unfinished update, which may still restore them. Refusal: journal-pending. */
+async function refuseUnfinishedUpdate(directory: string): Promise<void> {
+  const journal = await pendingJournal(stateDirectory(directory));
+  if (journal === null || !isHalfDone(journal)) return;
+  throw new UpdateError('journal-pending', pendingSentence(journal));
+}

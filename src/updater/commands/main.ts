@@ -1,0 +1,102 @@
+import { mkdtemp } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { formatEnd } from '../../core/progress/end-line.ts';
+import { exitCodes } from '../../core/progress/outcome.ts';
+import { Engine } from '../../engine/cli/engine.ts';
+import { update } from '../compose/update.ts';
+import { Cancellation } from '../run/cancellation.ts';
+import { type CommandLine, parseCommandLine, UsageError } from '../run/command-line.ts';
+import { prepareConfig } from '../run/credentials.ts';
+import { engineAddress } from '../run/engine-address.ts';
+import { explain } from '../run/explain.ts';
+import { reportEnding } from '../run/log/ending.ts';
+import { nothingKnown } from '../run/log/ending-facts.ts';
+import { Log, stdoutSink } from '../run/log/log.ts';
+import type { Command } from '../run/option-table.ts';
+import { logFormatOf, updateOptionsOf } from '../run/options.ts';
+import { chooseTemporaryDirectory } from '../run/temporary-directory.ts';
+import { usageOf } from '../run/usage.ts';
+import { versionLine } from '../run/versions.ts';
+import { showStackPlan, updateStack } from '../swarm/index.ts';
+import { bump } from './bump.ts';
+import { fetchImages } from './fetch.ts';
+import { removePoint } from './remove-point.ts';
+import { rollback } from './rollback.ts';
+import { runOnInstance, type Story } from './run-on-instance.ts';
+import { showPlan } from './show-plan.ts';
+
+/** Each gives the exit code. */
+const commands: Record<Command, (line: CommandLine) => number | Promise<number>> = {
+  help: ({ product }) => print(usageOf(product)),
+  version: async ({ product }) => print(await versionLine(product, process.env)),
+  explain: ({ product, code }) => print(explain(code, product)),
+  bump: (line) => withLog(line, async (log, { signal }) => exitCodes[await bump(line, log, signal)]),
+  update: (line) => withEngine(line, { kind: 'run', onProject: update, onStack: updateStack }),
+  plan: (line) => withEngine(line, { kind: 'look', onProject: showPlan, onStack: showStackPlan }),
+  fetch: (line) => withEngine(line, { kind: 'look', onProject: fetchImages }),
+  rollback: (line) => withEngine(line, { kind: 'rollback', onProject: rollback }),
+  'restore-point': (line) => withEngine(line, { kind: 'run', onProject: removePoint }),
+};
+
+/** Only here is the exit code set, and nothing else ends the process. */
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(argv: readonly string[]): Promise<number> {
+  let line: CommandLine;
+  try {
+    line = parseCommandLine(argv, process.env);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const log = new Log(stdoutSink(process.env.SVC_UPDATER_LOG === 'json' ? 'json' : 'line'));
+    for (const mistake of error.mistakes) log.error(mistake);
+    log.enter('done');
+    const advice = 'See --help.';
+    log.error(formatEnd({ outcome: 'usage', code: null, state: 'nothing was done', advice }), {
+      outcome: 'usage',
+      advice,
+    });
+    return exitCodes.usage;
+  }
+  return commands[line.command](line);
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+/** A command with a log, which signals cancel. */
+async function withLog(
+  line: CommandLine,
+  work: (log: Log, cancellation: Cancellation) => Promise<number>,
+): Promise<number> {
+  const log = new Log(stdoutSink(logFormatOf(line)));
+  const cancellation = new Cancellation(log);
+  try {
+    await chooseTemporaryDirectory();
+    return await work(log, cancellation);
+  } catch (error) {
+    const facts = { ...nothingKnown, product: line.product };
+    return reportEnding(error, log, facts, cancellation.signalNumber).exitCode;
+  }
+}
+
+/** A command on an instance, which needs an engine. */
+function withEngine(line: CommandLine, story: Story): Promise<number> {
+  return withLog(line, async (log, cancellation) => {
+    const configDirectory = await prepareConfig(
+      await mkdtemp(join(tmpdir(), 'svc-updater-')),
+      process.env,
+      log,
+    );
+    const engine = new Engine(
+      { ...engineAddress(process.env), configDirectory },
+      { home: homedir(), signal: cancellation.signal, onAway: (sentence) => log.warn(sentence) },
+    );
+    cancellation.onSignal = () => void engine.watchShutdown();
+    const times = { startedAt: Date.now(), beganAt: performance.now() };
+    const context = { engine, log, cancellation, ...times, options: updateOptionsOf(line) };
+    return runOnInstance({ ...context, line }, story);
+  });
+}

@@ -1,0 +1,235 @@
+import { hashAt, stateOf } from '../../core/files/file-record.ts';
+import { disk } from '../../core/files/file-system.ts';
+import { Cancelled } from '../../core/progress/stops.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { listProject } from '../../engine/api/project-containers.ts';
+import { inspectImages } from '../../engine/api/query.ts';
+import { fromWord } from '../compose/inspect/describe.ts';
+import { type FoundInstance, refuseForeignContainers } from '../compose/inspect/find-instance.ts';
+import { inspectInstallation } from '../compose/inspect/inspect.ts';
+import type { Installation } from '../compose/inspect/installation.ts';
+import { pathsOfProject } from '../compose/inspect/view-project.ts';
+import { awaitQuiet } from '../compose/replace/await-others.ts';
+import { beginRollback, checkPoint } from '../compose/replace/rollback/restore-data.ts';
+import { restoreInstance, undoBeforeRecreate } from '../compose/replace/rollback/roll-back.ts';
+import { saveCurrent } from '../compose/replace/save.ts';
+import { checkFiles, checkProject } from '../compose/resume/check-journal.ts';
+import { asMountedHere } from '../compose/resume/earlier-facts.ts';
+import { endingFacts, type RunSoFar } from '../compose/resume/run-so-far.ts';
+import { settleEarlier } from '../compose/resume/settle-earlier.ts';
+import { lookAt } from '../data/copies.ts';
+import type { DataDoors, PointPlace } from '../data/data-doors.ts';
+import { judgeRollback } from '../data/judge-rollback.ts';
+import { isComplete, isUsed, type Point, placesIn, pointsDirectory, savedAt } from '../data/point.ts';
+import { PointRecord } from '../data/point-record.ts';
+import type { PlannedPoint } from '../data/survey-point.ts';
+import type { CommandLine } from '../run/command-line.ts';
+import { type Ending, endWell, repeatEnding } from '../run/log/ending.ts';
+import { maskRulesOfSent } from '../run/log/mask-rules.ts';
+import { and, seconds } from '../run/log/wording.ts';
+import { rollbackOptionsOf } from '../run/options.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { type Changeover, recordOf } from '../run/state/changeover.ts';
+import {
+  emptyJournal,
+  isHalfDone,
+  Journal,
+  type JournalData,
+  pendingJournal,
+  pendingSentence,
+} from '../run/state/journal.ts';
+import { runStamp } from '../run/state/kept-runs.ts';
+import { takeLock } from '../run/state/lock.ts';
+import { refuseForeignState, stateDirectory } from '../run/state/state-directory.ts';
+
+/** Restores the version, files and data of the last restore point. Without --yes, this is a dry run. */
+export async function rollback(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  line: CommandLine,
+): Promise<Ending> {
+  const { yes, discardCurrent } = rollbackOptionsOf(line);
+  const { mountedAt } = instance.place;
+  await refuseForeignState(mountedAt);
+  const pending = await pendingJournal(stateDirectory(mountedAt));
+  if (pending !== null && isHalfDone(pending) && !yes) {
+    throw new UpdateError('journal-pending', pendingSentence(pending));
+  }
+  if (!yes) return showRollback(context, await findTarget(context, instance, soFar), discardCurrent);
+  const lock = await takeLock(context, instance.own, mountedAt);
+  soFar.lock = lock;
+  const earlier = await settleEarlier(context, { instance, lock }, soFar);
+  if (earlier.kind === 'finished') return repeatEnding(earlier.ending, context.log);
+  if (earlier.kind === 'resume')
+    throw new UpdateError('journal-pending', pendingSentence(earlier.journal.data));
+  const found = await findTarget(context, instance, soFar);
+  const journal = new Journal(lock, {
+    ...emptyJournal,
+    run: runStamp(context.startedAt),
+    containerId: instance.own.id,
+    attempt: 1,
+    project: found.installation.project,
+    target: null,
+    services: found.back.services,
+    from: found.from,
+    tags: [],
+    containers: found.present.containers,
+  });
+  soFar.journal = journal;
+  if (!discardCurrent) await saveBefore(context, journal, found, soFar);
+  return rollBackTo(context, journal, found);
+}
+
+interface Target {
+  installation: Installation;
+  /** `v1.5.0` */
+  from: string;
+  record: PointRecord;
+  place: PointPlace;
+  doors: DataDoors;
+  /** The run that is undone. */
+  back: JournalData;
+  /** The services that the rollback replaces, as they are now. */
+  present: Changeover;
+  planned: PlannedPoint;
+}
+
+/**
+ * The newest restore point, compared with what is there now.
+ * Refusals: no-restore-point, modified-since, restore-point-damaged, restore-point-unreadable, no-space, data-unsupported.
+ */
+async function findTarget(context: RunContext, instance: FoundInstance, soFar: RunSoFar): Promise<Target> {
+  const { engine, log, options } = context;
+  const { own, paths, place: at } = instance;
+  if (engine.isPodman) throw new UpdateError('engine-version', 'restore points are not supported on Podman');
+  const { containers } = soFar.lock
+    ? await awaitQuiet(context, at.name, null)
+    : await listProject(engine, at.name);
+  refuseForeignContainers(containers, instance, options, null);
+  const installation = await inspectInstallation(context, instance, {
+    containers,
+    wasInterrupted: () => false,
+  });
+  soFar.installation = installation;
+  log.enter('plan');
+  const { project } = installation;
+  const directory = pointsDirectory(options.data.restoreDir, paths, project);
+  const { record, back, changeover } = await newestPoint(directory, project);
+  const { place, point } = record;
+  // The containers of then may have had another password, which may still open something.
+  log.addMaskRules(() => maskRulesOfSent(back.blueprints.map(({ config }) => ({ body: config }))));
+  checkProject(back, instance, instance.composed);
+  const files = await Promise.all(back.files.map((each) => asMountedHere(each, back)));
+  if (files.length > 0) checkFiles(back, await pathsOfProject(project, paths), at.mountedAt);
+  const ids = [...new Set(back.blueprints.map(({ imageId }) => imageId))];
+  const images = await inspectImages(engine, ids);
+  const reasons = judgeRollback(back, point.services, {
+    files: await Promise.all(files.map(async (each) => ({ path: each.path, state: await stateOf(each) }))),
+    edited: await editedOf(point.fileHashes),
+    containers,
+    images: new Set(ids.filter((_, index) => images[index] !== null)),
+  });
+  if (reasons.length > 0) {
+    throw new UpdateError('modified-since', reasons.at(-1) ?? '', { detail: reasons.slice(0, -1) });
+  }
+  const doors: DataDoors = { engine, log, project: project.name, toolsImage: own.imageId };
+  // A mount that is another one by now is refused here: the copies would be restored to the wrong place.
+  await lookAt(doors, point.mounts, 'modified-since');
+  // Without the lock, nothing is written: hashes that are missing are not computed.
+  if (soFar.lock) await record.hashed(doors);
+  if (point.hashes !== null || soFar.lock) await checkPoint(doors, record);
+  const { words } = changeover;
+  const from = fromWord(installation);
+  const records = containers.map((each) => recordOf(each, () => false));
+  return {
+    ...{ installation, from, record, place, doors },
+    back: { ...back, files },
+    present: { ...changeover, containers: records, words: { ...words, from, goal: point.version } },
+    planned: {
+      declared: { covered: [], excluded: [], inMemory: point.inMemory, outside: [], uncovered: [] },
+      ...{ directory, mounts: point.mounts, services: point.services, bytes: point.bytes },
+      seconds: [point.downtimeSeconds ?? 0, point.downtimeSeconds ?? 0],
+    },
+  };
+}
+
+async function editedOf(hashes: Point['fileHashes']): Promise<string[]> {
+  const now = await Promise.all(hashes.map(({ path }) => hashAt(disk, path)));
+  return hashes.filter(({ sha256 }, at) => now[at] !== sha256).map(({ path }) => path);
+}
+
+/** Data that was saved before a rollback, and restore points that a rollback has used, are not rolled back to. */
+async function newestPoint(directory: string, project: { name: string; directory: string }) {
+  const places = await placesIn(directory, project);
+  for (const place of places) {
+    const record = await PointRecord.open(place);
+    const { back, kind } = record?.point ?? {};
+    if (record === null || kind !== 'update' || !isComplete(record.point) || (await isUsed(place))) continue;
+    if (back?.changeover) return { record, back, changeover: back.changeover };
+  }
+  const message =
+    places.length === 0
+      ? `there is no restore point in ${directory}`
+      : `the restore point in ${directory} is incomplete or was already used by a rollback`;
+  throw new UpdateError('no-restore-point', message);
+}
+
+/** To which version and time, and how long services are unavailable for it. */
+function showRollback(
+  { log, options }: RunContext,
+  { record, from, planned }: Target,
+  discardCurrent: boolean,
+): Ending {
+  const { at, version, excluded, mounts, services, downtimeSeconds } = record.point;
+  const about = Math.ceil((downtimeSeconds ?? 5) * 3);
+  const names = and([options.product.name, ...services]);
+  log.info(
+    `rollback from ${from} to ${version} with the data saved at ${savedAt(record.point)}: ${and(mounts.map(({ where }) => where)) || 'no data'}`,
+  );
+  const saved = discardCurrent
+    ? ''
+    : '; the current data will be saved first, so that it can be recovered manually';
+  log.warn(`all data written since then will be replaced${saved}`);
+  log.info(`${names} will be unavailable for about ${about} s`);
+  if (excluded.length > 0) log.info(`not in the restore point and therefore not changed: ${and(excluded)}`);
+  log.enter('done');
+  const message = 'planned: nothing was changed; run rollback --yes to roll back';
+  log.info(message, { rollback: { from, to: version, at, downtimeSeconds: about, bytes: planned.bytes } });
+  return { outcome: 'unchanged', exitCode: 0, message };
+}
+
+/** The current data is saved for manual recovery; until it is, the rollback can be cancelled and changes nothing. */
+async function saveBefore(
+  context: RunContext,
+  journal: Journal,
+  { planned, present, installation }: Target,
+  soFar: RunSoFar,
+): Promise<void> {
+  try {
+    await saveCurrent(context, journal, planned, present, installation);
+    if (context.cancellation.signal.aborted) throw new Cancelled();
+  } catch (error) {
+    await undoBeforeRecreate(context, journal, error, { facts: endingFacts(soFar) });
+  }
+}
+
+/** From here on a signal no longer ends it: part of the data would be of one time, part of the other. */
+async function rollBackTo(context: RunContext, journal: Journal, found: Target): Promise<Ending> {
+  const { log, cancellation, beganAt } = context;
+  const { record, place, from, back } = found;
+  const { point } = record;
+  const unwell = back.changeover?.containers.filter(({ runs, well }) => runs && !well) ?? [];
+  const health =
+    unwell.length === 0
+      ? ''
+      : `; unhealthy already before the update: ${and([...new Set(unwell.map(({ service }) => service))])} (check docker compose logs)`;
+  cancellation.tooLate();
+  const done = () =>
+    `updated ${from} → ${point.version} in ${seconds(performance.now() - beganAt)} and restored the data saved at ${savedAt(point)}; all data written since then was discarded${health}`;
+  const ending = { outcome: 'updated', exitCode: 0, message: done() } as const;
+  log.enter('save');
+  await beginRollback(context, journal, { place, point, back }, ending);
+  await restoreInstance(context, journal, {});
+  return endWell(log, 'updated', done(), { from, to: point.version });
+}

@@ -1,0 +1,155 @@
+import { relative } from 'node:path';
+import { parseReference } from '../../core/compose/reference.ts';
+import { exitCodes } from '../../core/progress/outcome.ts';
+import { settingsName, stateName } from '../../core/progress/state-name.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { listProject } from '../../engine/api/project-containers.ts';
+import { inspectContainers } from '../../engine/api/query.ts';
+import { remoteDigest } from '../../engine/api/remote-digest.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { isUp } from '../../engine/container.ts';
+import type { Planned } from '../compose/facts/make-plan.ts';
+import { dataFacts } from '../compose/facts/plan-point.ts';
+import { prepareFiles } from '../compose/facts/prepare-files.ts';
+import type { FoundInstance } from '../compose/inspect/find-instance.ts';
+import { isGenerated } from '../compose/inspect/installation.ts';
+import { settingsLines } from '../compose/inspect/services/choices.ts';
+import { affectedBy } from '../compose/plan/affected.ts';
+import { floatingMoves } from '../compose/plan/check-lag.ts';
+import { needsImages } from '../compose/plan/draft-files.ts';
+import { type Move, movesOf } from '../compose/plan/plan-update.ts';
+import { localImages } from '../compose/pull/tags.ts';
+import type { PlannedRun, RunSoFar } from '../compose/resume/run-so-far.ts';
+import { planRun } from '../compose/update.ts';
+import { judgeData, proposalLine } from '../data/declare.ts';
+import type { CommandLine } from '../run/command-line.ts';
+import { difference } from '../run/log/difference.ts';
+import type { Ending } from '../run/log/ending.ts';
+import type { Log } from '../run/log/log.ts';
+import { and } from '../run/log/wording.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { pendingJournal, pendingSentence } from '../run/state/journal.ts';
+import { type Holder, lockHolder } from '../run/state/lock.ts';
+import { refuseForeignState, refuseWithoutModes, stateDirectory } from '../run/state/state-directory.ts';
+
+/** Shows what `update` would do. Changes nothing, pulls nothing and takes no lock. */
+export async function showPlan(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+  line: CommandLine,
+): Promise<Ending> {
+  const { installation, plan, early } = await planUnlocked(context, instance, soFar);
+  const { engine, log } = context;
+  const proposal = context.options.data.restorePoint
+    ? null
+    : proposalLine(judgeData(dataFacts(installation, context.options.data)));
+  if (proposal !== null) log.info(proposal);
+  // Services from the settings file are the default already.
+  if (line.values.has('service')) {
+    const { app, workers, exclude } = context.options;
+    log.info(`to make these services the default, add these lines to ${settingsName}:`);
+    for (const line of settingsLines([app, ...workers], exclude)) log.info(line);
+  }
+  for (const warning of affectedBy(installation, plan)) log.warn(warning);
+  const moves = movesOf(plan);
+  for (const { service, to, pull } of moves)
+    log.info(`image of ${service}: ${to}${pull ? '' : ' (local image, not pulled)'}`);
+
+  for (const to of new Set(floatingMoves(plan).map((move) => move.to))) {
+    log.info(`whether ${to} points to ${plan.targetName} can only be determined after the image is pulled`);
+  }
+  const references = [...new Set(moves.map(({ to }) => to))];
+  const images = await localImages(engine, references);
+  const absent = moves.filter(({ to }) => !images.has(to));
+  const missing = [...new Set(absent.map(({ to }) => to))];
+  if (missing.length > 0) {
+    log.info(
+      `images that are not on this machine yet: ${missing.join(', ')}. Checks that need a missing image are skipped, such as the check for required intermediate releases`,
+    );
+    if (context.options.proof.archive === null) await refuseUnpublished(engine, absent);
+    if (needsImages(installation, plan)) return finish(log);
+  }
+  const { changes, warnings, alsoMoved, changedServices, newServices } = await prepareFiles(
+    engine,
+    installation,
+    plan,
+    {
+      images,
+      skipLag: true,
+      backup: `${stateName}/backup`,
+      early: await early,
+      log,
+    },
+  );
+  for (const change of changes) {
+    const name = relative(installation.project.directory, change.path);
+    const isShipped = installation.kind === 'generated' && isGenerated(change.after, installation.product);
+    for (const line of difference(name, change, installation.files, isShipped)) log.info(line);
+  }
+  if (changes.length === 0) log.info('no files will be changed');
+  for (const warning of warnings) log.warn(warning);
+  for (const name of alsoMoved)
+    log.info(`${name} uses the same pin, so it will be updated when it is next recreated`);
+  if (changedServices.length > 0)
+    log.info(
+      `services that the next docker compose up will recreate, because the update changes their configuration: ${and(changedServices)}`,
+    );
+  if (newServices.length > 0)
+    log.info(`new services in this release that the update will not start: ${newServices.join(', ')}`);
+  return finish(log);
+}
+
+/** @throws UpdateError pull-unknown if a registry reports that it does not have an image that the update would pull */
+export async function refuseUnpublished(engine: Engine, absent: readonly Move[]): Promise<void> {
+  const references = [...new Set(absent.flatMap(({ to, pull }) => (pull ? [to] : [])))];
+  const answers = references.map(async (reference) => {
+    const { repository = '', tag = null, digest = null } = parseReference(reference) ?? {};
+    return tag === null || digest !== null ? null : remoteDigest(engine, { repository, tag });
+  });
+  const at = (await Promise.all(answers)).indexOf('none');
+  if (at >= 0) throw new UpdateError('pull-unknown', `the registry does not have ${references[at]}`);
+}
+
+/** The current plan of `update`, without taking the lock. A running update only causes a warning. */
+export async function planUnlocked(
+  context: RunContext,
+  instance: FoundInstance,
+  soFar: RunSoFar,
+): Promise<PlannedRun & Planned> {
+  const { engine, log } = context;
+  const { mountedAt, name } = instance.place;
+  await refuseWithoutModes(mountedAt);
+  await refuseForeignState(mountedAt);
+  const holder = await runningHolder(engine, mountedAt);
+  const pending = await pendingJournal(stateDirectory(mountedAt));
+  // The journals of a running and of an interrupted update look the same.
+  if (pending && !holder) log.warn(`${pendingSentence(pending)}; the next update resumes or undoes it first`);
+  if (holder)
+    log.warn(`an update may be in progress: ${holder.name} has held the lock since ${holder.since}`);
+  // Inspecting the data would stop leftovers of an earlier updater. If that updater is running, they are not leftovers.
+  const withoutData = {
+    ...context,
+    options: { ...context.options, data: { ...context.options.data, restorePoint: false } },
+  };
+  const found = await listProject(engine, name);
+  const before = { ...found, earlier: pending };
+  const planned = await planRun(holder ? withoutData : context, instance, soFar, before);
+  await planned.checked;
+  return planned;
+}
+
+/** The running holder of the lock; null if there is none, or if it was killed. */
+async function runningHolder(engine: Engine, directory: string): Promise<Holder | null> {
+  const holder = await lockHolder(directory);
+  if (holder === null) return null;
+  const [container] = await inspectContainers(engine, [holder.containerId]);
+  return container && isUp(container) ? holder : null;
+}
+
+function finish(log: Log): Ending {
+  log.enter('done');
+  const message = 'planned: nothing was changed; to update, run the same command without "plan"';
+  log.info(message);
+  return { outcome: 'unchanged', exitCode: exitCodes.unchanged, message };
+}

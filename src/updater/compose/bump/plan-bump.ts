@@ -1,0 +1,197 @@
+import { homedir } from 'node:os';
+import { draftOf, withEdits } from '../../../core/compose/draft.ts';
+import { checkAgainstModel, findPin, sharesPin } from '../../../core/compose/find-pin.ts';
+import { requiredIn } from '../../../core/compose/interpolation.ts';
+import { type Layer, pathIn, reachOf } from '../../../core/compose/layers.ts';
+import type { Pin } from '../../../core/compose/pin.ts';
+import { movedReference, type PinMove, pinEdits } from '../../../core/compose/pin-edits.ts';
+import { allFiles, directoryOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { isPinnedTo, notPinnedTo, noVersion, otherVariant } from '../../../core/compose/refused-target.ts';
+import { exists } from '../../../core/files/file-system.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { compareTold, compareVersions, countOf, cutVersion } from '../../../core/release/order.ts';
+import { isNumbered, type NumberedTag } from '../../../core/release/pin-tag.ts';
+import { retag, styled } from '../../../core/release/retag.ts';
+import type { ReleaseTarget, Target } from '../../../core/release/target.ts';
+import { Compose, type Model } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Log } from '../../run/log/log.ts';
+import { maskRulesOfModel } from '../../run/log/mask-rules.ts';
+import type { BumpOptions } from '../../run/options.ts';
+import { modelWith, type StandIns } from '../proof/proposed-model.ts';
+import { prove, refuseUnproven, substitutionsOf } from '../proof/prove.ts';
+
+type BumpedPins = Pick<BumpOptions, 'services' | 'target' | 'digest'>;
+
+/** Plans and checks all file changes without writing them. */
+export async function planBump(project: ProjectFiles, engine: Engine, options: BumpedPins, log: Log) {
+  const compose = new Compose(engine, {
+    name: '',
+    directory: directoryOf(project),
+    files: project.composeFiles.map(({ path }) => path),
+    envFiles: project.envFiles.map(({ path }) => path),
+  });
+  const lacking = await standIns(project);
+  const model = async (files: ProjectFiles, changed: readonly string[]) => {
+    const found = await modelWith(compose, files, changed, lacking);
+    log.addMaskRules(() => maskRulesOfModel(found));
+    return found;
+  };
+  const before = model(project, []);
+  const files = await givenFiles(project, before);
+  // Compose is slow, so it reads the current and the proposed files at the same time.
+  const [today, proposed] = await Promise.allSettled([before, proposeEdits(files, model, options, log)]);
+  if (today.status === 'rejected') throw today.reason;
+  if (proposed.status === 'rejected') throw proposed.reason;
+  const { draft, edits, pins, moves, after } = proposed.value;
+  for (const pin of pins) checkAgainstModel(pin, today.value.services[pin.service]?.image);
+  if (after === null) return { draft, edits };
+  const proof = prove(today.value, after, {
+    images: new Map(moves.map((move) => [move.pin.service, movedReference(move)] as const)),
+    substitutions: substitutionsOf(files, edits),
+    shares: (service) => sharesPin(files, service, pins),
+  });
+  refuseUnproven(proof, files, edits);
+  for (const name of proof.alsoMoved) log.info(`${name} uses the same pin, so its version also changes`);
+  return { draft, edits };
+}
+
+/**
+ * Placeholders for required variables that are not set and for missing env files. `bump` may run on a workstation or in CI,
+ * without the secrets of the instance.
+ */
+export async function standIns(files: ProjectFiles): Promise<StandIns> {
+  const { layers } = reachOf(files);
+  const required = new Set(allFiles(files).flatMap(({ text }) => requiredIn(text, () => null)));
+  const variables = [...required].filter((name) => !layers.some((layer) => isSet(layer, name)));
+  const there = layers.flatMap(envFilesOf).map((path) => path !== null && exists(path));
+  const hasAll = (await Promise.all(there)).every(Boolean);
+  return {
+    // The placeholder is a number, which compose accepts wherever it accepts text.
+    envFiles: variables.length === 0 ? [] : [variables.map((name) => `${name}=1\n`).join('')],
+    composeFiles: hasAll ? [] : [withoutEnvFiles(layers)],
+  };
+}
+
+const isSet = ({ variables }: Layer, name: string): boolean => (variables(name)?.text ?? '') !== '';
+
+/** The paths of all env files of services; null if a path needs a required variable. */
+function envFilesOf(layer: Layer): (string | null)[] {
+  const links = layer.file.services.flatMap((name) => layer.file.service(name)?.envFiles ?? []);
+  return links.map((link) => {
+    try {
+      return pathIn(layer, link);
+    } catch (error) {
+      if (error instanceof UpdateError) return null;
+      throw error;
+    }
+  });
+}
+
+/** JSON is also YAML. */
+function withoutEnvFiles(layers: readonly Layer[]): string {
+  const names = new Set(layers.filter(({ follows }) => follows).flatMap(({ file }) => file.services));
+  return `services:\n${[...names].map((name) => `  ${JSON.stringify(name)}: {env_file: !reset []}\n`).join('')}`;
+}
+
+/** The files with predefined variables. Only waits for compose if a file uses the project name. */
+async function givenFiles(files: ProjectFiles, model: Promise<Model>): Promise<ProjectFiles> {
+  const name = 'COMPOSE_PROJECT_NAME';
+  const asks = allFiles(files).some(({ text }) => text.includes(name));
+  return {
+    ...files,
+    given: { ...(asks ? { [name]: (await model).name } : {}), PWD: directoryOf(files), HOME: homedir() },
+  };
+}
+
+/** The edits, and the model after them; null if there are no edits. */
+async function proposeEdits(
+  files: ProjectFiles,
+  model: (files: ProjectFiles, changed: readonly string[]) => Promise<Model>,
+  options: BumpedPins,
+  log: Log,
+) {
+  const pins = options.services.map((service) => findPin(files, service));
+  log.addMaskRules(() => ({
+    shown: pins.flatMap(({ referenceText, reference }) => [referenceText, reference.repository]),
+  }));
+  const moves = bumpMoves(pins, options, log);
+  const edits = pinEdits(files, moves);
+  const draft = withEdits(draftOf(files), edits);
+  const changed = draft.changes.map(({ path }) => path);
+  const after = changed.length === 0 ? null : await model(draft.files, changed);
+  return { draft, edits, pins, moves, after };
+}
+
+function bumpMoves(pins: readonly Pin[], options: BumpedPins, log: Log): PinMove[] {
+  const { target, digest } = options;
+  const moves = pins.flatMap((pin): PinMove[] => {
+    const tag = bumpedTag(pin, target);
+    if (tag === null) {
+      log.info(
+        `${pin.service} uses the floating tag ${pin.tag.text} (${pin.place.description}); nothing to change`,
+      );
+      return [];
+    }
+    return [pin.reference.digest === null || digest === null ? { pin, tag } : { pin, tag, digest }];
+  });
+  const digested = new Set(
+    moves.flatMap((move) => (move.digest === undefined ? [] : [move.pin.reference.repository])),
+  );
+  if (digested.size > 1) {
+    throw new UpdateError('pin-digest', `${[...digested].join(' and ')} cannot share one digest`, {
+      advice: 'Run bump separately for each image, with the digest of its new release.',
+    });
+  }
+  if (digest !== null && digested.size === 0)
+    log.warn('--digest has no effect, because no pin contains a digest');
+  const newest = moves
+    .flatMap(({ pin }) => (isNumbered(pin.tag) ? [pin.tag] : []))
+    .sort((a, b) => compareVersions(a.version, b.version))
+    .at(-1);
+  if (target.kind === 'release' && newest !== undefined && compareTold(target.version, newest.version) < 0) {
+    const [to, from] = [target, newest].map(({ version }) => `${newest.prefix}${version}`);
+    log.warn(`${to} is older than ${from}; migrations cannot be undone`);
+  }
+  return moves;
+}
+
+/** Null for a floating pin that needs no change. */
+function bumpedTag(pin: Pin, target: Target): string | null {
+  const { service, tag, place } = pin;
+  if (target.kind === 'unversioned') throw noVersion([pin], target.tag);
+  if (target.kind === 'word') {
+    if (isPinnedTo(pin, target.tag)) return null;
+    throw notPinnedTo(pin, target.tag, '--to');
+  }
+  if (tag.kind === 'latest' || tag.kind === 'canary') return null;
+  if (tag.kind === 'part' && target.kind === 'release') return bumpedPart(pin, tag, target);
+  if (tag.kind !== 'release') {
+    const message = `${service} is pinned to ${tag.text} (${place.description}), which is not a release tag`;
+    const advice = 'Set a release tag manually, such as v1.2.3. After that, bump can change it.';
+    throw new UpdateError('pin-unsupported', message, { advice });
+  }
+  const moved = retag(tag, target);
+  if (moved.kind === 'moved') return moved.tag;
+  if (moved.kind === 'variant' && target.kind === 'release') throw otherVariant(pin, target);
+  const message = `${target.tag} does not identify a single release for ${service}, which is pinned to ${tag.text} (${place.description})`;
+  const advice =
+    'Specify the full version with --to. If the release is published only under a short tag, set that tag manually.';
+  throw new UpdateError('pin-unsupported', message, { advice });
+}
+
+/** Only a registry knows which release a partial version points to, so the partial version must be specified. */
+function bumpedPart(pin: Pin, tag: NumberedTag, target: ReleaseTarget): string | null {
+  const { version, suffix = '', lead } = target;
+  const count = countOf(tag.version);
+  if ((suffix !== '' && suffix !== tag.suffix) || (lead !== undefined && lead !== tag.lead))
+    throw otherVariant(pin, target);
+  if (countOf(version) === count) return styled(tag, version);
+  if (compareTold(version, tag.version) === 0 && countOf(version) > count) return null;
+  const message = `${pin.service} is pinned to ${tag.text} (${pin.place.description}) and can only be changed to a tag in the same format`;
+  const advice =
+    countOf(version) > count
+      ? `Run the update command, which checks the registry, or wait until ${tag.prefix}${cutVersion(version, count)} points to the release and specify that tag with --to.`
+      : 'Run the update command, which checks the registry, or wait until a tag in the same format points to the release and specify that tag with --to.';
+  throw new UpdateError('pin-unsupported', message, { advice });
+}

@@ -1,0 +1,49 @@
+import { composeCommand } from '../../../core/progress/compose-command.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Container } from '../../../engine/container.ts';
+import type { Log } from '../../run/log/log.ts';
+import { and } from '../../run/log/wording.ts';
+import type { InstanceFacts } from './dry-run.ts';
+
+/**
+ * Holds the definitions of networks and volumes against those that the engine's were made from (docs/contract.md 4.7), by
+ * what compose would do: it knows an edited one by the hash in its label, where it made it with one. It would take the
+ * containers off an edited network, also one that only a dependency is on, and then fail to remove it for the others there.
+ * Refusal: network-edited. No option accepts it.
+ */
+export function checkDefinitions(
+  { removedNetworks, editedVolumes, services, containers, model, project }: InstanceFacts,
+  log: Pick<Log, 'warn'>,
+): void {
+  const used = services.flatMap(({ name }) => model.services[name]?.volumes ?? []);
+  const isUsed = (volume: string) =>
+    used.some(({ type, source = '' }) => type === 'volume' && model.volumes?.[source]?.name === volume);
+  for (const name of [...editedVolumes].filter(isUsed).sort()) {
+    log.warn(
+      `the definition of volume ${name} in the files has changed since the volume was created; the update will not change the volume`,
+    );
+  }
+  const hasOn = (network: string, some: readonly Container[]) =>
+    some.some(({ networks }) => networks.includes(network));
+  const usersOf = (network: string) =>
+    services.filter(({ name, containers: own }) => {
+      const keys = Object.keys(model.services[name]?.networks ?? {});
+      return hasOn(network, own) || keys.some((key) => model.networks?.[key]?.name === network);
+    });
+  // If compose reports the network by its ID, its containers are unknown. The update is refused anyway.
+  const isId = (network: string) => /^[0-9a-f]{64}$/.test(network);
+  const edited = [...removedNetworks]
+    .filter((network) => isId(network) || hasOn(network, containers) || usersOf(network).length > 0)
+    .sort();
+  if (edited.length === 0) return;
+  const users = edited.flatMap(usersOf);
+  const names = (users.length > 0 ? users : services).map(({ name }) => name);
+  const networks = and(edited.map((name) => `network ${name}`));
+  const compose = composeCommand(project);
+  const advice = `Apply the change with ${compose} up -d. If that has no effect, run ${compose} down followed by ${compose} up -d. Then run the update again.`;
+  throw new UpdateError(
+    'network-edited',
+    `the definition of ${networks} in the files was changed after the app was started: replacing ${and([...new Set(names)])} would disconnect containers`,
+    { advice },
+  );
+}

@@ -1,0 +1,180 @@
+import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import { finalName } from '../../../engine/api/project-containers.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { isEmpty, type Json, list, object } from '../../../engine/json.ts';
+import { withPodmansOwn } from '../../../engine/podman.ts';
+import type { DefinedContainer } from '../../../engine/rights.ts';
+import type { SentContainer } from './dry-run.ts';
+import { type EngineDefaults, withChoices } from './engine-choices.ts';
+import { type Definition, mounts, withoutNumber, withoutSlash } from './shape.ts';
+
+/** Of the answer to `GET /containers/<id>/json`. @param names of the service and of its containers */
+export function runningDefinition(raw: Json, names: readonly string[]): Definition {
+  const hostConfig = object(raw.HostConfig);
+  const named = new Set([
+    ...mounts(hostConfig).map(({ target }) => target),
+    ...Object.keys(object(hostConfig.Tmpfs)).map(withoutSlash),
+  ]);
+  // Volumes that the image asks for: the definition does not have them, and compose takes them along as mounts.
+  const ofImage = (list(raw.Mounts) as Json[])
+    .filter(({ Type, Destination }) => Type === 'volume' && !named.has(withoutSlash(Destination)))
+    .map(({ Type, Name: Source, Destination: Target, RW }) => ({
+      Type,
+      Source,
+      Target,
+      ReadOnly: RW === false,
+    }));
+  const networks = Object.entries(object(object(raw.NetworkSettings).Networks));
+  const shortId = String(raw.Id).slice(0, 12);
+  return {
+    name: withoutNumber(finalName({ name: String(raw.Name).replace(/^\//, '') })),
+    config: object(raw.Config),
+    hostConfig: { ...hostConfig, Mounts: [...list(hostConfig.Mounts), ...ofImage] },
+    networks: Object.fromEntries(
+      networks.map(([name, endpoint]) => [name, withoutSwarmsAddress(object(endpoint))]),
+    ),
+    shortId,
+    ownNames: [shortId, ...names],
+  };
+}
+
+/** On a network of the swarm, whose id is no 64 hex digits, the manager chooses the address, as if it was asked for. */
+const withoutSwarmsAddress = (endpoint: Json): Json =>
+  endpoint.NetworkID && !/^[0-9a-f]{64}$/.test(String(endpoint.NetworkID))
+    ? { ...endpoint, IPAMConfig: null }
+    : endpoint;
+
+/** What a container gets besides what compose sends for it. */
+export interface GivenBesides {
+  /** The `Config` of its image; null where it is not on this machine any more. */
+  image: Json | null;
+  /** Names of networks that compose would join it to afterwards. */
+  moreNetworks: readonly string[];
+  defaults: EngineDefaults;
+}
+
+/**
+ * What the engine would make of a body of `POST /containers/create` in place of the container that runs: what the image
+ * gives, and what the engine chooses where compose is silent. A choice that looks like an older wish is taken to be as it
+ * is.
+ */
+export function plannedDefinition(
+  { name, body }: Pick<SentContainer, 'name' | 'body'>,
+  running: Definition,
+  { image, moreNetworks, defaults }: GivenBesides,
+): Definition {
+  const { HostConfig, NetworkingConfig, ...config } = body;
+  const host = object(HostConfig);
+  const mode = String(host.NetworkMode ?? '');
+  const ofMode = ['host', 'none', 'bridge'].includes(mode) ? [mode] : mode === 'default' ? ['bridge'] : [];
+  const endpoints = object(object(NetworkingConfig).EndpointsConfig) as Record<string, Json>;
+  const networks = Object.fromEntries([
+    // For a network that is joined later or by mode, the body contains only the name.
+    ...[...moreNetworks, ...ofMode].map((name) => [name, running.networks[name] ?? {}]),
+    ...Object.entries(endpoints),
+  ]);
+  const merged = withHostname(withImage(config, image, running.config), host, running);
+  return {
+    ...running,
+    name: withoutNumber(name),
+    config: defaults.isPodman ? withPodmansOwn(merged, running.config) : merged,
+    hostConfig: withChoices(host, running.hostConfig, defaults),
+    networks,
+  };
+}
+
+/** The body with what the image gives, as the engine merges the two (`runconfig.Merge` of moby). */
+function withImage(sent: Json, image: Json | null, running: Json): Json {
+  // What an image that is gone has given is not known: all that it may have given is taken to be as it is.
+  const given = image ?? running;
+  const merged = { ...sent };
+  for (const key of ['User', 'WorkingDir', 'StopSignal', 'Healthcheck']) {
+    if (isEmpty(merged[key])) merged[key] = given[key];
+  }
+  const [test, ofImage] = [object(sent.Healthcheck), object(given.Healthcheck)];
+  if (!isEmpty(sent.Healthcheck)) {
+    const keys = ['Test', 'Interval', 'Timeout', 'StartPeriod', 'StartInterval', 'Retries'];
+    merged.Healthcheck = Object.fromEntries(
+      keys.map((key) => [key, isEmpty(test[key]) ? ofImage[key] : test[key]]),
+    );
+  }
+  if (isEmpty(sent.Entrypoint)) {
+    if (isEmpty(sent.Cmd)) merged.Cmd = given.Cmd;
+    if (sent.Entrypoint === null || sent.Entrypoint === undefined) merged.Entrypoint = given.Entrypoint;
+  } else if (list(sent.Entrypoint).length === 1 && list(sent.Entrypoint)[0] === '') merged.Entrypoint = null;
+  merged.Labels = { ...object(given.Labels), ...object(sent.Labels) };
+  merged.ExposedPorts = { ...object(given.ExposedPorts), ...object(sent.ExposedPorts) };
+  const keyOf = (entry: unknown) => String(entry).split('=', 1)[0] ?? '';
+  const sentKeys = new Set(list(sent.Env).map(keyOf));
+  merged.Env = [...list(sent.Env), ...list(given.Env).filter((entry) => !sentKeys.has(keyOf(entry)))];
+  return merged;
+}
+
+/** A container without a host name of its own has its id, or that of the machine or container whose network or name it has. */
+function withHostname(config: Json, host: Json, running: Definition): Json {
+  const isShared = [host, running.hostConfig].some(
+    ({ NetworkMode, UTSMode }) =>
+      /^(host$|container:|service:)/.test(String(NetworkMode)) || UTSMode === 'host',
+  );
+  if (!isShared) return config;
+  const { Hostname, Domainname } = running.config;
+  return {
+    ...config,
+    Hostname: isEmpty(config.Hostname) ? Hostname : config.Hostname,
+    Domainname: isEmpty(config.Domainname) ? Domainname : config.Domainname,
+  };
+}
+
+/** Keys of `HostConfig` that give rights, with the word of the model whose value they have. */
+const givingRights = {
+  ...{
+    Privileged: 'privileged',
+    NetworkMode: 'network_mode',
+    PidMode: 'pid',
+    IpcMode: 'ipc',
+    UTSMode: 'uts',
+  },
+  ...{ UsernsMode: 'userns_mode', CgroupnsMode: 'cgroup', CapAdd: 'cap_add', CapDrop: 'cap_drop' },
+  ...{ DeviceCgroupRules: 'device_cgroup_rules', SecurityOpt: 'security_opt', GroupAdd: 'group_add' },
+  VolumesFrom: 'volumes_from',
+};
+
+/** The settings of a service in the compose model that grant rights, in the form that the engine uses. @param user of the image */
+export function definedByModel(model: Model, name: string, user: string): DefinedContainer {
+  const service = model.services[name] ?? {};
+  const raw = service as Json;
+  const reservations = object(object(object(raw.deploy).resources).reservations);
+  const files = (['secrets', 'configs'] as const).flatMap((kind) =>
+    (service[kind] ?? []).flatMap((reference) => {
+      const Source = model[kind]?.[reference.source]?.file;
+      const [Target] = copiedPaths({ [kind]: [reference] });
+      return Source === undefined ? [] : [{ Type: 'bind', Source, Target, ReadOnly: true }];
+    }),
+  );
+  const volumes = (service.volumes ?? []).map(({ type, source = '', target, read_only }) => ({
+    Type: type,
+    Source: type === 'volume' ? (model.volumes?.[source]?.name ?? source) : source,
+    Target: target,
+    ReadOnly: read_only,
+  }));
+  const socket = '/var/run/docker.sock';
+  const hostConfig = {
+    ...Object.fromEntries(Object.entries(givingRights).map(([key, word]) => [key, raw[word]])),
+    Devices: (list(raw.devices) as Json[]).map(({ source, permissions }) => ({
+      PathOnHost: source,
+      CgroupPermissions: permissions,
+    })),
+    DeviceRequests: ([...list(raw.gpus), ...list(reservations.devices)] as Json[]).map((request) => ({
+      Driver: request.driver,
+      Count: request.count,
+      DeviceIDs: request.device_ids,
+      Capabilities: request.capabilities,
+    })),
+    Mounts: [
+      ...volumes,
+      ...files,
+      ...(raw.use_api_socket === true ? [{ Type: 'bind', Source: socket, Target: socket }] : []),
+    ],
+  };
+  return { config: { User: raw.user ?? user }, hostConfig };
+}

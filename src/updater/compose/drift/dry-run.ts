@@ -1,0 +1,209 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pin } from '../../../core/compose/pin.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import type { HostPaths } from '../../../core/files/host-paths.ts';
+import { finalName } from '../../../engine/api/project-containers.ts';
+import { inspectImages } from '../../../engine/api/query.ts';
+import type { CommandResult } from '../../../engine/cli/command.ts';
+import { Compose, type ComposeProject, type Model } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { rejectionOf } from '../../../engine/cli/rejection.ts';
+import type { Container, Image } from '../../../engine/container.ts';
+import type { Json } from '../../../engine/json.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+import { startEarly } from '../../run/start-early.ts';
+import { type Hold, type RecordedWrite, startRecorder } from './recorder.ts';
+
+/** A service with the containers that it has: at least one, but of a migration. */
+export interface ServiceContainers {
+  name: string;
+  containers: readonly Container[];
+}
+
+/** What `up` would send to the engine for one container of a service. */
+export interface SentContainer {
+  /** Final, not the one that it has while it takes another's place. */
+  name: string;
+  /** The body of `POST /containers/create`. Holds the values of its environment: never log it. */
+  body: Json;
+  /** `1.45`: before 1.44 the body has the first network alone. */
+  apiVersion: string;
+}
+
+/** What compose would do, by the requests that it sends and the questions that it asks. */
+interface Recorded {
+  /** By service; a service is missing where no image at all is on this machine. */
+  sent: Map<string, SentContainer>;
+  /** Networks that it would take its containers off and remove, as the files define them otherwise by now. */
+  removedNetworks: Set<string>;
+  /** Volumes that were made from another definition than the files have. */
+  editedVolumes: Set<string>;
+}
+
+/** What recreating services would do, and the images to compare it with. */
+export interface DryRun extends Recorded {
+  /** By their ids, the images of the services' containers that are on this machine. */
+  imagesInUse: ReadonlyMap<string, Image>;
+}
+
+/** An instance as it was inspected, as far as drift is looked for in it. */
+export interface InstanceFacts extends DryRun {
+  project: ComposeProject;
+  compose: Compose;
+  paths: HostPaths;
+  files: ProjectFiles;
+  model: Model;
+  /** Of the project, without one-off ones and compose's leftovers. */
+  containers: readonly Container[];
+  /** All whose containers are replaced, with what decides the tag where they move to another release. */
+  services: readonly (ServiceContainers & { pin?: Pin })[];
+}
+
+/**
+ * Asks compose what `up` would do with services, each with the image that its containers have. A service whose image is
+ * gone from this machine is asked about with another image, and with no image left it is not asked about: compose looks
+ * at an image, and would reject the project for want of one.
+ * @throws UpdateError compose-invalid
+ */
+export async function dryRun(
+  engine: Engine,
+  project: ComposeProject,
+  services: readonly ServiceContainers[],
+): Promise<DryRun> {
+  // Nearly always all images are there: compose starts while the engine looks for them.
+  const asking = startEarly(
+    recordUp(
+      engine,
+      project,
+      withImages(services, (first) => first?.imageId),
+    ),
+  );
+  const containers = services.flatMap((service) => service.containers);
+  const here = async (names: readonly string[]) => {
+    const unique = [...new Set(names)];
+    const found = await inspectImages(engine, unique);
+    return new Map(unique.flatMap((name, at) => (found[at] ? [[name, found[at]] as const] : [])));
+  };
+  const imagesInUse = await here(containers.map(({ imageId }) => imageId));
+  if (containers.every(({ imageId }) => imagesInUse.has(imageId))) return { ...(await asking), imagesInUse };
+  await asking.catch(() => {});
+  const images = new Map([...imagesInUse, ...(await here(containers.map((each) => each.imageReference)))]);
+  const instead = withImages(services, (first) => {
+    const own = [first?.imageId, first?.imageReference].find((image) => images.has(image ?? ''));
+    return own ?? [...images.keys()][0];
+  });
+  return { ...(await recordUp(engine, project, instead)), imagesInUse };
+}
+
+const withImages = (
+  services: readonly ServiceContainers[],
+  imageOf: (first: Container | undefined) => string | undefined,
+): AskedService[] =>
+  services.flatMap(({ name, containers }) => {
+    const image = imageOf(containers[0]);
+    return image === undefined ? [] : [{ name, image, scale: containers.length }];
+  });
+
+/** A service that compose is asked about. */
+interface AskedService {
+  name: string;
+  /** A local image, by id or reference, to take in place of the one in the files. */
+  image: string;
+  /** How many containers it has. */
+  scale: number;
+}
+
+/** Asked by compose 2.32 and later before it makes a volume anew, which a closed stdin answers with no. */
+const editedVolume = /Volume "([^"]+)" exists but doesn't match configuration/g;
+
+const deadlineMs = 60_000;
+/** From the first container that compose asks for to the last one of the same call. */
+const longestHoldMs = 150;
+
+/**
+ * What `up` would do with each of the services, by compose itself and a socket that no write passes. Nothing on the
+ * engine changes. One call does for all, in half the time, but for services of which one waits for another.
+ * @throws UpdateError compose-invalid where compose does not come to a container of one of them; engine-unavailable
+ */
+export async function recordUp(
+  engine: Engine,
+  project: ComposeProject,
+  services: readonly AskedService[],
+): Promise<Recorded> {
+  const recorded: Recorded = { sent: new Map(), removedNetworks: new Set(), editedVolumes: new Set() };
+  const { sent } = recorded;
+  const record = (asked: readonly AskedService[]) => recordCall(engine, project, asked, recorded);
+  // What makes it fail shows again where each is asked about by itself.
+  if (services.length > 1 && areNamedAlike(project, services)) await record(services).catch(() => {});
+  const alone = services.filter(({ name }) => !sent.has(name));
+  const calls = await Promise.allSettled(
+    alone.map(async (service) => ({ name: service.name, result: await record([service]) })),
+  );
+  for (const call of calls) {
+    if (call.status === 'rejected') throw call.reason;
+    if (!sent.has(call.value.name)) throw rejectionOf(call.value.result);
+  }
+  return recorded;
+}
+
+/** One flag decides for all services of a call how their containers are called. */
+const areNamedAlike = (
+  { oldNames = [], asksForNames = false }: ComposeProject,
+  services: readonly AskedService[],
+): boolean => !asksForNames && !services.some(({ name }) => oldNames.includes(name));
+
+/** Calls compose for some services, and adds what it would do. */
+async function recordCall(
+  engine: Engine,
+  project: ComposeProject,
+  services: readonly AskedService[],
+  { sent, removedNetworks, editedVolumes }: Recorded,
+): Promise<CommandResult> {
+  const recorder = await startRecorder(engine, untilAllCame(services.length));
+  const directory = await mkdtemp(join(tmpdir(), 'svc-updater-record-'));
+  try {
+    const { configDirectory } = engine.address;
+    const compose = new Compose(engine.at({ host: recorder.host, tls: [], configDirectory }), project);
+    const override = join(directory, 'override.json');
+    const images = services.map(({ name, image }) => [name, { image }] as const);
+    await writeFile(override, JSON.stringify({ services: Object.fromEntries(images) }));
+    const scale = new Map(services.map((service) => [service.name, service.scale]));
+    const how = { start: false, forceRecreate: true, repeatable: true, deadlineMs };
+    const result = await compose.up(scale, { ...how, override: [override] });
+    for (const [, volume = ''] of result.stdout.matchAll(editedVolume)) editedVolumes.add(volume);
+    for (const { method, path } of recorder.writes) {
+      const [, network] = /^\/networks\/([^/]+)$/.exec(path) ?? [];
+      if (method === 'DELETE' && network) removedNetworks.add(decodeURIComponent(network));
+    }
+    for (const write of recorder.writes.filter(isCreate)) {
+      const [service, { apiVersion, body }] = [serviceIn(write), write];
+      if (body === null || service === undefined || sent.has(service)) continue;
+      sent.set(service, { name: finalName(write), body, apiVersion });
+    }
+    return result;
+  } finally {
+    await recorder.close();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Compose gives up the other services once one is refused: no service is refused before all have come, or time is up. */
+function untilAllCame(expected: number): Hold {
+  const came = new Set<string | undefined>();
+  const all = Promise.withResolvers<void>();
+  return async (write) => {
+    if (!isCreate(write)) return;
+    came.add(serviceIn(write));
+    if (came.size >= expected) all.resolve();
+    await Promise.race([all.promise, sleep(longestHoldMs, undefined, { ref: false })]);
+  };
+}
+
+const isCreate = ({ method, path }: RecordedWrite): boolean =>
+  method === 'POST' && path === '/containers/create';
+
+const serviceIn = ({ body }: RecordedWrite): string | undefined =>
+  (body?.Labels as Record<string, string> | undefined)?.[composeLabels.service];

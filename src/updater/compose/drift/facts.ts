@@ -1,0 +1,247 @@
+// What drift asks the engine, the files and compose besides what `up` would do (`dry-run.ts`). Nothing is decided here.
+
+import { lstatSync, realpathSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { canonicalRepository, formatReference, parseReference } from '../../../core/compose/reference.ts';
+import { readEnvFile } from '../../../core/compose/variables.ts';
+import { isWithin } from '../../../core/files/host-paths.ts';
+import { readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
+import { readContainerFile } from '../../../engine/api/container-file.ts';
+import { copiedPaths } from '../../../engine/api/copied-files.ts';
+import { finalName } from '../../../engine/api/project-containers.ts';
+import { engineInfo, inspectImages, inspectWhole, listVolumes } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { readContainer, requestedMounts } from '../../../engine/container.ts';
+import { takesAllNetworks } from '../../../engine/http/api-version.ts';
+import { type Json, list, object } from '../../../engine/json.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+import type { DefinedContainer, RightsSurroundings } from '../../../engine/rights.ts';
+import { runsImage } from '../../../engine/same-image.ts';
+import type { DriftFacts, EditedCopy } from './changes.ts';
+import { definedByModel, plannedDefinition, runningDefinition } from './definition.ts';
+import type { InstanceFacts, ServiceContainers } from './dry-run.ts';
+import { type EngineDefaults, goneContainer } from './engine-choices.ts';
+import {
+  envFilesOf,
+  inlineConfig,
+  isInEnvironment,
+  type Place,
+  type SetValue,
+  writtenTexts,
+} from './written-text.ts';
+
+/** @param ownId of the container that this process runs in. @throws UpdateError engine-unavailable */
+export async function askDefaults(engine: Engine, ownId: string): Promise<EngineDefaults> {
+  const [[own], info] = await Promise.all([inspectWhole(engine, [ownId]), engineInfo(engine)]);
+  return { own: object(own?.HostConfig), info, isPodman: engine.isPodman };
+}
+
+/** Facts from the engine about a service, in addition to the dry run. @throws UpdateError engine-unavailable */
+export async function askEngine(
+  engine: Engine,
+  instance: InstanceFacts,
+  service: DriftFacts['service'],
+  { setTo, ...known }: { defaults: Promise<EngineDefaults>; setTo: SetValue },
+): Promise<DriftFacts> {
+  const { model, project, sent, imagesInUse } = instance;
+  const { name, containers } = service;
+  const ids = containers.map(({ id }) => id);
+  const [defaults, raw, otherImages, copies] = await Promise.all([
+    known.defaults,
+    inspectWhole(engine, ids),
+    findOtherImages(engine, service, model.services[name]?.image),
+    findEditedCopies(engine, instance, service, setTo),
+  ]);
+  const planned = sent.get(name);
+  const [body = {}, ...inspected] = await nameShared(engine, project.name, [planned?.body ?? {}, ...raw]);
+  // With an API before 1.44, compose joins a container to all networks but the first once it is made.
+  const own = Object.keys(model.services[name]?.networks ?? {});
+  const moreNetworks =
+    planned === undefined || takesAllNetworks(planned.apiVersion)
+      ? []
+      : own.map((key) => model.networks?.[key]?.name ?? key);
+  const replaced = inspected.map((each) => {
+    const now = runningDefinition(each, [name, ...containers.map(finalName)]);
+    if (planned === undefined) return { now, next: definedByModel(model, name, String(now.config.User)) };
+    const used = imagesInUse.get(String(each.Image));
+    // For a multi-platform image, the engine returns the data of its own platform.
+    const runs = readContainer(each).platform;
+    const image = runs === null || runs === used?.platform ? (used?.config ?? null) : null;
+    return { now, next: plannedDefinition({ ...planned, body }, now, { image, moreNetworks, defaults }) };
+  });
+  const surroundings = await askSurroundings(engine, instance, replaced);
+  return { service, replaced, surroundings, otherImages, copies };
+}
+
+/**
+ * What rights depend on besides the definitions. A volume that is there stays as it is, whatever the model says of it.
+ * @throws UpdateError engine-unavailable
+ */
+export async function askSurroundings(
+  engine: Engine,
+  { paths, project, model }: Pick<InstanceFacts, 'paths' | 'project' | 'model'>,
+  replaced: readonly { now: DefinedContainer; next: DefinedContainer }[],
+): Promise<RightsSurroundings> {
+  const volumesOf = ({ hostConfig }: DefinedContainer) =>
+    requestedMounts(hostConfig).flatMap(({ type, source }) => (type === 'volume' ? [source] : []));
+  const known = new Set(replaced.flatMap(({ now }) => volumesOf(now)));
+  const asked = replaced.flatMap(({ next }) => volumesOf(next)).filter((name) => !known.has(name));
+  const made = await listVolumes(engine, [...new Set(asked)]);
+  const home = realPath(paths.fromHost(project.directory));
+  return {
+    // Wherever links of the path lead.
+    isOwn: (path) => {
+      const real = realPath(paths.fromHost(path));
+      return real !== null && home !== null && isWithin(real, home);
+    },
+    volumeOptions: (name) =>
+      made.find((volume) => volume.name === name)?.options ??
+      object(Object.values(model.volumes ?? {}).find((volume) => volume?.name === name)?.driver_opts),
+  };
+}
+
+/** Null where it leads to what is not here; of what is not there yet, where it would be made. */
+function realPath(here: string | null): string | null {
+  if (here === null) return null;
+  let there = here;
+  while (lstatSync(there, { throwIfNoEntry: false }) === undefined) there = dirname(there);
+  try {
+    return join(realpathSync(there), relative(there, here));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A container that was created from an image ID is treated as created from the image reference in the files
+ * if both point to the same image.
+ * @throws UpdateError engine-unavailable
+ */
+async function findOtherImages(
+  engine: Engine,
+  { containers }: ServiceContainers,
+  inFiles: string | undefined,
+): Promise<string[]> {
+  const isId = (reference: string) => /^(sha256:)?[0-9a-f]{12,64}$/.test(reference);
+  const others = containers.filter(
+    ({ imageReference }) => spelled(imageReference) !== spelled(inFiles ?? ''),
+  );
+  const byId = others.some(({ imageReference }) => isId(imageReference));
+  const [named] = byId && inFiles !== undefined ? await inspectImages(engine, [inFiles]) : [];
+  const differ = others.filter((each) => !(isId(each.imageReference) && runsImage(each, named)));
+  return [...new Set(differ.map(({ imageReference }) => imageReference))];
+}
+
+/** Podman writes the registry before every image. */
+const spelled = (reference: string): string => {
+  const parsed = parseReference(reference);
+  return parsed === null
+    ? reference
+    : formatReference({ ...parsed, repository: canonicalRepository(parsed.repository) });
+};
+
+/**
+ * A config or a secret that the files do not have any more is not found: the container does not tell who has put a file
+ * there.
+ */
+async function findEditedCopies(
+  engine: Engine,
+  { model }: InstanceFacts,
+  { name, containers: [container] }: ServiceContainers,
+  setTo: SetValue,
+): Promise<EditedCopy[]> {
+  const maxBytes = 1024 * 1024;
+  const references = (['configs', 'secrets'] as const).flatMap((of) =>
+    (model.services[name]?.[of] ?? []).map((reference) => ({ of, reference })),
+  );
+  const found = references.map(async ({ of, reference }): Promise<EditedCopy[]> => {
+    const { source } = reference;
+    const { content, environment } = model[of]?.[source] ?? {};
+    // Compose prints a dollar as two.
+    const text = content?.replaceAll('$$', '$') ?? (environment ? setTo(environment) : null);
+    const [path = ''] = copiedPaths({ [of]: [reference] });
+    if (!text || container === undefined) return [];
+    const file = await readContainerFile(engine, container.id, path, maxBytes);
+    if (file === 'missing') return [{ of, source, isNew: true }];
+    const isSame = typeof file === 'string' || file.content.toString() === text;
+    return isSame ? [] : [{ of, source, isNew: false }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+const modes = ['NetworkMode', 'PidMode', 'IpcMode'] as const;
+const sharedIn = (mode: unknown): string | null => /^container:(.+)$/.exec(String(mode))?.[1] ?? null;
+
+/**
+ * The definitions, in which containers whose namespaces or volumes are shared are named as in a compose file: `service:db`,
+ * `container:other` for a container outside the project,
+ * and `container:gone` for a container that no longer exists.
+ * @throws UpdateError engine-unavailable
+ */
+async function nameShared(engine: Engine, project: string, definitions: readonly Json[]): Promise<Json[]> {
+  const hosts = definitions.map(({ HostConfig }) => object(HostConfig));
+  const asked = hosts.flatMap((host) => [
+    ...modes.flatMap((key) => sharedIn(host[key]) ?? []),
+    ...list(host.VolumesFrom).map((entry) => String(entry).split(':')[0] ?? ''),
+  ]);
+  const found = [...new Set(asked)].map(async (container) => {
+    const [raw] = await inspectWhole(engine, [container]);
+    const labels = object(object(raw?.Config).Labels);
+    const isOwn = labels[composeLabels.project] === project;
+    const own = isOwn ? `service:${labels[composeLabels.service]}` : null;
+    const other = raw === undefined ? goneContainer : `container:${String(raw.Name).replace(/^\//, '')}`;
+    return [container, own ?? other] as const;
+  });
+  const names = new Map(await Promise.all(found));
+  const named = (host: Json) =>
+    modes.flatMap((key) => {
+      const container = sharedIn(host[key]);
+      return container === null ? [] : [[key, names.get(container)]];
+    });
+  const from = (entry: unknown) => {
+    const [container = '', mode = ''] = String(entry).split(':');
+    return `${names.get(container)}${mode === 'ro' ? ' read-only' : ''}`;
+  };
+  return definitions.map((definition, at) => {
+    const host = hosts[at] ?? {};
+    const VolumesFrom = list(host.VolumesFrom).map(from);
+    return { ...definition, HostConfig: { ...host, ...Object.fromEntries(named(host)), VolumesFrom } };
+  });
+}
+
+/**
+ * The texts of the files that decide what stands in these places, variables unresolved. Most runs have none to ask for.
+ * @throws UpdateError where an env file of a service cannot be read
+ */
+export async function askTexts(
+  { compose, files }: InstanceFacts,
+  places: readonly { service: string; place: Place | null }[],
+): Promise<string[][]> {
+  if (places.every(({ place }) => place === null)) return places.map(() => []);
+  const written = await compose.written();
+  const lines = [...files.composeFiles, ...(files.linkedFiles ?? [])].flatMap(({ text }) => text.split('\n'));
+  return Promise.all(
+    places.map(async ({ service, place }) => {
+      if (place === null) return [];
+      const { section, item } = place;
+      // Compose cannot print some keys without their values (`ulimits` of a variable): then every line that names it
+      // counts, or else the whole.
+      if (written === null) {
+        const about = lines.filter((line) => section !== inlineConfig && line.includes(item || section));
+        return about.length > 0 ? about : lines;
+      }
+      if (section !== 'environment' || isInEnvironment(written, service, item))
+        return writtenTexts(written, service, place);
+      const envFiles = await Promise.all(envFilesOf(written, service).map(readTextFileIfThere));
+      return envFiles.flatMap((file) => (file === null ? [] : assigned(file, item)));
+    }),
+  );
+}
+
+/** What an env file gives a variable; the name alone passes on what the shell has. */
+function assigned(file: TextFile, key: string): string[] {
+  const { assignments, byKey } = readEnvFile(file);
+  const last = assignments[byKey.get(key)?.at(-1) ?? -1];
+  if (last) return last.quote === "'" ? ["''"] : [`${file.text.slice(last.start, last.end)} `];
+  return file.text.split(/\r?\n/).some((line) => line.trim() === key) ? [`\${${key}}`] : [];
+}

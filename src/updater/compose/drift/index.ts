@@ -1,0 +1,113 @@
+// Drift: the files have changed since the containers were created, because they were edited without an `up`, or because a shell
+// had variables that no file sets. The update would then replace a working container by an untested one.
+//
+// For every container that the update would replace, two definitions are compared:
+// - the definition that the engine reports, without the additions of its image and of the engine (`runningDefinition`), and
+// - the definition that compose would send for the current files. Compose runs `up` against a recorder instead of the engine
+//   (dry-run.ts, recorder.ts). The recorder records the request and creates nothing (`plannedDefinition`).
+// Both are converted to the same shape (shape.ts). Their differences are then classified (changes.ts, judge.ts; docs/contract.md 4.2,
+// 4.9). Losses and additional rights on the host are refused unless drift is accepted; all other differences are warnings. The
+// texts of the files (`written-text.ts`) show which variable only a shell can have set.
+//
+// Networks and volumes are checked by what compose would do (docs/contract.md 4.7): it would remove an edited network.
+//
+// Not checked: containers that are not updated, and changes made by programs inside containers.
+
+import { homedir } from 'node:os';
+import { allEnvFiles } from '../../../core/compose/project-files.ts';
+import { variablesOf } from '../../../core/compose/variables.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { gainedRights } from '../../../engine/rights.ts';
+import type { Log } from '../../run/log/log.ts';
+import { changePlace, changesOf } from './changes.ts';
+import { checkDefinitions } from './check-definitions.ts';
+import { definedByModel } from './definition.ts';
+import type { InstanceFacts } from './dry-run.ts';
+import { askDefaults, askEngine, askSurroundings, askTexts } from './facts.ts';
+import { adviceFor, type Finding, judgeChanges } from './judge.ts';
+import { refuseProvided } from './refuse-provided.ts';
+import type { SetValue } from './written-text.ts';
+
+export { type DryRun, dryRun, recordUp } from './dry-run.ts';
+
+/**
+ * Holds what `up` would do against what is there. What would be lost is refused, and so is what would be gained over the
+ * host, unless it is accepted; everything else that would change is a warning.
+ * @param ownId of the updater's own container; `planned` are the references that the update installs, by service
+ * Refusals: network-edited, drift.
+ */
+export async function checkDrift(
+  { engine, log }: { engine: Engine; log: Log },
+  instance: InstanceFacts,
+  { ownId, accepted, planned }: { ownId: string; accepted: boolean; planned: ReadonlyMap<string, string> },
+): Promise<void> {
+  checkDefinitions(instance, log);
+  const services = instance.services.filter(({ containers }) => containers.length > 0);
+  for (const { name } of services.filter((service) => !instance.sent.has(service.name))) {
+    log.warn(
+      `${name}: its image is no longer on this machine, so the updater cannot determine what recreating its containers would change`,
+    );
+  }
+  const setTo = setValues(instance);
+  const known = { defaults: askDefaults(engine, ownId), setTo };
+  const facts = await Promise.all(services.map((service) => askEngine(engine, instance, service, known)));
+  const changes = facts.flatMap((each) => changesOf(instance.model, each, setTo));
+  const places = changes.map((change) => ({ service: change.service, place: changePlace(change) }));
+  const texts = await askTexts(instance, places);
+  const written = changes.map((change, at) => [change, texts[at] ?? []] as const);
+  refuseProvided(instance, written, { planned, accepted });
+  const findings = judgeChanges(written, { setTo, home: homedir() });
+  report(findings, { accepted, log }, instance.files.newEnvFile);
+}
+
+/** As the files set them; compose itself sets the project's name. */
+function setValues({ files, project }: InstanceFacts): SetValue {
+  const variables = variablesOf(allEnvFiles(files));
+  return (variable) =>
+    variables(variable)?.text ?? (variable === 'COMPOSE_PROJECT_NAME' ? project.name : null);
+}
+
+function report(
+  findings: readonly Finding[],
+  { accepted, log }: { accepted: boolean; log: Log },
+  envFile: string,
+): void {
+  const told = (kind: boolean) => [
+    ...new Set(findings.flatMap(({ isLoss, sentence }) => (isLoss === kind ? [sentence] : []))),
+  ];
+  for (const sentence of told(false)) {
+    log.warn(`${sentence}: the files were edited after the app was started; the update will apply the edits`);
+  }
+  const detail = told(true);
+  if (accepted) for (const sentence of detail) log.warn(`accepted: ${sentence}`);
+  if (accepted || detail.length === 0) return;
+  const remedies = findings.flatMap(({ isLoss, remedy }) => (isLoss ? [remedy] : []));
+  const rights = remedies.filter(({ kind }) => kind === 'rights');
+  const message =
+    rights.length === 0
+      ? 'recreating the containers would remove settings that the files do not contain'
+      : rights.length === remedies.length
+        ? 'recreating the containers would give them more rights on this host'
+        : 'recreating the containers would remove settings that the files do not contain and give the containers more rights on this host';
+  const advice = adviceFor(remedies, envFile);
+  throw new UpdateError('drift', message, { detail, advice });
+}
+
+/**
+ * What the files of a generated release give to the services that are replaced and they have not today, one sentence a
+ * service. @throws UpdateError engine-unavailable
+ */
+export async function releaseGains(engine: Engine, instance: InstanceFacts, model: Model): Promise<string[]> {
+  const sentences = instance.services.map(async ({ name, containers }) => {
+    const image = instance.imagesInUse.get(containers[0]?.imageId ?? '');
+    const defined = (of: Model) => definedByModel(of, name, String(image?.config?.User ?? ''));
+    const [now, next] = [defined(instance.model), defined(model)];
+    const surroundings = await askSurroundings(engine, { ...instance, model }, [{ now, next }]);
+    const gains = gainedRights(now, next, surroundings);
+    const names = [...new Set(gains.map((gain) => gain.name))];
+    return names.length === 0 ? [] : [`the release gives ${name} new rights: ${names.join('; ')}`];
+  });
+  return (await Promise.all(sentences)).flat();
+}

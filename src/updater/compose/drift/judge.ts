@@ -1,0 +1,254 @@
+import { parseReference } from '../../../core/compose/reference.ts';
+import { compareVersions } from '../../../core/release/order.ts';
+import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { changePlace, type DriftChange, type OtherImage } from './changes.ts';
+import type { Difference, ShapedMount } from './shape.ts';
+import { hasDefault, resolveText, type SetValue, unsetIn } from './written-text.ts';
+
+/** What helps against one thing that would be taken. */
+type Remedy =
+  /** A default that stands in the files may also have been edited since. `line` is the very one, where it can be told. */
+  | { kind: 'set'; variables: readonly string[]; hasDefault: boolean; line?: string }
+  | { kind: 'home' }
+  | { kind: 'proxies' }
+  | { kind: 'join'; network: string }
+  | { kind: 'rights' }
+  | { kind: 'apply' };
+
+/** One thing that recreating would change, by name and never by value. */
+export interface Finding {
+  /** `app: label tier would be removed` */
+  sentence: string;
+  /** Refused unless drift is accepted; else a warning. */
+  isLoss: boolean;
+  remedy: Remedy;
+}
+
+/** What the files specify about a change. */
+interface WrittenFacts {
+  /** What the files say of it; nothing where no file has a word of it. */
+  texts: readonly string[];
+  /** Variables in these texts that no file sets; only a shell can have had them. */
+  unset: readonly string[];
+  /** The home directory that compose sees. */
+  home: string;
+}
+
+/**
+ * Judges what would change (docs/contract.md 4.2, 4.9). What is lost in a place says what comes there; a mere change there is
+ * told as the right that it gives.
+ * @param changes with their texts in the files
+ */
+export function judgeChanges(
+  changes: readonly (readonly [change: DriftChange, texts: readonly string[]])[],
+  { setTo, home }: { setTo: SetValue; home: string },
+): Finding[] {
+  const judged = changes.flatMap(([change, texts]) => {
+    const finding = judge(change, { texts, unset: unsetIn(texts, setTo), home }, setTo);
+    const { section, item } = changePlace(change) ?? {};
+    const place = JSON.stringify([change.service, section, item]);
+    return finding === null ? [] : [{ finding, kind: change.kind, place }];
+  });
+  const refused = (kind: DriftChange['kind']) =>
+    new Set(judged.flatMap((each) => (each.kind === kind && each.finding.isLoss ? [each.place] : [])));
+  const [lost, gained] = [refused('difference'), refused('gain')];
+  return judged.flatMap(({ finding, kind, place }) => {
+    const isTold =
+      kind === 'gain' ? !lost.has(place) : finding.isLoss || lost.has(place) || !gained.has(place);
+    return isTold ? [finding] : [];
+  });
+}
+
+function judge(change: DriftChange, facts: WrittenFacts, setTo: SetValue): Finding | null {
+  const { service } = change;
+  const { unset, texts } = facts;
+  if (change.kind === 'difference') return judgeDifference(service, change.difference, facts);
+  if (change.kind === 'image') return judgeImage(service, { ...change.image, texts }, setTo);
+  if (change.kind === 'unset') {
+    const { of, source, variable } = change;
+    return lossWithout([variable], `${service}: ${of.slice(0, -1)} ${source} would be lost`);
+  }
+  const isGain = change.kind === 'gain';
+  const sentence = isGain
+    ? `${service}: ${change.right.name} would be granted`
+    : `${service}: ${change.of.slice(0, -1)} ${change.source} would ${change.isNew ? 'be added' : 'change'}`;
+  if (unset.length > 0) return lossWithout(unset, sentence, texts);
+  // Additional rights are refused like a loss: the author of the files may be another person than the operator.
+  return { sentence, isLoss: isGain, remedy: { kind: isGain ? 'rights' : 'apply' } };
+}
+
+/** What would be taken because only a shell had these variables. @param texts what the files say of it */
+const lossWithout = (
+  variables: readonly string[],
+  sentence: string,
+  texts: readonly string[] = [],
+): Finding => ({
+  sentence: `${sentence}${noFileSets(variables)}`,
+  isLoss: true,
+  remedy: { kind: 'set', variables, hasDefault: hasDefault(texts) },
+});
+
+const noFileSets = (variables: readonly string[]): string => ` (no file sets ${variables.join(' and ')})`;
+
+/** Variables that every shell has. */
+const ofEveryShell = ['HOME', 'PWD'];
+
+/** Decides what is a loss, and what helps (docs/contract.md 4.2). */
+export function judgeDifference(service: string, difference: Difference, facts: WrittenFacts): Finding {
+  const unset = facts.unset.length > 0 ? noFileSets(facts.unset) : '';
+  return {
+    sentence: `${service}: ${sentenceOf(difference)}${unset}`,
+    isLoss: facts.unset.length > 0 || isTaken(difference),
+    remedy: remedyFor(difference, facts),
+  };
+}
+
+/** Sections of which all that a container has is lost where it goes or changes. */
+const kept = ['volumes', 'ports', 'networks', 'network address', 'network_mode', 'volumes_from'];
+
+/** Whether a mount, port, network or variable that the container has would be lost. */
+function isTaken({ section, running, planned }: Difference): boolean {
+  if (running === null) return false;
+  if (section === 'environment') return running !== '""' && (planned === null || planned === '""');
+  return kept.includes(section);
+}
+
+function sentenceOf(difference: Difference): string {
+  const { section, item, running, planned } = difference;
+  if (section === 'volumes' && running !== null) return mountSentence(item, running, planned);
+  const name = [nouns[section] ?? section, item].filter(Boolean).join(' ');
+  if (running === null) return `${name} would be added`;
+  if (section === 'environment' && planned === '""') return `${name} would be set to an empty value`;
+  if (planned === null) return `${name} would be removed`;
+  return section === 'network_mode' || section === 'container_name'
+    ? `${name} would change from ${running.slice(0, 40)} to ${planned.slice(0, 40)}`
+    : `${name} would change`;
+}
+
+function mountSentence(target: string, running: string, planned: string | null): string {
+  const now = readMount(running);
+  if (planned === null) {
+    return now.source === ''
+      ? `the ${now.type === 'volume' ? 'anonymous volume' : now.type} at ${target} would be removed`
+      : `the mount of ${now.source} at ${target} would be removed`;
+  }
+  const then = readMount(planned);
+  if (now.type === then.type && now.source === then.source)
+    return `the mount at ${target} would become ${then.readOnly ? 'read-only' : 'writable'}`;
+  const from = (mount: ShapedMount) =>
+    mount.source || (mount.type === 'volume' ? 'an anonymous volume' : mount.type);
+  return `the source of the mount at ${target} would change from ${from(now)} to ${from(then)}`;
+}
+
+const readMount = (text: string): ShapedMount => ({ source: '', readOnly: false, ...JSON.parse(text) });
+
+/** Names of sections in messages, if they differ from the names in compose files. */
+const nouns: Readonly<Record<string, string>> = {
+  environment: 'environment variable',
+  labels: 'label',
+  volumes: 'a mount at',
+  ports: 'published port',
+  networks: 'network',
+  network_mode: 'network mode',
+};
+
+const proxy = /^(https?|ftp|all|no)_proxy$/i;
+
+function remedyFor({ section, item, planned }: Difference, facts: WrittenFacts): Remedy {
+  const variables = facts.unset.filter((name) => !ofEveryShell.includes(name));
+  if (variables.length > 0) return { kind: 'set', variables, hasDefault: hasDefault(facts.texts) };
+  if (facts.unset.includes('HOME') || (section === 'volumes' && isIn(facts.home, planned)))
+    return { kind: 'home' };
+  if (section === 'environment' && facts.texts.length === 0 && proxy.test(item)) return { kind: 'proxies' };
+  if (section === 'networks' && planned === null) return { kind: 'join', network: item };
+  return { kind: 'apply' };
+}
+
+const isIn = (home: string, planned: string | null): boolean =>
+  planned !== null && readMount(planned).source.startsWith(`${home}/`);
+
+/**
+ * What to do next, for all that is lost together.
+ * @param envFile for new lines
+ */
+export function adviceFor(remedies: readonly Remedy[], envFile: string): string {
+  const of = <K extends Remedy['kind']>(kind: K) =>
+    remedies.filter((remedy): remedy is Extract<Remedy, { kind: K }> => remedy.kind === kind);
+  const set = of('set').flatMap(({ variables, line }) => line ?? variables.map((name) => `${name}=…`));
+  const lines = [...new Set(set)];
+  const networks = [...new Set(of('join').map(({ network }) => network))];
+  const advice: readonly (readonly [applies: boolean, sentence: string])[] = [
+    [
+      lines.length > 0,
+      `Add ${lines.join(', ')} to ${envFile}, using the values from the shell in which the app was started.`,
+    ],
+    [
+      of('set').some((remedy) => remedy.hasDefault),
+      'If the variable was never set in a shell but its default value was edited in a file, run docker compose up -d first.',
+    ],
+    [
+      of('home').length > 0,
+      'Set HOME to the home directory of the user who started the app: add -e HOME=… to the docker run command.',
+    ],
+    [
+      of('proxies').length > 0,
+      'Mount the config.json that contains the proxy settings: -v ~/.docker/config.json:/root/.docker/config.json:ro.',
+    ],
+    [
+      networks.length > 0,
+      `If you manually connected containers to ${networks.join(', ')}, add ${networks.length > 1 ? 'these networks' : 'this network'} to the compose file (external: true).`,
+    ],
+    [of('apply').length + networks.length > 0, 'Apply your own edits with docker compose up -d first.'],
+    [
+      of('rights').length > 0,
+      'If you added these rights yourself, apply them with docker compose up -d first. If you did not, find out who edited the files.',
+    ],
+    [true, 'To update anyway, use --accept-drift.'],
+  ];
+  return advice.flatMap(([applies, sentence]) => (applies ? [sentence] : [])).join(' ');
+}
+
+/** An image that the files name otherwise because a variable of it was in a shell alone: the shell chose what runs. */
+export function judgeImage(
+  service: string,
+  { running, inFiles, byDefault, texts }: OtherImage & { texts: readonly string[] },
+  setElsewhere: SetValue,
+): Finding | null {
+  const setTo: SetValue = (name) => (name === byDefault ? null : setElsewhere(name));
+  const variables = unsetIn(texts, setTo);
+  if (variables.length === 0) return null;
+  const loss = lossWithout(variables, `${service}: the files specify ${inFiles}, not ${running}`);
+  const line = variables
+    .flatMap((name) => shellLine(name, running, { texts, setTo }))
+    .sort((a, b) => a.length - b.length)[0];
+  const remedy = { kind: 'set', variables, hasDefault: isNewer(inFiles, running) } as const;
+  return { ...loss, remedy: line === undefined ? remedy : { ...remedy, line } };
+}
+
+/**
+ * Whether an edit of a default may be behind it, which an `up` carries out. Where the files lead to a floating tag, or
+ * to an older release, an `up` would bring what nobody has asked for.
+ */
+function isNewer(inFiles: string, running: string): boolean {
+  const [then, now] = [inFiles, running].map((text) => parsePinTag(parseReference(text)?.tag ?? ''));
+  return (
+    then?.kind === 'release' && (now?.kind !== 'release' || compareVersions(then.version, now.version) > 0)
+  );
+}
+
+/** `TAG=v1.0.0`, with which the files name what runs; none where no value of this variable does that. */
+function shellLine(
+  variable: string,
+  running: string,
+  { texts, setTo }: { texts: readonly string[]; setTo: SetValue },
+): string[] {
+  const mark = '\0';
+  return texts.flatMap((text) => {
+    const resolvedWith = (value: string) =>
+      resolveText(text, (name) => (name === variable ? value : setTo(name))).resolved;
+    const [before, after, ...more] = resolvedWith(mark)?.split(mark) ?? [];
+    if (before === undefined || after === undefined || more.length > 0) return [];
+    const value = running.slice(before.length, running.length - after.length);
+    return resolvedWith(value) === running ? [`${variable}=${value}`] : [];
+  });
+}

@@ -1,0 +1,146 @@
+// A socket that compose takes for the engine's, to be asked what it would do. It hands on what only reads, and keeps
+// what would change something: no write ever passes.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { notExecuted } from '../../../engine/cli/rejection.ts';
+import { openRequest } from '../../../engine/http/request.ts';
+import type { EngineTarget } from '../../../engine/http/target.ts';
+import { type Json, parseObject } from '../../../engine/json.ts';
+
+/** A request that would have changed something. */
+export interface RecordedWrite {
+  method: string;
+  /** Without the version and the query. */
+  path: string;
+  /** The one in the query, such as a container's or that of an image to pull; empty where there is none. */
+  name: string;
+  /** `1.45`, as the client spoke; empty where it named none. */
+  apiVersion: string;
+  /** Its JSON; null where it had none. */
+  body: Json | null;
+}
+
+export interface Recorder {
+  /** For `--host`: `unix:///tmp/…` */
+  host: string;
+  /** In the order of their coming. */
+  writes: readonly RecordedWrite[];
+  close(): Promise<void>;
+}
+
+/** Resolves once a write may be answered, which it is told of after it was kept. Never rejects. */
+export type Hold = (write: RecordedWrite) => Promise<void>;
+
+/** More than any definition of a container has. */
+const longestBody = 16 * 1024 * 1024;
+
+/** These belong to one connection, and an upgraded one could write. */
+const ofConnection = new Set([
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te'],
+  ...['trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'content-length', 'host', 'expect'],
+]);
+
+/** Starts listening on a private socket, which only this user can access. */
+export async function startRecorder(engine: Engine, hold: Hold = async () => {}): Promise<Recorder> {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-updater-recorder-'));
+  const path = join(directory, 'engine.sock');
+  const writes: RecordedWrite[] = [];
+  const { target } = engine;
+  const { createServer } = process.getBuiltinModule('node:http');
+  const server = createServer((request, response) => {
+    if (request.method === 'GET' || request.method === 'HEAD') handOn(target, request, response);
+    else keep(request, response, { writes, hold });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+  return {
+    host: `unix://${path}`,
+    writes,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function handOn(target: EngineTarget, request: IncomingMessage, response: ServerResponse): void {
+  const { method = 'GET', url = '/' } = request;
+  // A body of a GET means nothing to the engine, and is not handed on.
+  request.resume();
+  const asked = openRequest(target, url, { method, headers: endToEnd(request.headers) });
+  asked.on('error', () => request.socket.destroy());
+  asked.on('response', (answer) => {
+    response.writeHead(answer.statusCode ?? 502, endToEnd(answer.headers, 'content-length'));
+    // Who follows events wants to know at once that it does.
+    response.flushHeaders();
+    answer.on('error', () => request.socket.destroy());
+    answer.pipe(response);
+  });
+  // An upgrade that was not asked for is not handed on.
+  asked.on('upgrade', (_, socket) => {
+    socket.destroy();
+    request.socket.destroy();
+  });
+  response.on('close', () => asked.destroy());
+  asked.end();
+}
+
+const endToEnd = (headers: IncomingHttpHeaders, kept?: string): IncomingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name === kept || !ofConnection.has(name)));
+
+function keep(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { writes, hold }: { writes: RecordedWrite[]; hold: Hold },
+): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  request.on('error', () => {});
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > longestBody) request.socket.destroy();
+    else chunks.push(chunk);
+  });
+  request.on('end', () => {
+    const [, apiVersion = '', path = '', query] =
+      /^(?:\/v([\d.]+))?([^?]*)(.*)/.exec(request.url ?? '') ?? [];
+    const asked = new URLSearchParams(query);
+    const name = asked.get('name') ?? asked.get('fromImage') ?? '';
+    const body = parseObject(Buffer.concat(chunks).toString());
+    const write = { method: request.method ?? '', path, name, apiVersion, body };
+    writes.push(write);
+    void hold(write).then(() => {
+      const [status, answer] = answerTo(write);
+      response.writeHead(status, { 'Content-Type': 'application/json' });
+      response.end(answer && JSON.stringify(answer));
+    });
+  });
+}
+
+/** Compose goes on behind these as it would after the real thing, up to the container, which is what it is asked for. */
+const pretended: readonly [method: string, path: RegExp, status: number][] = [
+  ['POST', /^\/containers\/[^/]+\/stop$/, 204],
+  ['DELETE', /^\/containers\/[^/]+$/, 204],
+  ['POST', /^\/networks\/create$/, 201],
+  ['POST', /^\/networks\/[^/]+\/(?:dis)?connect$/, 200],
+  ['DELETE', /^\/networks\/[^/]+$/, 204],
+  ['POST', /^\/volumes\/create$/, 201],
+];
+
+function answerTo({ method, path, name, body }: RecordedWrite): [status: number, body?: Json] {
+  const status = pretended.find(([verb, form]) => verb === method && form.test(path))?.[2];
+  if (status === undefined)
+    return [500, { message: `${notExecuted} ${method} ${path}${name && ` (${name})`}` }];
+  if (status !== 201) return [status];
+  // What the engine answers to who makes a network or a volume.
+  if (/^\/networks\//.test(path)) return [status, { Id: '0'.repeat(64), Warning: '' }];
+  const Name = body?.Name ?? '';
+  return [status, { Name, Driver: 'local', Mountpoint: '', Labels: {}, Options: {}, Scope: 'local' }];
+}

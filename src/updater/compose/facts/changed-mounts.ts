@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { isWithin } from '../../../core/files/host-paths.ts';
+import { type ListedMount, mountTable, unescaped } from '../../../core/files/mount-table.ts';
+import type { StorageMount } from '../../../engine/container.ts';
+import { dataPath, type Tables } from '../../data/tools-protocol.ts';
+
+/** A mount of a running container, which the helper container has, too. */
+export interface HostMount extends StorageMount {
+  /** For people: `app:/data` */
+  where: string;
+  /** Its name; empty for a bind mount. */
+  volume: string;
+  /** The paths of all mounts of the container. */
+  besides: readonly string[];
+  /** The container's process on the host. */
+  pid: number;
+  /** The engine's directory on the host: mounts of other containers come and go in it. */
+  dataRoot: string;
+}
+
+/**
+ * Mounts that a new container would get from another file system or directory than the running one has, also below their
+ * roots: a share may have been unmounted, or a directory replaced.
+ */
+export function changedMounts(mounts: readonly HostMount[], { tables, directories }: Tables): string[] {
+  const fresh = mountTable(tables.self ?? '');
+  return mounts.flatMap(({ where, volume, path: source, destination, besides, pid, dataRoot }, at) => {
+    const running = mountTable(tables[pid] ?? '');
+    // Seen again below a directory of the host that contains the engine's data.
+    const own = running.filter(({ path }) => besides.includes(path) || isWithin(path, '/etc'));
+    const nested = besides.filter((path) => path !== destination && isWithin(path, destination));
+    const inside = running.filter(
+      ({ path }) => isWithin(path, destination) && !nested.some((each) => isWithin(path, each)),
+    );
+    // The last one on a path hides the others.
+    return [...new Map(inside.map((each) => [each.path, each])).values()].flatMap((now) => {
+      const below = now.path.slice(destination.length);
+      const next = fresh.findLast(({ path }) => path === `${dataPath(at)}${below}`);
+      const isOthers = !isShare(now) || (volume === '' && isWithin(join(source, below), dataRoot));
+      if (below === '' ? !next : isOthers || own.some((each) => isSame(now, each, true))) return [];
+      if (next && isSame(now, next, directories[at] === true || below !== '')) return [];
+      const other = next ? wordsOf(next) : 'the directory below it';
+      return `${where}${below} has changed on the host: the running container uses ${wordsOf(now)}, a new one would get ${other}`;
+    });
+  });
+}
+
+/** Other mounts below a directory of the host come and go with the system, sessions and containers. */
+const isShare = ({ type, source }: ListedMount): boolean => /[/:]/.test(source) && type !== 'squashfs';
+
+/** Editors replace a file by a new one, which the new container is to get. FUSE has another device after each mount. */
+const isSame = (now: ListedMount, next: ListedMount, isDirectory: boolean): boolean =>
+  (now.root === next.root || !isDirectory) &&
+  (now.device === next.device ||
+    (/^fuse/.test(now.type) && now.type === next.type && now.source === next.source));
+
+const wordsOf = ({ root, device, type, source }: ListedMount): string =>
+  `${JSON.stringify(unescaped(root))} of ${source} (${type}, ${device})`;

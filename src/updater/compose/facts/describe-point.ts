@@ -1,0 +1,98 @@
+import type { Model } from '../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { isOfService } from '../../data/choose-mounts.ts';
+import type { Declared } from '../../data/data-doors.ts';
+import type { Estimate, SurveyedPoint } from '../../data/survey-point.ts';
+import { and, size } from '../../run/log/wording.ts';
+
+interface Using {
+  model: Model;
+  /** All containers of the project, and all running containers of the engine. */
+  containers: readonly Container[];
+  updated: readonly string[];
+  /** The updater's image. */
+  toolsImage: string;
+}
+
+/**
+ * Running containers that use a service but are not updated, such as `report-1 (db)`. Containers of the project use
+ * a service if they depend on it; containers of other projects, if they share a network with it.
+ */
+export function usersOf(
+  services: readonly string[],
+  { model, containers, updated, toolsImage }: Using,
+): string[] {
+  const isOwn = (each: Container) => isOfService(each, model.name);
+  const networks = new Map(
+    services.map((service) => [
+      service,
+      containers.flatMap((each) => (isOwn(each) && serviceOf(each) === service ? each.networks : [])),
+    ]),
+  );
+  const isCommon = (name: string, service: string) =>
+    !['bridge', 'host', 'none'].includes(name) && networks.get(service)?.includes(name);
+  return containers
+    .filter((each) => isUp(each) && each.imageId !== toolsImage)
+    .filter((each) => !isOwn(each) || ![...updated, ...services].includes(serviceOf(each)))
+    .flatMap((each) => {
+      const { depends_on } = model.services[serviceOf(each)] ?? {};
+      const used = services.filter((service) =>
+        isOwn(each)
+          ? Object.hasOwn(depends_on ?? {}, service)
+          : each.networks.some((name) => isCommon(name, service)),
+      );
+      return used.length > 0 ? [`${each.name} (${used.join(', ')})`] : [];
+    });
+}
+
+/**
+ * The lines about the restore point, for `plan` and for an update.
+ * @param users the result of `usersOf`
+ * @param name of the product
+ */
+export function describePoint(
+  { point, notSaved, needed, free }: SurveyedPoint,
+  users: readonly string[],
+  name: string,
+): string[] {
+  const { declared, mounts, services, seconds, directory } = point;
+  const { excluded, outside, inMemory } = declared;
+  const saved = mounts.map(
+    (mount) =>
+      `${mount.where} (${size(mount.bytes)}${mount.excluded.length > 0 ? `, without ${mount.excluded.map((path) => JSON.stringify(path)).join(', ')}` : ''})`,
+  );
+  const left = [...excluded.map(excludedWords), ...outside.map((host) => `the database on ${host}`)];
+  return [
+    `the restore point will contain ${and(saved) || 'no data, because no covered service has a writable mount'}`,
+    ...(left.length > 0
+      ? [`excluded from the restore point and therefore not restored by a rollback: ${and(left)}`]
+      : []),
+    ...(notSaved.length > 0 ? [`not in the restore point: ${notSaved.join(', ')}`] : []),
+    ...(services.length > 0
+      ? [`services that will be stopped while the data is saved, then started again: ${and(services)}`]
+      : []),
+    ...(inMemory.length > 0
+      ? [`services that keep data only in memory and are restarted after a rollback: ${and(inMemory)}`]
+      : []),
+    ...(mounts.length > 0
+      ? [`${[name, ...services].join(', ')} will be unavailable for ${estimateWords(seconds)}`]
+      : []),
+    `the restore point needs ${size(needed)}; ${size(free)} is free in ${directory}`,
+    ...(users.length > 0
+      ? [
+          `these running containers will not be updated and will lose their connection to the data services: ${and(users)}; a rollback discards everything they write to the data after it is saved`,
+        ]
+      : []),
+  ];
+}
+
+/** `cache`, `app:/library` */
+export const excludedWords = ({ service, path }: Declared['excluded'][number]): string =>
+  path === null ? service : `${service}:${path}`;
+
+/** `about 12 s`, `3 to 20 s`, `2 to 15 min` */
+export function estimateWords([least, most]: Estimate): string {
+  const unit = most > 180 ? 'min' : 's';
+  const [from, to] = [least, most].map((each) => Math.max(Math.ceil(unit === 'min' ? each / 60 : each), 1));
+  return from === to ? `about ${to} ${unit}` : `${from} to ${to} ${unit}`;
+}

@@ -1,0 +1,129 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { HostPaths } from '../../../core/files/host-paths.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { engineInfo, inspectContainers, listContainers, listVolumes } from '../../../engine/api/query.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+import { type DataFacts, declareData } from '../../data/declare.ts';
+import {
+  isComplete,
+  isUsed,
+  type Point,
+  placesIn,
+  pointsDirectory,
+  readPoint,
+  wordsOf,
+} from '../../data/point.ts';
+import { type LastTime, type PlannedPoint, surveyPoint } from '../../data/survey-point.ts';
+import type { DataOptions } from '../../run/options.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import { type InspectedProject, type Installation, replacedServices } from '../inspect/installation.ts';
+import { describePoint, usersOf } from './describe-point.ts';
+
+/**
+ * Decides what the restore point of the run saves, checks that it can, and logs both; null if none was asked for.
+ * Refusals: engine-version, data-undeclared, data-unsupported, no-space, outside-mounts.
+ */
+export async function planPoint(
+  { engine, options, log }: RunContext,
+  { own, paths }: FoundInstance,
+  installation: Installation,
+): Promise<PlannedPoint | null> {
+  if (!options.data.restorePoint) return null;
+  if (engine.isPodman) {
+    const message = 'restore points are not available on Podman';
+    const advice = 'Back up the data yourself, then update without --restore-point.';
+    throw new UpdateError('engine-version', message, { advice });
+  }
+  const { project, model } = installation;
+  const points = pointsDirectory(options.data.restoreDir, paths, project);
+  const facts = dataFacts(installation, options.data);
+  const declared = declareData(facts);
+  const [running, ofProject, info] = await Promise.all([
+    listContainers(engine, { status: ['running', 'restarting', 'paused'] }),
+    listContainers(engine, { label: [`${composeLabels.project}=${project.name}`] }),
+    engineInfo(engine),
+  ]);
+  const ids = new Set([...ofProject, ...running].map(({ id }) => id));
+  const containers = await inspectContainers(engine, [...ids]);
+  const volumes = containers.flatMap(({ mounts }) =>
+    mounts.flatMap(({ type, source }) => (type === 'volume' ? [source] : [])),
+  );
+  const found = await listVolumes(engine, [...new Set(volumes)]);
+  const { updated, files } = facts;
+  const { earlier, used } = await earlierPoints(points, project);
+  const surveyed = await surveyPoint(declared, {
+    ...{ updated, containers, last: lastTime(earlier) },
+    doors: { engine, log, project: project.name, toolsImage: own.imageId },
+    above: await existing(points, paths),
+    around: {
+      ...{ project: project.name, directory: project.directory, files, points },
+      dataRoot: String(info.DockerRootDir ?? ''),
+      options: new Map(found.map((volume) => [volume.name, volume.options])),
+    },
+  });
+  const users = usersOf(surveyed.point.services, { model, containers, updated, toolsImage: own.imageId });
+  for (const line of describePoint(surveyed, users, options.product.name)) log.info(line);
+  for (const point of earlier) {
+    log.info(
+      used.has(point)
+        ? `${wordsOf(point)} will be removed before the data is copied`
+        : `${wordsOf(point)} will be removed after this update succeeds`,
+    );
+  }
+  for (const warning of surveyed.warnings) log.warn(warning);
+  if (own.restartPolicy === 'no')
+    log.warn(
+      "the updater's container has no restart policy: if the updater crashes while services are stopped, the services stay stopped until the next run. Start the updater with --restart on-failure:3 and without --rm",
+    );
+  return surveyed.point;
+}
+
+/** Complete ones that can be read, the newest first, and those that a rollback has used. */
+async function earlierPoints(
+  directory: string,
+  project: { name: string; directory: string },
+): Promise<{ earlier: Point[]; used: ReadonlySet<Point> }> {
+  const earlier: Point[] = [];
+  const used = new Set<Point>();
+  for (const place of await placesIn(directory, project)) {
+    const point = await readPoint(place).catch(() => null);
+    if (point === null || !isComplete(point)) continue;
+    earlier.push(point);
+    if (await isUsed(place)) used.add(point);
+  }
+  return { earlier, used };
+}
+
+/** How long the app was unavailable for the newest restore point, and for how much data; null if there is none. */
+function lastTime(points: readonly Point[]): LastTime | null {
+  const timed = points.find(({ downtimeSeconds }) => downtimeSeconds !== null);
+  return timed ? { bytes: timed.bytes, seconds: timed.downtimeSeconds ?? 0 } : null;
+}
+
+/** The directory itself, or the nearest one above it that exists: it is on the same disk. */
+async function existing(host: string, paths: HostPaths): Promise<string> {
+  const isThere = (path: string) =>
+    stat(paths.fromHost(path) ?? path).then(
+      () => true,
+      () => false,
+    );
+  for (let path = host; path !== dirname(path); path = dirname(path)) if (await isThere(path)) return path;
+  return host;
+}
+
+/** The settings about the data of an installation, and the facts that they are compared with. */
+export const dataFacts = (installation: Installation, { said }: DataOptions): DataFacts => ({
+  ...installation,
+  updated: replacedServices(installation).map(({ name }) => name),
+  said,
+  files: ownFiles(installation.project),
+});
+
+/** Compose and env files, which the update itself restores. */
+const ownFiles = ({ directory, files, envFiles }: InspectedProject['project']): string[] => [
+  ...files,
+  ...envFiles,
+  join(directory, '.env'),
+];

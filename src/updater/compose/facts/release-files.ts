@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { filesLabelOf, type Product } from '../../../core/progress/product.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { type ContainerFile, type NoFile, readContainerFile } from '../../../engine/api/container-file.ts';
+import { createScratch, removeScratch } from '../../../engine/api/scratch.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Image } from '../../../engine/container.ts';
+import { runsImage } from '../../../engine/same-image.ts';
+import { type Installation, isGenerated } from '../inspect/installation.ts';
+import { releaseTexts, type ShippedFiles, wantedReleaseFiles } from '../plan/release-texts.ts';
+
+const maxBytes = 1024 * 1024;
+
+/** The directory of the compose files in an image. */
+export const releaseDirectory = (labels: Readonly<Record<string, string>>, product: Product): string =>
+  labels[filesLabelOf(product)] || product.releaseDirectory;
+
+/** Reads the compose files of a release and plans which files they overwrite. Refusals: release-file, no-marker. */
+export async function takeReleaseFiles(
+  engine: Engine,
+  installation: Installation,
+  image: Image,
+  { backup, proven = new Map() }: { backup: string; proven?: ReadonlyMap<string, string> | undefined },
+): Promise<ReturnType<typeof releaseTexts>> {
+  const { app, imagesInUse } = installation;
+  const wanted = wantedReleaseFiles(installation);
+  const fresh = await readReleaseFiles(engine, image, wanted, installation);
+  requireShipped(fresh, proven);
+  const running = app.containers.at(-1);
+  if (running && runsImage(running, image)) return releaseTexts(installation, fresh, fresh, backup);
+  const old = imagesInUse.get(running?.imageId ?? '');
+  const reading = old === undefined ? null : readReleaseFiles(engine, old, wanted, installation);
+  // Without these files, manual edits cannot be detected.
+  const shipped = await reading?.catch((error) => {
+    if (error instanceof UpdateError) return null;
+    throw error;
+  });
+  return releaseTexts(installation, fresh, shipped ?? null, backup);
+}
+
+/** @throws UpdateError not-proven */
+function requireShipped(fresh: ShippedFiles, proven: ReadonlyMap<string, string>): void {
+  for (const [name, text] of fresh) {
+    const is = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+    if (proven.has(name) && proven.get(name) !== is)
+      throw new UpdateError('not-proven', `the release's ${name} (${is}) does not match the verified file`);
+  }
+}
+
+/**
+ * Reads compose files out of an image without running it: a container that is created, copied from and removed.
+ * Only regular UTF-8 files of at most 1 MiB with the marker in their first line are taken.
+ * Refusals: release-file, no-marker.
+ */
+async function readReleaseFiles(
+  engine: Engine,
+  image: Image,
+  names: readonly string[],
+  { project, product }: Pick<Installation, 'project' | 'product'>,
+): Promise<ShippedFiles> {
+  const from = releaseDirectory(image.labels, product);
+  const container = await createScratch(engine, image.id, project.name);
+  if (container === null)
+    throw new UpdateError('engine-unavailable', `the engine no longer has image ${image.id}`);
+  try {
+    const texts = new Map<string, string>();
+    for (const name of names) {
+      const file = await readContainerFile(engine, container, `${from}/${name}`, maxBytes);
+      if (file === 'missing') {
+        throw new UpdateError(
+          'release-file',
+          `the release has no ${name} in ${from}, but this installation uses that file`,
+        );
+      }
+      texts.set(name, releaseText(file, name, product));
+    }
+    return texts;
+  } finally {
+    await removeScratch(engine.uncancellable(), container).catch(() => {});
+  }
+}
+
+function releaseText(file: ContainerFile | NoFile, name: string, product: Product): string {
+  if (typeof file === 'string') {
+    const what = file === 'too-big' ? 'larger than 1 MiB' : 'not a regular file';
+    throw new UpdateError('release-file', `the release's ${name} is ${what}`);
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(file.content);
+  } catch (cause) {
+    throw new UpdateError('release-file', `the release's ${name} is not UTF-8 text`, { cause });
+  }
+  if (!isGenerated(text, product)) {
+    throw new UpdateError('no-marker', `the release's ${name} does not start with "${product.marker}"`);
+  }
+  return text;
+}

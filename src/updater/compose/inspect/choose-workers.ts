@@ -1,0 +1,75 @@
+import { roleLabelOf } from '../../../core/progress/product.ts';
+import { inspectContainers, inspectImages, listContainers } from '../../../engine/api/query.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { serviceOf } from '../../../engine/container.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+import { withTargetOfArchive } from '../../run/expectations.ts';
+import { type UpdateOptions, updateOptionsOf } from '../../run/options.ts';
+import type { FirstContext, RunContext } from '../../run/run-context.ts';
+import { withSettings } from '../../run/settings-file.ts';
+import type { ProjectPlace } from './labelled-project.ts';
+
+/** The value of the role label for a worker. */
+const workerRole = 'worker';
+
+/**
+ * The context with the settings file of the compose directory and the workers of the project.
+ * @throws UpdateError settings-invalid, engine-unavailable
+ */
+export async function withProjectOptions(
+  { line, ...context }: FirstContext,
+  place: ProjectPlace,
+): Promise<RunContext> {
+  const options = updateOptionsOf(await withSettings(line, place.mountedAt, context.log));
+  return withWorkers({ ...context, options: await withTargetOfArchive(options) }, place.name);
+}
+
+/**
+ * The context with the services that are labelled as workers, unless the operator specifies services
+ * (docs/contract.md 2.22). The compose files, which are read later, usually have the same labels.
+ * @throws UpdateError engine-unavailable
+ */
+export async function withWorkers(context: RunContext, project: string): Promise<RunContext> {
+  const { engine, options } = context;
+  if (options.servicesNamed) return context;
+  const roleLabel = roleLabelOf(options.product);
+  const label = [
+    `${composeLabels.project}=${project}`,
+    `${composeLabels.oneOff}=False`,
+    `${roleLabel}=${workerRole}`,
+  ];
+  const listed = await listContainers(engine, { label });
+  const containers = await inspectContainers(
+    engine,
+    listed.map(({ id }) => id),
+  );
+  const images = await inspectImages(
+    engine,
+    containers.map(({ imageId }) => imageId),
+  );
+  // Containers also have the labels of their image, which app and worker may share.
+  const own = containers.filter((_, at) => images[at]?.labels[roleLabel] !== workerRole);
+  return { ...context, options: { ...options, workers: workersOr(own.map(serviceOf), options) } };
+}
+
+/**
+ * The workers in compose's model. Services with a profile are not in the model, so their containers are used.
+ */
+export function workersOf({ services }: Model, options: UpdateOptions): readonly string[] {
+  if (options.servicesNamed) return options.workers;
+  const roleLabel = roleLabelOf(options.product);
+  const labelled = Object.keys(services).filter((name) => services[name]?.labels?.[roleLabel] === workerRole);
+  const unseen = options.workers.filter(
+    (name) => !(name in services) && !usualWorkers(options).includes(name),
+  );
+  return workersOr([...labelled, ...unseen], options);
+}
+
+/** The default workers, if neither the operator nor a label specifies any. */
+const usualWorkers = ({ product }: UpdateOptions): readonly string[] => product.services.slice(1);
+
+/** These names, or the default workers if there are none. */
+function workersOr(names: readonly string[], options: UpdateOptions): readonly string[] {
+  const workers = [...new Set(names)].filter((name) => name !== options.app).sort();
+  return workers.length > 0 ? workers : usualWorkers(options);
+}

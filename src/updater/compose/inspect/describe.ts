@@ -1,0 +1,66 @@
+import { basename } from 'node:path';
+import { parseReference } from '../../../core/compose/reference.ts';
+import { parsePinTag } from '../../../core/release/pin-tag.ts';
+import { type Container, isUp } from '../../../engine/container.ts';
+import { quoted } from '../../../engine/health-check.ts';
+import type { Log } from '../../run/log/log.ts';
+import { and } from '../../run/log/wording.ts';
+import { type Installation, movedServices, type ServiceFacts } from './installation.ts';
+import { migrationsOf } from './services/migrations.ts';
+
+/** Logs the running version, its pin, and stopped and unhealthy containers. */
+export function describeInstallation(installation: Installation, log: Log): void {
+  const { app, workers, kind, files, runningVersion, followers } = installation;
+  const migrations = migrationsOf(installation);
+  const isLasting = ({ name }: ServiceFacts) => !migrations.includes(name);
+  const moved = movedServices(installation).filter(isLasting);
+  const names = and(moved.map(({ name }) => name));
+  const file = basename(files.composeFiles[0]?.path ?? '');
+  const pinnedBy = and([...new Set(moved.map(({ pin }) => pin.place.description))]);
+  const from = fromWord(installation);
+  // A variable may contain the version without its variant, which is not a secret.
+  log.addMaskRules(() => ({ shown: [from] }));
+  const runs = moved.length > 1 ? 'run' : 'runs';
+  log.info(`${names} ${runs} ${from}, pinned by ${pinnedBy}; ${file} is ${kind}`, { from, kind });
+  if (!runningVersion)
+    log.info('the running images do not specify their version, so a downgrade cannot be detected');
+  if (app.running === 0) log.info(`${app.name} is stopped; the update will start it`);
+  else describeReplicas(app, [], log);
+  for (const worker of workers.filter(isLasting)) {
+    const down = worker.containers.filter((container) => !isUp(container));
+    if (worker.running === 0) log.info(`${worker.name} is stopped; it will be updated but not started`);
+    else if (down.length > worker.stopped.length) {
+      log.warn(`${worker.name} is stopped because its replacement was interrupted; the update will start it`);
+    } else describeReplicas(worker, down, log);
+  }
+  for (const { name, containers } of moved) {
+    const failed = containers.find(({ status, health }) => status === 'running' && health === 'unhealthy');
+    if (failed === undefined) continue;
+    const what = failed.healthCheck.cannotRun
+      ? `the health check of ${name} cannot run`
+      : `${name} is already unhealthy`;
+    log.warn(
+      `${what}, so the update of ${name} cannot be verified${quoted(log.masked(failed.lastHealthOutput))}`,
+    );
+  }
+  const shared = and(followers.map(({ name }) => name));
+  if (followers.length === 1)
+    log.info(`${shared} shares a namespace with ${names} and will also be recreated`);
+  if (followers.length > 1) log.info(`${shared} share a namespace with ${names} and will also be recreated`);
+}
+
+/** Logs the number of containers if there are several. @param left containers that remain stopped */
+function describeReplicas({ name, containers }: ServiceFacts, left: readonly Container[], log: Log): void {
+  if (containers.length < 2) return;
+  const stopped = left.map((container) => `; ${container.name} is stopped and will not be started`);
+  log.info(`${name} has ${containers.length} containers${stopped.join('')}`);
+}
+
+/** `v1.4.2`, or the tag if it is partial or the version is unknown. */
+export const fromWord = ({ runningVersion, prefix, app }: Installation): string => {
+  const reference = parseReference(app.containers[0]?.imageReference ?? '');
+  const tag = parsePinTag(reference?.tag ?? 'latest');
+  if (runningVersion && !(tag.kind === 'part' && tag.version === runningVersion))
+    return `${prefix ?? ''}${runningVersion}`;
+  return reference === null ? 'an unknown version' : tag.text;
+};

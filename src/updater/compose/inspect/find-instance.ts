@@ -1,0 +1,134 @@
+import { HostPaths } from '../../../core/files/host-paths.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { engineFacts, inspectOwn } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Container, ListedContainer } from '../../../engine/container.ts';
+import { claimFor, claimOf, findForeign } from '../../../engine/foreign-containers.ts';
+import { EngineFault } from '../../../engine/http/fault.ts';
+import { ownTraces } from '../../../engine/own-container.ts';
+import type { UpdateOptions } from '../../run/options.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { startEarly } from '../../run/start-early.ts';
+import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
+import { programsOf, version } from '../../run/versions.ts';
+import { hostLook } from './host-look.ts';
+import { refuseKeptByOthers, refuseRootlessPodman, withoutProject } from './kept-by-others.ts';
+import { type KnownProject, knownProjects, listComposed, type ProjectPlace } from './labelled-project.ts';
+import { directoriesOf, locateProject, projectOfJournal } from './locate-project.ts';
+
+/** The updater's own container and the project to update. */
+export interface FoundInstance {
+  own: Container;
+  paths: HostPaths;
+  place: ProjectPlace;
+  /** `linux/amd64` */
+  platform: string;
+  /** The containers of all compose projects of the engine. */
+  composed: readonly ListedContainer[];
+  /** The specified container, whose labels identify the project; null if none was specified or this run has replaced it. */
+  told: ListedContainer | null;
+}
+
+/**
+ * Finds the updater's own container, its mounts, and the project to update.
+ * Refusals: those of the engine, engine-version, own-container, read-only, no-app, and those of `locateProject`.
+ */
+export async function findInstance({ engine, options, log }: RunContext): Promise<FoundInstance> {
+  const facts = startEarly(engineFacts(engine));
+  // The check has the best message for an unusable engine. It is skipped if the engine hangs, because it would hang too.
+  const explained = async (error: unknown): Promise<never> => {
+    if (!isLate(error)) await engine.check();
+    throw error;
+  };
+  // The engine's answer sets the API version for the other requests.
+  const [own, { version: engineVersion, platform }, composed, programs] = await Promise.all([
+    facts.then(() => findOwnContainer(engine)),
+    facts,
+    facts.then(() => listComposed(engine)),
+    programsOf(engine, facts),
+  ]).catch(explained);
+  refuseRootlessPodman(engine);
+  const paths = new HostPaths(own.mounts);
+  const told = composed.find(({ id }) => id === options.container) ?? null;
+  const isGone = options.container !== null && told === null;
+  const known = isGone ? [await projectOf(own, paths, options)] : knownProjects(told ? [told] : composed);
+  const place = await locateProject(known, paths, options, hostLook(engine, own.imageId)).catch(
+    async (error) => {
+      throw await withoutProject(engine, error);
+    },
+  );
+  const { cli, compose } = programs;
+  const { name: project, directory } = place;
+  log.info(
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; project ${project} in ${directory}`,
+    { engine: engineVersion, cli, compose, project, directory },
+  );
+  if (!paths.isWritable(place.mountedAt)) {
+    throw new UpdateError('read-only', `the compose directory ${directory} is mounted read-only`);
+  }
+  return { own, paths, place, platform, composed, told };
+}
+
+/**
+ * Refuses unrelated containers (docs/contract.md 4.10) before any container is read, counted or stopped.
+ * @param containers of the project, without compose's leftovers
+ * @param journal of the previous run, or of this one if it was interrupted
+ * @throws UpdateError unrelated-container, not-compose
+ */
+export function refuseForeignContainers(
+  containers: readonly Container[],
+  { own, place, told }: FoundInstance,
+  { app, container }: { app: string; container: string | null },
+  journal: JournalData | null,
+): void {
+  refuseKeptByOthers(containers);
+  // The containers of an interrupted update may have other labels than the old ones, such as another env file.
+  const run = journal !== null && (isPending(journal) || journal.containerId === own.id) ? journal : null;
+  const before = new Set(run?.containers.map(({ id }) => id));
+  const foreign = findForeign(containers, {
+    project: place.name,
+    directory: place.directory,
+    app,
+    claims: new Set([
+      ...(told === null ? [] : [claimOf(told)]),
+      ...(run === null ? [] : [claimFor(run.project)]),
+      ...containers.filter(({ id }) => before.has(id)).map(claimOf),
+    ]),
+    serverId: container,
+    isHalfReplaced: run !== null && run.changeover !== null,
+  });
+  if (foreign === null) return;
+  throw new UpdateError('unrelated-container', foreign.message, { advice: foreign.advice });
+}
+
+/**
+ * The project of a specified container that no longer exists. This updater may have replaced it before it was killed, so
+ * its journal has the project. @throws UpdateError no-app if there is no such journal
+ */
+async function projectOf(own: Container, paths: HostPaths, options: UpdateOptions): Promise<KnownProject> {
+  const journals = await journalsIn(directoriesOf(paths, options));
+  const ours = journals.find(({ containerId }) => containerId === own.id);
+  if (ours) return projectOfJournal(ours);
+  const message = `no compose project contains container ${options.container?.slice(0, 12)}`;
+  const advice = 'The container was replaced after the update was requested; run the update again.';
+  throw new UpdateError('no-app', message, { advice });
+}
+
+const isLate = (error: unknown): boolean => {
+  const { cause } = Object(error) as { cause?: unknown };
+  return cause instanceof EngineFault && cause.kind === 'late';
+};
+
+/** The engine's view of the container this process runs in. @throws UpdateError own-container */
+async function findOwnContainer(engine: Engine): Promise<Container> {
+  const traces = await ownTraces();
+  const { id } = traces;
+  const own = await inspectOwn(engine, traces);
+  if (own) return own;
+  throw new UpdateError(
+    'own-container',
+    id
+      ? `the mounted socket belongs to an engine that does not run this container (${id.slice(0, 12)})`
+      : 'cannot determine which container the updater is running in',
+  );
+}

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { defaultNames } from '../../../core/compose/project-files.ts';
+import type { HostPaths } from '../../../core/files/host-paths.ts';
+import { addMount } from '../../../core/progress/advice.ts';
+import { stateName } from '../../../core/progress/state-name.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { readContainerFile } from '../../../engine/api/container-file.ts';
+import { mountsWith, type NamedMount } from '../../../engine/api/query.ts';
+import { createScratch, removeScratch, removeScratches } from '../../../engine/api/scratch.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+
+/** How a path on the host relates to a mounted directory. */
+export type Likeness =
+  | 'same'
+  /** It has other compose files. */
+  | 'another'
+  /** The directory does not exist or has no compose file. */
+  | 'nothing';
+
+/** Checks directories on the host. */
+export interface HostLook {
+  /** Compares that path with the directory mounted at `here`. @throws UpdateError engine-unavailable, read-only */
+  compare(path: string, here: string): Promise<Likeness>;
+  /** Whether the host has a compose file with a default name there. @throws UpdateError engine-unavailable */
+  hasCompose(path: string): Promise<boolean>;
+  /** The mounts of all containers that have that path in them. @throws UpdateError engine-unavailable */
+  mounts(path: string): Promise<readonly NamedMount[]>;
+}
+
+const marker = `${stateName}-seen-`;
+/** The mount point in the scratch container. */
+const inScratch = '/seen';
+
+const isComposeFile = (name: string): boolean => /compose.*\.(ya?ml|json)$/i.test(name);
+
+/** Whether a directory that is mounted here has a compose file in it. */
+export async function hasComposeHere(directory: string): Promise<boolean> {
+  const names = await readdir(directory).catch(() => [] as string[]);
+  return names.some(isComposeFile);
+}
+
+/** @param image of the updater's own container */
+export const hostLook = (engine: Engine, image: string): HostLook => {
+  /** Reads a host path through a container that mounts it and is never started; null if there is no such directory. */
+  const through = async <T>(path: string, look: (has: Has) => Promise<T>): Promise<T | null> => {
+    await removeScratches(engine, path);
+    const scratch = await makeScratch(engine, image, path);
+    if (scratch === null) return null;
+    try {
+      // One byte is enough to detect the file.
+      return await look(
+        async (name) => (await readContainerFile(engine, scratch, join(inScratch, name), 1)) !== 'missing',
+      );
+    } finally {
+      await removeScratch(engine.uncancellable(), scratch).catch(() => {});
+    }
+  };
+  return {
+    mounts: (path) => mountsWith(engine, path),
+    hasCompose: async (path) => (await through(path, (has) => someOf(defaultNames, has))) ?? false,
+    async compare(path, here) {
+      const names = await readdir(here);
+      // A killed run may have left its marker.
+      for (const left of names.filter((name) => name.startsWith(marker))) await rm(join(here, left));
+      const file = `${marker}${randomBytes(8).toString('hex')}`;
+      const likeness = await through(path, async (has): Promise<Likeness> => {
+        try {
+          await leaveFile(join(here, file));
+          if (await has(file)) return 'same';
+        } finally {
+          await rm(join(here, file), { force: true });
+        }
+        return (await someOf(names.filter(isComposeFile), has)) ? 'another' : 'nothing';
+      });
+      return likeness ?? 'nothing';
+    },
+  };
+};
+
+/** Whether a directory has an entry with this name. */
+type Has = (name: string) => Promise<boolean>;
+
+async function someOf(names: readonly string[], has: Has): Promise<boolean> {
+  for (const name of names) if (await has(name)) return true;
+  return false;
+}
+
+/** Null if the host has no such directory. */
+async function makeScratch(engine: Engine, image: string, path: string): Promise<string | null> {
+  const Mounts = [{ Type: 'bind', Source: path, Target: inScratch, ReadOnly: true }];
+  try {
+    return await createScratch(engine, image, path, { hostConfig: { Mounts } });
+  } catch (error) {
+    if (error instanceof UpdateError && /bind source path does not exist/.test(error.message)) return null;
+    throw error;
+  }
+}
+
+async function leaveFile(path: string): Promise<void> {
+  try {
+    await writeFile(path, '', { flag: 'wx', mode: 0o600 });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const message = `cannot write ${path} (${code}), which is needed to identify the compose directory`;
+    throw new UpdateError('read-only', message, { cause });
+  }
+}
+
+/**
+ * Finds a project directory that is mounted under another path than in its labels. This happens if another program, such
+ * as Portainer, has started the project from a volume or from its own path. If the host has compose files at the labelled
+ * path, those belong to the instance. Returns whether the directory was found.
+ * @param directory the path in the labels, which is not mounted here
+ */
+export async function findHidden(directory: string, paths: HostPaths, look: HostLook): Promise<boolean> {
+  for (const root of await candidates(directory, paths, look)) {
+    const here = join(root.here, relative(root.host, directory));
+    if (!(await hasComposeHere(here)) || (await look.compare(directory, here)) === 'another') continue;
+    paths.alias(root.host, root.here);
+    return true;
+  }
+  return false;
+}
+
+/** Mounts that may contain the directory: their paths on the host and here. Whole mounts, because files above it may be used. */
+async function candidates(
+  directory: string,
+  paths: HostPaths,
+  look: HostLook,
+): Promise<{ host: string; here: string }[]> {
+  const foreign = await look.mounts(directory);
+  const byVolume = foreign.flatMap(({ volume, destination }) =>
+    paths.volumes
+      .filter(({ source }) => volume !== '' && source === volume)
+      .map((own) => ({ host: destination, here: own.destination })),
+  );
+  const bySource = foreign.flatMap((mount) => {
+    const here = paths.fromHost(sourceOf(mount, directory));
+    return here === null ? [] : [{ host: directory, here }];
+  });
+  return [...byVolume, ...bySource];
+}
+
+/** The host path of another container's mount. */
+const sourceOf = ({ source, destination }: NamedMount, directory: string): string =>
+  join(source, relative(destination, directory));
+
+/**
+ * Advice to mount a directory from the host path that another program's container uses. Null for an ordinary host directory,
+ * or if several host paths are possible.
+ */
+export async function mountOfHidden(directory: string, look: HostLook): Promise<string | null> {
+  const mounts = await look.mounts(directory);
+  const sources = new Set(mounts.map((mount) => sourceOf(mount, directory)));
+  if (sources.size === 0 || sources.has(directory) || (await look.hasCompose(directory))) return null;
+  const homes: string[] = [];
+  // Many containers have a mount at /data, but few have a compose file there.
+  for (const source of sources) if (await look.hasCompose(source)) homes.push(source);
+  const [only, ...others] = homes;
+  return only === undefined || others.length > 0 ? null : addMount(only, directory);
+}

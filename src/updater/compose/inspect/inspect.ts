@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import { findPin } from '../../../core/compose/find-pin.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import { variablesOf } from '../../../core/compose/variables.ts';
+import type { Product } from '../../../core/progress/product.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { inspectRunning } from '../../../engine/api/query.ts';
+import { Compose, type ComposeProject } from '../../../engine/cli/compose.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
+import { withOwnCommands } from '../../run/log/ending-facts.ts';
+import { maskRulesOfSent } from '../../run/log/mask-rules.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { startEarly } from '../../run/start-early.ts';
+import type { WasInterrupted } from '../../run/state/changeover.ts';
+import { dryRun } from '../drift/index.ts';
+import { workersOf } from './choose-workers.ts';
+import type { FoundInstance } from './find-instance.ts';
+import {
+  clusterFile,
+  composeFile,
+  type InspectedProject,
+  type Installation,
+  isGenerated,
+  type PinnedService,
+  type ServiceFacts,
+} from './installation.ts';
+import { labelledProject, projectsBeside } from './labelled-project.ts';
+import { newestRunning, versionPrefix } from './running-version.ts';
+import { checkNamed } from './services/check-named.ts';
+import { chooseServices, profilesOf } from './services/choose-services.ts';
+import { findMigrations } from './services/migrations.ts';
+import { lastUp, withoutApp } from './survey.ts';
+import { asOutside, givePaths, viewProject } from './view-project.ts';
+
+/** Facts about the project that are known before its files are read. */
+interface Found {
+  /** The current containers, without unrelated ones. */
+  containers: readonly Container[];
+  wasInterrupted: WasInterrupted;
+  /** Called as soon as the project is resolved, while compose still computes what `up` would send. */
+  onRead?: (project: InspectedProject) => void;
+}
+
+/**
+ * Collects all facts for the plan. Only changes this container's own file system.
+ * Refusals: no-app, outside-mounts, path-taken, compose-invalid, and those of `checkNamed`.
+ */
+export async function inspectInstallation(
+  context: RunContext,
+  instance: FoundInstance,
+  found: Found,
+): Promise<Installation> {
+  const { options, log } = context;
+  const { containers } = found;
+  const { paths, place, told } = instance;
+  const app = lastUp(containers.filter((each) => serviceOf(each) === options.app));
+  if (app === undefined) throw await withoutApp(context, instance, containers);
+  const project = labelledProject(told ?? app, { place, containers });
+  await givePaths(project, paths, log);
+  return inspectProject(project, context, instance, found).catch((error) => {
+    throw withCommandsOf(project, asOutside(error, paths));
+  });
+}
+
+/** The error, with commands that work for this project. */
+function withCommandsOf(project: ComposeProject, error: unknown): unknown {
+  if (!(error instanceof UpdateError)) return error;
+  const { code, message, detail, cause } = error;
+  return new UpdateError(code, message, { advice: withOwnCommands(error.advice, project), detail, cause });
+}
+
+async function inspectProject(
+  project: ComposeProject,
+  { engine, options, log }: RunContext,
+  { own, paths, platform, composed }: FoundInstance,
+  { containers, wasInterrupted, onRead = () => {} }: Found,
+): Promise<Installation> {
+  const { exclude, product } = options;
+  const choose = (workers: readonly string[]) =>
+    chooseServices(containers, { app: options.app, workers }, wasInterrupted);
+  const guessed = choose(options.workers);
+  const early = startEarly(dryRun(engine, project, guessed.replaced));
+  const running = startEarly(inspectRunning(engine));
+  const about = { containers, services: [options.app, ...options.workers] };
+  const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
+  const named = workersOf(model, options);
+  const isAsGuessed = named.join() === options.workers.join();
+  const { app, asked, workers, followers, replaced } = isAsGuessed ? guessed : choose(named);
+  const profiles = profilesOf(files, model, containers);
+  const asksForNames =
+    variablesOf(files.envFiles)('COMPOSE_COMPATIBILITY') !== null &&
+    replaced.some(({ name }) => !project.oldNames?.includes(name));
+  const compose = new Compose(engine, {
+    ...project,
+    ...(profiles.length > 0 && { profiles }),
+    ...(asksForNames && { asksForNames }),
+  });
+  // The early answer cannot be used if the workers, profiles or old names differ.
+  const isOutdated = profiles.length > 0 || !isAsGuessed || asksForNames;
+  const asking = isOutdated ? startEarly(dryRun(engine, compose.project, replaced)) : early;
+
+  const related = { moved: [app, ...asked].map(nameOf), followers: followers.map(nameOf) };
+  const migrations = findMigrations({ files, exclude, model, containers, ...related });
+  const isThere = ({ name, containers }: ServiceFacts) => containers.length > 0 || migrations.includes(name);
+  for (const { name } of asked.filter((worker) => !isThere(worker))) {
+    if (name in model.services)
+      log.info(`${name} has no container; the update will not create a container for it`);
+    else if (options.servicesNamed) {
+      throw new UpdateError('no-app', `project ${project.name} has no service ${name}`, {
+        advice: `The project has these services: ${Object.keys(model.services).sort().join(', ')}. Use --service to select the services to update.`,
+      });
+    }
+  }
+  const kind = kindOf(project, files, product);
+  const seen = { running: containers.map(serviceOf), followers: related.followers, migrations };
+  for (const sentence of checkNamed({ ...options, workers: named }, { files, model, kind, ...seen }))
+    log.info(sentence);
+  const pinned = (facts: ServiceFacts): PinnedService => ({ ...facts, pin: findPin(files, facts.name) });
+  const pinnedApp = pinned(app);
+  const read = {
+    product,
+    project: compose.project,
+    compose,
+    paths,
+    platform,
+    kind,
+    files,
+    exclude,
+    versionVariable: options.versionVariable,
+    model,
+    containers,
+    app: pinnedApp,
+    workers: asked.filter(isThere).map(pinned),
+    followers,
+    runningVersion: newestRunning([app, ...workers].flatMap((facts) => facts.containers)),
+    prefix: versionPrefix(pinnedApp.pin, app.containers, product),
+  };
+  onRead(read);
+  // Since compose 5, the model has no values of env files. The dry run has them, and they must be masked.
+  const answer = await asking;
+  log.addMaskRules(() => maskRulesOfSent(answer.sent.values()));
+  const known = new Set([own, ...containers].map(({ id }) => id));
+  const outside = (await running).filter(({ id }) => !known.has(id));
+  return { ...read, ...answer, beside: projectsBeside(composed, project.name), outside };
+}
+
+const nameOf = ({ name }: ServiceFacts): string => name;
+
+/** An install is generated if `compose.yaml` has the marker, or `compose.cluster.yaml` if it is the only file. */
+function kindOf(
+  { directory }: ComposeProject,
+  { composeFiles }: ProjectFiles,
+  product: Product,
+): Installation['kind'] {
+  const first = composeFiles.find(({ path }) => path === join(directory, composeFile));
+  const [only, ...others] = composeFiles;
+  const cluster = others.length === 0 && only?.path === join(directory, clusterFile) ? only : undefined;
+  return isGenerated((first ?? cluster)?.text ?? '', product) ? 'generated' : 'user-written';
+}

@@ -1,0 +1,90 @@
+import type { Pin } from '../../../core/compose/pin.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import type { HostPaths } from '../../../core/files/host-paths.ts';
+import type { Product } from '../../../core/progress/product.ts';
+import type { Compose, ComposeProject, Model, ModelService } from '../../../engine/cli/compose.ts';
+import type { Container } from '../../../engine/container.ts';
+import type { DryRun } from '../drift/index.ts';
+
+/** A service whose containers the update replaces. */
+export interface ServiceFacts {
+  name: string;
+  /** All containers except compose's leftovers, including stopped ones, in order of number. Only migrations may have none. */
+  containers: readonly Container[];
+  /** How many should be running. */
+  running: number;
+  /** Numbers of containers that were stopped on purpose and remain stopped. */
+  stopped: readonly number[];
+}
+
+/** A service that is updated to another release. */
+export interface PinnedService extends ServiceFacts {
+  /** The pin of its image. */
+  pin: Pin;
+}
+
+/** A project as read by the updater and by compose. */
+export interface InspectedProject {
+  product: Product;
+  project: ComposeProject;
+  compose: Compose;
+  paths: HostPaths;
+  /** `linux/amd64` */
+  platform: string;
+  /** `generated`: each release overwrites the file. */
+  kind: 'generated' | 'user-written';
+  files: ProjectFiles;
+  /** Services that the operator excludes. */
+  exclude: readonly string[];
+  /** `SVC_VERSION` by default. */
+  versionVariable: string;
+  /** All services of the project, without the values of env files. */
+  model: Model;
+  /** Containers of the project, without one-off ones and compose's leftovers. */
+  containers: readonly Container[];
+  app: PinnedService;
+  /** Workers with containers, and migrations without containers. */
+  workers: readonly PinnedService[];
+  /** Other services that share a namespace with the app or a worker. */
+  followers: readonly ServiceFacts[];
+  /** `1.4.2`, or null if unknown. */
+  runningVersion: string | null;
+  /** The prefix of the product's versions; null if unknown. */
+  prefix: 'v' | '' | null;
+}
+
+/** All facts for the plan. Read once and never changed. */
+export interface Installation extends InspectedProject, DryRun {
+  /** The engine's other compose projects. */
+  beside: readonly ComposeProject[];
+  /** Running containers that are neither the project's nor the updater. */
+  outside: readonly Container[];
+}
+
+/** The services that are updated, the app first. */
+export const movedServices = ({ app, workers }: InspectedProject): PinnedService[] => [app, ...workers];
+
+/** All services with containers that the update replaces. */
+export const replacedServices = (installation: Installation): (ServiceFacts & { pin?: Pin })[] => [
+  ...movedServices(installation),
+  ...installation.followers,
+];
+
+/** The services that must complete before this one starts. */
+export const awaitedEnds = (service: ModelService | undefined): string[] =>
+  Object.entries(service?.depends_on ?? {}).flatMap(([name, { condition }]) =>
+    condition === 'service_completed_successfully' ? [name] : [],
+  );
+
+/** Compose files of a release. They overwrite those of a generated install. */
+export const composeFile = 'compose.yaml';
+/** Overrides `compose.yaml` in cluster mode. */
+export const clusterFile = 'compose.cluster.yaml';
+export const releaseFileNames = [composeFile, clusterFile] as const;
+
+/** Whether updates overwrite a compose file with this text. */
+export const isGenerated = (text: string, { marker }: Product): boolean =>
+  text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/, 1)[0]
+    ?.trimEnd() === marker;

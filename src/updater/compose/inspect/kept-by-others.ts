@@ -1,0 +1,59 @@
+import { shellWord } from '../../../core/progress/advice.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { listContainers } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Container } from '../../../engine/container.ts';
+import { composeLabels, podmanLabels } from '../../../engine/labels.ts';
+import { mappedBy } from '../../../engine/mapped-users.ts';
+
+/** Rootless Podman is untested (docs/contract.md 12.5). @throws UpdateError engine-version */
+export function refuseRootlessPodman(engine: Pick<Engine, 'isPodman'>, users = mappedBy()): void {
+  if (!engine.isPodman || users !== 'rootless') return;
+  throw new UpdateError('engine-version', 'updates are not supported on rootless Podman', {
+    advice:
+      'Use rootful Podman, or change the version manually and run docker compose pull && docker compose up -d.',
+  });
+}
+
+/**
+ * podman-compose and systemd create containers differently, and compose would partly undo that (docs/contract.md 12.6).
+ * The paths in labels of docker-compose 1 depend on its working directory (2.3).
+ * @throws UpdateError not-compose
+ */
+export function refuseKeptByOthers(containers: readonly Pick<Container, 'name' | 'labels'>[]): void {
+  for (const { name, labels } of containers) {
+    const unit = labels[podmanLabels.unit];
+    if (unit) throw keptBySystemd(name, unit);
+    if (labels[composeLabels.version]?.startsWith('1.')) {
+      const project = labels[composeLabels.project];
+      throw new UpdateError('not-compose', `${name} of project ${project} was created by docker-compose v1`, {
+        advice: `Run docker compose -p ${project} up -d once, then run the update again.`,
+      });
+    }
+    if (labels[podmanLabels.composeProject] === undefined) continue;
+    throw new UpdateError('not-compose', `${name} was created by podman-compose, not by docker compose`, {
+      advice: 'Set the new version in the file, then run podman-compose pull && podman-compose up -d.',
+    });
+  }
+}
+
+/** The refusal if there is no project but systemd manages a container. */
+export async function withoutProject(engine: Engine, error: unknown): Promise<unknown> {
+  if (!engine.isPodman || !(error instanceof UpdateError)) return error;
+  if (error.code !== 'not-compose' && error.code !== 'not-mounted') return error;
+  const [kept] = await listContainers(engine, { label: [podmanLabels.unit] });
+  return kept === undefined ? error : keptBySystemd(kept.name, kept.labels[podmanLabels.unit] ?? '');
+}
+
+function keptBySystemd(name: string, unit: string): UpdateError {
+  const file = `/etc/containers/systemd/${unit.replace(/\.service$/, '')}.container`;
+  return new UpdateError('not-compose', `${name} is managed by systemd (${unit}), not by docker compose`, {
+    detail: [
+      // The label is untrusted and becomes part of a command, so it is quoted.
+      `sed -i 's|^Image=.*|Image=REPOSITORY:VERSION|' ${shellWord(file)}`,
+      `systemctl daemon-reload && systemctl restart ${shellWord(unit)}`,
+    ],
+    advice:
+      'The commands above update a Quadlet. For rootless Podman, use the file in ~/.config/containers/systemd and systemctl --user.',
+  });
+}

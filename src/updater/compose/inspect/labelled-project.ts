@@ -1,0 +1,105 @@
+import { isAbsolute } from 'node:path';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { isHook, oldNamesOf } from '../../../engine/api/project-containers.ts';
+import { listContainers } from '../../../engine/api/query.ts';
+import type { ComposeProject } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Container, ListedContainer } from '../../../engine/container.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+
+/** A compose project, according to the labels of its containers. */
+export interface KnownProject {
+  name: string;
+  /** The directory on the host. */
+  directory: string;
+  services: Set<string>;
+}
+
+/** All other projects, with their files. @param composed containers of all projects */
+export function projectsBeside(composed: readonly ListedContainer[], name: string): ComposeProject[] {
+  const found = new Map<string, ComposeProject>();
+  for (const { labels } of composed) {
+    const directory = labels[composeLabels.directory] ?? '';
+    const paths = labelledPaths({ labels }, directory);
+    const project = { name: labels[composeLabels.project] ?? '', directory, ...paths };
+    if (project.name !== name) found.set(JSON.stringify(project), project);
+  }
+  return [...found.values()];
+}
+
+/** All containers that compose has created on this engine, except hooks. @throws UpdateError engine-unavailable */
+export async function listComposed(engine: Engine): Promise<ListedContainer[]> {
+  return (await listContainers(engine, { label: [composeLabels.project] })).filter((each) => !isHook(each));
+}
+
+/** @param composed the containers of all projects */
+export function knownProjects(composed: readonly ListedContainer[]): KnownProject[] {
+  const rows = new Map<string, KnownProject>();
+  for (const { labels } of composed) {
+    const { project, directory: from, service: of } = composeLabels;
+    const [name = '', directory = '', service = ''] = [project, from, of].map((label) => labels[label]);
+    const key = `${name}\n${directory}`;
+    const row = rows.get(key) ?? { name, directory, services: new Set<string>() };
+    row.services.add(service);
+    rows.set(key, row);
+  }
+  return [...rows.values()];
+}
+
+export interface ProjectPlace {
+  name: string;
+  /** The directory on the host, in the spelling of the labels. */
+  directory: string;
+  /** Its path inside the container. */
+  mountedAt: string;
+}
+
+/** The files that compose was started with, from the labels. */
+type LabelledPaths = Pick<ComposeProject, 'files' | 'envFiles'>;
+
+interface LabelledProject {
+  place: ProjectPlace;
+  containers: readonly Container[];
+}
+
+/**
+ * The project according to the labels of a container, with absolute paths.
+ * @throws UpdateError compose-invalid if a label does not specify a file on this host
+ */
+export function labelledProject(telling: Pick<Container, 'labels'>, of: LabelledProject): ComposeProject {
+  const { name, directory } = of.place;
+  const labelled = labelledPaths(telling, directory);
+  if (labelled.files.length === 0 || !labelled.files.every((file) => isAbsolute(file)))
+    throw notFound(labelled.files);
+  const oldNames = oldNamesOf(of.containers);
+  return { name, directory, ...labelled, ...(oldNames.length > 0 && { oldNames }) };
+}
+
+/** The paths in the labels. */
+export function labelledPaths({ labels }: Pick<Container, 'labels'>, directory: string): LabelledPaths {
+  const list = (label: string) => splitPaths(labels[label] ?? '', directory);
+  return { files: list(composeLabels.files), envFiles: list(composeLabels.envFiles) };
+}
+
+function notFound(files: readonly string[]): UpdateError {
+  const foreign = files.find((file) => !isAbsolute(file));
+  const message =
+    foreign === undefined
+      ? 'the container labels do not list a compose file'
+      : `the instance was started from ${foreign}, which is not a file on this host`;
+  const advice =
+    'Start the instance from a compose file with docker compose up -d, then run the update again.';
+  return new UpdateError('compose-invalid', message, { advice });
+}
+
+/**
+ * The paths of a label. Compose joins them with commas and does not escape commas in paths. A comma only separates paths
+ * if an absolute path or an address (`oci://…`) follows and it is not part of the project directory.
+ */
+export function splitPaths(label: string, directory: string): string[] {
+  const hidden = label.replaceAll(`${directory}/`, '/\0/');
+  return hidden
+    .split(/,(?=\/|[a-z]+:\/\/|-$)/)
+    .map((path) => path.replaceAll('/\0/', `${directory}/`))
+    .filter(Boolean);
+}

@@ -1,0 +1,66 @@
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { allFiles, directoryOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { keyedSecrets, secretsOfContent, secretsOfRawEnvFile } from '../../../core/compose/secret-lines.ts';
+import {
+  readableNames,
+  secretFilesOf,
+  secretsOfEnvFiles,
+  secretsOfProject,
+} from '../../../core/compose/secret-texts.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
+import type { Log } from '../../run/log/log.ts';
+import { imageNames } from '../../run/log/mask-rules.ts';
+
+const maxBytes = 5 * 1024 * 1024;
+
+/**
+ * Masks the secrets in a project's files, and in the env files, secret files and config files that they refer to. `find`
+ * maps a host path to the path in this container, or null if it is not mounted. Never throws: compose reports invalid files.
+ */
+export async function learnFiles(
+  log: Pick<Log, 'addMaskRules'>,
+  files: ProjectFiles,
+  find: (path: string) => string | null = (path) => path,
+): Promise<void> {
+  const { envFiles, secretFiles, configFiles } = secretFilesOf(files);
+  const paths = [...allFiles(files).map(({ path }) => path), ...envFiles, ...secretFiles, ...configFiles];
+  log.addMaskRules(() => {
+    const { services, images } = readableNames(files);
+    const places = [directoryOf(files), ...paths.flatMap((path) => [path, basename(path)])];
+    return {
+      secrets: secretsOfProject(files),
+      shown: [...places, ...services, ...images.flatMap(imageNames)],
+    };
+  });
+  const [env = [], secret = [], config = []] = await Promise.all(
+    [envFiles, secretFiles, configFiles].map((each) => readAll(each, find)),
+  );
+  log.addMaskRules(() => ({
+    secrets: [
+      // Compose resolves their variables with those of the project, one file after the other.
+      ...secretsOfEnvFiles([...files.envFiles, ...env]),
+      ...env.flatMap((file) => [...secretsOfEnvFiles([file]), ...secretsOfRawEnvFile(file.text)]),
+      ...secret.flatMap(({ text }) => secretsOfContent(text)),
+      // Most of a config is not secret and is needed to understand container logs.
+      ...config.flatMap(({ text }) => keyedSecrets(text)),
+    ],
+  }));
+}
+
+async function readAll(paths: readonly string[], find: (path: string) => string | null): Promise<TextFile[]> {
+  const files = await Promise.all(
+    paths.map(async (path): Promise<TextFile[]> => {
+      const here = find(path);
+      const text = here === null ? null : await readTolerantly(here).catch(() => null);
+      return text === null ? [] : [{ path, text }];
+    }),
+  );
+  return files.flat();
+}
+
+/** Tolerates invalid UTF-8. Skips pipes, because reading one would block. */
+async function readTolerantly(path: string): Promise<string | null> {
+  const found = await stat(path);
+  return found.isFile() && found.size <= maxBytes ? await readFile(path, 'utf8') : null;
+}

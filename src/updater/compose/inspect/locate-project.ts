@@ -1,0 +1,206 @@
+import { normalize } from 'node:path';
+import { type HostPaths, isWithin } from '../../../core/files/host-paths.ts';
+import { addMounts } from '../../../core/progress/advice.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { UpdateOptions } from '../../run/options.ts';
+import { isPending, type JournalData, journalsIn } from '../../run/state/journal.ts';
+import { findHidden, type HostLook, hasComposeHere, type Likeness, mountOfHidden } from './host-look.ts';
+import type { KnownProject, ProjectPlace } from './labelled-project.ts';
+
+/** The criteria for finding the project. */
+interface Search {
+  projects: readonly KnownProject[];
+  paths: HostPaths;
+  options: UpdateOptions;
+  look: HostLook;
+  /** Where a compose file is, or where `--dir` says. */
+  candidates: readonly string[];
+}
+
+/**
+ * The project to update: by `--project`, or by the mounted directory that contains a compose file.
+ * Refusals: not-mounted, several-projects, not-compose.
+ */
+export async function locateProject(
+  known: readonly KnownProject[],
+  paths: HostPaths,
+  options: UpdateOptions,
+  look: HostLook,
+): Promise<ProjectPlace> {
+  const pending = (await journalsIn(directoriesOf(paths, options))).filter(isPending);
+  const projects = withHalfReplaced(known, pending.map(projectOfJournal));
+  const search = { projects, paths, options, look, candidates: await candidatesOf(paths, options) };
+  if (options.project) return byName(search, options.project);
+  const place = byDirectory(search);
+  if (!(place instanceof UpdateError)) return place;
+  // No mounted path matches a project.
+  const unseen = projects.filter(
+    ({ directory, services }) => services.has(options.app) && paths.fromHost(directory) === null,
+  );
+  const found: string[] = [];
+  for (const { directory } of unseen) {
+    if (await findHidden(directory, paths, look)) found.push(directory);
+  }
+  const again = found.length > 0 ? byDirectory(search, found) : place;
+  if (!(again instanceof UpdateError)) return again;
+  const [only, ...others] = unseen;
+  const advice = only && others.length === 0 ? await mountOfHidden(only.directory, look) : null;
+  throw advice === null ? again : new UpdateError(again.code, again.message, { advice });
+}
+
+/** Finds the project by the mounted directory that has a compose file or is in `found`; an error if there is none. */
+function byDirectory(
+  { projects, paths, options: { dir, app }, candidates }: Search,
+  found: readonly string[] = [],
+): ProjectPlace | UpdateError {
+  const hosts = candidates.map((here) => paths.toHost(here)).filter((host) => host !== null);
+  if (dir && hosts.length === 0)
+    return new UpdateError('not-mounted', `the directory ${dir} (--dir) is not mounted from the host`);
+  const hereOf = (directories: readonly string[]) =>
+    directories.map((directory) => paths.fromHost(directory)).filter((here) => here !== null);
+  const seen = new Set([...candidates, ...(dir ? [] : hereOf(found))]);
+  // If no mount has a compose file, a compose directory may be below one.
+  const places = seen.size > 0 ? seen : new Set(hereOf(projects.map(({ directory }) => directory)));
+  const all = projects.flatMap((project) =>
+    [...places]
+      .filter(
+        (here) => paths.toHost(here) === project.directory || paths.fromHost(project.directory) === here,
+      )
+      .map((here) => ({ project, here })),
+  );
+  const withApp = all.filter(({ project }) => project.services.has(app));
+  const chosen = withApp.length > 0 ? withApp : all;
+  const [only, ...others] = chosen;
+  if (only === undefined) return noMatch(hosts, projects);
+  if (others.length > 0) throw several(chosen.map(({ project }) => project));
+  return { name: only.project.name, directory: only.project.directory, mountedAt: only.here };
+}
+
+/** Directories that may contain a journal. */
+export const directoriesOf = (paths: HostPaths, { dir }: UpdateOptions): readonly string[] =>
+  dir ? [dir] : paths.destinations;
+
+export const projectOfJournal = ({ project: { name, directory }, services }: JournalData): KnownProject => ({
+  name,
+  directory,
+  services: new Set(services),
+});
+
+/** Adds projects with an interrupted update, which may have no containers. */
+function withHalfReplaced(
+  projects: readonly KnownProject[],
+  pending: readonly KnownProject[],
+): KnownProject[] {
+  const isSame = (a: KnownProject) => (b: KnownProject) => a.name === b.name && a.directory === b.directory;
+  for (const row of projects) {
+    for (const service of pending.find(isSame(row))?.services ?? []) row.services.add(service);
+  }
+  return [...projects, ...pending.filter((row) => !projects.some(isSame(row)))];
+}
+
+/** Where a compose file is, or where `--dir` says. */
+async function candidatesOf(paths: HostPaths, { dir }: UpdateOptions): Promise<string[]> {
+  if (dir) return [normalize(dir).replace(/(.)\/$/, '$1')];
+  const found: string[] = [];
+  for (const here of paths.destinations) if (await hasComposeHere(here)) found.push(here);
+  return found;
+}
+
+async function byName(search: Search, name: string): Promise<ProjectPlace> {
+  const { projects, paths, options, look, candidates } = search;
+  const row = likeliest(name, search);
+  if (!row) {
+    const message = `compose project ${name} has no containers; ${list(projects)}`;
+    throw new UpdateError('not-compose', message);
+  }
+  const { directory } = row;
+  if (paths.fromHost(directory) === null) await findHidden(directory, paths, look);
+  const here = paths.fromHost(directory);
+  if (here !== null && (options.dir === null || here === candidates[0]))
+    return { name, directory, mountedAt: here };
+  const [mountedAt, ...others] = candidates;
+  const host = mountedAt === undefined ? null : paths.toHost(mountedAt);
+  if (mountedAt === undefined || others.length > 0 || host === null) {
+    const advice = (await mountOfHidden(directory, look)) ?? addMounts(directory);
+    const message = `the directory ${directory} of project ${name} is not mounted`;
+    throw new UpdateError('not-mounted', message, { advice });
+  }
+  // The labels may contain another path of the mounted directory, such as a symlink.
+  const likeness = await look.compare(directory, mountedAt);
+  if (likeness !== 'same') throw notThat(row, host, likeness, projects);
+  paths.alias(directory, mountedAt);
+  return { name, directory, mountedAt };
+}
+
+/** Labels can be wrong, so a mounted directory takes precedence over other labelled directories. */
+function likeliest(
+  name: string,
+  { projects, paths, options: { app }, candidates }: Search,
+): KnownProject | undefined {
+  const rank = ({ directory, services }: KnownProject) => {
+    const here = paths.fromHost(directory);
+    const mounted = here === null ? 0 : candidates.includes(here) ? 4 : 2;
+    return mounted + (services.has(app) ? 1 : 0);
+  };
+  const rows = projects.filter((each) => each.name === name).toSorted((a, b) => rank(b) - rank(a));
+  const [first, next] = rows;
+  if (first && next && rank(first) === rank(next)) {
+    throw several(rows, {
+      advice:
+        'Mount the project directory that you want to update at the same path as on the host, and specify it with --dir.',
+    });
+  }
+  return first;
+}
+
+/** The error if another directory is mounted instead of the project's. */
+function notThat(
+  { name, directory }: KnownProject,
+  host: string,
+  likeness: Likeness,
+  projects: readonly KnownProject[],
+): UpdateError {
+  const owner = projects.find((project) => project.directory === host);
+  const whose = owner
+    ? `${host} belongs to project ${owner.name}`
+    : 'no project was started from that directory, so it may be an old copy';
+  const message = `${host} is not the directory of project ${name} (${directory}); ${whose}`;
+  if (likeness === 'another')
+    return new UpdateError('not-mounted', message, { advice: addMounts(directory) });
+  const gone = `${message}; ${directory} no longer contains a compose file`;
+  return new UpdateError('not-mounted', gone, {
+    advice: `Move the directory of project ${name} back to ${directory} or create a symbolic link at that path, then mount ${directory}.`,
+  });
+}
+
+function noMatch(directories: readonly string[], projects: readonly KnownProject[]): UpdateError {
+  if (directories.length === 0) {
+    const [only, ...others] = projects;
+    const advice = only && others.length === 0 ? { advice: addMounts(only.directory) } : {};
+    return new UpdateError(
+      'not-mounted',
+      `no mounted directory contains a compose file; ${list(projects)}`,
+      advice,
+    );
+  }
+  const where = directories.join(' or ');
+  const outside = projects.filter(({ directory }) => !directories.some((host) => isWithin(directory, host)));
+  const advice =
+    'If one of these projects uses the same directory under another path, select that project with --project.';
+  const message = `no compose project was started from ${where}; ${list(projects)}`;
+  return new UpdateError('not-compose', message, outside.length > 0 ? { advice } : {});
+}
+
+const several = (projects: readonly KnownProject[], options?: { advice: string }): UpdateError =>
+  new UpdateError(
+    'several-projects',
+    `several projects match: ${projects.map(describe).join(', ')}`,
+    options,
+  );
+
+const describe = ({ name, directory }: KnownProject): string => `${name} (${directory})`;
+
+const list = (projects: readonly KnownProject[]): string =>
+  projects.length > 0
+    ? `projects on this engine: ${projects.map(describe).join(', ')}`
+    : 'this engine has no compose projects';

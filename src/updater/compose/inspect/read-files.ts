@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import { type LinkedFile, reachOf } from '../../../core/compose/layers.ts';
+import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { readTextFile, readTextFileIfThere, type TextFile } from '../../../core/files/text-file.ts';
+
+/** The env files that are named, else the `.env` of the directory, where there is one. */
+export async function readEnvFiles(named: readonly string[], directory: string): Promise<TextFile[]> {
+  if (named.length > 0) return Promise.all(named.map(readTextFile));
+  const byDefault = await readTextFileIfThere(join(directory, '.env'));
+  return byDefault === null ? [] : [byDefault];
+}
+
+/**
+ * The project with all the files that `include` and `extends` lead to, and those lead to in turn.
+ * @param read gives null for one that is not there
+ * @param learn is told of each before it is parsed, as a project of its own
+ */
+export async function withLinkedFiles(
+  files: ProjectFiles,
+  read: (linked: LinkedFile) => Promise<TextFile | null>,
+  learn: (part: ProjectFiles) => Promise<void> = async () => {},
+): Promise<ProjectFiles> {
+  const asked = new Set(allFiles(files).map(({ path }) => path));
+  let linkedFiles: readonly TextFile[] = files.linkedFiles ?? [];
+  let linkedEnvFiles: readonly TextFile[] = files.linkedEnvFiles ?? [];
+  const readOne = async (link: LinkedFile) => {
+    const file = await read(link);
+    const isCompose = link.as === 'include' || link.as === 'extends';
+    const alone = { linkedFiles: [], linkedEnvFiles: [], composeFiles: [], envFiles: [] };
+    if (file !== null) await learn({ ...files, ...alone, [isCompose ? 'composeFiles' : 'envFiles']: [file] });
+    return file;
+  };
+  for (;;) {
+    const { composeFiles, envFiles } = reachOf({ ...files, linkedFiles, linkedEnvFiles });
+    const known = asked.size;
+    const readNew = async (found: readonly LinkedFile[]) => {
+      const fresh = found.filter(({ path }) => !asked.has(path));
+      for (const { path } of fresh) asked.add(path);
+      return (await Promise.all(fresh.map(readOne))).filter((file) => file !== null);
+    };
+    linkedFiles = [...linkedFiles, ...(await readNew(composeFiles))];
+    linkedEnvFiles = [...linkedEnvFiles, ...(await readNew(envFiles))];
+    if (asked.size === known) return { ...files, linkedFiles, linkedEnvFiles };
+  }
+}

@@ -1,0 +1,106 @@
+import { sharesPin as sharesText } from '../../../../core/compose/find-pin.ts';
+import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
+import { isDatabase } from '../../../../core/compose/reference.ts';
+import { type ErrorCode, UpdateError } from '../../../../core/progress/update-error.ts';
+import type { Model } from '../../../../engine/cli/compose.ts';
+import { and } from '../../../run/log/wording.ts';
+import type { UpdateOptions } from '../../../run/options.ts';
+import { bondOf, flags, imagesOf, type ServiceImage, shown, whyForeign } from './together.ts';
+
+/** As a value of `--exclude`: all services that belong with the app. */
+export const excludeAll = '*';
+
+/** A project, and which of its services have containers. */
+interface NamedIn {
+  files: ProjectFiles;
+  model: Model;
+  kind: 'generated' | 'user-written';
+  /** Names of services. */
+  running: readonly string[];
+  /** Running services that share a namespace with the app and are recreated with it. */
+  followers: readonly string[];
+  /** Names of those that run once, before the others (docs/contract.md 2.11). */
+  migrations: readonly string[];
+}
+
+/**
+ * Compares the specified services with the app (docs/contract.md 2.23). Returns a sentence for each excluded service, and
+ * for each excluded name that does not exist.
+ * Refusals: unrelated-service, unlisted-services.
+ */
+export function checkNamed(
+  { app: first, workers, exclude, servicesNamed }: UpdateOptions,
+  { files, model, kind, running, followers, migrations }: NamedIn,
+): string[] {
+  const images = imagesOf(files, model);
+  const app = images.find(({ name }) => name === first);
+  if (app === undefined) return [];
+  const moved = [first, ...workers.filter((name) => name in model.services)];
+  const named = images.filter(({ name }) => workers.includes(name));
+  const isSameText = (name: string) => app.pin !== null && sharesText(files, name, [app.pin]);
+  // A follower is recreated with the app, so it is also updated if it shares the pin.
+  const moves = (name: string) =>
+    [...moved, ...migrations].includes(name) || (followers.includes(name) && isSameText(name));
+  const bound = images.flatMap((each) => {
+    // A generated compose file is complete.
+    const isAsked = kind !== 'generated' && running.includes(each.name) && !moves(each.name);
+    const bond = isAsked ? bondOf(app, each) : null;
+    return bond === null ? [] : [{ each, bond }];
+  });
+  const isLeft = (name: string) => exclude.includes(name) || exclude.includes(excludeAll);
+  const forgotten = bound.filter(({ each }) => !isLeft(each.name));
+  // The default services belong to the product.
+  if (servicesNamed) refuseForeign(app, named, forgotten);
+  if (forgotten.length > 0) throw unlisted(app, moved, forgotten);
+  if (kind === 'generated') return [];
+  const unknown = exclude.filter((name) => name !== excludeAll && !(name in model.services));
+  return [
+    ...bound.map(
+      ({ each, bond }) =>
+        `${each.name} is excluded and will stay at ${shown(each.reference)}, although it belongs with ${app.name} (${bond})`,
+    ),
+    ...unknown.map((name) => `--exclude lists ${name}, but the project has no such service`),
+  ];
+}
+
+/** @param forgotten services that belong with the app but were not specified */
+function refuseForeign(
+  app: ServiceImage,
+  named: readonly ServiceImage[],
+  forgotten: readonly { each: ServiceImage }[],
+): void {
+  if (isDatabase(app.reference)) {
+    const message = `${app.name} runs ${shown(app.reference)}, which is a database; databases are never updated`;
+    const advice =
+      'Specify the app in the first --service option. To update a database, back it up and follow its documentation.';
+    throw new UpdateError('unrelated-service', message, { advice });
+  }
+  const judged = named.map((each) => ({ name: each.name, why: whyForeign(app, each) }));
+  const namesWhere = (isForeign: boolean) =>
+    judged.filter(({ why }) => (why !== null) === isForeign).map(({ name }) => name);
+  const foreign = namesWhere(true);
+  if (foreign.length === 0) return;
+  const sentences = judged.flatMap(({ why }) => why ?? []);
+  const own = [app.name, ...namesWhere(false), ...forgotten.map(({ each }) => each.name)];
+  const next = `To update without ${and(foreign)}, run the update with ${flags('service', own)}.`;
+  throw refusal('unrelated-service', sentences, next);
+}
+
+function unlisted(
+  app: ServiceImage,
+  moved: readonly string[],
+  forgotten: readonly { each: ServiceImage; bond: string }[],
+): UpdateError {
+  const sentences = forgotten.map(
+    ({ each, bond }) =>
+      `${each.name} belongs with ${app.name} (${bond}) but was not specified with --service`,
+  );
+  const names = forgotten.map(({ each }) => each.name);
+  const them = names.length > 1 ? 'them' : 'it';
+  const next = `Run the update with ${flags('service', [...moved, ...names])}, or add ${flags('exclude', names)} to keep ${them} at the old version.`;
+  return refusal('unlisted-services', sentences, next);
+}
+
+/** All sentences are logged; the last one is the message. */
+const refusal = (code: ErrorCode, sentences: readonly string[], advice: string): UpdateError =>
+  new UpdateError(code, sentences.at(-1) ?? '', { detail: sentences.slice(0, -1), advice });

@@ -1,0 +1,47 @@
+import { isDatabase } from '../../../../core/compose/reference.ts';
+import { bondOf, type ServiceImage, shown } from './together.ts';
+
+/** A service that has containers. */
+interface RunningService extends ServiceImage {
+  /** It publishes ports, or is on the host's network. */
+  isReached: boolean;
+}
+
+/** What may be updated together: an app, and all that belongs with it. */
+export interface Choice {
+  app: RunningService;
+  workers: readonly RunningService[];
+}
+
+/**
+ * Each service that is no database as the app, with what belongs with it (docs/contract.md 2.24). One that publishes no
+ * port is not offered as the app where one that belongs with it does. Apps that publish ports come first, of those the
+ * ones with the most workers, then by name.
+ */
+export function choicesOf(running: readonly RunningService[]): Choice[] {
+  const able = running
+    .filter(({ reference }) => !isDatabase(reference))
+    .toSorted((a, b) => a.name.localeCompare(b.name));
+  const belonging = (app: RunningService) =>
+    able.filter((each) => each !== app && bondOf(app, each) !== null);
+  return able
+    .map((app) => ({ app, workers: belonging(app) }))
+    .filter(({ app, workers }) => app.isReached || !workers.some(({ isReached }) => isReached))
+    .toSorted((a, b) => rank(b.app) - rank(a.app) || b.workers.length - a.workers.length);
+}
+
+const rank = ({ isReached }: RunningService): number => Number(isReached);
+
+/** A line of the settings file for each choice: `services: [server, worker]  # server runs acme/server:2.0.1`. */
+export const choiceLines = (choices: readonly Choice[]): string[] =>
+  choices.map(
+    ({ app, workers }) =>
+      `${settingsLines([app, ...workers].map(({ name }) => name))}  # ${app.name} runs ${shown(app.reference)}`,
+  );
+
+/** For the settings file, with the app first: `services: [server, worker]`, `exclude: [tools]`. */
+export const settingsLines = (services: readonly string[], exclude: readonly string[] = []): string[] => [
+  `services: [${services.join(', ')}]`,
+  // Without quotes, YAML takes the asterisk for an alias.
+  ...(exclude.length > 0 ? [`exclude: [${exclude.join(', ').replace('*', '"*"')}]`] : []),
+];

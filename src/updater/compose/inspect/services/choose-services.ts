@@ -1,0 +1,69 @@
+import type { ProjectFiles } from '../../../../core/compose/project-files.ts';
+import { variablesOf } from '../../../../core/compose/variables.ts';
+import type { Model } from '../../../../engine/cli/compose.ts';
+import { type Container, isUp, numberOf, serviceOf } from '../../../../engine/container.ts';
+import type { WasInterrupted } from '../../../run/state/changeover.ts';
+import type { ServiceFacts } from '../installation.ts';
+
+/** The services of a run, with what the engine has of them. */
+interface ChosenServices {
+  app: ServiceFacts;
+  /** Those that were named, and of them those that have containers. */
+  asked: readonly ServiceFacts[];
+  workers: readonly ServiceFacts[];
+  /** In a namespace of one of those. */
+  followers: readonly ServiceFacts[];
+  /** All whose containers are replaced. */
+  replaced: readonly ServiceFacts[];
+}
+
+export function chooseServices(
+  containers: readonly Container[],
+  names: { app: string; workers: readonly string[] },
+  wasInterrupted: WasInterrupted,
+): ChosenServices {
+  const factsOf = (name: string): ServiceFacts => {
+    const own = containers.filter((container) => serviceOf(container) === name);
+    const stopped = own.filter((each) => !isUp(each) && !wasInterrupted(each)).map(numberOf);
+    return { name, containers: own, running: own.length - stopped.length, stopped };
+  };
+  const app = factsOf(names.app);
+  const asked = names.workers.map(factsOf);
+  const workers = asked.filter((worker) => worker.containers.length > 0);
+  const moved = [app, ...workers];
+  const followers = findFollowers(
+    containers,
+    moved.map(({ name }) => name),
+  ).map(factsOf);
+  return { app, asked, workers, followers, replaced: [...moved, ...followers] };
+}
+
+/** Services with a container in a moved container's network, pid or ipc namespace, directly or by one that has. */
+function findFollowers(containers: readonly Container[], moved: readonly string[]): string[] {
+  const names = new Set(moved);
+  for (let known = -1; known < names.size; ) {
+    known = names.size;
+    const lost = new Set(
+      containers.filter((each) => names.has(serviceOf(each))).map(({ id }) => `container:${id}`),
+    );
+    for (const each of containers) {
+      if ([each.networkMode, each.pidMode, each.ipcMode].some((mode) => lost.has(mode)))
+        names.add(serviceOf(each));
+    }
+  }
+  return [...names].slice(new Set(moved).size);
+}
+
+/**
+ * The profiles that were given on the command line, which leaves no trace: those of services that have containers, with
+ * those of `COMPOSE_PROFILES`, which the flag would replace. Empty where compose has all of them by itself.
+ */
+export function profilesOf(files: ProjectFiles, model: Model, containers: readonly Container[]): string[] {
+  const byVariable = (variablesOf(files.envFiles)('COMPOSE_PROFILES')?.text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean);
+  const used = new Set(containers.flatMap((each) => model.services[serviceOf(each)]?.profiles ?? []));
+  if (byVariable.includes('*') || [...used].every((name) => byVariable.includes(name))) return [];
+  return [...new Set([...byVariable, ...used])].sort();
+}

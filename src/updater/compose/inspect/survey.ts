@@ -1,0 +1,68 @@
+import { settingsName } from '../../../core/progress/state-name.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { Compose } from '../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { agreeing } from '../../../engine/foreign-containers.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { FoundInstance } from './find-instance.ts';
+import { labelledProject } from './labelled-project.ts';
+import { type Choice, choiceLines, choicesOf } from './services/choices.ts';
+import { imagesOf } from './services/together.ts';
+import { givePaths, viewProject } from './view-project.ts';
+
+type Context = Pick<RunContext, 'engine' | 'log' | 'options'>;
+type Found = Pick<FoundInstance, 'paths' | 'place' | 'told'>;
+
+/** The last running container, or the last one. */
+export const lastUp = (containers: readonly Container[]): Container | undefined =>
+  containers.findLast(isUp) ?? containers.at(-1);
+
+/** The refusal if there is no container of the app, with the services that can be named instead. */
+export async function withoutApp(
+  context: Context,
+  found: Found,
+  containers: readonly Container[],
+): Promise<UpdateError> {
+  const { name, directory } = found.place;
+  const { app } = context.options;
+  const names = [...new Set(containers.map(serviceOf))].sort().join(', ');
+  const choices = await choicesIn(context, found, containers).catch((error): Choice[] => {
+    // The choices are optional.
+    if (error instanceof UpdateError && error.outcome === 'refused') return [];
+    throw error;
+  });
+  const next =
+    choices.length === 0
+      ? 'Start the instance once with docker compose up -d, or specify the app service with --service.'
+      : `Add one of the lines above to ${settingsName}, or specify the same services with --service, starting with the app.`;
+  return new UpdateError('no-app', `project ${name} in ${directory} has no container for service ${app}`, {
+    detail: choiceLines(choices),
+    advice: `Services with containers: ${names || 'none'}. ${next}`,
+  });
+}
+
+/**
+ * The services of a running project that may be updated together; changes nothing but this container's own file system.
+ * Refusals: outside-mounts, path-taken, compose-invalid.
+ */
+async function choicesIn(
+  { engine, log, options: { app } }: Context,
+  { paths, place, told }: Found,
+  containers: readonly Container[],
+): Promise<Choice[]> {
+  const telling = told ?? lastUp(agreeing(containers, place.directory));
+  if (telling === undefined) return [];
+  const project = labelledProject(telling, { place, containers });
+  await givePaths(project, paths, log);
+  const about = { containers, services: [] };
+  const { files, model } = await viewProject(new Compose(engine, project), paths, about, log);
+  // An app that is in the files only has to be started.
+  if (app in model.services) return [];
+  const running = imagesOf(files, model)
+    .filter(({ name }) => containers.some((each) => serviceOf(each) === name))
+    .map((each) => {
+      const { ports, network_mode } = model.services[each.name] ?? {};
+      return { ...each, isReached: (ports ?? []).length > 0 || network_mode === 'host' };
+    });
+  return choicesOf(running);
+}

@@ -1,0 +1,176 @@
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { readComposeFile } from '../../../core/compose/compose-file.ts';
+import { type LinkedFile, pathIn, placeOf, reachOf, resolvedText } from '../../../core/compose/layers.ts';
+import { allFiles, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import { exists } from '../../../core/files/file-system.ts';
+import type { HostPaths } from '../../../core/files/host-paths.ts';
+import { readTextFile, refuseOddFile } from '../../../core/files/text-file.ts';
+import { addMounts } from '../../../core/progress/advice.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Compose, ComposeProject, Model } from '../../../engine/cli/compose.ts';
+import type { Container } from '../../../engine/container.ts';
+import type { Log } from '../../run/log/log.ts';
+import { maskRulesOfContainers, maskRulesOfModel } from '../../run/log/mask-rules.ts';
+import { startEarly } from '../../run/start-early.ts';
+import { clusterFile, composeFile } from './installation.ts';
+import { learnFiles } from './learn-files.ts';
+import { readEnvFiles, withLinkedFiles } from './read-files.ts';
+
+/**
+ * Reads a project the way compose does, and hides its secrets from the log. Its paths are given here already. The model has
+ * all services, without the values of env files where compose 5 or later cannot read one.
+ * @param about the containers of the project, and the services that the run is about
+ * Refusals: outside-mounts, compose-invalid.
+ */
+export async function viewProject(
+  compose: Compose,
+  paths: HostPaths,
+  about: { containers: readonly Container[]; services: readonly string[] },
+  log: Log,
+): Promise<{ files: ProjectFiles; model: Model }> {
+  const { project } = compose;
+  const { containers, services } = about;
+  log.addMaskRules(() => maskRulesOfContainers(containers));
+  log.addMaskRules(() => ({ shown: [project.name, project.directory] }));
+  const learn = (files: ProjectFiles) => learnFiles(log, files, (path) => paths.fromHost(path));
+  // A mistake in the files is told before compose's answer, which only follows from it.
+  const asked = startEarly(compose.config());
+  const own = await readFiles(project);
+  // An error of the parser may quote what it does not understand, and so may compose's: the values are hidden first.
+  await learn(own);
+  for (const file of own.composeFiles) readComposeFile(file);
+  const files = await readMountedLinks(own, paths, learn);
+  await learn(files);
+  const checkEnv = (known: Model | null) => checkEnvFiles(files, known, services, paths);
+  const model = await asked.catch((error) => {
+    // Compose says of an unmounted file that it does not exist; the check for mounts says it better, so it comes first.
+    checkEnv(null);
+    throw error;
+  });
+  log.addMaskRules(() => maskRulesOfModel(model));
+  checkEnv(model);
+  return { files, model };
+}
+
+/** Compose must see the instance exactly as the host does. Refusals: outside-mounts, path-taken. */
+export async function givePaths(project: ComposeProject, paths: HostPaths, log: Log): Promise<void> {
+  const named = [...project.files, ...project.envFiles];
+  const outside = named.filter((file) => paths.fromHost(file) === null);
+  if (outside.length > 0) {
+    const message = `the instance was started with files that are not mounted: ${outside.join(', ')}`;
+    const advice = addMounts(...outside.map((file) => dirname(file)));
+    throw new UpdateError('outside-mounts', message, { advice });
+  }
+  const tell = (path: string, to: string) =>
+    log.info(`${path} is mounted at ${to}; compose still refers to it by its path on the host`);
+  for (const path of [project.directory, ...named.map((file) => dirname(file))]) {
+    const given = await paths.give(path);
+    if (given) tell(path, given.to);
+  }
+  for (const { link, to } of await paths.giveDirectories()) tell(link, to);
+  // Before compose is asked: it would wait for ever for somebody to write into a pipe.
+  for (const path of [...named, join(project.directory, '.env')]) await refuseOddFile(path);
+}
+
+/** The paths of all files of a project, as they name each other; where they cannot be read, of those that compose is called with. */
+export async function pathsOfProject(project: ComposeProject, paths: HostPaths): Promise<string[]> {
+  const usual = ['.env', composeFile, clusterFile].map((name) => join(project.directory, name));
+  const linked = await readFiles(project)
+    .then((own) => readMountedLinks(own, paths))
+    .then((files) => allFiles(files).map(({ path }) => path))
+    .catch(() => []);
+  return [...project.files, ...project.envFiles, ...usual, ...linked];
+}
+
+async function readFiles(project: ComposeProject): Promise<ProjectFiles> {
+  return {
+    composeFiles: await Promise.all(project.files.map(readTextFile)),
+    envFiles: await readEnvFiles(project.envFiles, project.directory),
+    newEnvFile: project.envFiles.at(-1) ?? join(project.directory, '.env'),
+    directory: project.directory,
+    given: { COMPOSE_PROJECT_NAME: project.name, PWD: project.directory, HOME: homedir() },
+  };
+}
+
+type NamedFile = Pick<LinkedFile, 'path' | 'as'>;
+
+/**
+ * The project with the files that `include` and `extends` lead to; `learn` is told of each before it is parsed.
+ * @throws UpdateError outside-mounts
+ */
+async function readMountedLinks(
+  files: ProjectFiles,
+  paths: HostPaths,
+  learn?: (files: ProjectFiles) => Promise<void>,
+): Promise<ProjectFiles> {
+  const outside: LinkedFile[] = [];
+  const read = async (link: LinkedFile) => {
+    if (paths.fromHost(link.path) === null) {
+      // Whether an optional file, such as the .env beside an included one, exists cannot be seen from here: it is taken as needed.
+      outside.push(link);
+      return null;
+    }
+    await paths.give(dirname(link.path));
+    return (await exists(link.path)) ? readTextFile(link.path) : null;
+  };
+  const linked = await withLinkedFiles(files, read, learn);
+  refuseOutside(outside);
+  return linked;
+}
+
+/**
+ * Env files of the services to update and of what they depend on: compose reads them even with --no-deps, and an
+ * optional one that is not mounted would vanish without a word. Compose's own model does not list them. Where there is
+ * no model, because compose rejects the project, it may be for the env file of any service.
+ * @throws UpdateError outside-mounts
+ */
+function checkEnvFiles(
+  files: ProjectFiles,
+  model: Model | null,
+  services: readonly string[],
+  paths: HostPaths,
+): void {
+  const closure = new Set(
+    model ? services : files.composeFiles.flatMap((file) => readComposeFile(file).services),
+  );
+  for (const name of closure) {
+    for (const other of Object.keys(model?.services[name]?.depends_on ?? {})) closure.add(other);
+  }
+  const outside: NamedFile[] = [];
+  for (const layer of reachOf(files).layers) {
+    // A service that is extended may bring env files of its own, so it counts as wanted.
+    const wanted = new Set(layer.follows ? closure : layer.file.services);
+    for (const name of wanted) {
+      const entry = layer.file.service(name);
+      const base = entry?.extends;
+      if (base?.file === null) wanted.add(resolvedText(layer, base.service, placeOf(layer, base.line)));
+      for (const link of entry?.envFiles ?? []) {
+        const path = pathIn(layer, link);
+        if (paths.fromHost(path) === null) outside.push({ path, as: `env_file of ${name}` });
+      }
+    }
+  }
+  refuseOutside(outside);
+}
+
+/** A file that compose reads only when it creates a container, such as a seccomp profile, may not be mounted here. */
+export function asOutside(error: unknown, paths: HostPaths): unknown {
+  if (!(error instanceof UpdateError) || error.code !== 'compose-invalid') return error;
+  const [, path] = /\b(?:open|stat) (\/[^:]+): no such file or directory/.exec(error.message) ?? [];
+  if (path === undefined || paths.fromHost(path) !== null) return error;
+  const message = `compose needs ${path}, which is outside the mounted directories`;
+  return new UpdateError('outside-mounts', message, {
+    advice: `Make sure that the file exists on the host. ${addMounts(path)}`,
+    cause: error,
+  });
+}
+
+function refuseOutside(outside: readonly NamedFile[]): void {
+  if (outside.length === 0) return;
+  const named = outside.map(({ path, as }) => `${path} (${as})`).join(', ');
+  const advice = addMounts(...outside.map(({ path }) => dirname(path)));
+  throw new UpdateError('outside-mounts', `these files are outside the mounted directories: ${named}`, {
+    advice,
+  });
+}

@@ -1,0 +1,62 @@
+import { nameOf } from '../../../core/compose/project-files.ts';
+import { type Container, isUp, type StorageMount, serviceOf } from '../../../engine/container.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { candidateFiles } from './candidate-files.ts';
+import type { UpdatePlan } from './plan-update.ts';
+
+/** Warnings about running containers that are not updated, but share a namespace, data or an edited file with the update. */
+export function affectedBy(installation: Installation, plan: UpdatePlan): string[] {
+  const { files, outside } = installation;
+  const updated = replacedServices(installation).flatMap(({ containers }) => containers);
+  const written = candidateFiles(installation, plan);
+  return notUpdated(installation).flatMap((each) => {
+    const { name, networkMode, pidMode, ipcMode, storage } = each;
+    const joins = (mode: string) => updated.find(({ id }) => mode === `container:${id}`);
+    const provider = joins(pidMode) ?? joins(networkMode) ?? joins(ipcMode);
+    const killed = joins(pidMode) ? ' and is killed when that container stops' : '';
+    const writes = (own: StorageMount) =>
+      isData(own) && storage.some((mount) => isData(mount) && placeOf(mount) === placeOf(own));
+    const writer = outside.includes(each) && updated.find((own) => own.storage.some(writes));
+    const read = written.filter((file) => storage.some(({ type, path }) => type === 'bind' && path === file));
+    return [
+      ...(provider
+        ? [`${name} uses a namespace of ${provider.name}${killed}; recreate ${name} after the update`]
+        : []),
+      ...(writer
+        ? [`${name} can write to the data of ${writer.name}; check whether ${name} supports the new version`]
+        : []),
+      ...read.map(
+        (file) =>
+          `${name} has mounted ${nameOf(files, file)} as a file; it shows the old content until you run docker restart ${name}`,
+      ),
+    ];
+  });
+}
+
+/** Addresses of updated containers that a reverse proxy may have cached: a container with a public web port in the same network. */
+export function knownAddresses(installation: Installation) {
+  const isWeb = (port: string) => /^(?:80|443|8080|8443)\//.test(port);
+  const published = notUpdated(installation).filter((each) => each.published.some(isWeb));
+  return replacedServices(installation).flatMap(({ containers }) =>
+    containers.flatMap(({ name, ips, networks }) => {
+      const shares = (network: string) => network !== 'bridge' && networks.includes(network);
+      const proxies = published.filter((each) => each.networks.some(shares)).map((each) => each.name);
+      return ips.length > 0 && proxies.length > 0 ? [{ name, ips, proxies }] : [];
+    }),
+  );
+}
+
+/** The running ones. */
+function notUpdated(installation: Installation): Container[] {
+  const updated = replacedServices(installation).map(({ name }) => name);
+  const own = installation.containers.filter((each) => isUp(each) && !updated.includes(serviceOf(each)));
+  return [...own, ...installation.outside];
+}
+
+const placeOf = ({ path, subpath }: StorageMount): string => `${path}/${subpath}`;
+
+/** Sockets and paths of the system are common to many containers. */
+const isData = ({ type, path, writable }: StorageMount): boolean =>
+  writable &&
+  (type === 'volume' ||
+    (type === 'bind' && !/\.sock$|^\/(?:dev|etc|lib|proc|run|sys|usr|var\/run)(?:\/|$)/.test(path)));

@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { isNumbered } from '../../../core/release/pin-tag.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { releaseFileNames } from '../inspect/installation.ts';
+import { movesOf, type UpdatePlan } from './plan-update.ts';
+
+/** Files that the update may write, as far as this is known before the pull. */
+export function candidateFiles(installation: Installation, plan: UpdatePlan): string[] {
+  const { files, kind, project } = installation;
+  const candidates = new Set<string>();
+  for (const { pin, tag } of movesOf(plan)) {
+    if (pin.reference.digest === null && tag === (pin.reference.tag ?? 'latest')) continue;
+    const setsVariable = pin.place.kind === 'default' && !isNumbered(pin.tag);
+    candidates.add(setsVariable ? (files.envFiles.at(-1)?.path ?? files.newEnvFile) : pin.place.file);
+  }
+  if (kind === 'generated') {
+    for (const { path } of [...files.composeFiles, ...(files.linkedFiles ?? [])]) {
+      if (releaseFileNames.some((name) => path === join(project.directory, name))) candidates.add(path);
+    }
+    for (const { path } of files.envFiles) candidates.add(path);
+  }
+  return [...candidates];
+}

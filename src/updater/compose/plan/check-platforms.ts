@@ -1,0 +1,60 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { type Image, serviceOf } from '../../../engine/container.ts';
+import { readPlatform, takenPlatform } from '../../../engine/platform.ts';
+import type { Installation } from '../inspect/installation.ts';
+import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+
+/**
+ * Compares the platforms of the images with the compose files, or with the running containers. Compose pulls images
+ * for another platform without a warning, and the platform may have been set only in a shell (docs/contract.md 3.23).
+ * @param model of the new files @param images local images by reference; missing images are not checked
+ * @returns warnings
+ * @throws UpdateError pull-platform
+ */
+export function checkPlatforms(
+  installation: Installation,
+  plan: UpdatePlan,
+  model: Model,
+  images: ReadonlyMap<string, Image>,
+): string[] {
+  return movesOf(plan).flatMap((move) => {
+    const chosen = model.services[move.service]?.platform;
+    return judge(installation, move, chosen ? readPlatform(chosen) : null, images.get(move.to));
+  });
+}
+
+function judge(
+  { platform: own, imagesInUse, containers }: Installation,
+  { service, to }: Move,
+  chosen: string | null,
+  image: Image | undefined,
+): string[] {
+  const { platforms: here = [] } = image ?? {};
+  // Some engines do not report platforms.
+  if (here.length === 0) return [];
+  const container = containers.findLast((each) => serviceOf(each) === service);
+  const old = imagesInUse.get(container?.imageId ?? '');
+  const told = container?.platform ?? (old?.platforms.length === 1 ? old.platforms[0] : undefined);
+  const runs = told ?? own;
+  const gets = takenPlatform(here, chosen, own);
+  if (gets === null) {
+    throw new UpdateError(
+      'pull-platform',
+      `${to} was built for ${here.join(', ')}, but the compose files specify ${chosen} for ${service}`,
+    );
+  }
+  if (gets === runs) return [];
+  if (chosen !== null) {
+    return [
+      `the platform of ${service} will change from ${runs} to ${gets}, as specified in the compose files`,
+    ];
+  }
+  throw new UpdateError(
+    'pull-platform',
+    `${service} runs on ${runs}, but ${to} would run on ${gets}, because no compose file specifies a platform`,
+    {
+      advice: `In the compose file, set "platform: ${runs}" for ${service} to keep the platform, or "platform: ${gets}" to change it. Then run the update again.`,
+    },
+  );
+}

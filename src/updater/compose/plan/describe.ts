@@ -1,0 +1,69 @@
+import { basename } from 'node:path';
+import { isNumbered } from '../../../core/release/pin-tag.ts';
+import { serviceOf } from '../../../engine/container.ts';
+import type { Log } from '../../run/log/log.ts';
+import { and } from '../../run/log/wording.ts';
+import { fromWord } from '../inspect/describe.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
+import { excludeAll } from '../inspect/services/check-named.ts';
+import { migrationsOf } from '../inspect/services/migrations.ts';
+import { type Move, movesOf, type UpdatePlan } from './plan-update.ts';
+
+/** Logs the plan in one line. */
+export function describePlan(installation: Installation, plan: UpdatePlan, log: Log): void {
+  const bumps = movesOf(plan).filter(({ pin, tag }) => tag !== (pin.reference.tag ?? 'latest'));
+  const places = [...new Set(bumps.map((move) => describeBump(move, installation.files.newEnvFile)))];
+  const migrations = migrationsOf(installation);
+  const all = replacedServices(installation).map(({ name }) => name);
+  const moved = all.filter((name) => !migrations.includes(name));
+  const known = [...all, ...migrations];
+  const stay = [...new Set(installation.containers.map(serviceOf))]
+    .filter((name) => !known.includes(name))
+    .sort();
+  const what = [
+    ...(installation.kind === 'generated' ? ["install the release's compose file"] : []),
+    ...places,
+  ];
+  const run = migrations.length > 0 ? [`run ${and(migrations)} once`] : [];
+  const steps =
+    what.length > 0
+      ? [...what, ...run, `recreate ${and(moved)}`]
+      : ['pull the image again', ...run, `recreate ${and(moved)} if the image has changed`];
+  const from = fromWord(installation);
+  log.addMaskRules(() => ({ shown: [plan.targetName] }));
+  const way = from === plan.targetName ? from : `${from} → ${plan.targetName}`;
+  log.info(
+    `${way}: ${steps.join(', ')}${stay.length > 0 ? `; ${and(stay)} ${stay.length > 1 ? 'are' : 'is'} not updated` : ''}`,
+    {
+      from,
+      to: plan.targetName,
+    },
+  );
+  for (const warning of plan.warnings) log.warn(warning);
+}
+
+/**
+ * Reminds the operator that a new minor or major version may have a new compose file, which the update does not install.
+ * Only logged if services are specified, which is how third-party products are updated.
+ */
+export function recallFiles(
+  installation: Installation,
+  { targetName }: Pick<UpdatePlan, 'targetName'>,
+  { servicesNamed, exclude }: { servicesNamed: boolean; exclude: readonly string[] },
+  log: Log,
+): void {
+  const [before, after] = [fromWord(installation), targetName].map((word) => /\d+(?:\.\d+)?/.exec(word)?.[0]);
+  if (!servicesNamed || exclude.includes(excludeAll) || installation.kind === 'generated') return;
+  if (before === undefined || after === undefined || before === after) return;
+  log.info(
+    `check whether ${targetName} comes with a new compose file: the update changes only the versions in your file`,
+  );
+}
+
+/** A floating default is not changed: the variable is set in the env file instead (docs/contract.md 3.4). */
+function describeBump({ pin, tag }: Move, envFile: string): string {
+  const { kind, variable, description } = pin.place;
+  return kind === 'default' && !isNumbered(pin.tag)
+    ? `set ${variable} to ${tag} in ${basename(envFile)}`
+    : `change ${description} to ${tag}`;
+}

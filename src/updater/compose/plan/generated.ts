@@ -1,0 +1,127 @@
+import { parseReference } from '../../../core/compose/reference.ts';
+import { composeCommand } from '../../../core/progress/compose-command.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Model, ModelService } from '../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { and } from '../../run/log/wording.ts';
+import { type Installation, movedServices, replacedServices } from '../inspect/installation.ts';
+import type { Expectation } from '../proof/prove.ts';
+import type { Move } from './plan-update.ts';
+
+/** The release's files as resolved by compose, and facts about the networks. */
+export interface NewDefinitions {
+  model: Model;
+  /** Networks that compose removes and recreates if their definition changes. */
+  hashedNetworks: ReadonlySet<string>;
+}
+
+/**
+ * Checks the changes in a generated file. The update only replaces the updated services and their followers. Returns a
+ * warning for each change of networks, volumes and services that it does not apply.
+ * Refusal: shared-definition. Failure: proof-failed.
+ */
+export function checkGenerated(
+  installation: Installation,
+  definitions: NewDefinitions,
+  expected: Expectation,
+  moves: readonly Move[],
+): string[] {
+  const { model } = definitions;
+  for (const { service, tag } of moves) {
+    const image = model.services[service]?.image ?? 'nothing';
+    if (image !== expected.images.get(service) || (parseReference(image)?.tag ?? 'latest') !== tag) {
+      throw new UpdateError(
+        'proof-failed',
+        `with the release's compose files, ${service} would run ${image}, not ${tag}`,
+      );
+    }
+  }
+  const changes = sharedChanges(installation, definitions);
+  const fatal = changes.filter(({ isFatal }) => isFatal).map(({ what }) => what);
+  if (fatal.length > 0) {
+    throw new UpdateError(
+      'shared-definition',
+      `the release changes the definition of ${fatal.join(', ')}, which is in use`,
+    );
+  }
+  const staying = stayingServices(installation);
+  refuseLostNeighbours(installation, model, staying);
+  const gone = staying.filter((name) => name in installation.model.services && !(name in model.services));
+  const leaves = `the release's compose file no longer contains ${and(gone)}; the containers of ${gone.length > 1 ? 'these services' : 'this service'} will not be changed`;
+  return [...changes.map(({ warning }) => warning), ...(gone.length > 0 ? [leaves] : [])];
+}
+
+/** Services with containers that the update does not replace. */
+export function stayingServices(installation: Installation): string[] {
+  const replaced = replacedServices(installation).map(({ name }) => name);
+  const names = new Set(installation.containers.map(serviceOf));
+  return [...names].filter((name) => !replaced.includes(name)).sort();
+}
+
+interface SharedChange {
+  /** `network internal` */
+  what: string;
+  /** The update would stop the instance or lose its data. */
+  isFatal: boolean;
+  warning: string;
+}
+
+function sharedChanges(
+  installation: Installation,
+  { model, hashedNetworks }: NewDefinitions,
+): SharedChange[] {
+  const command = composeCommand(installation.project);
+  const downAnd = `${command} down, then `;
+  const before = installation.model;
+  const changed = (kind: 'networks' | 'volumes') =>
+    Object.entries(before[kind] ?? {}).flatMap(([key, old]) => {
+      const now = model[kind]?.[key];
+      // Compose does not change external networks and volumes.
+      if (now === undefined || now?.external || JSON.stringify(old) === JSON.stringify(now)) return [];
+      return [{ key, name: old?.name ?? key, isRenamed: old?.name !== now?.name }];
+    });
+  const users = replacedServices(installation).map(({ name }) => name);
+  const networks = new Set(
+    users.flatMap((name) => [...networkKeys(before.services[name]), ...networkKeys(model.services[name])]),
+  );
+  const volumes = new Set(
+    users.flatMap((name) => (before.services[name]?.volumes ?? []).map(({ source }) => source ?? '')),
+  );
+  return [
+    ...changed('networks').map(({ key, name, isRenamed }) => ({
+      what: `network ${key}`,
+      // A renamed network is new, and the other services are not connected to it.
+      isFatal: networks.has(key) && (isRenamed || hashedNetworks.has(name)),
+      warning: `the release changes the definition of network ${key}, but the update will not recreate the network. To recreate it, run ${hashedNetworks.has(name) ? '' : downAnd}${command} up -d`,
+    })),
+    ...changed('volumes').map(({ key, isRenamed }) => ({
+      what: `volume ${key}`,
+      // A renamed volume is new and empty.
+      isFatal: volumes.has(key) && isRenamed,
+      warning: `the release changes the definition of volume ${key}, but the update will not recreate the volume. ${command} up -d asks whether to recreate the volume, which deletes its data`,
+    })),
+  ];
+}
+
+const networkKeys = (service: ModelService | undefined): string[] =>
+  service === undefined || service.network_mode ? [] : Object.keys(service.networks ?? { default: null });
+
+/** Refuses to remove an updated service from the last network that it shares with another running service. */
+function refuseLostNeighbours(installation: Installation, model: Model, staying: readonly string[]): void {
+  const networksOf = (containers: readonly Container[]) => containers.flatMap(({ networks }) => networks);
+  const up = Map.groupBy(installation.containers.filter(isUp), serviceOf);
+  for (const { name, containers } of movedServices(installation)) {
+    const today = networksOf(containers);
+    const then = networkKeys(model.services[name]).map((key) => model.networks?.[key]?.name ?? key);
+    const lost = staying.filter((other) => {
+      const networks = networksOf(up.get(other) ?? []);
+      const shares = (own: readonly string[]) => networks.some((network) => own.includes(network));
+      return shares(today) && !shares(then);
+    });
+    if (lost.length === 0) continue;
+    throw new UpdateError(
+      'shared-definition',
+      `the release removes ${name} from the network that it shares with ${and(lost)}`,
+    );
+  }
+}

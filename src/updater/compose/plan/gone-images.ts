@@ -1,0 +1,29 @@
+import { parseReference } from '../../../core/compose/reference.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
+import { and } from '../../run/log/wording.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
+
+/**
+ * Warnings about running images that are no longer on this machine. With the containerd store, this happens when a tag is
+ * rebuilt. Replaced containers cannot be recreated from such an image.
+ */
+export function goneImages(installation: Installation): string[] {
+  const { imagesInUse, product } = installation;
+  const containers = replacedServices(installation).flatMap((service) => service.containers);
+  const gone = containers.filter(({ imageId }) => !imagesInUse.has(imageId));
+  return [...Map.groupBy(gone, ({ imageId }) => imageId)].map(([id, those]) => {
+    const names = [...new Set(those.map(serviceOf))];
+    return `the image used by ${and(names)} (${id.slice(0, 19)}) is no longer on this machine, so drift detection is limited and a failed update cannot be rolled back. To allow a rollback, first run ${remedies(those, product.name)}`;
+  });
+}
+
+/** With the containerd store, the image ID is its digest in the registry, so the image can be pulled again. */
+function remedies([first]: readonly Container[], product: string): string {
+  const { imageId = '', imageReference = '', imageManifest = null, name = '' } = first ?? {};
+  // After a rollback, a container may have an ID instead of a reference.
+  const repository = /^sha256:/.test(imageReference) ? undefined : parseReference(imageReference)?.repository;
+  const keep = `docker commit ${name} ${repository ?? product}:kept and, if the update fails, set that image in the compose file`;
+  return repository === undefined || imageManifest === null
+    ? keep
+    : `docker pull ${repository}@${imageId}; if the registry no longer has the image, run ${keep}`;
+}

@@ -1,0 +1,70 @@
+import { reachOf } from '../../../core/compose/layers.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import { unsetVariables, variablesOf } from '../../../core/compose/variables.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { and } from '../../run/log/wording.ts';
+import { type Installation, replacedServices } from '../inspect/installation.ts';
+import type { FileDraft } from './draft-files.ts';
+import type { ReleaseText } from './release-texts.ts';
+
+/** The missing-variable error if compose rejects the release's files because of unset variables; otherwise null. */
+export function missingVariables(
+  installation: Installation,
+  draft: FileDraft,
+  release: readonly ReleaseText[],
+  cause: UpdateError,
+): UpdateError | null {
+  const names = unsetIn(draft.files, release, 'required');
+  if (names.length === 0 || !/required variable/.test(cause.message)) return null;
+  return new UpdateError('missing-variable', `no file sets ${and(names)}, but the release requires a value`, {
+    advice: `${linesToAdd(installation, names)}, then run the update again.`,
+    detail: [...cause.detail, cause.message],
+    cause,
+  });
+}
+
+/**
+ * Checks secrets and configs that are set by variables. If one is unset, compose fails only after it has removed the old
+ * container. Refusal: missing-variable.
+ */
+export function refuseUnsetSecrets(installation: Installation, draft: FileDraft, model: Model): void {
+  const variables = variablesOf(draft.files.envFiles);
+  const names = replacedServices(installation).flatMap(({ name }) =>
+    (['secrets', 'configs'] as const).flatMap((kind) =>
+      (model.services[name]?.[kind] ?? []).flatMap(({ source }) => model[kind]?.[source]?.environment ?? []),
+    ),
+  );
+  const unset = [...new Set(names)].filter((name) => variables(name) === null);
+  if (unset.length === 0) return;
+  throw new UpdateError(
+    'missing-variable',
+    `no file sets ${and(unset)}, which a secret in the release uses`,
+    { advice: `${linesToAdd(installation, unset)}, then run the update again.` },
+  );
+}
+
+/** Unset variables without a default that the release's files use for the first time. */
+export function emptyVariables(
+  installation: Installation,
+  draft: FileDraft,
+  release: readonly ReleaseText[],
+): string[] {
+  const today = new Set(unsetIn(installation.files, release, 'empty'));
+  const names = unsetIn(draft.files, release, 'empty').filter((name) => !today.has(name));
+  if (names.length === 0) return [];
+  return [
+    `the release uses variables that no file sets, so their values will be empty: ${and(names)}. ${linesToAdd(installation, names)} if a value is needed`,
+  ];
+}
+
+function unsetIn(files: ProjectFiles, release: readonly ReleaseText[], kind: 'required' | 'empty'): string[] {
+  const paths = new Set(release.map(({ path }) => path));
+  const layers = reachOf(files).layers.filter(({ file }) => paths.has(file.file.path));
+  return [
+    ...new Set(layers.flatMap(({ file, variables }) => unsetVariables(file.file, variables)[kind])),
+  ].filter((name) => name !== 'PATH');
+}
+
+const linesToAdd = ({ files }: Installation, names: readonly string[]): string =>
+  `Add ${and(names.map((name) => `${name}=…`))} to ${files.envFiles.at(-1)?.path ?? files.newEnvFile}`;

@@ -1,0 +1,136 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Model, ModelService } from '../../../engine/cli/compose.ts';
+import type { Image } from '../../../engine/container.ts';
+import { and } from '../../run/log/wording.ts';
+import type { Changeover, ContainerRecord, MovedService } from '../../run/state/changeover.ts';
+import {
+  awaitedEnds,
+  type Installation,
+  movedServices,
+  replacedServices,
+  type ServiceFacts,
+} from '../inspect/installation.ts';
+import { affectedBy, knownAddresses } from './affected.ts';
+import type { FilePlan } from './plan-files.ts';
+import type { UpdatePlan } from './plan-update.ts';
+import { nameReached, versionWarnings, whatRuns } from './version-sentences.ts';
+
+/** Facts from the engine right before the first file changes. */
+interface ChangeoverFacts {
+  /** The images behind the references of the plan. */
+  images: ReadonlyMap<string, Image>;
+  /** All containers of the project. */
+  containers: readonly ContainerRecord[];
+  /** `v1.4.2` */
+  from: string;
+}
+
+/** Plans which containers are replaced, and the sentences for the log. Changes nothing. */
+export function planChangeover(
+  installation: Installation,
+  plan: UpdatePlan,
+  filePlan: FilePlan,
+  { images, containers, from }: ChangeoverFacts,
+): Changeover {
+  const { app, followers } = installation;
+  const { migrations } = filePlan;
+  refuseRunning(migrations, containers);
+  const following = followers.map(nameOf);
+  const moved = (name: string): MovedService => {
+    const reference = filePlan.references.get(name) ?? '';
+    const image = images.get(reference);
+    const { depends_on, pre_start } = filePlan.model.services[name] ?? {};
+    return {
+      name,
+      isApp: name === app.name,
+      follows: following.includes(name),
+      image: image === undefined ? null : movedTo(reference, image),
+      awaits: depends_on?.[app.name]?.condition === 'service_healthy' ? [app.name] : [],
+      ...(pre_start && pre_start.length > 0 && { hasStartHook: true }),
+      ...(migrations.includes(name) && { runsOnce: true }),
+    };
+  };
+  const running = new Set(containers.flatMap(({ service, runs }) => (runs ? [service] : [])));
+  const stoppedWorkers = installation.workers.map(nameOf).filter((name) => !running.has(name));
+  const toRunManually = manualMigrations(installation, filePlan, running);
+  return {
+    moved: [...inOrder(movedServices(installation).map(nameOf), filePlan), ...following].map(moved),
+    // A rollback never starts migrations: they would run on data of another version.
+    containers: containers.map((each) =>
+      migrations.includes(each.service) ? { ...each, runs: false, well: false } : each,
+    ),
+    words: {
+      from,
+      goal: plan.targetName,
+      reached: nameReached(plan, filePlan),
+      runs: whatRuns(plan, filePlan, images, stoppedWorkers),
+      warnings: [...versionWarnings(plan, filePlan, images), ...affectedBy(installation, plan)],
+      addresses: knownAddresses(installation),
+      alsoMoved: filePlan.alsoMoved,
+      newServices: filePlan.newServices,
+      changedServices: filePlan.changedServices,
+      restartedByHand: restartedByHand(installation, filePlan.model, running),
+      ...(toRunManually.length > 0 && { runByHand: toRunManually }),
+    },
+  };
+}
+
+const nameOf = ({ name }: ServiceFacts): string => name;
+
+/** @throws UpdateError compose-busy if a migration is running: it must not be interrupted */
+function refuseRunning(migrations: readonly string[], containers: readonly ContainerRecord[]): void {
+  const running = containers.filter(({ service, down }) => migrations.includes(service) && !down);
+  if (running.length === 0) return;
+  const names = and(running.map(({ name }) => name));
+  throw new UpdateError('compose-busy', `other services are still waiting for ${names} to finish`, {
+    advice: `Wait until ${names} ${running.length > 1 ? 'have' : 'has'} finished (docker logs -f ${running[0]?.name}), then run the update again.`,
+  });
+}
+
+/** The app first. Migrations run before the services that wait for them, and after their own dependencies. */
+function inOrder(moved: readonly string[], { migrations, model: { services } }: FilePlan): string[] {
+  const all = [...new Set([...moved, ...migrations])];
+  const order = new Set<string>();
+  const visit = (name: string): void => {
+    if (order.has(name)) return;
+    const isLasting = moved.includes(name) && !migrations.includes(name);
+    const needs = isLasting ? awaitedEnds(services[name]) : Object.keys(services[name]?.depends_on ?? {});
+    for (const need of needs) visit(need);
+    order.add(name);
+  };
+  for (const name of all) visit(name);
+  return [...order].filter((name) => all.includes(name));
+}
+
+const movedTo = (reference: string, { id, manifests }: Image): MovedService['image'] => ({
+  reference,
+  id,
+  ...(manifests.length > 0 && { manifests }),
+});
+
+/** Running services with `depends_on` and `restart: true` on an updated service: the update does not restart them. */
+function restartedByHand(
+  installation: Installation,
+  { services }: Model,
+  running: ReadonlySet<string>,
+): string[] {
+  const moved = new Set(replacedServices(installation).map(nameOf));
+  const asks = ({ depends_on }: ModelService) =>
+    Object.entries(depends_on ?? {}).some(([name, { restart }]) => restart === true && moved.has(name));
+  return Object.keys(services).filter(
+    (name) => !moved.has(name) && asks(services[name] ?? {}) && running.has(name),
+  );
+}
+
+/** Migrations of the new version that an updated service waits for, but that the update does not run. */
+function manualMigrations(
+  installation: Installation,
+  { model, alsoMoved, migrations }: FilePlan,
+  running: ReadonlySet<string>,
+): string[] {
+  const moved = movedServices(installation).map(nameOf);
+  const once = new Set(moved.flatMap((name) => awaitedEnds(model.services[name])));
+  return [...new Set([...moved, ...alsoMoved])].filter(
+    (name) => once.has(name) && !migrations.includes(name) && !running.has(name),
+  );
+}

@@ -1,0 +1,78 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { reachOf } from '../../../core/compose/layers.ts';
+import type { ProjectFiles } from '../../../core/compose/project-files.ts';
+import type { TextFile } from '../../../core/files/text-file.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Compose, Model } from '../../../engine/cli/compose.ts';
+import { castShadow, shadowOf } from './shadow.ts';
+
+/** Files that are laid over a project while an edit is proven, both before and after it. */
+export interface StandIns {
+  composeFiles: readonly string[];
+  envFiles: readonly string[];
+}
+
+/**
+ * Compose's model of the project with these texts, of which those at the `changed` paths are not on the disk.
+ * @throws UpdateError compose-invalid
+ */
+export async function modelWith(
+  compose: Compose,
+  files: ProjectFiles,
+  changed: readonly string[],
+  standIns: StandIns = { composeFiles: [], envFiles: [] },
+): Promise<Model> {
+  const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stage-'));
+  const copied = new Map<string, string>();
+  const put = async (text: string, name: string) => {
+    const path = join(stage, name);
+    await writeFile(path, text, { mode: 0o600 });
+    return path;
+  };
+  const copyOf = async ({ path, text }: TextFile, name: string) => {
+    const copy = await put(text, `${name}-${basename(path)}`);
+    copied.set(copy, path);
+    return copy;
+  };
+  const copies = (list: readonly TextFile[], kind: string) =>
+    Promise.all(list.map((file, index) => copyOf(file, `${kind}${index}`)));
+  const laidOver = (texts: readonly string[], kind: string) =>
+    Promise.all(texts.map((text, index) => put(text, `${kind}-stand-in${index}`)));
+  try {
+    const { composeFiles, envFiles } = reachOf(files);
+    const linked = new Set([...composeFiles, ...envFiles].map(({ path }) => path));
+    const moreFiles = await laidOver(standIns.composeFiles, 'f');
+    const moreEnvFiles = await laidOver(standIns.envFiles, 'e');
+    if (!changed.some((path) => linked.has(path))) {
+      return await compose.config({
+        files: [...(await copies(files.composeFiles, 'f')), ...moreFiles],
+        envFiles: [...(await copies(files.envFiles, 'e')), ...moreEnvFiles],
+      });
+    }
+    // An `include` or `extends` leads to a changed file, so the new texts must stand where those links lead to.
+    const shadow = await castShadow(stage, compose.project.directory, files);
+    const model = await compose.under(shadow).config({
+      files: [...files.composeFiles.map(({ path }) => `${shadow}${path}`), ...moreFiles],
+      envFiles: [...files.envFiles.map(({ path }) => `${shadow}${path}`), ...moreEnvFiles],
+    });
+    return JSON.parse(JSON.stringify(model).replaceAll(shadow, ''));
+  } catch (error) {
+    throw error instanceof UpdateError
+      ? inOwnPaths(error, new Map([...copied, [shadowOf(stage), '']]))
+      : error;
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}
+
+/** Compose names the file that it was given, which is gone when its words are read. */
+function inOwnPaths(error: UpdateError, paths: ReadonlyMap<string, string>): UpdateError {
+  const own = (text: string) => [...paths].reduce((done, [from, to]) => done.replaceAll(from, to), text);
+  return new UpdateError(error.code, own(error.message), {
+    advice: error.advice,
+    detail: error.detail.map(own),
+    cause: error,
+  });
+}

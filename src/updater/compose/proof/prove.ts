@@ -1,0 +1,164 @@
+import type { Edit } from '../../../core/compose/edit.ts';
+import { allFiles, nameOf, type ProjectFiles } from '../../../core/compose/project-files.ts';
+import {
+  isDatabase,
+  isOnePublisher,
+  isOneRepository,
+  parseReference,
+} from '../../../core/compose/reference.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+
+/** What compose's model must say after the edits. */
+export interface Expectation {
+  /** The whole image reference a service must end with. */
+  images: ReadonlyMap<string, string>;
+  /** Values of variables that change, old to new: other values may come from the same variable. */
+  substitutions: readonly Substitution[];
+  /** Whether the version of another service is written in the same place as that of a planned one. */
+  shares: (service: string) => boolean;
+}
+
+interface Substitution {
+  from: string;
+  to: string;
+}
+
+interface Proof {
+  /** What differs beyond the plan; empty when the edit is proven. */
+  unexpected: string[];
+  /** What comes from the version variable and is no version: data that would lie elsewhere, another image. */
+  otherMeanings: string[];
+  /** Other services whose image moves by the same pin. */
+  alsoMoved: string[];
+}
+
+// With another value of one of these keys a service would lose data, a port or a network that it has today.
+const holds = new Set([
+  ...['volumes', 'volumes_from', 'tmpfs', 'devices', 'configs', 'secrets', 'env_file'],
+  ...['ports', 'expose', 'networks', 'network_mode', 'links', 'external_links', 'extra_hosts'],
+]);
+
+/** Compares two models: exactly the planned images may differ, and what comes from the version variable itself. */
+export function prove(before: Model, after: Model, expected: Expectation): Proof {
+  const proof: Proof = { unexpected: [], otherMeanings: [], alsoMoved: [] };
+  const moves: Substitution[] = [];
+  for (const [service, to] of expected.images) {
+    const now = after.services[service]?.image;
+    if (now !== to) proof.unexpected.push(`services.${service}.image: ${now ?? 'nothing'} instead of ${to}`);
+    const from = before.services[service]?.image;
+    if (from !== undefined && from !== to) moves.push({ from, to });
+  }
+  for (const { path, from, to } of differences(before, after, [])) {
+    const [section = '', service = '', key = ''] = path;
+    const isImage = section === 'services' && key === 'image' && path.length === 3;
+    if (isImage && expected.images.has(service)) continue;
+    const says = `${path.join('.')}: ${show(from)} → ${show(to)}`;
+    const comesAlong = typeof from === 'string' && typeof to === 'string';
+    const comesFromVariable =
+      comesAlong && expected.substitutions.some((change) => follows(from, to, change));
+    const isVolume = isImageVolume(before, path) && isImageVolume(after, path);
+    const isSame =
+      (isImage && (comesFromVariable || expected.shares(service))) || (isVolume && comesFromVariable);
+    if (comesAlong && isSame && movesAlong(from, to, moves)) {
+      if (!expected.images.has(service)) proof.alsoMoved.push(service);
+    } else if (isExtension(section) || (section === 'services' && isExtension(key))) {
+      // An extension changes no service by itself; it may differ where it holds the anchor of a moved image.
+      if (!comesFromVariable && !moves.some((move) => move.from === from && move.to === to)) {
+        proof.unexpected.push(says);
+      }
+    } else if (!comesFromVariable) proof.unexpected.push(says);
+    else if (isContent(path)) continue;
+    else if (isImage || section !== 'services' || holds.has(key)) proof.otherMeanings.push(says);
+  }
+  return proof;
+}
+
+/** Failure: proof-failed. Refusal: pin-unsupported, where the version's variable says something else besides. */
+export function refuseUnproven(proof: Proof, files: ProjectFiles, edits: readonly Edit[]): void {
+  const { unexpected, otherMeanings } = proof;
+  if (unexpected.length > 0) {
+    throw new UpdateError(
+      'proof-failed',
+      'the edit would change more than the version, so no file was written',
+      { detail: [...unexpected, ...otherMeanings] },
+    );
+  }
+  if (otherMeanings.length === 0) return;
+  const places = edits.flatMap(({ variable, file, line }) =>
+    variable ? [`${variable} in ${nameOf(files, file)} line ${line}`] : [],
+  );
+  throw new UpdateError(
+    'pin-unsupported',
+    `changing ${places.join(', ')} would affect more than the version: ${otherMeanings.join('; ')}`,
+    { advice: 'Use a separate variable for the image version, then run the command again.' },
+  );
+}
+
+/** What the edits make of variables; a default that no longer counts is a value, too. */
+export function substitutionsOf(files: ProjectFiles, edits: readonly Edit[]): Substitution[] {
+  return edits.flatMap(({ before, after, variable, start, end }) => {
+    if (variable === undefined) return [];
+    if (before !== '') return [{ from: before, to: after }];
+    const to = start === end && after.includes('=') ? after.trim().slice(variable.length + 1) : after;
+    const form = new RegExp(`\\$\\{${variable}:?-([^{}$]*)\\}`, 'g');
+    const defaults = allFiles(files).flatMap(({ text }) =>
+      [...text.matchAll(form)].map(([, value = '']) => value),
+    );
+    return [...new Set(['', ...defaults])].map((from) => ({ from, to }));
+  });
+}
+
+function follows(from: string, to: string, change: Substitution): boolean {
+  // The variable was not set before: its old value is the empty text.
+  return change.from === ''
+    ? to.replaceAll(change.to, '') === from
+    : from.replaceAll(change.from, change.to) === to;
+}
+
+/** Whether only the tag moves, of an image of the same publisher as the update's: it is the same release then. */
+function movesAlong(from: string, to: string, moves: readonly Substitution[]): boolean {
+  const [old, now] = [parseReference(from), parseReference(to)];
+  if (!old || !now || old.repository !== now.repository) return false;
+  // The tag moves and the digest stays: then the digest names another release than the tag.
+  if (old.digest !== null && old.digest === now.digest) return false;
+  return moves.some((move) => {
+    const planned = parseReference(move.from);
+    if (planned === null) return false;
+    // The next recreate of a database would start another version on the data of the old one.
+    return isDatabase(old) ? isOneRepository(planned, old) : isOnePublisher(planned, old);
+  });
+}
+
+interface Difference {
+  path: string[];
+  from: unknown;
+  to: unknown;
+}
+
+function differences(before: unknown, after: unknown, path: string[]): Difference[] {
+  if (before === after) return [];
+  if (isObject(before) && isObject(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...keys].flatMap((key) => differences(before[key], after[key], [...path, key]));
+  }
+  return [{ path, from: before, to: after }];
+}
+
+/** Whether a path in the model is the source of a `type: image` volume, which is read-only and contains no data. */
+const isImageVolume = ({ services }: Model, path: readonly string[]): boolean => {
+  const [section, service = '', key, at, field] = path;
+  const isSource = section === 'services' && key === 'volumes' && field === 'source' && path.length === 5;
+  return isSource && services[service]?.volumes?.[Number(at)]?.type === 'image';
+};
+
+/** The text of an inline config may say the version: it leads to nothing else, as a path would. */
+const isContent = ([section, , key]: readonly string[]): boolean =>
+  section === 'configs' && key === 'content';
+
+const isExtension = (key: string): boolean => key.startsWith('x-');
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+const show = (value: unknown): string => (value === undefined ? 'nothing' : JSON.stringify(value));

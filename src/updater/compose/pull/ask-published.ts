@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { ownLogin, type RemoteImage, remoteImage } from '../../../engine/api/remote-digest.ts';
+import { classifyPullFailure } from '../../../engine/pull-failure.ts';
+import type { RegistryLogin } from '../../../engine/registry-login.ts';
+import type { Log } from '../../run/log/log.ts';
+import type { RunContext } from '../../run/run-context.ts';
+
+/** The image that a tag leads to, and the login that its registry has taken. */
+export interface PublishedImage extends RemoteImage {
+  reference: string;
+  login: RegistryLogin | null;
+}
+
+const pausesMs = [2_000, 5_000, 10_000];
+
+/** Asks the registry, whose answer is the cause that people are told. @throws UpdateError pull-…, engine-version */
+export async function askPublished(
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  repository: string,
+  reference: string,
+): Promise<PublishedImage> {
+  if (engine.isPodman) {
+    const message = `podman cannot report which image the registry has for ${reference}`;
+    throw new UpdateError('engine-version', message, { advice: 'Run the update without prefetching.' });
+  }
+  const login = await ownLogin(engine, repository);
+  for (let attempt = 0; ; attempt++) {
+    // The engine waits for the registry: its silence is the registry's.
+    const told = await remoteImage(engine, reference, login).catch((error) => {
+      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') throw error;
+      return { status: null, said: `timeout: ${error.message}` };
+    });
+    if ('digest' in told) return { ...told, reference, login };
+    await pauseAfter(told, { reference, attempt, log });
+    if (engine.aborted.aborted) throw engine.abortion;
+  }
+}
+
+/** Waits before the next try, where one is worth it; else says why there is none. @throws UpdateError pull-… */
+export async function pauseAfter(
+  { said, status }: { said: string; status: number | null },
+  { reference, attempt, log }: { reference: string; attempt: number; log: Pick<Log, 'warn'> },
+): Promise<void> {
+  const { code, again, sentence, advice } = classifyPullFailure(said, [reference], status);
+  const pause = again === 'never' ? undefined : pausesMs[attempt];
+  if (pause === undefined)
+    throw new UpdateError(code, `${reference}: ${sentence}`, { detail: [said], ...(advice && { advice }) });
+  log.warn(`${reference}: ${sentence}; trying again in ${pause / 1000} s (${said})`);
+  await sleep(pause);
+}

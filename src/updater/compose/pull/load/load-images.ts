@@ -1,0 +1,172 @@
+import { once } from 'node:events';
+import { basename } from 'node:path';
+import { Readable } from 'node:stream';
+import { canonicalRepository, parseReference } from '../../../../core/compose/reference.ts';
+import { archiveHeader, paddingOf } from '../../../../core/files/archive-header.ts';
+import { UpdateError } from '../../../../core/progress/update-error.ts';
+import { layoutAnnotations } from '../../../../engine/labels.ts';
+import { classifyPullFailure } from '../../../../engine/pull-failure.ts';
+import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
+import { archiveAt, type Expectations } from '../../../run/expectations.ts';
+import { withHeartbeat } from '../../../run/log/heartbeat.ts';
+import type { RunContext } from '../../../run/run-context.ts';
+import type { PullLog } from '../pull-images.ts';
+import { provenOf } from '../require-proven.ts';
+import { type ArchivedImage, archivedImage, partOf, requireUnchanged, sizeOfPart } from './archived-image.ts';
+
+const progressEveryMs = 1_000;
+
+interface Loading {
+  /** The path of the archive. */
+  from: string;
+  /** What its images have to be. */
+  expected: Expectations;
+  platform: string;
+  /** By `performance.now()`. */
+  deadline: number;
+}
+
+/**
+ * Loads images out of an archive in place of a pull, by the names that this instance has for them. Nothing is loaded before every
+ * byte of the archive is what its name says.
+ * @param wanted references by service @returns those that are in the archive; the others are for the caller to miss
+ * @throws UpdateError not-proven, pull-…
+ */
+export async function loadImages(
+  context: Pick<RunContext, 'engine' | 'log'>,
+  wanted: ReadonlyMap<string, string>,
+  loading: Loading,
+): Promise<ReadonlySet<string>> {
+  const { from, expected, platform } = loading;
+  const archive = await archiveAt(from);
+  try {
+    const images = new Map<string, ArchivedImage>();
+    try {
+      for (const [service, reference] of wanted) {
+        const image = await archivedImage(archive, provenOf(service, reference, expected.images), platform);
+        if (image !== null) images.set(reference, image);
+      }
+      if (images.size === 0) return new Set();
+      await requireUnchanged(archive, expected.files, teller(context.log, from, 'read', sizeOf(archive)));
+    } catch (cause) {
+      if (cause instanceof UpdateError) throw cause;
+      throw new UpdateError('not-proven', `${from}: ${(cause as Error).message}`, { cause });
+    }
+    await send(context, archive, images, loading);
+    return new Set(images.keys());
+  } finally {
+    await archive.close();
+  }
+}
+
+async function send(
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  archive: ReleaseArchive,
+  images: ReadonlyMap<string, ArchivedImage>,
+  { from, deadline }: Loading,
+): Promise<void> {
+  const names = [...images.keys()].join(', ');
+  const parts = [...new Set([...images.values()].flatMap((image) => image.parts))];
+  const bytes = parts.reduce((sum, part) => sum + sizeOfPart(archive, part), 0);
+  const input = Readable.from(tarOf(archive, images, parts, teller(log, from, 'loaded', bytes)), {
+    objectMode: false,
+  });
+  const loading = engine.call(['load', '--quiet'], {
+    input,
+    deadlineMs: Math.max(1, deadline - performance.now()),
+    repeatable: false,
+  });
+  // When it has all of them, it still unpacks them.
+  const { exitCode, timedOut, stderr } = await withHeartbeat(
+    log,
+    `loading ${names} into the engine`,
+    loading,
+  );
+  if (!input.destroyed) {
+    input.destroy();
+    await once(input, 'close');
+  }
+  if (timedOut) throw new UpdateError('pull-timeout', `loading ${names} took longer than allowed`);
+  if (exitCode !== 0) {
+    const detail = stderr.trim().split('\n');
+    const { code, sentence } = classifyPullFailure(stderr, images.keys());
+    const isKnown = code === 'pull-space' || code === 'pull-platform';
+    throw new UpdateError(
+      isKnown ? code : 'pull-failed',
+      `${names}: ${isKnown ? sentence : `the engine rejected the image (${detail.at(-1)})`}`,
+      { detail },
+    );
+  }
+  log.progress(100, `loaded ${names} from ${basename(from)}`);
+}
+
+/**
+ * What engines load: an OCI layout, and beside it the list of one that knows none. All of it is written here, as the archive's own is
+ * signed by nobody.
+ */
+async function* tarOf(
+  archive: ReleaseArchive,
+  images: ReadonlyMap<string, ArchivedImage>,
+  parts: readonly string[],
+  onSent: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  const manifests = [...images].map(([reference, { root }]) => {
+    const { name, tag } = nameOf(reference);
+    const annotations = {
+      [layoutAnnotations.name]: `${name}:${tag}`,
+      [layoutAnnotations.tag]: tag,
+    };
+    return { ...root, annotations };
+  });
+  const old = [...images].map(([reference, { config, layers }]) => {
+    const { repository, tag } = nameOf(reference);
+    return { Config: blobOf(config), RepoTags: [`${repository}:${tag}`], Layers: layers.map(blobOf) };
+  });
+  const mediaType = 'application/vnd.oci.image.index.v1+json';
+  yield* entry('oci-layout', '{"imageLayoutVersion":"1.0.0"}');
+  yield* entry('index.json', JSON.stringify({ schemaVersion: 2, mediaType, manifests }));
+  yield* entry('manifest.json', JSON.stringify(old));
+  let sent = 0;
+  for (const part of parts) {
+    const size = sizeOfPart(archive, part);
+    yield archiveHeader(blobOf(part), size);
+    for await (const piece of partOf(archive, part)) {
+      yield piece;
+      sent += piece.length;
+      onSent(sent);
+    }
+    yield Buffer.alloc(paddingOf(size));
+  }
+  yield Buffer.alloc(1024);
+}
+
+function* entry(name: string, text: string): Generator<Buffer> {
+  const bytes = Buffer.from(text);
+  yield archiveHeader(name, bytes.length);
+  yield bytes;
+  yield Buffer.alloc(paddingOf(bytes.length));
+}
+
+/** As containerd calls it, which knows no registry by default, and as engines before it. */
+function nameOf(reference: string): { name: string; repository: string; tag: string } {
+  const { repository = reference, tag } = parseReference(reference) ?? {};
+  const short = canonicalRepository(repository);
+  const [first = ''] = short.split('/');
+  const hasHost = short.includes('/') && (/[.:]/.test(first) || first === 'localhost');
+  const inHub = short.includes('/') ? `docker.io/${short}` : `docker.io/library/${short}`;
+  return { name: hasHost ? short : inHub, repository: short, tag: tag ?? 'latest' };
+}
+
+const sizeOf = ({ entries }: ReleaseArchive): number =>
+  [...entries.values()].reduce((sum, { size }) => sum + size, 0);
+
+/** At most a line a second, and none of what is over at once. */
+function teller(log: PullLog, from: string, done: string, whole: number): (bytes: number) => void {
+  let toldAt = performance.now();
+  const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
+  return (bytes) => {
+    if (performance.now() - toldAt < progressEveryMs) return;
+    toldAt = performance.now();
+    log.info(`${basename(from)}: ${megabytes(bytes)} of ${megabytes(whole)} MB ${done}`);
+  };
+}

@@ -1,0 +1,158 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cancelled } from '../../../core/progress/stops.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Compose, Model } from '../../../engine/cli/compose.ts';
+import { composeMessages } from '../../../engine/cli/compose-output.ts';
+import { letThrough, proxyRefusal } from '../../../engine/proxy-refusal.ts';
+import { type Again, classifyPullFailure } from '../../../engine/pull-failure.ts';
+import { PullMeter } from '../../../engine/pull-progress.ts';
+import type { Log } from '../../run/log/log.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { failedImages } from './failed-images.ts';
+
+/**
+ * Before the second, third and fourth try. A registry that limits is asked five times by each try of an engine with the
+ * containerd store.
+ */
+const pausesMs: Readonly<Record<Again, readonly number[]>> = {
+  never: [],
+  once: [2_000],
+  patiently: [5_000, 20_000],
+  often: [2_000, 5_000, 10_000],
+};
+const progressEveryMs = 1_000;
+/** A smaller pull is over before anybody reads of its progress. */
+const tellingBytes = 1_000_000;
+
+/** What a pull is told in. */
+export type PullLog = Pick<Log, 'info' | 'warn' | 'progress'>;
+
+interface PullOptions {
+  /** Off for images that are pulled after the others: percent must not go back within the phase. */
+  percent?: boolean;
+  /** When all pulls of the run must have ended, by `performance.now()`. */
+  deadline: number;
+  /** `linux/amd64`, for the advice. */
+  platform?: string;
+  /** Of the services, as the files have them now. */
+  model?: Model;
+}
+
+/**
+ * Pulls the images of services, by compose and with no file changed: their references are handed over as an override.
+ * What may pass is tried again, at most three times; from a registry that limits one image after the other.
+ * @throws UpdateError pull-…
+ */
+export async function pullImages(
+  doors: Pick<RunContext, 'engine'> & { log: PullLog },
+  compose: Compose,
+  references: ReadonlyMap<string, string>,
+  { model, ...options }: PullOptions,
+): Promise<void> {
+  // Of services with one image a call pulls it for the first alone, whatever platform the others have chosen.
+  const chosen = Map.groupBy(references, ([service]) => model?.services[service]?.platform ?? '');
+  let percent = options.percent ?? true;
+  for (const group of chosen.values()) {
+    await pullTogether(doors, compose, new Map(group), { ...options, percent });
+    percent = false;
+  }
+}
+
+async function pullTogether(
+  { engine, log }: Pick<RunContext, 'engine'> & { log: PullLog },
+  compose: Compose,
+  references: ReadonlyMap<string, string>,
+  { percent = true, deadline, platform }: Omit<PullOptions, 'model'>,
+): Promise<void> {
+  const names = [...new Set(references.values())].join(', ');
+  const directory = await mkdtemp(join(tmpdir(), 'svc-updater-pull-'));
+  try {
+    const override = join(directory, 'override.yaml');
+    await writeFile(override, overrideWith(references));
+    const meter = new PullMeter();
+    let oneByOne = false;
+    for (let attempt = 0; ; attempt++) {
+      const report = reporter(meter, names, log, percent);
+      const deadlineMs = deadline - performance.now();
+      if (deadlineMs <= 0) throw tooSlow(names);
+      const result = await compose.pull([...references.keys()], override, {
+        deadlineMs,
+        onStderrLine: report,
+        oneByOne,
+      });
+      if (result.exitCode === 0) break;
+      if (result.timedOut) throw tooSlow(names);
+      const messages = composeMessages(result.stderr);
+      const refused = proxyRefusal(messages.join('\n'));
+      if (refused !== null) {
+        throw new UpdateError('pull-failed', `${names}: ${refused}`, {
+          detail: messages,
+          advice: letThrough,
+        });
+      }
+      const failure = classifyPullFailure(messages.join('\n'), references.values());
+      const failed = failedImages(references.values(), messages, failure.code).join(', ');
+      oneByOne ||= failure.again === 'patiently';
+      const pause = pausesMs[failure.again][attempt];
+      if (pause === undefined || performance.now() + pause > deadline) {
+        const again = attempt > 0 ? `, after ${attempt + 1} tries` : '';
+        const advice =
+          failure.code === 'pull-unknown' && platform !== undefined
+            ? `Check that ${failed} is published for ${platform}, then run the update again.`
+            : failure.advice;
+        throw new UpdateError(failure.code, `${failed}: ${failure.sentence}${again}`, {
+          detail: messages,
+          ...(advice !== undefined && { advice }),
+        });
+      }
+      log.warn(
+        `${failed}: ${failure.sentence}; trying again in ${pause / 1000} s (${messages.at(-1) ?? 'no reason given'})`,
+      );
+      await sleep(pause, undefined, { signal: engine.signal }).catch(() => {
+        throw new Cancelled();
+      });
+    }
+    if (percent) log.progress(100, `pulled ${names}`);
+    else log.info(`pulled ${names}`);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Compose 5.3 and later pull the images of `pre_start` hooks, too: those that the files of today name, which may be gone
+ * from the registry, or never have been there. JSON but for the tag is YAML.
+ */
+function overrideWith(references: ReadonlyMap<string, string>): string {
+  const services = [...references].map(
+    ([service, image]) =>
+      `${JSON.stringify(service)}: {"image": ${JSON.stringify(image)}, "pre_start": !reset []}`,
+  );
+  return `{"services": {${services.join(', ')}}}`;
+}
+
+export const tooSlow = (names: string) =>
+  new UpdateError('pull-timeout', `pulling ${names} took longer than allowed`);
+
+/** At most a line a second, and only when there is news. */
+function reporter(meter: PullMeter, names: string, log: PullLog, percent: boolean): (line: string) => void {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  let reported = '';
+  return (line) => {
+    const state = meter.read(line);
+    if (!state || state.totalBytes < tellingBytes || performance.now() - reportedAt < progressEveryMs) return;
+    const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
+    const done = megabytes(state.doneBytes);
+    // While layers are still to come, nobody knows the total.
+    const sentence = `${names} ${state.percent === null ? `${done} MB so far` : `${done} of ${megabytes(state.totalBytes)} MB`}`;
+    const news = `${state.percent} ${sentence}`;
+    if (news === reported) return;
+    reportedAt = performance.now();
+    reported = news;
+    if (percent && state.percent !== null) log.progress(state.percent, sentence);
+    else log.info(sentence);
+  };
+}

@@ -1,0 +1,61 @@
+import { parseReference } from '../../../core/compose/reference.ts';
+import { listProject } from '../../../engine/api/project-containers.ts';
+import { inspectImages } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { hasStarted, type Image } from '../../../engine/container.ts';
+import type { Log } from '../../run/log/log.ts';
+
+/** The local images of these references; a reference without one is left out. */
+export async function localImages(engine: Engine, references: Iterable<string>): Promise<Map<string, Image>> {
+  const list = [...new Set(references)];
+  const images = await inspectImages(engine, list);
+  return new Map(list.flatMap((reference, at) => (images[at] ? [[reference, images[at]] as const] : [])));
+}
+
+/** The image behind each reference today, as far as it is on this machine. */
+export async function tagsBefore(
+  engine: Engine,
+  references: Iterable<string>,
+): Promise<{ reference: string; imageId: string }[]> {
+  const images = [...(await localImages(engine, references))];
+  return images.map(([reference, { id }]) => ({ reference, imageId: id }));
+}
+
+/** Moves the tags of an update that was pulled without moving any. */
+export async function moveTags(
+  { engine }: { engine: Engine },
+  images: ReadonlyMap<string, Pick<Image, 'id'>>,
+): Promise<void> {
+  const now = await localImages(engine, images.keys());
+  for (const [reference, { id }] of images) {
+    const named = parseReference(reference);
+    if (named === null || named.digest !== null || now.get(reference)?.id === id) continue;
+    await engine.callOrThrow(['tag', id, reference]);
+  }
+}
+
+/**
+ * Restores tags to the images that they pointed to before the pull, so that the next `up` starts nothing new. A tag is kept
+ * if a container of its new image was started, because that image cannot be rolled back.
+ */
+export async function restoreTags(
+  engine: Engine,
+  project: string,
+  before: readonly { reference: string; imageId: string }[],
+  log: Log,
+): Promise<void> {
+  if (before.length === 0) return;
+  const references = before.map(({ reference }) => reference);
+  const now = await localImages(engine, references);
+  const { containers } = await listProject(engine, project);
+  for (const { reference, imageId } of before) {
+    const id = now.get(reference)?.id;
+    if (id === imageId) continue;
+    if (containers.some((container) => container.imageId === id && hasStarted(container))) {
+      log.warn(`${reference} still points to the new image, because a container was started from that image`);
+      continue;
+    }
+    await engine.callOrThrow(['tag', imageId, reference]);
+    log.info(`${reference} points to the previous image again`);
+  }
+}

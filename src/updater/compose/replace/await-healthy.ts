@@ -1,0 +1,106 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { listen } from '../../../engine/api/events.ts';
+import { inspectContainers } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { Container } from '../../../engine/container.ts';
+import { breakSilence } from '../../run/log/heartbeat.ts';
+import { maskRulesOfContainers } from '../../run/log/mask-rules.ts';
+import { eachOnce } from '../../run/log/wording.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Doors } from './containers.ts';
+import { type HealthReport, type HealthRules, HealthWatch, type WatchedService } from './health.ts';
+import { HealthChecks } from './health-checks.ts';
+
+const logLines = 50;
+
+/**
+ * Waits until these containers are all well: healthy where they have a health check, else without a restart for 5 s, or
+ * 15 s where they are of `app`.
+ * @throws UpdateError broken, with the last lines of what the unwell containers printed
+ */
+export async function awaitHealthy(
+  context: RunContext,
+  containers: readonly { service: string; id: string }[],
+  app = '',
+): Promise<void> {
+  const services = [...Map.groupBy(containers, ({ service }) => service)];
+  const ids = containers.map(({ id }) => id);
+  const look = async () => {
+    const found = await inspectContainers(context.engine, ids);
+    return services.map(([name, own]) => {
+      const there = found.filter(({ id }) => own.some((each) => each.id === id));
+      return { name, containers: there, has: there.length, needs: own.length };
+    });
+  };
+  const rules = { app, timeoutMs: context.options.limits.waitTimeoutMs, missingMs: 0 };
+  await awaitWell(context, { about: { container: ids }, look }, rules);
+}
+
+/** What is waited for: which containers events tell of, and a look at what they have come to. */
+interface Watched {
+  about: Parameters<typeof listen>[1];
+  look: () => Promise<WatchedService[]>;
+}
+
+/**
+ * Waits until the services that each look gives are well; gives the last look, too.
+ * @throws UpdateError broken, with the last lines of what the unwell containers printed
+ */
+export async function awaitWell(
+  { engine, log }: Doors,
+  { about, look }: Watched,
+  rules: HealthRules,
+): Promise<{ reports: HealthReport[]; services: readonly WatchedService[] }> {
+  const beganAt = performance.now();
+  const watch = new HealthWatch(rules, beganAt);
+  const checks = new HealthChecks(engine);
+  const events = listen(engine, about);
+  try {
+    for (;;) {
+      const services = await look();
+      const now = performance.now();
+      // Before the log of an unwell one is printed: the environment of a new container may hold a new password.
+      log.addMaskRules(() => maskRulesOfContainers(services.flatMap(({ containers }) => containers)));
+      const verdict = watch.look(services.map(shown), now);
+      if (verdict.kind === 'well') {
+        for (const { service, doubt } of verdict.reports)
+          if (doubt) log.warn(`${service} could not be verified, because its health check ${doubt}`);
+        return { reports: verdict.reports, services };
+      }
+      if (verdict.kind === 'unwell') {
+        const logs = await Promise.all(verdict.worst.map((container) => lastLog(engine, container)));
+        throw new UpdateError('broken', verdict.sentence, { detail: logs.flat() });
+      }
+      breakSilence(log, verdict.sentence);
+      await checks.run(services.flatMap(({ containers }) => containers));
+      await events.next(verdict.dueMs);
+    }
+  } finally {
+    events.close();
+  }
+
+  /** Only the beginning of a health check's output is shown: cut before it is masked, it would show half a password. */
+  function shown({ containers, ...service }: WatchedService): WatchedService {
+    return {
+      ...service,
+      containers: containers.map((container) => ({
+        ...container,
+        lastHealthOutput: log.masked(container.lastHealthOutput),
+      })),
+    };
+  }
+}
+
+async function lastLog(engine: Engine, container: Container): Promise<string[]> {
+  const result = await engine.call(['logs', '--tail', String(logLines), container.id]);
+  const lines = `${result.stdout}${result.stderr}`.split(/\r?\n/).filter(Boolean).slice(-logLines);
+  const health = container.lastHealthOutput.trim();
+  const count = lines.length === 1 ? 'line' : `${lines.length} lines`;
+  return [
+    lines.length === 0
+      ? `${container.name} has not written anything to its log`
+      : `last ${count} printed by ${container.name}:`,
+    ...eachOnce(lines).map((line) => `  ${line}`),
+    ...(health && container.health !== 'healthy' ? [`health check output: ${health}`] : []),
+  ];
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import {
+  hasTemporaryName,
+  listProject,
+  type ProjectContainers,
+} from '../../../engine/api/project-containers.ts';
+import type { Container } from '../../../engine/container.ts';
+import { breakSilence } from '../../run/log/heartbeat.ts';
+import { seconds } from '../../run/log/wording.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { wasLeftDown } from '../../run/state/was-interrupted.ts';
+import type { Doors } from './containers.ts';
+import { lookEveryMs, type OthersRules, OthersWatch, patienceMs } from './others-watch.ts';
+
+/** What the engine has of a project where no compose call is replacing anything. */
+interface QuietProject extends ProjectContainers {
+  /** The containers that a killed call has left unfinished, among the others. */
+  debris: readonly Container[];
+}
+
+/** Waits until nobody else's compose call replaces what is to be updated. @throws UpdateError compose-busy */
+export const awaitQuiet = (
+  context: RunContext,
+  project: string,
+  earlier: JournalData | null,
+): Promise<QuietProject> =>
+  awaitOthers(context, project, {
+    services: new Set([context.options.app, ...context.options.workers]),
+    ignores: wasLeftDown(earlier),
+  });
+
+/**
+ * Waits until nobody else's compose call replaces containers of these services. What such a call has made is its own: who
+ * removes it leaves the service without a container once the call has removed the old one.
+ * @param first a look of just now, which then counts as the first one
+ * @throws UpdateError compose-busy after two minutes
+ */
+export async function awaitOthers(
+  { engine, log }: Doors,
+  project: string,
+  rules: OthersRules,
+  first: ProjectContainers | null = null,
+): Promise<QuietProject> {
+  const beganAt = performance.now();
+  const watch = new OthersWatch(rules, beganAt);
+  let isTold = false;
+  for (let seen = first; ; seen = null) {
+    const found = seen ?? (await listProject(engine, project));
+    const now = performance.now();
+    const verdict = watch.look(found, now);
+    if (verdict.kind === 'quiet') return { ...found, debris: verdict.debris };
+    if (verdict.kind === 'busy') {
+      const left = verdict.containers.filter(hasTemporaryName);
+      throw new UpdateError(
+        'compose-busy',
+        `${verdict.sentence}; the command has not finished after ${seconds(patienceMs)}`,
+        left.length > 0 ? { advice: adviceOn(left) } : {},
+      );
+    }
+    const limit = `${seconds(now - beganAt)} of at most ${seconds(patienceMs)}`;
+    const sentence = `${verdict.sentence}; waiting for the command to finish (${limit})`;
+    if (isTold) breakSilence(log, sentence);
+    else log.info(sentence);
+    isTold = true;
+    await sleep(lookEveryMs);
+  }
+}
+
+const adviceOn = (containers: readonly Container[]): string =>
+  `Wait until that command finishes, then run the update again. If no docker compose command is running, remove the containers of the interrupted one: docker rm ${containers
+    .map(({ name }) => name)
+    .join(' ')}.`;

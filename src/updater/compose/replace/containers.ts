@@ -1,0 +1,67 @@
+import { finalName } from '../../../engine/api/project-containers.ts';
+import { stopContainers } from '../../../engine/api/query.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Changeover } from '../../run/state/changeover.ts';
+
+/** What it takes to call the engine, and to say so. */
+export type Doors = Pick<RunContext, 'engine' | 'log'>;
+
+/** Stops containers, and says so as long as their grace periods go on. @throws UpdateError engine-unavailable */
+export async function stopAll(
+  { engine, log }: Doors,
+  containers: readonly { id: string; name: string }[],
+  words = '',
+): Promise<void> {
+  const stopped = stopContainers(
+    engine,
+    containers.map(({ id }) => id),
+  );
+  await withHeartbeat(log, `waiting for ${namesOf(containers)} to stop${words}`, stopped);
+}
+
+/** The containers of what moves, in the order in which they are stopped. */
+export const workersFirst = ({ moved }: Changeover, containers: readonly Container[]): Container[] =>
+  [false, true].flatMap((isApp) =>
+    containers.filter((each) => moved.some((one) => one.name === serviceOf(each) && one.isApp === isApp)),
+  );
+
+/** Removes containers that would block the next `up` by holding its names. */
+export async function removeLeftovers(
+  { engine, log }: Doors,
+  leftovers: readonly Container[],
+): Promise<void> {
+  if (leftovers.length === 0) return;
+  // `rm` without --volumes: an anonymous volume may belong to the container that this one was to replace.
+  await engine.callOrThrow(['rm', '--force', ...leftovers.map(({ id }) => id)]);
+  log.info(`removed leftover containers of an interrupted docker compose command: ${namesOf(leftovers)}`);
+}
+
+/** Gives containers the final names that a compose call did not come to give them. */
+export async function giveNames({ engine, log }: Doors, containers: readonly Container[]): Promise<void> {
+  for (const container of containers) {
+    const name = finalName(container);
+    const { exitCode } = await engine.call(['rename', container.id, name]);
+    if (exitCode === 0) {
+      log.info(
+        `renamed ${container.name} to ${name}, because a docker compose command was interrupted before it could do so`,
+      );
+    }
+  }
+}
+
+/** Starts containers that another compose call was to start. */
+export async function startBrokenOff(
+  { engine, log }: Doors,
+  containers: readonly { id: string; name: string }[],
+): Promise<void> {
+  if (containers.length === 0) return;
+  for (const { id } of containers) await engine.call(['start', id]);
+  log.warn(
+    `started ${namesOf(containers)}, because another docker compose command was interrupted before it could do so`,
+  );
+}
+
+export const namesOf = (containers: readonly { name: string }[]): string =>
+  containers.map(({ name }) => name).join(', ');

@@ -1,0 +1,133 @@
+import { dirname } from 'node:path';
+import { composeCommand, upCommand } from '../../../core/progress/compose-command.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { inspectImages, listContainers } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { discardPoints } from '../../data/discard-point.ts';
+import type { PointRecord } from '../../data/point-record.ts';
+import { type Ending, endWell } from '../../run/log/ending.ts';
+import { editedSince } from '../../run/log/ending-facts.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { and, seconds } from '../../run/log/wording.ts';
+import { type Changeover, recordsOf } from '../../run/state/changeover.ts';
+import { dataDoors } from './data-services.ts';
+import { findSaved } from './find-saved.ts';
+import type { Replacement } from './replacement.ts';
+import { completePoint } from './rollback/restore-data.ts';
+
+/** The phase `done`: remaining manual steps, and the last line. */
+export async function endUpdated(
+  { engine, log, beganAt, journal, changeover: { words, moved } }: Replacement,
+  freeing: Promise<Freeable | null>,
+  record: PointRecord | null,
+): Promise<Ending> {
+  const { project } = journal.data;
+  const [saved, freed] = await Promise.all([
+    findSaved(engine, journal.data).catch(() => null),
+    freeing.catch(() => null),
+  ]);
+  await completeHashes({ engine, log, journal }, record);
+  await dropOlderPoints({ engine, log, journal });
+  log.enter('done');
+  for (const name of words.alsoMoved) {
+    log.info(
+      `${name} uses the same pin but was not updated; to update it, run ${upCommand(project, [name])}`,
+    );
+  }
+  const { newServices, changedServices = [], restartedByHand = [], runByHand = [] } = words;
+  if (runByHand.length > 0) {
+    log.warn(
+      `services that were not run, although depends_on requires service_completed_successfully: ${and(runByHand)} (run them with ${upCommand(project, runByHand)})`,
+    );
+  }
+  if (restartedByHand.length > 0) {
+    log.warn(
+      `services that were not restarted although depends_on sets "restart: true": ${and(restartedByHand)} (restart them with ${composeCommand(project)} restart ${restartedByHand.join(' ')})`,
+    );
+  }
+  if (changedServices.length > 0) {
+    log.info(
+      `services that the next docker compose up will recreate, because their configuration has changed: ${and(changedServices)} (recreate them now with ${upCommand(project, changedServices)})`,
+    );
+  }
+  if (newServices.length > 0) {
+    log.info(
+      `new services in this release that were not started: ${and(newServices)} (start them with ${upCommand(project, newServices)})`,
+    );
+  }
+  const next = saved
+    ? editedSince(saved)
+    : freed
+      ? howToFree(freed)
+      : journal.data.point
+        ? `to restore ${words.from} and its data, run rollback`
+        : `to check it, run docker compose -p ${project.name} ps`;
+  const images = new Set(moved.flatMap(({ image }) => (image ? [image.reference] : [])));
+  const took = seconds(performance.now() - beganAt);
+  return endWell(log, 'updated', `updated ${words.from} → ${words.reached} in ${took}; ${next}`, {
+    from: words.from,
+    to: words.goal,
+    images: [...images],
+  });
+}
+
+/** A restore point without hashes is of no use for a rollback. */
+async function completeHashes(
+  { engine, log, journal }: Pick<Replacement, 'engine' | 'log' | 'journal'>,
+  record: PointRecord | null,
+): Promise<void> {
+  try {
+    const hashed: Promise<unknown> = record
+      ? record.hashed(await dataDoors({ engine, log }, journal))
+      : completePoint({ engine, log }, journal);
+    await withHeartbeat(log, "computing the restore point's hashes", hashed);
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    log.warn(`the restore point is incomplete: ${error.message}`);
+  }
+}
+
+/** Older restore points are of no use once an update with a restore point has succeeded. */
+async function dropOlderPoints({
+  engine,
+  log,
+  journal,
+}: Pick<Replacement, 'engine' | 'log' | 'journal'>): Promise<void> {
+  const { point, project } = journal.data;
+  if (!point) return;
+  const doors = await dataDoors({ engine, log }, journal);
+  await discardPoints(doors, dirname(point.directory), project, { except: [point.directory] });
+}
+
+/** Images that can go, as `docker image rm` takes them. */
+interface Freeable {
+  references: readonly string[];
+  /** Bytes of all; what they share is counted with each. */
+  size: number;
+}
+
+/** The old images of the services that moved, the app's first, as far as no container is left of them; null for none. */
+export async function freeable(engine: Engine, changeover: Changeover): Promise<Freeable | null> {
+  const records = changeover.moved.flatMap(({ name }) => recordsOf(changeover, name));
+  const old = new Map(records.map(({ imageId, reference }) => [imageId, reference] as const));
+  const found = await Promise.all(
+    [...old].map(async ([id, reference]) => {
+      const [users, [image, named]] = await Promise.all([
+        listContainers(engine, { ancestor: [id] }),
+        inspectImages(engine, [id, reference]),
+      ]);
+      if (users.length > 0 || !image) return [];
+      return [{ reference: named?.id === image.id ? reference : id.slice(0, 19), size: image.size }];
+    }),
+  );
+  const free = found.flat();
+  if (free.length === 0) return null;
+  return {
+    references: free.map(({ reference }) => reference),
+    size: free.reduce((sum, { size }) => sum + size, 0),
+  };
+}
+
+/** The command that removes unused images, and the space that it frees. */
+export const howToFree = ({ references, size }: Freeable): string =>
+  `to free up to ${Math.round(size / 1_000_000)} MB, run docker image rm ${references.join(' ')}`;

@@ -1,0 +1,56 @@
+import { stateOf } from '../../../core/files/file-record.ts';
+import { Interrupted } from '../../../core/progress/stops.ts';
+import { Compose } from '../../../engine/cli/compose.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import type { LeftAlone } from '../../run/log/ending-facts.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+
+/**
+ * Written files that somebody has saved since, where the next `up` would start other images by them than the run's; null
+ * where it would start the same.
+ */
+export async function findSaved(engine: Engine, data: JournalData): Promise<LeftAlone | null> {
+  const { files, changeover } = data;
+  const states = await Promise.all(
+    files.map(async (record) => ({ path: record.path, state: await stateOf(record) })),
+  );
+  const paths = states.filter(({ state }) => state !== 'after').map(({ path }) => path);
+  if (paths.length === 0) return null;
+  const next = await nextImages(engine, data);
+  const isSame = (changeover?.moved ?? []).every(
+    ({ name, image, follows }) => follows || image === null || next?.get(name) === image.reference,
+  );
+  return isSame ? null : leftAlone(paths, next);
+}
+
+/** Files that somebody has saved, with what the next `up` starts by them. */
+export const findLeftAlone = async (
+  engine: Engine,
+  data: JournalData,
+  paths: readonly string[],
+): Promise<LeftAlone> => leftAlone(paths, await nextImages(engine, data));
+
+const leftAlone = (paths: readonly string[], next: ReadonlyMap<string, string> | null): LeftAlone => ({
+  paths,
+  next: next && [...new Set(next.values())],
+});
+
+/** What the next `up` starts with the files as they are now, by service; null where compose rejects them. */
+async function nextImages(
+  engine: Engine,
+  { project, services, changeover }: JournalData,
+): Promise<Map<string, string> | null> {
+  try {
+    const model = await new Compose(engine, project).config();
+    const moved = changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name);
+    return new Map(
+      (moved ?? services).flatMap((name) => {
+        const image = model.services[name]?.image;
+        return image == null ? [] : [[name, image] as const];
+      }),
+    );
+  } catch (error) {
+    if (error instanceof Interrupted) throw error;
+    return null;
+  }
+}

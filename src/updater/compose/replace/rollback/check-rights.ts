@@ -1,0 +1,94 @@
+import { UpdateError } from '../../../../core/progress/update-error.ts';
+import type { Blueprint } from '../../../../engine/api/blueprint.ts';
+import { inspectImages, inspectWhole } from '../../../../engine/api/query.ts';
+import { withSuccessors } from '../../../../engine/api/rebuild-container.ts';
+import type { ComposeProject } from '../../../../engine/cli/compose.ts';
+import type { Engine } from '../../../../engine/cli/engine.ts';
+import { type Json, list, object } from '../../../../engine/json.ts';
+import { type DefinedContainer, definedIn, gainedRights, type Right } from '../../../../engine/rights.ts';
+import { and } from '../../../run/log/wording.ts';
+import type { ContainerRecord } from '../../../run/state/changeover.ts';
+import { recordUp } from '../../drift/index.ts';
+
+/** What there is to hold a blueprint against. */
+interface Known {
+  project: ComposeProject;
+  /** The updater's own container: what the engine gives where nothing is said. */
+  ownId: string;
+  /** Ids of the containers that its service has, by the engine's word; it may be one of them. */
+  siblings: readonly string[];
+  /** Ids of containers that were made again, by their old ids. */
+  successors: ReadonlyMap<string, string>;
+}
+
+/**
+ * Whether a blueprint that was read from the disk gives a container no more power over its host than the files do, which
+ * are the old ones again, by what compose would send for its service; or than another container of its service has.
+ * @throws UpdateError containers-not-restored
+ */
+export async function checkRights(
+  engine: Engine,
+  { name, service, imageId }: ContainerRecord,
+  blueprint: Blueprint,
+  { project, ownId, siblings, successors }: Known,
+): Promise<void> {
+  const then = { ...blueprint, hostConfig: withSuccessors(blueprint.hostConfig, successors) };
+  const asked = [{ name: service, image: imageId, scale: 1 }];
+  const [recorded, [image], [own], there] = await Promise.all([
+    recordUp(engine, project, asked).catch((error) => {
+      if (error instanceof UpdateError && error.outcome === 'refused') return null;
+      throw error;
+    }),
+    inspectImages(engine, [imageId]),
+    inspectWhole(engine, [ownId]),
+    inspectWhole(engine, siblings),
+  ]);
+  const body = recorded?.sent.get(service)?.body;
+  const user = object(image?.config).User;
+  const known = [
+    ...(body === undefined ? [] : [asMade(definedIn(body), then, { user, own: object(own?.HostConfig) })]),
+    ...there.map(definedIn),
+  ];
+  const gained = known.map((now) => gainedRights(now, then, surroundings(now)));
+  if (gained.some((rights) => rights.length === 0)) return;
+  const [rights] = gained;
+  throw new UpdateError(
+    'containers-not-restored',
+    rights === undefined
+      ? `${name} was not recreated: docker compose cannot determine its privileges from the compose files`
+      : `${name} was not recreated: the journal would grant it rights that neither the compose files nor other containers of the service have: ${and(rights.map(nameOf))}`,
+  );
+}
+
+const nameOf = ({ name }: Right): string => name;
+
+/** The container as the engine would make it of what compose sends, with the values that image and engine fill in. */
+function asMade(
+  { config, hostConfig }: DefinedContainer,
+  then: DefinedContainer,
+  { user, own }: { user: unknown; own: Json },
+): DefinedContainer {
+  const { Privileged, PidMode, IpcMode, CgroupnsMode, SecurityOpt } = hostConfig;
+  const isLabel = (option: unknown) => /^label[=:]/.test(String(option));
+  const isShared = [PidMode, IpcMode].some((mode) => /^(?:host$|container:)/.test(String(mode)));
+  // The engine takes SELinux from what shares a namespace.
+  const labels = Privileged === true || isShared ? list(then.hostConfig.SecurityOpt).filter(isLabel) : [];
+  return {
+    config: { ...config, User: config.User || user },
+    hostConfig: {
+      ...hostConfig,
+      CgroupnsMode: CgroupnsMode || own.CgroupnsMode,
+      SecurityOpt: [...list(SecurityOpt), ...labels],
+    },
+  };
+}
+
+/** What is mounted has to be mounted there, too: neither a path nor a volume is its own otherwise. */
+const surroundings = ({ hostConfig }: DefinedContainer) => {
+  const text = JSON.stringify([hostConfig.Binds, hostConfig.Mounts]);
+  return {
+    isOwn: () => false,
+    volumeOptions: (name: string): Json =>
+      text.includes(`"${name}:`) || text.includes(`"Source":"${name}"`) ? {} : { device: 'data' },
+  };
+};

@@ -1,0 +1,53 @@
+import { type Blueprint, cleanPath } from '../../../../engine/api/blueprint.ts';
+import { type Container, isUp } from '../../../../engine/container.ts';
+import type { Json } from '../../../../engine/json.ts';
+import { runSameImage } from '../../../../engine/same-image.ts';
+import type { ContainerRecord } from '../../../run/state/changeover.ts';
+
+/**
+ * Differences between a restored container and its state before the update (docs/contract.md 5.16), as sentences.
+ * @param blueprint of the container from before, where the journal has it
+ */
+export function findLosses(
+  record: ContainerRecord,
+  blueprint: Blueprint | undefined,
+  now: Container | undefined,
+): string[] {
+  const { name } = record;
+  if (now === undefined) return [`${name} no longer exists`];
+  const losses: string[] = [];
+  if (!runSameImage(now, record)) losses.push(`${name} is running a different image`);
+  for (const network of Object.keys(blueprint?.networks ?? {})) {
+    if (!now.networks.includes(network)) losses.push(`${name} is not connected to network ${network}`);
+  }
+  for (const { source, target } of mountsAsked(blueprint?.hostConfig ?? {})) {
+    if (!hasMount(now, source, target)) losses.push(`${name} does not have ${source} mounted at ${target}`);
+  }
+  if (record.runs && !isUp(now)) losses.push(`${name} is ${now.status}`);
+  if (!record.runs && isUp(now)) losses.push(`${name} is running, but was stopped before the update`);
+  if (record.well && now.health === 'unhealthy') losses.push(`${name} is unhealthy`);
+  if (now.status === 'running') {
+    for (const port of blueprint?.published ?? []) {
+      if (!now.published.includes(port)) losses.push(`${name} does not publish port ${port}`);
+    }
+  }
+  return losses;
+}
+
+/** The mounts that have a source: binds and named volumes. */
+function mountsAsked({ Binds, Mounts }: Json): { source: string; target: string }[] {
+  const binds = ((Binds ?? []) as string[]).map((bind) => bind.split(':'));
+  return [
+    ...binds.map(([source = '', target = '']) => ({ source, target })),
+    ...((Mounts ?? []) as Json[]).map(({ Source, Target }) => ({
+      source: String(Source ?? ''),
+      target: String(Target ?? ''),
+    })),
+  ].filter(({ source, target }) => source !== '' && target !== '');
+}
+
+/** A bind is known by the path that was asked for, a volume by its name, which its mount has. */
+const hasMount = ({ mounts, requestedMounts }: Container, source: string, target: string): boolean =>
+  [...mounts, ...requestedMounts].some(
+    (mount) => mount.source === source && cleanPath(mount.destination) === cleanPath(target),
+  );

@@ -1,0 +1,44 @@
+import { type Blueprint, takeBlueprints } from '../../../../engine/api/blueprint.ts';
+import { copiedPaths } from '../../../../engine/api/copied-files.ts';
+import { proveCopies } from '../../../../engine/api/scratch.ts';
+import type { Model } from '../../../../engine/cli/compose.ts';
+import type { RunContext } from '../../../run/run-context.ts';
+import type { Changeover } from '../../../run/state/changeover.ts';
+import type { Journal } from '../../../run/state/journal.ts';
+
+/** Notes what it takes to roll back before anything is replaced. A run that has saved data has noted it then. */
+export async function prepareRollback(
+  context: RunContext,
+  journal: Journal,
+  changeover: Changeover,
+  installation: { model: Model; project: { name: string } },
+): Promise<void> {
+  const names = changeover.moved.map(({ name }) => name);
+  const blueprints =
+    journal.data.blueprints.length > 0
+      ? journal.data.blueprints
+      : await blueprintsOf(context, changeover, names, installation);
+  await journal.write({ phase: 'recreate', changeover, blueprints });
+}
+
+/** What it takes to create the containers of these services again; best taken while they run. */
+export async function blueprintsOf(
+  { engine, log }: Pick<RunContext, 'engine' | 'log'>,
+  changeover: Changeover,
+  names: readonly string[],
+  { model, project }: { model: Model; project: { name: string } },
+): Promise<Blueprint[]> {
+  const records = changeover.containers.filter(({ service }) => names.includes(service));
+  const blueprints = await takeBlueprints(
+    engine,
+    records.map(({ id }) => id),
+    new Map(records.map((record) => [record.id, copiedPaths(model.services[record.service])])),
+  );
+  for (const { name, lost } of blueprints.filter((each) => each.lost.length > 0)) {
+    log.warn(
+      `files that docker compose copied into ${name} cannot be saved for a rollback: ${lost.join(', ')}`,
+    );
+  }
+  for (const blueprint of blueprints) await proveCopies(engine, blueprint, project.name);
+  return blueprints;
+}

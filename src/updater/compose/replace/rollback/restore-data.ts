@@ -1,0 +1,279 @@
+import { temporaryOf } from '../../../../core/files/file-record.ts';
+import { Interrupted } from '../../../../core/progress/stops.ts';
+import { UpdateError } from '../../../../core/progress/update-error.ts';
+import { listProject } from '../../../../engine/api/project-containers.ts';
+import { inspectContainers, inspectWhole, stopContainers } from '../../../../engine/api/query.ts';
+import { type Container, isUp, serviceOf } from '../../../../engine/container.ts';
+import { object } from '../../../../engine/json.ts';
+import { checkCopies, checkRoom, restoreCopies } from '../../../data/copies.ts';
+import type { DataDoors, PointPlace } from '../../../data/data-doors.ts';
+import { giveReserve, isComplete, markUsed, type Point, pointPlace } from '../../../data/point.ts';
+import { PointRecord } from '../../../data/point-record.ts';
+import { RepeatedStarts, SomethingStarted, StartWatch } from '../../../data/watch-starts.ts';
+import { type Ending, keptEnding } from '../../../run/log/ending.ts';
+import { withHeartbeat } from '../../../run/log/heartbeat.ts';
+import { and, seconds } from '../../../run/log/wording.ts';
+import type { RunContext } from '../../../run/run-context.ts';
+import { type Changeover, isBefore, newHasStarted } from '../../../run/state/changeover.ts';
+import type { Journal, JournalData } from '../../../run/state/journal.ts';
+import {
+  dataDoors,
+  type JournalPoint,
+  runningCovered,
+  startDataServices,
+  stopInOrder,
+  writePointState,
+} from '../data-services.ts';
+
+const tries = 3;
+/** How often a container may be started while data is restored. */
+const rounds = 3;
+
+/** The restore point of a run, with its hashes; null if it has none, or an incomplete one. */
+export async function completePoint(
+  context: Pick<RunContext, 'engine' | 'log'>,
+  journal: Journal,
+): Promise<{ record: PointRecord; doors: DataDoors } | null> {
+  const { point, project } = journal.data;
+  if (!point || point.state === 'copying' || point.state === 'saving') return null;
+  const record = await PointRecord.open(pointPlace(point.directory, project));
+  if (record === null || !isComplete(record.point)) return null;
+  const doors = await dataDoors(context, journal);
+  await persistently(doors, () => record.hashed(doors));
+  return { record, doors };
+}
+
+/**
+ * Whether all of a restore point can be restored. Nothing is touched.
+ * @throws UpdateError restore-point-damaged, restore-point-unreadable, no-space, data-not-restored
+ */
+export async function checkPoint(doors: DataDoors, { place, point }: PointRecord): Promise<void> {
+  await persistently(doors, async () => {
+    const checking = checkCopies(doors, place, point);
+    await withHeartbeat(doors.log, "verifying the restore point's hashes", checking);
+    await checkRoom(doors, point);
+  });
+}
+
+/** An engine that is restarted, or whoever ends a container of ours, says nothing about the restore point. */
+async function persistently({ log }: Pick<DataDoors, 'log'>, work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable' || attempt >= tries)
+        throw error;
+      log.warn(`${error.message}; trying again`);
+    }
+  }
+}
+
+/** What a rollback starts from: the restore point, and the run that it undoes, as its journal says. */
+export interface RollbackTarget {
+  place: PointPlace;
+  point: Point;
+  back: JournalData;
+}
+
+/**
+ * From here on the run rolls back, whoever is killed. The restore point was checked just before.
+ * @throws UpdateError write-failed: nothing was changed
+ */
+export async function beginRollback(
+  { log }: Pick<RunContext, 'log'>,
+  journal: Journal,
+  { place, point, back }: RollbackTarget,
+  ending: Ending,
+): Promise<void> {
+  await giveReserve(place);
+  const { from, tags, changeover, blueprints } = back;
+  // Whoever continues after a kill looks for temporary files by the name of this run.
+  const { run } = journal.data;
+  const files = back.files.map((each) => ({ ...each, temporary: temporaryOf(each.real, run) }));
+  const { riders = [], ports = [] } = journal.data.point ?? back.point ?? {};
+  await journal.write({
+    ...{ phase: 'restore', from, files, tags, changeover, blueprints },
+    goingBack: { ending: keptEnding(log, ending) },
+    point: {
+      ...{ directory: place.directory, state: 'saved', riders, ports, policies: [] },
+      ...{ services: point.services, inMemory: point.inMemory },
+    },
+  });
+}
+
+/**
+ * Restores the data if that is what the run does, and compares it with the restore point. Nothing of the covered services
+ * runs from the first stop until `startEverything`. Can be repeated from wherever it was.
+ * @throws UpdateError data-not-restored
+ */
+export async function restoreData(context: RunContext, journal: Journal): Promise<void> {
+  const { log } = context;
+  const { phase, changeover, project } = journal.data;
+  const { point } = journal.data;
+  if (!point || phase !== 'restore' || changeover === null || point.state === 'restored') return;
+  const found = await PointRecord.open(pointPlace(point.directory, project)).catch((cause: unknown) => {
+    if (!(cause instanceof UpdateError)) throw cause;
+    throw new UpdateError('data-not-restored', cause.message, { cause });
+  });
+  if (found === null)
+    throw new UpdateError(
+      'data-not-restored',
+      `there is no restore point in ${point.directory}; mount the directory that the update used, and pass it with --restore-dir`,
+    );
+  const { mounts, version } = found.point;
+  const doors = await dataDoors(context, journal);
+  log.info(`restoring the data of ${version}: ${and(mounts.map(({ where }) => where)) || 'no data'}`);
+  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
+  const watch = await StartWatch.open(doors, { project, covered, mounts });
+  const beganAt = performance.now();
+  try {
+    const starts = new RepeatedStarts(rounds);
+    for (let attempt = 1; ; ) {
+      const failure = await restoreOnce(context, journal, { doors, watch, found }).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      if (failure instanceof Interrupted) throw failure;
+      const started = await watch.started();
+      if (started.length > 0) {
+        const restless = and(starts.tooOften(started));
+        if (restless !== '') {
+          await standStill(context, journal);
+          throw new UpdateError(
+            'data-not-restored',
+            `${restless} was started repeatedly while the data was being restored`,
+          );
+        }
+        log.warn(
+          `${and(started.map(({ name }) => name))} was started while the data was being restored; stopping it and restoring again`,
+        );
+        const running = await inspectContainers(
+          doors.engine,
+          started.map(({ id }) => id),
+        );
+        await stopInOrder(context, [running.filter(isUp)]);
+        starts.note(started);
+        continue;
+      }
+      if (failure === null) break;
+      // It had ended before the watch began: a copy that was ended for it is made again.
+      if (failure instanceof SomethingStarted) continue;
+      if (!(failure instanceof UpdateError)) throw failure;
+      if (attempt++ >= tries) {
+        throw new UpdateError('data-not-restored', failure.message, {
+          detail: failure.detail,
+          cause: failure,
+        });
+      }
+      log.warn(`${failure.message}; trying again`);
+    }
+  } finally {
+    watch.close();
+  }
+  await writePointState(journal, { state: 'restored' });
+  log.info(
+    `restored the data of ${version} in ${seconds(performance.now() - beganAt, 1)}; the data is identical to the restore point`,
+  );
+}
+
+async function restoreOnce(
+  context: RunContext,
+  journal: Journal,
+  { doors, watch, found }: { doors: DataDoors; watch: StartWatch; found: PointRecord },
+): Promise<void> {
+  await standStill(context, journal);
+  const end = new AbortController();
+  await watch.begin(end);
+  await withHeartbeat(
+    context.log,
+    'restoring the data',
+    restoreCopies(doors, found.place, found.point.mounts, end.signal),
+  );
+}
+
+/**
+ * Stops every container of the covered services, and removes new ones of the updated services. The engine starts none of
+ * them when it is restarted; a person can.
+ */
+export async function standStill({ engine, log }: RunContext, journal: Journal): Promise<void> {
+  const { changeover, project, point } = journal.data;
+  if (changeover === null || !point) return;
+  const covered = [...changeover.moved.map(({ name }) => name), ...point.services];
+  const { containers, leftovers } = await listProject(engine, project.name);
+  const own = [...containers, ...leftovers].filter((each) => covered.includes(serviceOf(each)));
+  await deferRestarts({ engine }, journal, point, own);
+  await stopInOrder({ engine, log }, await runningCovered({ engine }, journal.data, changeover));
+  const fresh = own.filter(
+    (each) => changeover.moved.some(({ name }) => name === serviceOf(each)) && !isBefore(changeover, each),
+  );
+  if (fresh.length === 0) return;
+  const ids = fresh.map(({ id }) => id);
+  await stopContainers(engine, ids);
+  await engine.callOrThrow(['rm', '--force', ...ids]);
+}
+
+/** Unlike `unless-stopped`, the other restart policies make the engine start stopped containers when it restarts. */
+async function deferRestarts(
+  { engine }: Pick<RunContext, 'engine'>,
+  journal: Journal,
+  point: JournalPoint,
+  own: readonly Container[],
+): Promise<void> {
+  const known = new Set(point.policies.map(({ id }) => id));
+  const raw = await inspectWhole(
+    engine,
+    own.map(({ id }) => id),
+  );
+  const policies = raw.flatMap(({ Id, HostConfig }) => {
+    const policy = policyOf(object(HostConfig).RestartPolicy);
+    return policy === 'no' || policy === 'unless-stopped' ? [] : [{ id: String(Id), policy }];
+  });
+  if (policies.length === 0) return;
+  // A kill, or a round before this one, may have noted a policy that still applies.
+  const added = policies.filter(({ id }) => !known.has(id));
+  if (added.length > 0) await writePointState(journal, { policies: [...point.policies, ...added] });
+  await engine.call(['update', '--restart=unless-stopped', ...policies.map(({ id }) => id)]);
+}
+
+function policyOf(given: unknown): string {
+  const { Name = 'no', MaximumRetryCount: most = 0 } = object(given);
+  return `${Name || 'no'}${Name === 'on-failure' && most ? `:${most}` : ''}`;
+}
+
+/**
+ * Starts the data services, those first whose policies the rollback has changed, and restarts services that keep a queue
+ * only in memory: what the failed version put there is not to be worked on.
+ * @throws UpdateError containers-not-restored
+ */
+export async function startDataAgain(
+  context: RunContext,
+  journal: Journal,
+  changeover: Changeover,
+): Promise<void> {
+  const { engine, log } = context;
+  const { point, phase, project } = journal.data;
+  if (!point) return;
+  // A container that is gone is created again with its policy.
+  for (const { id, policy } of point.policies) await engine.call(['update', `--restart=${policy}`, id]);
+  // A stop that a kill has interrupted goes on, and would end a service after it was found running.
+  if (phase !== 'restore' && point.state === 'saving') {
+    const { containers } = await listProject(engine, project.name);
+    const groups = await runningCovered({ engine }, journal.data, changeover);
+    if (!newHasStarted(changeover, containers)) await stopInOrder({ engine, log }, groups);
+  }
+  await startDataServices({ ...context, journal, changeover });
+  if (phase !== 'restore') return;
+  const { containers } = await listProject(engine, project.name);
+  const inMemory = containers.filter((each) => point.inMemory.includes(serviceOf(each)) && isUp(each));
+  if (inMemory.length === 0) return;
+  await engine.call(['restart', ...inMemory.map(({ id }) => id)], { deadlineMs: Number.POSITIVE_INFINITY });
+  log.info(`restarted ${and(inMemory.map(({ name }) => name))}, which keeps its data only in memory`);
+}
+
+/** The restore point stays, marked as used, until the next update saves data. */
+export async function endRollback(journal: Journal): Promise<void> {
+  const { point, project } = journal.data;
+  if (!point) return;
+  await markUsed(pointPlace(point.directory, project)).catch(() => {});
+  await journal.note({ point: null });
+}

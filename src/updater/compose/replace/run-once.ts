@@ -1,0 +1,71 @@
+import { composeCommand } from '../../../core/progress/compose-command.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { listProject, ofProject } from '../../../engine/api/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { and, seconds } from '../../run/log/wording.ts';
+import { type Changeover, isBefore, isDone } from '../../run/state/changeover.ts';
+import { awaitWell } from './await-healthy.ts';
+import type { StepOf } from './plan-steps.ts';
+import type { Replacement } from './replacement.ts';
+
+/**
+ * Runs a service to its end: the migration that others wait for (docs/contract.md 2.11). One that a killed run has begun is
+ * waited for, and counts. None is ever stopped: what it was at would be left half done.
+ * @param bringUp starts it
+ * @throws UpdateError migration-failed, also where it has not ended in time
+ */
+export async function runOnce(
+  { service: name, scale }: StepOf<'run-once'>,
+  { engine, compose: { project }, changeover, options, log, starts }: Replacement,
+  bringUp: () => Promise<void>,
+): Promise<void> {
+  const list = async () => (await listProject(engine, project.name)).containers;
+  const own = (containers: readonly Container[]) => containers.filter((each) => serviceOf(each) === name);
+  const look = async () => {
+    const containers = own(await list());
+    return [{ name, containers, has: containers.length, needs: scale, isToEnd: true }];
+  };
+  const rules = { app: '', timeoutMs: options.limits.waitTimeoutMs, missingMs: 0, starts };
+  const toEnd = () =>
+    awaitWell({ engine, log }, { about: ofProject(project.name), look }, rules).catch(explain);
+  const explain = async (error: unknown): Promise<never> => {
+    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
+    const now = await list();
+    const isOn = own(now).some(isUp);
+    const command = composeCommand(project);
+    throw new UpdateError('migration-failed', error.message, {
+      state: `nothing was rolled back, because data may have been migrated; the files have already been updated; ${name} ${isOn ? 'is still running and was not stopped' : 'failed'}; ${standing(changeover, now)}`,
+      advice: isOn
+        ? `Follow the log with ${command} logs -f ${name}. When ${name} has finished, run the update again, with a longer --wait-timeout if necessary.`
+        : `Check the output of ${command} logs ${name}. Fix the cause, then run the update again. The update will also run ${name} again.`,
+      detail: error.detail,
+      cause: error,
+    });
+  };
+  if (own(await list()).some(isUp)) {
+    log.info(`${name} is already running; waiting for it to finish`);
+    await toEnd();
+    const moved = changeover.moved.find((each) => each.name === name);
+    if (moved !== undefined && isDone(changeover, moved, await list())) return;
+  }
+  log.info(`running ${name} and waiting for it to finish`);
+  const beganAt = performance.now();
+  await bringUp();
+  await toEnd();
+  log.info(`${name} finished successfully after ${seconds(performance.now() - beganAt, 1)}`);
+}
+
+/** The states of the other services, such as `app is running v1.5.0`. */
+function standing(changeover: Changeover, now: readonly Container[]): string {
+  const names = changeover.moved.filter(({ runsOnce }) => !runsOnce).map(({ name }) => name);
+  const isUpNow = (name: string) => now.filter((each) => serviceOf(each) === name && isUp(each));
+  const stopped = names.filter((name) => isUpNow(name).length === 0);
+  const old = names.filter((name) => isUpNow(name).some((each) => isBefore(changeover, each)));
+  const fresh = names.filter((name) => isUpNow(name).some((each) => !isBefore(changeover, each)));
+  const are = (list: readonly string[]) => `${and(list)} ${list.length > 1 ? 'are' : 'is'}`;
+  return [
+    ...(fresh.length > 0 ? [`${are(fresh)} running ${changeover.words.goal}`] : []),
+    ...(old.length > 0 ? [`${are(old)} still running the old version`] : []),
+    ...(stopped.length > 0 ? [`${are(stopped)} stopped`] : []),
+  ].join(', ');
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Changeover } from '../../run/state/changeover.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+import { recordContainers } from '../../run/state/record-containers.ts';
+import { wasInterrupted, wasLeftDown } from '../../run/state/was-interrupted.ts';
+import { awaitOthers } from './await-others.ts';
+
+/** How long a container may be down while somebody restarts it. */
+const restartMs = 5_000;
+const restartLookMs = 250;
+
+/** A look at a project, and when it began, by `performance.now()`. */
+export interface ContainersSeen {
+  found: ProjectContainers;
+  at: number;
+}
+
+/**
+ * The containers right before the first byte changes.
+ * @param moved the services that are about to be replaced, as the run found them; `debris` is what stood still then
+ * @throws UpdateError containers-changed, compose-busy
+ */
+export async function sameContainers(
+  context: RunContext,
+  project: string,
+  moved: readonly { name: string; containers: readonly Container[] }[],
+  { earlier, debris }: { earlier: JournalData | null; debris: readonly Container[] },
+): Promise<{ containers: Changeover['containers']; look: ContainersSeen }> {
+  const services = new Set(moved.map(({ name }) => name));
+  // What stood still at the beginning is not waited for again.
+  const ignores = (container: Container) =>
+    wasLeftDown(earlier)(container) || debris.some(({ id }) => id === container.id);
+  const ran = new Set(moved.flatMap((each) => each.containers.filter(isUp).map(({ id }) => id)));
+  let at = 0;
+  const look = () => {
+    at = performance.now();
+    return awaitOthers(context, project, { services, ignores });
+  };
+  const isBack = ({ containers }: { containers: readonly Container[] }) =>
+    !containers.some((container) => ran.has(container.id) && !isUp(container));
+  let found = await look();
+  // A container that somebody's `restart` has stopped comes up again at once, and must not be taken for a stopped one.
+  for (const end = performance.now() + restartMs; !isBack(found) && performance.now() < end; ) {
+    await sleep(restartLookMs);
+    found = await look();
+  }
+  const { containers, leftovers } = found;
+  for (const { name, containers: before } of moved) {
+    const ids = (list: readonly Container[]) =>
+      list
+        .filter((container) => serviceOf(container) === name)
+        .map(({ id }) => id)
+        .sort()
+        .join();
+    if (ids(before) === ids(containers)) continue;
+    const isGone = ids(containers) === '';
+    throw new UpdateError(
+      'containers-changed',
+      `${name} was ${isGone ? 'removed' : 'replaced'} by another process during the update`,
+    );
+  }
+  const interrupted = wasInterrupted(earlier, leftovers);
+  return { containers: await recordContainers(context.engine, containers, interrupted), look: { found, at } };
+}

@@ -1,0 +1,384 @@
+import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { listProject } from '../../../engine/api/project-containers.ts';
+import { inspectContainers } from '../../../engine/api/query.ts';
+import type { Model } from '../../../engine/cli/compose.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { coldCopy, warmCopy } from '../../data/copies.ts';
+import type { DataDoors, PointPlace } from '../../data/data-doors.ts';
+import { discardPoint, discardPoints } from '../../data/discard-point.ts';
+import { holdImages } from '../../data/hold-images.ts';
+import { makePlace, type Point, pointPlace, putReserve, toldOf } from '../../data/point.ts';
+import { PointRecord } from '../../data/point-record.ts';
+import { sync } from '../../data/rsync.ts';
+import type { PlannedPoint } from '../../data/survey-point.ts';
+import { RepeatedStarts, SomethingStarted, StartWatch } from '../../data/watch-starts.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import { and, seconds, size } from '../../run/log/wording.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import { type Changeover, newHasStarted, recordsOf } from '../../run/state/changeover.ts';
+import type { Journal, JournalData } from '../../run/state/journal.ts';
+import {
+  dataDoors,
+  portsOf,
+  ridersOf,
+  runningCovered,
+  startDataServices,
+  stopInOrder,
+  writePointState,
+} from './data-services.ts';
+import { blueprintsOf } from './rollback/prepare-rollback.ts';
+
+/** How often a container may be started while data is copied. */
+const repeats = 2;
+/** Whatever starts again so soon after a stop will go on doing so. */
+const restlessMs = 10_000;
+
+/** The project as its files describe it. */
+interface Described {
+  model: Model;
+  project: { name: string };
+}
+
+/** What is about to be saved, and by whom it is known. */
+interface SaveWork extends RunContext {
+  journal: Journal;
+  changeover: Changeover;
+  doors: DataDoors;
+  place: PointPlace;
+  planned: PlannedPoint;
+  record: PointRecord;
+}
+
+/** The data is saved. Until its containers are replaced, the old version must not run on it again. */
+export interface Saved {
+  record: PointRecord;
+  /** Saves once more if the old version has been started since. @throws UpdateError save-failed */
+  hold(): Promise<void>;
+  /** From here on `recreate` replaces the old version. */
+  endWatch(): void;
+}
+
+/**
+ * The first half of the phase `save`: copies the data while everything runs.
+ * @throws UpdateError save-failed, no-space; Cancelled
+ */
+export async function saveWarm(context: RunContext, journal: Journal, planned: PlannedPoint): Promise<void> {
+  const { log, startedAt, options } = context;
+  log.enter('save');
+  const doors = await dataDoors(context, journal);
+  const { project } = journal.data;
+  // The data of a point that a rollback has used is the current data.
+  await discardPoints(doors, planned.directory, project, { onlyUsed: true });
+  const place = await makePlace(planned.directory, project, startedAt);
+  await journal.write({
+    phase: 'save',
+    point: { ...emptyPoint, directory: place.directory, inMemory: planned.declared.inMemory },
+  });
+  log.info(`copying the data (${size(planned.bytes)}) while ${options.product.name} is still available`);
+  const beganAt = performance.now();
+  await withHeartbeat(log, 'copying the data', warmCopy(doors, place, planned.mounts));
+  log.info(
+    `copied the data in ${seconds(performance.now() - beganAt, 1)}; only changes made since then remain to be copied`,
+  );
+}
+
+export const emptyPoint = {
+  state: 'copying',
+  services: [],
+  riders: [],
+  ports: [],
+  policies: [],
+} as const satisfies Partial<JournalData['point']>;
+
+/**
+ * The second half: stops the covered services, copies what has changed since, and starts the data services again. Gives null
+ * if another version was started meanwhile: then the update continues without a restore point.
+ * @throws UpdateError save-failed, no-space, containers-not-restored; Cancelled
+ */
+export async function saveCold(
+  context: RunContext,
+  journal: Journal,
+  planned: PlannedPoint,
+  changeover: Changeover,
+  installation: Described,
+): Promise<Saved | null> {
+  const { log, engine } = context;
+  const { project } = journal.data;
+  const work = await prepare(context, journal, planned, changeover, { installation, kind: 'update' });
+  const { record } = work;
+  const watch = await startWatch(work);
+  try {
+    if (!(await stopAndCopy(work, watch))) {
+      watch.close();
+      return null;
+    }
+  } catch (error) {
+    watch.close();
+    throw error;
+  }
+  return {
+    record,
+    async hold() {
+      const updated = new Set(changeover.moved.map(({ name }) => name));
+      const started = (await watch.started()).filter(({ service }) => updated.has(service));
+      const { containers } = await listProject(engine, project.name);
+      if (started.length === 0 || newHasStarted(changeover, containers)) return;
+      log.warn(
+        `${and(started.map(({ name }) => name))} was started after the data was saved; saving the data again`,
+      );
+      await record.update({ at: null });
+      await stopAndCopy(work, watch);
+    },
+    endWatch: () => watch.close(),
+  };
+}
+
+/**
+ * Saves the data that a rollback is about to replace, for manual recovery. Everything stays stopped.
+ * @throws UpdateError save-failed, no-space; Cancelled
+ */
+export async function saveCurrent(
+  context: RunContext,
+  journal: Journal,
+  planned: PlannedPoint,
+  present: Changeover,
+  installation: Described,
+): Promise<void> {
+  await saveWarm(context, journal, planned);
+  const work = await prepare(context, journal, planned, present, { installation, kind: 'current' });
+  const watch = await startWatch(work);
+  try {
+    if (!(await copyWhileStopped(work, watch)))
+      throw new UpdateError(
+        'save-failed',
+        'another version was started while the current data was being saved',
+      );
+    await syncCopies(work);
+    await work.record.update({ at: new Date().toISOString() });
+    context.log.info(`saved the current data in ${work.place.directory} for manual recovery`);
+  } finally {
+    watch.close();
+  }
+}
+
+/** The record of the restore point, and all that it takes to start everything again, are on the disk before the first stop. */
+async function prepare(
+  context: RunContext,
+  journal: Journal,
+  planned: PlannedPoint,
+  changeover: Changeover,
+  { installation, kind }: { installation: Described; kind: Point['kind'] },
+): Promise<SaveWork> {
+  const { engine, cancellation } = context;
+  const doors = await dataDoors(context, journal);
+  const { point, project, run } = journal.data;
+  if (!point) throw new UpdateError('save-failed', 'the journal no longer contains the restore point');
+  const place = pointPlace(point.directory, project);
+  await noteCovered(context, journal, { changeover, planned, doors, installation });
+  const old = journal.data.blueprints.map(({ imageId }) => imageId);
+  // The updater's own image, too: whoever pulls a newer one in between takes its name, and a restore could not run.
+  const images = [...new Set([...old, doors.toolsImage])];
+  await holdImages(engine, project.name, place, images);
+  const record = await PointRecord.create(place, {
+    ...{ format: 2, kind, project: project.name, directory: project.directory, run, at: null },
+    ...{ version: changeover.words.from, next: changeover.words.goal },
+    ...{ services: planned.services, inMemory: planned.declared.inMemory },
+    ...{
+      mounts: planned.mounts,
+      hashes: null,
+      fileHashes: [],
+      images,
+      bytes: planned.bytes,
+      downtimeSeconds: null,
+      back: null,
+    },
+    excluded: planned.declared.excluded.map(
+      ({ service, path }) => service + (path === null ? '' : `:${path}`),
+    ),
+  });
+  if (cancellation.signal.aborted) throw new Cancelled();
+  return { ...context, journal, changeover, doors, place, planned, record };
+}
+
+/** What it takes to start everything again is in the journal before the first stop. */
+async function noteCovered(
+  { engine, log }: RunContext,
+  journal: Journal,
+  {
+    changeover,
+    planned,
+    doors,
+    installation,
+  }: Pick<SaveWork, 'changeover' | 'planned' | 'doors'> & {
+    installation: Described;
+  },
+): Promise<void> {
+  const names = [...changeover.moved.map(({ name }) => name), ...planned.services];
+  const records = names.flatMap((name) => recordsOf(changeover, name));
+  const blueprints = await blueprintsOf({ engine, log }, changeover, names, installation);
+  const services = planned.services.map((name) => ({ name, own: recordsOf(changeover, name) }));
+  const running = await inspectContainers(
+    engine,
+    services.flatMap(({ own }) => own.filter(({ runs }) => runs).map(({ id }) => id)),
+  );
+  const covered = new Set(records.map(({ id }) => id));
+  const riders = (await ridersOf({ engine }, running)).filter(({ id }) => !covered.has(id));
+  const ports = [];
+  for (const { name, own } of services) {
+    const one = running.find(({ id }) => own.some((record) => record.id === id));
+    const blueprint = blueprints.find(({ id }) => id === one?.id);
+    const found = one ? await portsOf(doors, one, blueprint) : [];
+    if (found.length > 0) ports.push({ service: name, ports: found });
+  }
+  if (riders.length > 0)
+    log.info(
+      `also stopping ${and(riders.map(({ name }) => name))}, which ${riders.length > 1 ? 'share' : 'shares'} a namespace with a stopped container`,
+    );
+  await journal.write({ changeover, blueprints });
+  await writePointState(journal, {
+    services: planned.services,
+    riders: riders.map(({ id, name }) => ({ id, name })),
+    ports,
+  });
+}
+
+const startWatch = ({ doors, journal, changeover, planned }: SaveWork): Promise<StartWatch> =>
+  StartWatch.open(doors, {
+    project: journal.data.project,
+    covered: [...changeover.moved.map(({ name }) => name), ...planned.services],
+    mounts: planned.mounts,
+  });
+
+const syncCopies = ({ log, place }: SaveWork): Promise<void> =>
+  withHeartbeat(log, 'writing the restore point to disk', sync([place.directory]));
+
+/** False if another version was started. */
+async function stopAndCopy(work: SaveWork, watch: StartWatch): Promise<boolean> {
+  const { log, journal, planned, record, options } = work;
+  const stoppedAt = await copyWhileStopped(work, watch);
+  if (stoppedAt === null) {
+    await forgo(work);
+    return false;
+  }
+  const at = new Date().toISOString();
+  await Promise.all([startDataServices(work), syncCopies(work)]);
+  const took = performance.now() - stoppedAt;
+  await record.update({ at, downtimeSeconds: Math.round(took / 100) / 10 });
+  await writePointState(journal, { state: 'saved' });
+  await putReserve(work.place);
+  const what = and(planned.mounts.map(({ where }) => where)) || 'no data';
+  log.info(
+    `saved ${what} as of ${at} (${size(planned.bytes)}); ${options.product.name} has been unavailable for ${seconds(took, 1)}; the restore point is in ${work.place.directory}`,
+    { restorePoint: toldOf(record.point) },
+  );
+  return true;
+}
+
+/** Stops workers, the app and data services, each with its grace period. Gives the time at which only workers were stopped. */
+async function stopCovered({ log, engine, journal, changeover }: SaveWork): Promise<number> {
+  await writePointState(journal, { state: 'saving' });
+  const groups = await runningCovered({ engine }, journal.data, changeover);
+  const names = groups.flat().map(({ name }) => name);
+  if (names.length > 0) log.info(`stopping ${and(names)}, then copying the changes`);
+  const isWorker = (each: Container) =>
+    changeover.moved.some(({ isApp, name }) => !isApp && name === serviceOf(each));
+  const first = groups.findIndex((group) => !group.every(isWorker));
+  const [workers, others] = first < 0 ? [groups, []] : [groups.slice(0, first), groups.slice(first)];
+  const killed = await stopInOrder({ engine, log }, workers);
+  const stoppedAt = performance.now();
+  killed.push(...(await stopInOrder({ engine, log }, others)));
+  if (killed.length > 0)
+    log.warn(
+      `${and(killed)} did not stop in time and had to be killed; the saved data is in the same state as after a crash`,
+    );
+  return stoppedAt;
+}
+
+/**
+ * Stops the covered services, and copies what has changed. Gives the time at which the app was stopped; null if another
+ * version was started. One `docker compose up` may start several containers one after the other, so starts are counted for
+ * each container.
+ * @throws UpdateError save-failed if something starts again and again
+ */
+async function copyWhileStopped(work: SaveWork, watch: StartWatch): Promise<number | null> {
+  const { engine, log, doors, place, journal, changeover, planned } = work;
+  const starts = new RepeatedStarts(repeats, restlessMs);
+  let stoppedAt = performance.now();
+  let stop = async () => {
+    stoppedAt = await stopCovered(work);
+  };
+  for (;;) {
+    const end = new AbortController();
+    const stopped = stop().then(() => watch.begin(end));
+    const copying = coldCopy(doors, place, planned.mounts, { stopped, signal: end.signal }).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    await stopped.catch(async (error: unknown) => {
+      end.abort(error);
+      await copying;
+      throw error;
+    });
+    const failure = await withHeartbeat(log, 'copying the changes', copying);
+    if (failure instanceof Cancelled || failure instanceof Interrupted) throw failure;
+    const [started, { containers }] = await Promise.all([
+      watch.started(),
+      listProject(engine, journal.data.project.name),
+    ]);
+    if (newHasStarted(changeover, containers)) return null;
+    if (started.length === 0) {
+      if (failure === null) return stoppedAt;
+      if (!(failure instanceof SomethingStarted)) throw failure;
+      continue;
+    }
+    const restless = and(starts.tooOften(started));
+    if (restless !== '') {
+      throw new UpdateError(
+        'save-failed',
+        `${restless} was started repeatedly while the data was being copied`,
+        {
+          advice: `Make sure that nothing else starts ${restless} (for example, a systemd unit or docker compose up in another terminal), then run the update again.`,
+        },
+      );
+    }
+    log.warn(
+      `${and(started.map(({ name }) => name))} was started while the data was being copied; stopping it and copying again`,
+    );
+    starts.note(started);
+    stop = async () => {
+      const found = await inspectContainers(
+        engine,
+        started.map(({ id }) => id),
+      );
+      await stopInOrder({ engine, log }, [found.filter(isUp)]);
+    };
+  }
+}
+
+/** The old version must not be started on data that another version may have changed, so nothing leads back. */
+async function forgo(work: SaveWork): Promise<void> {
+  const { log, journal, changeover } = work;
+  log.warn(
+    `another version of ${and(changeover.moved.map(({ name }) => name))} was started while the data was being saved; the update continues without a restore point`,
+  );
+  await journal.write({ started: true });
+  await startDataServices(work);
+  await dropPoint(work, journal);
+}
+
+/** Removes the restore point that the run has begun. Can be repeated. */
+export async function dropPoint(
+  context: Pick<RunContext, 'engine' | 'log'>,
+  journal: Journal,
+): Promise<void> {
+  const { point, project } = journal.data;
+  if (!point) return;
+  const place = pointPlace(point.directory, project);
+  const doors = await dataDoors(context, journal);
+  await discardPoint(doors, place).catch((error: unknown) => {
+    if (!(error instanceof UpdateError)) throw error;
+    context.log.warn(`the restore point in ${place.directory} could not be removed: ${error.message}`);
+  });
+  await journal.note({ point: null });
+}

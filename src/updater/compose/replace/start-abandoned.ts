@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  hasTemporaryName,
+  isMadeFor,
+  listProject,
+  type ProjectContainers,
+} from '../../../engine/api/project-containers.ts';
+import { type Container, isUp, numberOf, serviceOf } from '../../../engine/container.ts';
+import { breakSilence } from '../../run/log/heartbeat.ts';
+import type { Changeover } from '../../run/state/changeover.ts';
+import { giveNames, namesOf, startBrokenOff } from './containers.ts';
+import { lookEveryMs, patienceMs, stillMs } from './others-watch.ts';
+import type { Replacement } from './replacement.ts';
+
+/**
+ * Starts containers of other services that another docker compose command was replacing and left stopped. Such a command
+ * fails as a whole if it conflicts with this run at one service. Containers that were stopped on purpose stay stopped.
+ * Returns whether such a command was found, because it may also have changed the services of this run.
+ * @param first what was just found of the project
+ */
+export async function startAbandoned(work: Replacement, first: ProjectContainers): Promise<boolean> {
+  const beganAt = performance.now();
+  let seen = { state: '', since: beganAt };
+  let begun: Container[];
+  for (let found = first, wasBegun = false; ; wasBegun = true) {
+    begun = begunByOthers(work.changeover, found);
+    if (begun.length === 0) return wasBegun;
+    const now = performance.now();
+    const state = [...found.containers, ...found.leftovers]
+      .map(({ id, name, status }) => `${id} ${name} ${status}`)
+      .join();
+    if (state !== seen.state) seen = { state, since: now };
+    const graceMs = Math.max(...begun.map((each) => (isUp(each) ? each.stopTimeout * 1000 : 0)));
+    if (now - seen.since >= graceMs + stillMs || now - beganAt >= patienceMs) break;
+    breakSilence(
+      work.log,
+      `another docker compose command is replacing ${namesOf(begun)}; waiting for it to finish`,
+    );
+    await sleep(lookEveryMs);
+    found = await listProject(work.engine, work.compose.project.name);
+  }
+  // A container that is still running was not yet stopped when the command was interrupted.
+  const down = begun.filter((container) => !isUp(container));
+  await giveNames(work, down.filter(hasTemporaryName));
+  await startBrokenOff(work, down);
+  return true;
+}
+
+/** Containers of other services that were up, and that a compose call has begun to replace and not started again. */
+export function begunByOthers(
+  { moved, containers: records }: Changeover,
+  { containers, leftovers }: ProjectContainers,
+): Container[] {
+  const others = records.filter(({ runs, service }) => runs && !moved.some(({ name }) => name === service));
+  return others.flatMap(({ service, number }) => {
+    const own = containers.filter((each) => serviceOf(each) === service && numberOf(each) === number);
+    const isBegun = (container: Container) => leftovers.some((leftover) => isMadeFor(leftover, container));
+    const up = own.find(isUp);
+    const begun =
+      up === undefined
+        ? (own.find(({ status }) => status === 'created') ?? own.find(isBegun))
+        : [up].find(isBegun);
+    return begun === undefined ? [] : [begun];
+  });
+}

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { isHook } from '../../../engine/api/project-containers.ts';
+import { listContainers } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+import { withHeartbeat } from '../../run/log/heartbeat.ts';
+import type { Log } from '../../run/log/log.ts';
+
+// The `pre_start` hooks of compose 5.3 and later: compose runs these commands with the new image, in a separate container,
+// before it starts the service. The service is unavailable during a hook, and the changes that a hook makes
+// cannot be undone (docs/contract.md 5.8).
+
+const lookEveryMs = 100;
+const mostMs = 900_000;
+
+interface Service {
+  project: string;
+  name: string;
+}
+
+async function isHookRunning(engine: Engine, { project, name }: Service): Promise<boolean> {
+  const label = [`${composeLabels.project}=${project}`, `${composeLabels.service}=${name}`];
+  return (await listContainers(engine, { label, status: ['running'] })).some(isHook);
+}
+
+/**
+ * Waits for a hook that a killed call of compose has begun: another `up` would run a second one beside it.
+ * @throws UpdateError recreate-failed where it does not end
+ */
+export async function awaitHooks(engine: Engine, service: Service, log: Log): Promise<void> {
+  if (!(await isHookRunning(engine, service))) return;
+  const sentence = `the pre_start hook of ${service.name} is already running; waiting for it to finish`;
+  log.info(sentence);
+  const beganAt = performance.now();
+  const ended = async () => {
+    while (await isHookRunning(engine, service)) {
+      if (performance.now() - beganAt > mostMs) {
+        throw new UpdateError(
+          'recreate-failed',
+          `the pre_start hook of ${service.name} has not finished after ${mostMs / 60_000} minutes`,
+        );
+      }
+      await sleep(lookEveryMs);
+    }
+  };
+  await withHeartbeat(log, sentence, ended());
+}
+
+/** What compose says where a hook has failed, and from 5.5 on where its container is. */
+const failure = /pre_start\[(\d+)\] exited with code (\d+)(?:.*hook container (\w+) retained)?/s;
+
+/** The failure of a hook; null where something else failed. */
+export function hookFailure(service: string, messages: readonly string[]): UpdateError | null {
+  const said = messages.map((message) => failure.exec(message)).find((match) => match !== null);
+  if (!said) return null;
+  const [, index, code, kept] = said;
+  return new UpdateError(
+    'recreate-failed',
+    `the hook pre_start[${index}] of ${service} failed with exit code ${code}`,
+    {
+      detail:
+        kept === undefined ? [] : [`the hook container was kept; check its log with docker logs ${kept}`],
+    },
+  );
+}

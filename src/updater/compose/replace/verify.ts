@@ -1,0 +1,96 @@
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { ProjectContainers } from '../../../engine/api/project-containers.ts';
+import { type Container, isUp, serviceOf } from '../../../engine/container.ts';
+import { runsImage } from '../../../engine/same-image.ts';
+import { and } from '../../run/log/wording.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Changeover } from '../../run/state/changeover.ts';
+import type { Journal } from '../../run/state/journal.ts';
+import { awaitHealthy } from './await-healthy.ts';
+import { awaitServices, watchedServices } from './await-services.ts';
+import type { Replacement } from './replacement.ts';
+import { startAbandoned } from './start-abandoned.ts';
+
+/**
+ * The phase `verify`: what runs is what was pulled, is well, and nothing else changed.
+ * @param seen a look at the project of just now; null where there is none. @throws UpdateError broken
+ */
+export async function verify(work: Replacement, seen: ProjectContainers | null): Promise<void> {
+  const { log, options, journal, changeover } = work;
+  log.enter('verify');
+  await journal.note({ phase: 'verify' });
+  let { reports, found } = await awaitServices(work, options.app, seen);
+  if (await startAbandoned(work, found)) ({ reports, found } = await awaitServices(work, options.app));
+  const { containers } = found;
+  const others = changedOthers(changeover, containers);
+  if (others.length > 0) {
+    log.warn(`another process replaced, added or removed ${others.join(', ')} during the update`);
+  }
+  const wrong = containers.filter((container) => runsAnother(changeover, container));
+  if (wrong.length > 0) {
+    throw new UpdateError(
+      'broken',
+      `not running the image that was pulled: ${wrong.map(({ name }) => name).join(', ')}`,
+    );
+  }
+  for (const { name, has, needs } of watchedServices(changeover, containers)) {
+    if (has > needs)
+      log.warn(`${name} has ${has} containers instead of ${needs}; another process added containers`);
+  }
+  const how = reports.map((each) => `${each.service} ${each.how}`).join(', ');
+  log.info(`${how}; ${changeover.words.runs}`);
+  for (const warning of changeover.words.warnings) log.warn(warning);
+  const addresses = newAddresses(changeover, containers);
+  if (addresses) log.info(addresses);
+}
+
+/** Holds containers that stay to the health of a new version (docs/contract.md 3.15). @throws UpdateError unhealthy */
+export async function verifyUnchanged(
+  context: RunContext,
+  journal: Journal,
+  services: readonly { name: string; containers: readonly Container[] }[],
+): Promise<void> {
+  context.log.enter('verify');
+  // No later run takes these for containers that an update has stopped: it has not touched them.
+  await journal.note({ containers: [] });
+  const up = services.flatMap(({ name: service, containers }) =>
+    containers.filter(isUp).map(({ id }) => ({ service, id })),
+  );
+  await awaitHealthy(context, up, context.options.app).catch((error: unknown) => {
+    if (!(error instanceof UpdateError) || error.code !== 'broken') throw error;
+    throw new UpdateError('unhealthy', error.message, { detail: error.detail, cause: error });
+  });
+}
+
+/** A replaced container whose image is not the one that was pulled. */
+export const runsAnother = ({ moved }: Changeover, container: Container): boolean => {
+  const image = moved.find(({ name }) => name === serviceOf(container))?.image;
+  return image !== null && image !== undefined && !runsImage(container, image);
+};
+
+/** The addresses that have changed although a reverse proxy may have cached them, in one sentence; empty for none. */
+export function newAddresses({ words }: Changeover, now: readonly Container[]): string {
+  const changes = (words.addresses ?? []).flatMap(({ name, ips, proxies }) => {
+    const current = now.find((each) => each.name === name)?.ips ?? [];
+    const change = `${name} from ${and(ips)} to ${and(current)}`;
+    return current.length === 0 || current.join() === ips.join() ? [] : [{ change, proxies }];
+  });
+  const proxies = [...new Set(changes.flatMap((each) => each.proxies))];
+  const told = changes.map(({ change }) => change).join(', ');
+  return (
+    told &&
+    `addresses have changed: ${told}; if an app is unreachable, run docker restart ${proxies.join(' ')}`
+  );
+}
+
+/** The names of containers of other services that somebody has replaced, added or removed. */
+export function changedOthers({ moved, containers }: Changeover, now: readonly Container[]): string[] {
+  const names = new Set(moved.map(({ name }) => name));
+  const before = containers.filter((record) => !names.has(record.service));
+  const after = now.filter((container) => !names.has(serviceOf(container)));
+  const changed = [
+    ...before.filter(({ id }) => !after.some((container) => container.id === id)),
+    ...after.filter(({ id }) => !before.some((record) => record.id === id)),
+  ];
+  return [...new Set(changed.map(({ name }) => name))];
+}

@@ -1,0 +1,78 @@
+import { dirname, join } from 'node:path';
+import { isWithin } from '../../../core/files/host-paths.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { ListedContainer } from '../../../engine/container.ts';
+import { composeLabels } from '../../../engine/labels.ts';
+import { type JournalData, journalName } from '../../run/state/journal.ts';
+import { pointsOf, stateDirectory } from '../../run/state/state-directory.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import { labelledPaths } from '../inspect/labelled-project.ts';
+
+// Whoever may write the journal may write backups as well, and so what the compose files will say: the owner of the
+// directory, and root. These checks hold what such a journal can do to what the compose files can do.
+
+/**
+ * Whether compose would be called as somebody has called it: for a project in this directory, with files that the labels
+ * of its containers name, or that lie in the directory or above it, where nobody writes who may not write compose files.
+ * @throws UpdateError unexpected-file
+ */
+export function checkProject(
+  { project: { name, directory, files, envFiles } }: JournalData,
+  { place, paths }: Pick<FoundInstance, 'place' | 'paths'>,
+  composed: readonly ListedContainer[],
+): void {
+  const here = paths.fromHost(directory);
+  if (directory !== place.directory && here !== null && here !== place.mountedAt) {
+    throw foreign(`the journal was written for another directory, ${directory}`, place.mountedAt);
+  }
+  const labelled = composed
+    .filter(({ labels }) => labels[composeLabels.project] === name)
+    .map(({ labels }) => labelledPaths({ labels }, labels[composeLabels.directory] ?? directory))
+    .flatMap((each) => [...each.files, ...each.envFiles]);
+  const odd = [...files, ...envFiles].find(
+    (path) => !labelled.includes(path) && !isWithin(directory, dirname(join(path))),
+  );
+  if (odd !== undefined) {
+    throw foreign(
+      `the journal lists the file ${odd}, but no container of ${name} was created from that file`,
+      place.mountedAt,
+    );
+  }
+}
+
+/** @param known paths of the project's files @throws UpdateError unexpected-file */
+export function checkFiles(
+  { files }: Pick<JournalData, 'files'>,
+  known: readonly string[],
+  mountedAt: string,
+): void {
+  const odd = files.find(({ path }) => !known.includes(path));
+  if (odd) throw foreign(`the journal lists ${odd.path}, which is not a project file`, mountedAt);
+}
+
+/**
+ * Whether the restore points are where this instance's are: in the compose directory apps have folders, too, where they may
+ * write as root. Outside of it somebody has mounted the place for this run.
+ * @param asked the directory that was asked for @throws UpdateError unexpected-file
+ */
+export function checkPoints(
+  { point, project: { directory } }: Pick<JournalData, 'point' | 'project'>,
+  asked: string,
+  mountedAt: string,
+): void {
+  const own = [pointsOf(directory), asked];
+  const odd = point && join(point.directory);
+  if (odd && isWithin(odd, directory) && !own.includes(dirname(odd))) {
+    throw foreign(
+      `the journal lists the restore point ${odd}, which is outside the restore point directories; if you put it there on purpose, pass ${dirname(odd)} with --restore-dir`,
+      mountedAt,
+    );
+  }
+}
+
+const foreign = (message: string, mountedAt: string): UpdateError => {
+  const path = join(stateDirectory(mountedAt), journalName);
+  return new UpdateError('unexpected-file', message, {
+    advice: `Find out who created ${path} and move it elsewhere, then run the update again.`,
+  });
+};

@@ -1,0 +1,51 @@
+import type { FileState } from '../../../core/files/file-record.ts';
+import { type Container, serviceOf } from '../../../engine/container.ts';
+import { isSameImage, type LocalImage, runSameImage, runsImage } from '../../../engine/same-image.ts';
+import { type Changeover, isBefore, recordsOf } from '../../run/state/changeover.ts';
+import type { JournalData } from '../../run/state/journal.ts';
+
+/** The files, containers and images that the run worked on, as they are now. */
+export interface Remains {
+  files: readonly { path: string; state: FileState }[];
+  /** Of the project, without compose's leftovers: debris that never ran says nothing. */
+  containers: readonly Container[];
+  /** Local images by the references that the run was to end with. */
+  images: ReadonlyMap<string, LocalImage>;
+}
+
+/** A change that another process must have made after the run, as the beginning of a sentence; null if there is none. */
+export function findLaterChange(data: JournalData, now: Remains): string | null {
+  const { changeover, goingBack, phase } = data;
+  // A data restore is always completed, and containers started in the meantime are stopped.
+  if (phase === 'restore') return null;
+  const other = now.files.find(({ state }) => state === 'other');
+  if (other) return `${other.path} matches neither the original file nor the file that the update wrote`;
+  if (phase === 'pull') return null;
+
+  if (changeover === null) {
+    const strange = now.containers.find(
+      (container) =>
+        data.services.includes(serviceOf(container)) &&
+        !data.containers.some(({ id }) => id === container.id),
+    );
+    return strange ? `${strange.name} was created by another process` : null;
+  }
+  const strange = now.containers.find((each) => !couldBeLeft(changeover, each, goingBack !== null));
+  if (strange) return `${strange.name} was created by another process`;
+  // In `save` and `write` files may be either, and tags are not moved yet.
+  if (goingBack !== null || phase === 'save' || phase === 'write') return null;
+  const old = now.files.find(({ state }) => state === 'before');
+  if (old) return `${old.path} was changed back to its original contents`;
+  const moved = changeover.moved.find(
+    ({ image }) => image !== null && !isSameImage(image, now.images.get(image.reference)),
+  );
+  return moved?.image ? `${moved.image.reference} now points to a different image` : null;
+}
+
+function couldBeLeft(changeover: Changeover, container: Container, goingBack: boolean): boolean {
+  const moved = changeover.moved.find(({ name }) => name === serviceOf(container));
+  if (!moved || isBefore(changeover, container)) return true;
+  if (runsImage(container, moved.image)) return true;
+  const isOfOldImage = recordsOf(changeover, moved.name).some((record) => runSameImage(record, container));
+  return (moved.image === null || goingBack) && isOfOldImage;
+}

@@ -1,0 +1,67 @@
+import type { Ending } from '../../run/log/ending.ts';
+import type { Changeover } from '../../run/state/changeover.ts';
+import { isHalfDone, type JournalData } from '../../run/state/journal.ts';
+
+/** Starts of one container for one run: the restart policy of the launcher gives it as many. */
+export const maxAttempts = 4;
+
+/** What is found of a run that ended with something left to do. */
+export interface EarlierFacts {
+  /** The run is of this very container. */
+  isOwn: boolean;
+  /** Starts of this container for that run, this one counted. */
+  attempt: number;
+  /** This run is asked for what that one was asked for. */
+  sameRequest: boolean;
+  /** A container of the new version has started, by the engine's word; the journal may not have had the time to say so. */
+  newHasStarted: boolean;
+  /** A change that another process made after that run, as the beginning of a sentence; null if there is none. */
+  laterChange: string | null;
+}
+
+/** What to do about a run that ended early. */
+export type EarlierStep =
+  | { kind: 'start-over' }
+  /** Files or containers were changed after the run. */
+  | { kind: 'leave'; because: string }
+  | { kind: 'resume'; changeover: Changeover }
+  | { kind: 'undo'; afterwards: AfterUndo }
+  /** The new version has started and cannot be rolled back: its update is completed first. */
+  | { kind: 'complete'; changeover: Changeover }
+  /** The new version has started, and this container was interrupted too often to try once more. */
+  | { kind: 'give-up' };
+
+type AfterUndo =
+  | { kind: 'start-over' }
+  /** The run already had its ending when its rollback was interrupted. */
+  | { kind: 'repeat'; ending: Ending }
+  /** Interrupted too often: the old version keeps running. */
+  | { kind: 'give-up' };
+
+/** Decides what to do about a run that ended with something left to do (docs/contract.md 5.4); touches nothing. */
+export function planEarlier(data: JournalData, now: EarlierFacts): EarlierStep {
+  if (now.laterChange !== null) return { kind: 'leave', because: now.laterChange };
+  // A run that ended as broken needs a person, so it is not resumed automatically.
+  if (!isHalfDone(data)) return { kind: 'start-over' };
+  const { changeover, goingBack, started, phase } = data;
+  const exhausted = now.attempt > maxAttempts;
+  // Before `recreate`, what was stopped to save data is started again, and the update begins again.
+  const isReplacing = phase === 'recreate' || phase === 'verify';
+  const isNewThere = started || now.newHasStarted;
+  // Until then the old version may have been started, and have written what is not in the restore point.
+  const isStale = data.point != null && !isNewThere;
+  if (changeover !== null && goingBack === null && isReplacing) {
+    if (now.sameRequest && !exhausted && !isStale) return { kind: 'resume', changeover };
+    if (isNewThere) {
+      return exhausted ? { kind: 'give-up' } : { kind: 'complete', changeover };
+    }
+  }
+  return { kind: 'undo', afterwards: afterUndo(data, now.isOwn, exhausted) };
+}
+
+function afterUndo({ goingBack, phase }: JournalData, isOwn: boolean, exhausted: boolean): AfterUndo {
+  // A release that was rolled back is not tried again, whoever finishes the rollback.
+  if ((isOwn || phase === 'restore') && goingBack?.ending)
+    return { kind: 'repeat', ending: goingBack.ending };
+  return exhausted ? { kind: 'give-up' } : { kind: 'start-over' };
+}

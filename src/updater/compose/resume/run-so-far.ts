@@ -1,0 +1,75 @@
+import type { PlannedPoint } from '../../data/survey-point.ts';
+import type { Expectations } from '../../run/expectations.ts';
+import { type EndingFacts, nothingKnown } from '../../run/log/ending-facts.ts';
+import type { WasInterrupted } from '../../run/state/changeover.ts';
+import {
+  endingFactsOf,
+  isAppStopped,
+  type Journal,
+  type JournalData,
+  pendingSentence,
+  pointFacts,
+} from '../../run/state/journal.ts';
+import type { Lock } from '../../run/state/lock.ts';
+import { fromWord } from '../inspect/describe.ts';
+import type { FoundInstance } from '../inspect/find-instance.ts';
+import { type Installation, movedServices } from '../inspect/installation.ts';
+import type { UpdatePlan } from '../plan/plan-update.ts';
+
+/** The instance of a run, and the lock that keeps other updaters from it. */
+export interface Locked {
+  instance: FoundInstance;
+  lock: Lock;
+}
+
+/** What a run is about, and what it is going to do. */
+export interface PlannedRun {
+  installation: Installation;
+  plan: UpdatePlan;
+  interrupted: WasInterrupted;
+  /** Null where no restore point was asked for. */
+  point: PlannedPoint | null;
+  /** Null where nothing is to be proven. */
+  expected: Expectations | null;
+}
+
+/** What a run has found and taken so far: its last line, which may come at any moment, and its clean-up are made of it. */
+export interface RunSoFar {
+  instance: FoundInstance | null;
+  lock: Lock | null;
+  /** A run that ended early, and whether what it left still stands. */
+  earlier: { data: JournalData; stands: boolean } | null;
+  installation: Installation | null;
+  /** Of this run, or of the one that it goes on with. */
+  journal: Journal | null;
+}
+
+export const nothingYet = (): RunSoFar => ({
+  instance: null,
+  lock: null,
+  earlier: null,
+  installation: null,
+  journal: null,
+});
+
+/** What the last line of the run says of the instance. */
+export function endingFacts({ earlier, installation, journal }: RunSoFar): EndingFacts {
+  const isHalfDone = earlier?.stands && earlier.data.changeover !== null;
+  const halfDone = isHalfDone ? pendingSentence(earlier.data) : null;
+  if (installation !== null) {
+    return {
+      version: fromWord(installation),
+      project: installation.project,
+      services: movedServices(installation).map(({ name }) => name),
+      halfDone,
+      touched: journal !== null && journal.data.changeover !== null,
+      ...(journal && pointFacts(journal.data)),
+      ...((journal?.data.changeover ? isAppStopped(journal.data) : installation.app.running === 0) && {
+        isStopped: true,
+      }),
+      ...(journal?.data.leftAlone && { leftAlone: journal.data.leftAlone }),
+    };
+  }
+  if (journal !== null) return endingFactsOf(journal.data, halfDone);
+  return earlier === null ? nothingKnown : { ...endingFactsOf(earlier.data, halfDone), touched: false };
+}

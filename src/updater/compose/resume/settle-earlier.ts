@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { removeScratches } from '../../../engine/api/scratch.ts';
+import { savedAt } from '../../data/point.ts';
+import { type Ending, endingOf } from '../../run/log/ending.ts';
+import type { Log } from '../../run/log/log.ts';
+import { and } from '../../run/log/wording.ts';
+import type { RunContext } from '../../run/run-context.ts';
+import type { Changeover } from '../../run/state/changeover.ts';
+import {
+  endingFactsOf,
+  isPending,
+  Journal,
+  type JournalData,
+  pendingSentence,
+  readJournal,
+  setAside,
+} from '../../run/state/journal.ts';
+import type { Lock } from '../../run/state/lock.ts';
+import { recreate } from '../replace/recreate.ts';
+import { replacementOf } from '../replace/replacement.ts';
+import { beginRollback, checkPoint, completePoint } from '../replace/rollback/restore-data.ts';
+import { markRollback, restoreInstance, startAgain } from '../replace/rollback/roll-back.ts';
+import { dropPoint } from '../replace/save.ts';
+import { gatherEarlierFacts } from './earlier-facts.ts';
+import { maxAttempts, planEarlier } from './plan-earlier.ts';
+import type { Locked, RunSoFar } from './run-so-far.ts';
+
+/** What an earlier run leaves to this one. */
+type Inheritance =
+  /** Nothing, or nothing any more: this run begins at its beginning. `data` is what its journal said. */
+  | { kind: 'fresh'; data: JournalData | null }
+  /** Its containers are half replaced, or not verified yet. */
+  | { kind: 'resume'; journal: Journal; changeover: Changeover }
+  /** This very container had to put everything back; that is done, and its run is over. */
+  | { kind: 'finished'; ending: Ending };
+
+/**
+ * Settles what an earlier run left undone, by what its journal says, or gives it to this run to go on with. The log is
+ * kept in the state directory from here on.
+ * Refusals: outside-mounts, compose-invalid. @throws UpdateError files-not-restored, containers-not-restored, killed-repeatedly, broken
+ */
+export async function settleEarlier(
+  context: RunContext,
+  { lock, instance }: Locked,
+  soFar: RunSoFar,
+): Promise<Inheritance> {
+  const { log } = context;
+  if (lock.takenOver) await removeScratches(context.engine, instance.place.name);
+  const data = await readEarlier(lock, log);
+  log.copyTo(join(lock.state, 'last-run.log'), { add: data !== null && data.outcome === null });
+  const fresh: Inheritance = { kind: 'fresh', data };
+  if (data === null || !isPending(data)) return fresh;
+  soFar.earlier = { data, stands: true };
+  log.warn(pendingSentence(data));
+  const { files, facts, rejection } = await gatherEarlierFacts(context, instance, data);
+  const step = planEarlier(data, facts);
+  if (rejection !== null && (step.kind === 'resume' || step.kind === 'complete')) throw rejection;
+  const journal = new Journal(lock, data);
+  if (step.kind !== 'start-over' && step.kind !== 'leave') {
+    // The journal is this container's from here on.
+    await journal.note({ files, containerId: instance.own.id, attempt: facts.attempt, outcome: null });
+  }
+  const over = { data, stands: false };
+  switch (step.kind) {
+    case 'start-over':
+      return fresh;
+    case 'leave': {
+      // Services that this run has stopped to save their data are not left down.
+      if (data.phase === 'save' || data.phase === 'write') {
+        // Ports are asked about from a container of this updater's image; the one that wrote the journal may be gone.
+        await journal.note({ containerId: instance.own.id });
+        await startStopped(context, journal);
+        if (data.point?.state !== 'saved') await dropPoint(context, journal);
+      }
+      const place = await setAside(lock.state, data);
+      log.warn(
+        `${step.because}: files or containers were changed after the update was interrupted, so nothing is undone; the journal was moved to ${place}`,
+      );
+      soFar.earlier = over;
+      return fresh;
+    }
+    case 'resume':
+      soFar.journal = journal;
+      log.info('resuming the interrupted update');
+      return { kind: 'resume', journal, changeover: step.changeover };
+    case 'undo': {
+      if (facts.newHasStarted) {
+        soFar.journal = journal;
+        await rollBackOvertaken(context, journal);
+        soFar.journal = null;
+      }
+      if (journal.data.goingBack === null) await markRollback(journal, log, null);
+      const { isOvertaken } = await restoreInstance(context, journal, { wasKilled: true });
+      if (!isOvertaken) log.info(`the interrupted update was undone, and ${data.from} has been restored`);
+      soFar.earlier = over;
+      if (step.afterwards.kind === 'repeat') {
+        soFar.journal = journal;
+        return { kind: 'finished', ending: step.afterwards.ending };
+      }
+      if (step.afterwards.kind === 'give-up') {
+        // Its end is this run's own: this container repeats it if it is started once more.
+        soFar.journal = journal;
+        throw new UpdateError('killed-repeatedly', killedOften(data));
+      }
+      await journal.closeForLaterRun('cancelled', 'the update was interrupted, and the next run undid it');
+      return fresh;
+    }
+    case 'complete':
+      await completeUpdate(context, journal, step.changeover);
+      await journal.closeForLaterRun('broken', 'another update was started before this one was verified');
+      soFar.earlier = over;
+      return fresh;
+    case 'give-up':
+      throw new UpdateError('broken', killedOften(data));
+  }
+}
+
+/** The new version was started, by files that were just written, after the data was saved: the data goes back with the files. */
+async function rollBackOvertaken(context: RunContext, journal: Journal): Promise<void> {
+  const { phase, goingBack } = journal.data;
+  const isBeforeRecreate = phase === 'save' || phase === 'write';
+  if (goingBack !== null || !isBeforeRecreate || context.options.noRollback) return;
+  const unusable = (cause: UpdateError) => {
+    throw new UpdateError('broken', `the restore point cannot be used: ${cause.message}`, { cause });
+  };
+  const found = await completePoint(context, journal).catch(unusable);
+  if (found === null) return;
+  const { point, place } = found.record;
+  await checkPoint(found.doors, found.record).catch(unusable);
+  const state = `${point.version} is running again with the data saved at ${savedAt(point)}`;
+  const error = new UpdateError('rolled-back', 'the update was interrupted', { state });
+  const ending = endingOf(error, { ...endingFactsOf(journal.data), product: context.options.product });
+  await beginRollback(context, journal, { place, point, back: journal.data }, ending);
+}
+
+async function startStopped(context: RunContext, journal: Journal): Promise<void> {
+  await startAgain(context, journal, { wasKilled: true }).catch((error: unknown) => {
+    if (!(error instanceof UpdateError)) throw error;
+    for (const line of [...error.detail, error.message]) context.log.warn(line);
+  });
+}
+
+/** The journal of an earlier run; a journal that this version cannot read is put aside. */
+async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
+  const earlier = await readJournal(state);
+  if (earlier === null || !('unreadable' in earlier)) return earlier;
+  const place = await setAside(state, earlier);
+  log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
+  return null;
+}
+
+const killedOften = ({ phase }: JournalData): string =>
+  `this updater was interrupted ${maxAttempts} times during the ${phase} phase and will not try again automatically`;
+
+/** All services of a version that has started are brought to it, well or not. */
+async function completeUpdate(context: RunContext, journal: Journal, changeover: Changeover): Promise<void> {
+  const { log } = context;
+  const { goal } = changeover.words;
+  const names = changeover.moved.map(({ name }) => name);
+  log.info(`${goal} has already started; completing the interrupted update of ${and(names)} first`);
+  // A container that goes down in this attempt must run again; only the mark `started` makes the next run start it.
+  await journal.note({ started: true });
+  await recreate(replacementOf(context, journal, changeover)).catch((error) => {
+    if (!(error instanceof UpdateError)) throw error;
+    for (const line of [...error.detail, error.message]) log.warn(line);
+  });
+}

@@ -1,0 +1,52 @@
+import { isUp } from '../../engine/container.ts';
+import { keepsContainer } from '../../engine/same-image.ts';
+import { type Ending, endWell } from '../run/log/ending.ts';
+import { and, seconds } from '../run/log/wording.ts';
+import type { RunContext } from '../run/run-context.ts';
+import type { Journal } from '../run/state/journal.ts';
+import { type Installation, movedServices } from './inspect/installation.ts';
+import { versionWarnings, whatRuns } from './plan/version-sentences.ts';
+import type { PreparedUpdate } from './pull/pull-and-prepare.ts';
+import { verifyUnchanged } from './replace/verify.ts';
+import type { PlannedRun } from './resume/run-so-far.ts';
+
+/** Whether no file changes, and all required containers are running with exactly these images. */
+export function isUnchanged(
+  installation: Installation,
+  { filePlan: { changes, references }, images }: PreparedUpdate,
+): boolean {
+  return (
+    changes.length === 0 &&
+    installation.app.running > 0 &&
+    movedServices(installation).every(
+      ({ name, containers, running }) =>
+        running === containers.filter(isUp).length &&
+        containers.every((container) => keepsContainer(container, images.get(references.get(name) ?? ''))),
+    )
+  );
+}
+
+/** Ends a run that has nothing to do, if the services are healthy. @throws UpdateError unhealthy */
+export async function endUnchanged(
+  context: RunContext,
+  journal: Journal,
+  { installation, plan }: PlannedRun,
+  { filePlan, images }: PreparedUpdate,
+): Promise<Ending> {
+  const { log, beganAt } = context;
+  const services = movedServices(installation);
+  await verifyUnchanged(context, journal, services);
+  log.enter('done');
+  for (const warning of versionWarnings(plan, filePlan, images)) log.warn(warning);
+  const lasting = services.filter(({ name }) => !filePlan.migrations.includes(name));
+  const stopped = lasting.filter(({ running }) => running === 0).map(({ name }) => name);
+  const alone = lasting
+    .filter(({ running }) => running > 0)
+    .flatMap(({ containers }) => containers.filter((each) => !isUp(each)).map(({ name }) => name));
+  const down = [...stopped, ...alone];
+  const runs = whatRuns(plan, filePlan, images, stopped);
+  const took = seconds(performance.now() - beganAt);
+  const left = down.length === 0 ? '' : `, ${and(down)} ${down.length > 1 ? 'are' : 'is'} stopped`;
+  const message = `unchanged: ${runs} already${left}; nothing to do (${took})`;
+  return endWell(log, 'unchanged', message, { to: plan.targetName });
+}

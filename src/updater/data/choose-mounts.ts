@@ -1,0 +1,235 @@
+// Which mounts of the covered services are saved, and what makes saving them impossible.
+
+import { join, relative } from 'node:path';
+import { isWithin } from '../../core/files/host-paths.ts';
+import { settingsName, stateName } from '../../core/progress/state-name.ts';
+import { cleanPath } from '../../engine/api/blueprint.ts';
+import { type Container, isUp, type Mount, type StorageMount, serviceOf } from '../../engine/container.ts';
+import { type Json, object } from '../../engine/json.ts';
+import { composeLabels } from '../../engine/labels.ts';
+import type { Declared, SavedMount } from './data-doors.ts';
+
+export interface MountSurroundings {
+  project: string;
+  /** The compose directory, its compose and env files, and the directory of the restore points, on the host. */
+  directory: string;
+  files: readonly string[];
+  points: string;
+  /** The engine's; empty if it does not report it. */
+  dataRoot: string;
+  /** Options of volumes, by name. */
+  options: ReadonlyMap<string, Json>;
+}
+
+/** A mount to save, before its content has been checked. */
+export type Unseen = Pick<SavedMount, 'service' | 'where' | 'volume' | 'path' | 'subpath' | 'excluded'>;
+
+export interface Chosen {
+  mounts: readonly Unseen[];
+  /** Writable mounts that are not data, with the reason: `app:/tmp (in memory)`. */
+  notSaved: readonly string[];
+  refusals: readonly string[];
+  warnings: readonly string[];
+}
+
+/** A container of one of the project's services, other than those of `docker compose run`. */
+export const isOfService = ({ labels }: Container, project: string): boolean =>
+  labels[composeLabels.project] === project && labels[composeLabels.oneOff] !== 'True';
+
+/** Paths of the system, which updates do not change. The list is exact: `/usr/local/svc/data` is data. */
+const systemPaths = new Set([
+  ...[
+    'localtime',
+    'timezone',
+    'hosts',
+    'hostname',
+    'resolv.conf',
+    'machine-id',
+    'passwd',
+    'group',
+    'ssl/certs',
+  ].map((name) => `/etc/${name}`),
+  ...['/run', '/var/run'].flatMap((run) => [
+    run,
+    ...['docker.sock', 'udev', 'dbus', 'systemd', 'containerd/containerd.sock'].map(
+      (name) => `${run}/${name}`,
+    ),
+  ]),
+  ...['/lib/modules', '/usr/share/zoneinfo'],
+]);
+const isOfSystem = (path: string): boolean =>
+  systemPaths.has(path) || ['/dev', '/proc', '/sys'].some((root) => isWithin(path, root));
+
+const inMemory = 'in memory';
+const savedTypes: readonly string[] = ['volume', 'bind', 'cluster', 'tmpfs'];
+
+/** Administration tools for the engine mount this directory or a parent of it. */
+const volumesOf = ({ dataRoot }: MountSurroundings): string => join(dataRoot || '/var/lib/docker', 'volumes');
+
+/** Why the engine's view of a mount shows that it is not data; null if it is data. */
+function noDataReason(type: string, path: string, files: readonly string[]): string | null {
+  if (type === 'tmpfs') return inMemory;
+  if (type !== 'bind') return null;
+  if (files.includes(path)) return 'compose and env files are backed up separately';
+  return isOfSystem(path) ? 'a system path' : null;
+}
+
+/** A first check, before the options and the content of the mount are known. */
+export const looksSaved = ({ type, source, writable }: Mount, files: readonly string[]): boolean =>
+  writable &&
+  savedTypes.includes(type) &&
+  noDataReason(type, cleanPath(source), files) === null &&
+  !(type === 'bind' && source.endsWith('.sock'));
+
+/** Where a mount begins on the host: a local volume with `o=bind` is a bind mount. Empty if it has no path there. */
+export function placed(
+  mount: StorageMount,
+  around: Pick<MountSurroundings, 'options'>,
+): { path: string; volume: string } {
+  const { o, device } = optionsOf(mount, around);
+  const isBind = /(?:^|,)r?bind(?:,|$)/.test(String(o));
+  const source = isBind ? String(device) : mount.path;
+  return {
+    path: source === '' ? '' : cleanPath(join(source, mount.subpath)),
+    // As a volume, if it is a folder of one: the engine then follows no link out of it.
+    volume: mount.type === 'volume' && !(isBind && mount.subpath === '') ? mount.source : '',
+  };
+}
+
+const optionsOf = ({ type, source }: Mount, { options }: Pick<MountSurroundings, 'options'>): Json =>
+  object(type === 'volume' ? options.get(source) : {});
+
+/** @param containers at least those of the project */
+export function chooseMounts(
+  containers: readonly Container[],
+  declared: Declared,
+  around: MountSurroundings,
+): Chosen {
+  const own = containers.filter((each) => isOfService(each, around.project));
+  const isExcluded = (service: string, at: string | null) =>
+    declared.excluded.some((each) => each.service === service && each.path === at);
+  const found: Unseen[] = [];
+  const [notSaved, refusals, warnings] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const service of declared.covered) {
+    const mounts = own.filter((each) => serviceOf(each) === service).flatMap(({ storage }) => storage);
+    for (const mount of mounts.toSorted((a, b) => (a.destination < b.destination ? -1 : 1))) {
+      if (!mount.writable || !savedTypes.includes(mount.type) || isExcluded(service, mount.destination))
+        continue;
+      const where = `${service}:${mount.destination}`;
+      const { volume, path } = placed(mount, around);
+      const reason =
+        optionsOf(mount, around).type === 'tmpfs' ? inMemory : noDataReason(mount.type, path, around.files);
+      const refusal = refusalOf(where, mount, path, around);
+      if (reason !== null) notSaved.add(`${where} (${reason})`);
+      else if (path !== '' && isWithin(volumesOf(around), path))
+        warnings.add(`${where} is not saved: ${JSON.stringify(path)} contains the data of all containers`);
+      else if (refusal !== null) refusals.add(refusal);
+      else {
+        const subpath = volume === '' ? '' : mount.subpath;
+        found.push({ service, where, volume, path, subpath, excluded: [] });
+      }
+    }
+  }
+  const excluded = own.flatMap((each) => {
+    const service = serviceOf(each);
+    return each.storage
+      .filter(
+        ({ destination, writable }) =>
+          isExcluded(service, destination) || (writable && isExcluded(service, null)),
+      )
+      .map((mount) => ({ service, mount, path: placed(mount, around).path }));
+  });
+  for (const { service, mount, path } of excluded) {
+    const same = found.find((each) => each.path === path);
+    if (same && isExcluded(service, mount.destination))
+      refusals.add(
+        `${service}:${mount.destination} is excluded, but ${same.where} has the same source (${JSON.stringify(path)}): in ${settingsName}, set both mounts to "none", or remove the exclusion`,
+      );
+  }
+  const hidden = new Set([...excluded.map(({ path }) => path), ...around.files]);
+  const mounts = found.map((mount) => {
+    const below = [...hidden].filter((path) => path !== mount.path && isWithin(path, mount.path));
+    return { ...mount, excluded: below.map((path) => relative(mount.path, path)) };
+  });
+  return {
+    ...{ mounts: outermost(mounts), notSaved: [...notSaved] },
+    ...{ refusals: [...refusals], warnings: [...warnings] },
+  };
+}
+
+const networkTypes = /^(?:nfs4?|cifs|smb\w*|9p|ceph|afs|glusterfs)$/;
+
+/** Why the engine's view of a mount rules out a restore point; null if it does not. */
+function refusalOf(
+  where: string,
+  mount: StorageMount,
+  path: string,
+  around: MountSurroundings,
+): string | null {
+  const { type, driver } = mount;
+  const { type: options, o } = optionsOf(mount, around);
+  const exclude = `exclude it by setting "${where}: none" under data in ${settingsName}`;
+  if (type === 'cluster' || (type === 'volume' && driver !== '' && driver !== 'local'))
+    return `${where} uses the volume driver ${driver || type}, but only local volumes can be saved: move its data to a local volume, or ${exclude}`;
+  if (networkTypes.test(String(options)) || /(?:^|,)addr=/.test(String(o)))
+    return `${where} is a volume on a network file system (${options}): move its data to a local disk, or ${exclude}`;
+  if (!path.startsWith('/'))
+    return `the source of ${where} (${JSON.stringify(path)}) cannot be saved in a restore point: ${exclude}`;
+  const state = join(around.directory, stateName);
+  const contained = [state, around.points].find((each) => isWithin(each, path));
+  const within = isWithin(path, state) ? state : undefined;
+  return contained === undefined && within === undefined
+    ? null
+    : `the source of ${where} (${JSON.stringify(path)}) overlaps with ${contained ?? within}, an updater directory: mount a directory that contains only data, or ${exclude}`;
+}
+
+interface Nested {
+  path: string;
+  excluded: readonly string[];
+}
+
+/** Without mounts that lie in another one, and are saved with it. The first of two with the same source stays. */
+export const outermost = <M extends Nested>(mounts: readonly M[]): M[] =>
+  mounts.filter(
+    (mount, at) =>
+      !mounts.some(
+        (other, before) => reaches(other, mount.path) && (other.path !== mount.path || before < at),
+      ),
+  );
+
+/** Whether a saved mount contains a path, and does not exclude it. */
+const reaches = ({ path: root, excluded }: Nested, path: string): boolean =>
+  isWithin(path, root) && !excluded.some((each) => isWithin(path, join(root, each)));
+
+/**
+ * Running containers that have a saved source mounted read-write, and are not stopped for the restore point; those of
+ * administration tools only deserve a warning.
+ */
+export function writersOf(
+  mounts: readonly Unseen[],
+  containers: readonly Container[],
+  around: MountSurroundings,
+  isStopped: (container: Container) => boolean,
+): { refusals: string[]; warnings: string[] } {
+  const [refusals, warnings] = [new Set<string>(), new Set<string>()];
+  for (const container of containers.filter((each) => isUp(each) && !isStopped(each))) {
+    for (const mount of container.storage.filter(({ writable }) => writable)) {
+      const { path } = placed(mount, around);
+      const shared = mounts.find((each) => reaches(each, path) || (path && isWithin(each.path, path)));
+      if (!shared || noDataReason(mount.type, path, []) !== null) continue;
+      const sentence = `the running container ${container.name} can write to ${shared.where}, because ${JSON.stringify(path)} is mounted in it read-write`;
+      const save = `set "${serviceOf(container)}: save" under data in ${settingsName}`;
+      if ([volumesOf(around), around.directory].some((each) => isWithin(each, path)))
+        warnings.add(
+          `${sentence}; the container must not write to it while data is being copied or restored`,
+        );
+      else
+        refusals.add(
+          isOfService(container, around.project)
+            ? `${sentence}, and the update will not stop that container: stop it yourself, mount the path read-only, or ${save}`
+            : `${sentence}, and the update will not stop that container: stop it yourself or mount the path read-only`,
+        );
+    }
+  }
+  return { refusals: [...refusals], warnings: [...warnings] };
+}

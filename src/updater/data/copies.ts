@@ -1,0 +1,262 @@
+// The copies of a restore point. One tools container per service creates and restores them.
+
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
+import { listVolumes } from '../../engine/api/query.ts';
+import type { Json } from '../../engine/json.ts';
+import { mappedBy } from '../../engine/mapped-users.ts';
+import { size } from '../run/log/wording.ts';
+import type { DataDoors, PointPlace, SavedMount } from './data-doors.ts';
+import type { Point } from './point.ts';
+import { runTools } from './tools-container.ts';
+import { dataPath, type Look, pointPath, type Verb } from './tools-protocol.ts';
+
+const progressEveryMs = 1_000;
+
+/** The mounts of one service. */
+interface Share {
+  mounts: readonly SavedMount[];
+  /** In the restore point. */
+  folder: string;
+}
+
+function sharesOf(place: PointPlace, mounts: readonly SavedMount[]): Share[] {
+  const services = [...Map.groupBy(mounts, ({ service }) => service)];
+  return services.map(([service, own], at) => ({
+    mounts: own,
+    folder: join(place.directory, `${at}-${service}`),
+  }));
+}
+
+/** A mount of a tools container, in the form that the engine uses. Never creates or fills the source of a volume. */
+export const toolsMount = (
+  { volume, path, subpath }: Pick<SavedMount, 'volume' | 'path' | 'subpath'>,
+  at: number,
+  isReadOnly: boolean,
+): Json => ({
+  Type: volume === '' ? 'bind' : 'volume',
+  Source: volume || path,
+  Target: dataPath(at),
+  ReadOnly: isReadOnly,
+  ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
+});
+
+interface Call {
+  verb: Verb;
+  code: ErrorCode;
+  /** Ends it. */
+  signal?: AbortSignal | undefined;
+  stopped?: Promise<unknown>;
+  /** At the lowest priority. */
+  isIdle?: boolean;
+  onProgress?: (bytes: number) => void;
+}
+
+const writesData = (verb: Verb): boolean => verb === 'restore' || (verb === 'look' && mappedBy() !== null);
+const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
+
+/** @param place null if the verb needs no restore point */
+async function askTools(
+  doors: DataDoors,
+  { mounts, folder }: Share,
+  { verb, code, signal, stopped, onProgress, isIdle = false }: Call,
+): Promise<readonly unknown[]> {
+  const needsData = verb !== 'hash';
+  const result = await runTools(doors, {
+    ...{ verb, code },
+    ...(signal && { signal }),
+    ...(stopped && { stopped }),
+    ...(onProgress && { onProgress }),
+    asked: {
+      ...(isIdle && { isIdle }),
+      mounts: mounts.map(({ isFile, root, device, excluded }) => ({
+        ...{ isFile, excluded },
+        root: needsData ? root : null,
+        // The kernel may give a disk another number after a restart of the machine.
+        device: writesPoint(verb) ? device : null,
+      })),
+    },
+    mounts: [
+      ...(needsData ? mounts.map((mount, at) => toolsMount(mount, at, !writesData(verb))) : []),
+      ...(verb === 'look'
+        ? []
+        : [{ Type: 'bind', Source: folder, Target: pointPath, ReadOnly: !writesPoint(verb) }]),
+    ],
+  });
+  return Array.isArray(result) ? result : [];
+}
+
+/**
+ * Copies everything while it is in use, so that little is left to copy once it is stopped.
+ * @throws UpdateError save-failed
+ */
+export async function warmCopy(
+  doors: DataDoors,
+  place: PointPlace,
+  mounts: readonly SavedMount[],
+): Promise<void> {
+  const report = reporter(doors, mounts);
+  for (const share of sharesOf(place, mounts))
+    await copy(doors, share, { verb: 'warm', isIdle: true, onProgress: report(share) });
+}
+
+/**
+ * Compares all contents and copies what differs, of all services at once. What was copied may not be on the disk yet: see
+ * `sync`. Without percent, which never decreases within a phase.
+ * @param stopped resolves once nothing writes any more; the tools containers are started before
+ * @throws UpdateError save-failed; the signal's reason
+ */
+export async function coldCopy(
+  doors: DataDoors,
+  place: PointPlace,
+  mounts: readonly SavedMount[],
+  { stopped, signal }: { stopped: Promise<unknown>; signal: AbortSignal },
+): Promise<void> {
+  await requireVolumes(doors, mounts);
+  const call = { verb: 'cold', stopped, signal } as const;
+  const copies = sharesOf(place, mounts).map((share) => copy(doors, share, call));
+  // No tools container is left at work when this ends.
+  await Promise.allSettled(copies);
+  await Promise.all(copies);
+}
+
+async function copy(doors: DataDoors, share: Share, call: Omit<Call, 'code'>): Promise<void> {
+  try {
+    await mkdir(share.folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw new UpdateError('save-failed', error.message);
+    });
+    await askTools(doors, share, { ...call, code: 'save-failed' });
+  } catch (error) {
+    // Also if the tools container was killed: an engine that is away is found by what follows.
+    if (!(error instanceof UpdateError) || !['no-space', 'engine-unavailable'].includes(error.code))
+      throw error;
+    throw new UpdateError('save-failed', error.message, { detail: error.detail, cause: error });
+  }
+}
+
+/** The engine creates a volume that is missing, and an empty one would be copied. @throws UpdateError save-failed */
+async function requireVolumes({ engine }: DataDoors, mounts: readonly SavedMount[]): Promise<void> {
+  const [gone] = await missingVolumes({ engine }, mounts);
+  if (gone) throw new UpdateError('save-failed', `the volume of ${gone.where} has been removed`);
+}
+
+export async function missingVolumes(
+  { engine }: Pick<DataDoors, 'engine'>,
+  mounts: readonly SavedMount[],
+): Promise<SavedMount[]> {
+  const names = mounts.flatMap(({ volume }) => (volume ? [volume] : []));
+  const there = new Set((await listVolumes(engine, names)).map(({ name }) => name));
+  return mounts.filter(({ volume }) => volume !== '' && !there.has(volume));
+}
+
+/** A hash of each copy. Their order is that of the mounts. @throws UpdateError restore-point-unreadable */
+export async function hashCopies(
+  doors: DataDoors,
+  place: PointPlace,
+  mounts: readonly SavedMount[],
+  how: Pick<Call, 'signal' | 'isIdle'> = {},
+): Promise<string[]> {
+  const byMount = new Map<SavedMount, string>();
+  for (const share of sharesOf(place, mounts)) {
+    const hashes = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
+    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, String(hashes[at]));
+  }
+  return mounts.map((mount) => byMount.get(mount) ?? '');
+}
+
+/** Whether the copies are as they were made. @throws UpdateError restore-point-damaged, restore-point-unreadable */
+export async function checkCopies(doors: DataDoors, place: PointPlace, point: Point): Promise<void> {
+  const now = await hashCopies(doors, place, point.mounts);
+  const changed = point.mounts.filter((_, at) => now[at] !== point.hashes?.[at]);
+  if (changed.length === 0) return;
+  const names = changed.map(({ where }) => where).join(', ');
+  throw new UpdateError(
+    'restore-point-damaged',
+    `the copy of ${names} in ${place.directory} has changed since it was made: its hash does not match`,
+  );
+}
+
+/** Looks at the mounts as they are now, in their order. @throws UpdateError with that code */
+export async function lookAt(
+  doors: DataDoors,
+  mounts: readonly SavedMount[],
+  code: ErrorCode,
+): Promise<Look[]> {
+  const byMount = new Map<SavedMount, Look>();
+  // The engine would create a volume that is missing.
+  const [gone] = await missingVolumes(doors, mounts);
+  if (gone) throw new UpdateError(code, `the volume of ${gone.where} has been removed`);
+  for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts)) {
+    const looks = (await askTools(doors, share, { verb: 'look', code })) as Look[];
+    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, looks[at] as Look);
+  }
+  return mounts.map((mount) => byMount.get(mount) as Look);
+}
+
+/**
+ * Whether the data's disks have room for the restore, counting what it will remove.
+ * @throws UpdateError no-space, data-not-restored
+ */
+export async function checkRoom(doors: DataDoors, { mounts }: Point): Promise<void> {
+  const looks = await lookAt(doors, mounts, 'data-not-restored');
+  const disks = Map.groupBy(looks.entries(), ([, { device }]) => device);
+  for (const [, own] of disks) {
+    const needed = own.reduce((sum, [at, now]) => sum + (mounts[at]?.bytes ?? 0) - now.bytes, 0);
+    const free = Math.min(...own.map(([, now]) => now.free));
+    if (needed <= free) continue;
+    const names = own.map(([at]) => mounts[at]?.where).join(', ');
+    throw new UpdateError(
+      'no-space',
+      `restoring ${names} needs ${size(needed)}, but only ${size(free)} is free`,
+    );
+  }
+}
+
+/**
+ * Makes the data equal to the copies, and compares both. Can be repeated.
+ * @throws UpdateError data-not-restored; the signal's reason
+ */
+export async function restoreCopies(
+  doors: DataDoors,
+  place: PointPlace,
+  mounts: readonly SavedMount[],
+  signal: AbortSignal,
+): Promise<void> {
+  const [gone] = await missingVolumes(doors, mounts);
+  if (gone) throw new UpdateError('data-not-restored', `the volume of ${gone.where} has been removed`);
+  const report = reporter(doors, mounts);
+  for (const share of sharesOf(place, mounts)) {
+    const call = { verb: 'restore', code: 'data-not-restored', signal, onProgress: report(share) } as const;
+    const differences = (await askTools(doors, share, call)) as string[][];
+    const at = differences.findIndex((lines) => lines.length > 0);
+    const mount = share.mounts[at];
+    if (mount === undefined) continue;
+    throw new UpdateError(
+      'data-not-restored',
+      `${mount.where} still differs from the restore point after the data was restored`,
+      { detail: differences[at] ?? [] },
+    );
+  }
+}
+
+/** A line a second at most: how much of all mounts has been handled. */
+function reporter(
+  { log }: DataDoors,
+  mounts: readonly SavedMount[],
+): (share: Share) => (bytes: number) => void {
+  const total = mounts.reduce((sum, { bytes }) => sum + bytes, 0);
+  let done = 0;
+  let toldAt = performance.now();
+  return (share) => {
+    const before = done;
+    done += share.mounts.reduce((sum, { bytes }) => sum + bytes, 0);
+    return (bytes) => {
+      if (total === 0 || performance.now() < toldAt + progressEveryMs) return;
+      toldAt = performance.now();
+      const now = Math.min(before + bytes, total);
+      const percent = Math.min(Math.floor((100 * now) / total), 99);
+      log.progress(percent, `${size(now)} of ${size(total)}`, { bytes: now, total });
+    };
+  };
+}

@@ -1,0 +1,218 @@
+// Which services a restore point covers, decided before anything stops.
+
+import { type StoreKind, storeOf } from '../../core/compose/reference.ts';
+import { dataLabelOf, isDataWord, type Product } from '../../core/progress/product.ts';
+import { settingsName } from '../../core/progress/state-name.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import type { Model, ModelMount } from '../../engine/cli/compose.ts';
+import { type Container, type Mount, serviceOf } from '../../engine/container.ts';
+import { and } from '../run/log/wording.ts';
+import type { DataSaid } from '../run/options.ts';
+import { looksSaved } from './choose-mounts.ts';
+import type { Declared } from './data-doors.ts';
+import { outsideDatabases } from './outside-databases.ts';
+
+export interface DataFacts {
+  model: Model;
+  /** Of the project; their mounts count rather than those in the files. */
+  containers: readonly Container[];
+  /** Services whose containers the run replaces. */
+  updated: readonly string[];
+  /** From the settings file. */
+  said: readonly DataSaid[];
+  product: Product;
+  /** Compose and env files, which the update itself restores. */
+  files: readonly string[];
+}
+
+/** A service or a database host that has to be declared. */
+export interface Undecided {
+  /** For the settings file: the service or the host. */
+  key: string;
+  sentence: string;
+  /** `none` if no restore point can save it. */
+  proposal: 'save' | 'none';
+}
+
+export interface Judged extends Declared {
+  undecided: readonly Undecided[];
+  /** The line of the settings file that decides them, with the entries that are there already: `data: {db: save}`. */
+  line: string;
+  /** Mistakes in the settings, a sentence each. */
+  mistakes: readonly string[];
+}
+
+/** @throws UpdateError data-unsupported for mistakes, data-undeclared */
+export function declareData(facts: DataFacts): Declared {
+  const { undecided, mistakes, line, ...declared } = judgeData(facts);
+  if (mistakes.length > 0)
+    throw new UpdateError('data-unsupported', mistakes.at(-1) ?? '', {
+      detail: mistakes.slice(0, -1),
+      advice: `Correct the data section of ${settingsName} or the label of the service, then run the update again.`,
+    });
+  if (undecided.length === 0) return declared;
+  const sentences = undecided.map(({ sentence }) => sentence);
+  throw new UpdateError('data-undeclared', sentences.at(-1) ?? '', {
+    detail: sentences.slice(0, -1),
+    advice: `In ${settingsName}, set ${line} ("save" includes the data in restore points, and "none" excludes it). Then run the update again.`,
+  });
+}
+
+/** The settings file decides before labels, and labels before the product's record. */
+export function judgeData(facts: DataFacts): Judged {
+  const { model, containers, updated, said } = facts;
+  const services = Object.keys(model.services);
+  const keys = said.map(({ key }) => key);
+  const found = outsideDatabases(updated, services, containers);
+  const accepted = said.flatMap(({ key, word }) => (word === 'none' ? [key.toLowerCase()] : []));
+  const outside = found.map(({ host }) => host).filter((host) => accepted.includes(host));
+  const reached = startOrder(model, updated);
+  const excluded: Declared['excluded'][number][] = [];
+  const [uncovered, inMemory] = [new Set<string>(), new Set<string>()];
+  const undecided: Undecided[] = [];
+  const mistakes = said.flatMap((each) => mistakeIn(each, facts, outside) ?? []);
+  const covered = new Set<string>();
+  for (const service of services) {
+    const { image = '' } = model.services[service] ?? {};
+    const own = containers.filter((each) => serviceOf(each) === service);
+    // A service of a profile that is not in use.
+    const isAbsent = own.length === 0 && containers.length > 0;
+    const mounts = mountsOf(service, facts);
+    const saved = mounts.filter((mount) => looksSaved(mount, facts.files));
+    const without = new Set(
+      mounts.flatMap(({ destination: path }) => (keys.includes(`${service}:${path}`) ? [path] : [])),
+    );
+    const hasSaved = saved.some(({ destination }) => !without.has(destination));
+    const { word, where } = wordFor(service, facts);
+    const isUpdated = updated.includes(service);
+    const looks = storeOf(
+      image,
+      saved.map(({ destination }) => destination),
+    );
+    for (const path of without) excluded.push({ service, path });
+    if (word !== null && !isDataWord(word))
+      mistakes.push(`${where} is set to ${JSON.stringify(word)}, but must be "save" or "none"`);
+    else if (word === 'none') excluded.push({ service, path: null });
+    else if (isAbsent) {
+      if (word === 'save' && keys.includes(service))
+        mistakes.push(
+          `${where} is set to "save", but ${service} has no container: start the service or remove the line`,
+        );
+    } else if (hasSaved && (word === 'save' || reached.includes(service))) covered.add(service);
+    else if (word === 'save' && !isUpdated)
+      mistakes.push(`${where} is set to "save", but ${service} has no writable volume or bind mount to save`);
+    else if (hasSaved && looks !== null)
+      undecided.push({
+        ...{ key: service, proposal: 'save' },
+        sentence: `${service} (${image}), which looks like ${named[looks]}, is neither saved nor excluded, and no updated service depends on it`,
+      });
+    else if (hasSaved)
+      for (const { destination } of saved.filter((each) => !without.has(each.destination)))
+        uncovered.add(`${service}:${destination}`);
+    else if (reached.includes(service) && !isUpdated && without.size === 0 && looks !== null) {
+      if (looks === 'cache' || looks === 'queue') inMemory.add(service);
+      else
+        undecided.push({
+          ...{ key: service, proposal: 'none' },
+          sentence: `${service} (${image}) looks like ${named[looks]} but has no volume: its data is inside the container and cannot be saved in a restore point`,
+        });
+    }
+  }
+  for (const { host, service, variable } of found.filter((each) => !outside.includes(each.host)))
+    undecided.push({
+      ...{ key: host, proposal: 'none' },
+      sentence: `${service} uses a database on ${host} (${variable}), which is outside the project and cannot be saved in a restore point`,
+    });
+  return {
+    covered: startOrder(model, services).filter((service) => covered.has(service)),
+    ...{ excluded, uncovered: [...uncovered], inMemory: [...inMemory], outside },
+    ...{ undecided, line: lineOf(said, undecided), mistakes },
+  };
+}
+
+const named: Record<StoreKind, string> = {
+  database: 'a database',
+  queue: 'a queue',
+  'search index': 'a search index',
+  cache: 'a cache',
+};
+
+/** These services and all that they depend on, dependencies first. */
+function startOrder(model: Model, from: readonly string[]): string[] {
+  const order = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (service: string): void => {
+    if (seen.has(service) || !Object.hasOwn(model.services, service)) return;
+    seen.add(service);
+    for (const other of Object.keys(model.services[service]?.depends_on ?? {})) visit(other);
+    order.add(service);
+  };
+  for (const service of from) visit(service);
+  return [...order];
+}
+
+/** A sentence about an entry of the settings file; null if it is right. */
+function mistakeIn(
+  { key, word, where }: DataSaid,
+  facts: DataFacts,
+  outside: readonly string[],
+): string | null {
+  const { services } = facts.model;
+  if (Object.hasOwn(services, key) || outside.includes(key.toLowerCase())) return null;
+  const at = key.indexOf(':/');
+  const [service, path] = [key.slice(0, Math.max(at, 0)), key.slice(at + 1)];
+  if (at > 0 && Object.hasOwn(services, service)) {
+    if (!mountsOf(service, facts).some(({ destination }) => destination === path))
+      return `${where} is set, but ${service} has no mount at ${path}`;
+    return word === 'none'
+      ? null
+      : `${where} is set to "save", but "save" applies only to a whole service; a single mount can only be set to "none"`;
+  }
+  return word === 'save' || at > 0
+    ? `${where} is set, but the project has no service ${at > 0 ? service : key}`
+    : `${where} is set, but ${key} is neither a service of the project nor the host of a database that an updated service uses`;
+}
+
+/** The setting of a service, and its place; null if there is none. */
+function wordFor(
+  service: string,
+  { model, said, product }: DataFacts,
+): { word: string | null; where: string } {
+  const inFile = said.find(({ key }) => key === service);
+  if (inFile !== undefined) return inFile;
+  const label = dataLabelOf(product);
+  const written = model.services[service]?.labels?.[label];
+  if (written !== undefined) return { word: written, where: `label ${label} of ${service}` };
+  const recorded = Object.hasOwn(product.data ?? {}, service) ? product.data?.[service] : undefined;
+  return { word: recorded ?? null, where: `data of ${service} in the product record of ${product.name}` };
+}
+
+function mountsOf(service: string, { model, containers }: DataFacts): Mount[] {
+  const own = containers.filter((each) => serviceOf(each) === service);
+  if (containers.length > 0) return own.flatMap(({ mounts }) => mounts);
+  return (model.services[service]?.volumes ?? []).map(asMount);
+}
+
+const asMount = ({ type, source = '', target, read_only }: ModelMount): Mount => ({
+  type,
+  source,
+  destination: target,
+  writable: read_only !== true,
+});
+
+function lineOf(said: readonly DataSaid[], undecided: readonly Undecided[]): string {
+  const entries = [
+    ...said.map(({ key, word }) => [key, word]),
+    ...undecided.map(({ key, proposal }) => [key, proposal]),
+  ];
+  const quoted = (key = '') => (/^[\w.-]+(?::\/[\w./-]*)?$/.test(key) ? key : JSON.stringify(key));
+  return `data: {${entries.map(([key, word]) => `${quoted(key)}: ${word}`).join(', ')}}`;
+}
+
+/** A line for `plan` if the settings have to be completed for restore points; otherwise null. */
+export function proposalLine({ undecided, line }: Judged): string | null {
+  if (undecided.length === 0) return null;
+  const not = undecided.flatMap(({ key, proposal }) => (proposal === 'none' ? [key] : []));
+  const without = not.length > 0 ? `; the data of ${and(not)} cannot be saved in restore points` : '';
+  return `to use restore points (--restore-point), set ${line} in ${settingsName}${without}`;
+}

@@ -1,0 +1,226 @@
+// What a restore point will contain, cost and need, seen before anything stops.
+
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { type Container, serviceOf } from '../../engine/container.ts';
+import { mappedBy } from '../../engine/mapped-users.ts';
+import { and, size } from '../run/log/wording.ts';
+import {
+  chooseMounts,
+  isOfService,
+  type MountSurroundings,
+  outermost,
+  type Unseen,
+  writersOf,
+} from './choose-mounts.ts';
+import { toolsMount } from './copies.ts';
+import type { DataDoors, Declared, SavedMount } from './data-doors.ts';
+import { runTools } from './tools-container.ts';
+import { type Look, type Probe, pointPath } from './tools-protocol.ts';
+
+/** The restore point that a run is to make; plain JSON. */
+export interface PlannedPoint {
+  declared: Declared;
+  /** The directory of the project's restore points, on the host. */
+  directory: string;
+  mounts: readonly SavedMount[];
+  bytes: number;
+  /** The expected downtime of covered services. */
+  seconds: Estimate;
+  /** Covered services that the update does not replace, in the order in which they start. */
+  services: readonly string[];
+}
+
+/** Minimum and maximum in seconds. Equal if they are based on the last restore point. */
+export type Estimate = readonly [least: number, most: number];
+
+export interface PointFacts {
+  doors: DataDoors;
+  around: MountSurroundings;
+  updated: readonly string[];
+  /** All of the project, and all running ones of the engine. */
+  containers: readonly Container[];
+  /** An existing directory of the host, on the disk that will hold restore points. */
+  above: string;
+  /** Bytes per second of the last restore point; null if there is none. */
+  last: LastTime | null;
+}
+
+export interface SurveyedPoint {
+  point: PlannedPoint;
+  notSaved: readonly string[];
+  warnings: readonly string[];
+  /** Bytes on the disk of the restore points. */
+  needed: number;
+  free: number;
+}
+
+const bytesPerFile = 4_096;
+/** Of the disk of the restore points. */
+const freeShare = 0.05;
+
+/** By the kernel's numbers: NFS, SMB, CIFS, 9p, AFS, Ceph, Coda, GFS2, OCFS2, Lustre, GPFS, folders of VirtualBox and VMware. */
+const networkFileSystems = new Set([
+  0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x01021997, 0x5346414f, 0x6b414653, 0x00c36400, 0x73757245,
+  0x01161970, 0x7461636f, 0x0bd00bd0, 0x47504653, 0x786f4256, 0xbacbacbc,
+]);
+
+/** Looks at everything and changes nothing. @throws UpdateError data-unsupported with all reasons, no-space */
+export async function surveyPoint(declared: Declared, facts: PointFacts): Promise<SurveyedPoint> {
+  const { doors, around, updated, containers, above, last } = facts;
+  const chosen = chooseMounts(containers, declared, around);
+  const services = declared.covered.filter((service) => !updated.includes(service));
+  const looks = await lookAtEach(doors, chosen.mounts);
+  const probe = (await runTools(doors, {
+    ...{ verb: 'probe', code: 'data-unsupported', asked: { mounts: [] } },
+    mounts: [{ Type: 'bind', Source: above, Target: pointPath, ReadOnly: false }],
+  })) as Probe;
+  const seen = chosen.mounts.map((mount, at) => ({ mount, look: looks[at] as Look }));
+  const data = seen.filter(({ look }) => look.type !== 'other');
+  const stopped = [...updated, ...services];
+  const writers = writersOf(
+    data.map(({ mount }) => mount),
+    containers,
+    around,
+    (each) =>
+      each.imageId === doors.toolsImage ||
+      (isOfService(each, doors.project) && stopped.includes(serviceOf(each))),
+  );
+  const refusals = [
+    ...chosen.refusals,
+    ...data.flatMap(({ mount, look }) => lookRefusals(mount, look)),
+    ...(probe.missing.length > 0
+      ? [
+          `the file system of ${around.points} does not support ${and(probe.missing)}: choose another directory with --restore-dir`,
+        ]
+      : []),
+    ...writers.refusals,
+  ];
+  if (refusals.length > 0)
+    throw new UpdateError('data-unsupported', refusals.at(-1) ?? '', { detail: refusals.slice(0, -1) });
+  const mounts = withoutAliases(
+    data.map(({ mount, look: { type, root, device, bytes, files } }) => ({
+      ...mount,
+      ...{ isFile: type === 'file', root, device, bytes, files },
+    })),
+  );
+  const bytes = sum(mounts.map((mount) => mount.bytes));
+  const needed = bytes + bytesPerFile * sum(mounts.map(({ files }) => files));
+  refuseUnlessRoom(needed, probe, around.points);
+  return {
+    point: { declared, directory: around.points, mounts, bytes, seconds: estimate(bytes, last), services },
+    notSaved: [
+      ...chosen.notSaved,
+      ...seen.flatMap(({ mount, look }) =>
+        look.type === 'other' ? [`${mount.where} (a socket or device)`] : [],
+      ),
+      ...declared.uncovered.map((where) => `${where} (neither saved nor excluded)`),
+    ],
+    warnings: [...chosen.warnings, ...writers.warnings],
+    ...{ needed, free: probe.free },
+  };
+}
+
+/** One tools container for each service, with its mounts alone. */
+async function lookAtEach(doors: DataDoors, mounts: readonly Unseen[]): Promise<Look[]> {
+  const looks = new Map<Unseen, Look>();
+  for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
+    const found = await runTools(doors, {
+      ...{ verb: 'look', code: 'data-unsupported' },
+      asked: {
+        mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
+      },
+      // Only in a writable mount does the kernel show which owners are not mapped.
+      mounts: own.map((mount, at) => toolsMount(mount, at, mappedBy() === null)),
+    }).catch((error) => {
+      throw missingSource(own, error) ?? error;
+    });
+    for (const [at, mount] of own.entries()) looks.set(mount, (found as Look[])[at] as Look);
+  }
+  return mounts.map((mount) => looks.get(mount) as Look);
+}
+
+/** The engine's own words: it mounts no source that is missing. Null for any other failure. */
+function missingSource(mounts: readonly Unseen[], error: unknown): UpdateError | null {
+  if (!(error instanceof UpdateError) || error.code !== 'engine-unavailable') return null;
+  const text = [error.message, ...error.detail].join('\n');
+  if (!/does not exist|no such file|not a directory/i.test(text)) return null;
+  const named = namedIn(text, mounts);
+  const message = named
+    ? `the source of ${named.where} is missing: ${JSON.stringify(named.path)}`
+    : `at least one source of ${and(mounts.map(({ where }) => where))} is missing`;
+  return new UpdateError('data-unsupported', message, { cause: error, detail: [text] });
+}
+
+/** The mount whose source a text of the engine contains. */
+export const namedIn = <M extends Pick<Unseen, 'path'>>(text: string, mounts: readonly M[]): M | undefined =>
+  mounts.toSorted((a, b) => b.path.length - a.path.length).find(({ path }) => text.includes(path));
+
+/** Why the content of a mount cannot be saved, a sentence each. */
+export function lookRefusals({ where, path }: Pick<Unseen, 'where' | 'path'>, look: Look): string[] {
+  const isFar = networkFileSystems.has(look.fileSystem);
+  const quoted = JSON.stringify(path);
+  return [
+    ...(isFar
+      ? [`${where} is on a network file system (${quoted}): move it to a local disk, or exclude it`]
+      : []),
+    ...look.inside.map(
+      (name) =>
+        `${where} contains another file system or subvolume at ${JSON.stringify(name)}: mount it into the service separately, outside ${quoted}`,
+    ),
+    ...look.strange.map(
+      (name) =>
+        `${where} contains ${JSON.stringify(name)}, which belongs to a user or group that is not mapped into containers: change its owner, or move it out of ${quoted}`,
+    ),
+    ...look.tooLong.map(
+      (name) =>
+        `${where} contains a path below ${JSON.stringify(name)} that is too long to copy: remove it, or move it out of ${quoted}`,
+    ),
+  ];
+}
+
+/** Two paths may lead to the same place, through a symbolic link or another mount. */
+export const withoutAliases = (mounts: readonly SavedMount[]): SavedMount[] => {
+  const real = mounts.map((mount) => ({
+    mount,
+    path: `/${mount.device}${mount.root}`,
+    excluded: mount.excluded,
+  }));
+  return outermost(real).map(({ mount }) => mount);
+};
+
+/** @throws UpdateError no-space */
+export function refuseUnlessRoom(
+  needed: number,
+  { size: all, free }: Pick<Probe, 'size' | 'free'>,
+  where: string,
+): void {
+  const reserve = all * freeShare;
+  if (free - needed >= reserve) return;
+  throw new UpdateError(
+    'no-space',
+    `a restore point needs ${size(needed)} in ${where}, but only ${size(Math.max(free - reserve, 0))} is available: ${size(free)} is free, and 5 % of the disk (${size(reserve)}) must stay free`,
+  );
+}
+
+/** What the newest restore point took. */
+export interface LastTime {
+  bytes: number;
+  seconds: number;
+}
+
+/** Seconds that stops and starts take, whatever the size of the data. */
+const fixedSeconds = 1;
+/** With less data than this, the duration is no measure of the speed of the disk. */
+const tellingBytes = 50_000_000;
+
+/** Based on the last restore point if possible; otherwise between 2 GB/s in memory and 100 MB/s on a slow disk. */
+export function estimate(bytes: number, last: LastTime | null): Estimate {
+  if (last !== null && (last.bytes >= tellingBytes || bytes <= tellingBytes)) {
+    const fixed = Math.min(last.seconds, fixedSeconds);
+    const seconds = fixed + (last.seconds - fixed) * (last.bytes > tellingBytes ? bytes / last.bytes : 1);
+    return [seconds, seconds];
+  }
+  return [bytes / 2_000_000_000 + fixedSeconds, bytes / 100_000_000 + 4 * fixedSeconds];
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);

@@ -1,0 +1,164 @@
+// A container of the updater's own image that runs `tools.ts` on the mounts of other containers. It has no network, its root is
+// read-only, and of root's capabilities it only has those over files. It exits when its standard input closes, which the updater holds.
+
+import { PassThrough, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
+import { notDone, readApi } from '../../engine/api/api.ts';
+import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { lastLine } from '../../engine/cli/unreachable.ts';
+import { type Json, object } from '../../engine/json.ts';
+import type { DataDoors } from './data-doors.ts';
+import { type Asked, type Progress, program, type Told, type Verb } from './tools-protocol.ts';
+
+export interface ToolsCall {
+  verb: Verb;
+  asked: Asked;
+  /** In the engine's own form. */
+  mounts: readonly Json[];
+  /** For `ports`: the container whose network namespace is joined. */
+  networkOf?: string;
+  /** What else of the host it is given, in the engine's own form. */
+  hostConfig?: Json;
+  onProgress?: (bytes: number) => void;
+  /** `cold` begins once it resolves. If it rejects, the container is to be ended by the signal. */
+  stopped?: Promise<unknown>;
+  /** Ends the container. */
+  signal?: AbortSignal;
+  /** Of every failure of the program but missing space. */
+  code: ErrorCode;
+}
+
+const rights = ['DAC_OVERRIDE', 'DAC_READ_SEARCH', 'CHOWN', 'FOWNER', 'FSETID', 'SETFCAP', 'MKNOD'];
+const memory = 1024 ** 3;
+const pauseMs = 100;
+
+/**
+ * Runs the program to its end, which may take hours, and gives its result.
+ * @throws UpdateError no-space; the code of the call if the program fails; engine-unavailable if it was ended from outside. The signal's reason. Cancelled
+ */
+export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unknown> {
+  const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
+  const id = await create(doors, call);
+  try {
+    return await run(engine, id, call);
+  } catch (error) {
+    call.signal?.throwIfAborted();
+    throw error;
+  } finally {
+    const uncancelled = doors.engine.uncancellable();
+    // This helper changes no files, so nobody waits for its end, which a dead share could delay for ever.
+    if (call.verb === 'tables') removeScratch(uncancelled, id).catch(() => {});
+    else await remove(uncancelled, id);
+  }
+}
+
+async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall): Promise<string> {
+  const { verb, asked, mounts, networkOf, hostConfig = {} } = call;
+  const id = await createScratch(engine, toolsImage, project, {
+    config: {
+      Entrypoint: program,
+      Cmd: [verb, JSON.stringify(asked)],
+      User: '0:0',
+      StopSignal: 'SIGKILL',
+      OpenStdin: true,
+      StdinOnce: true,
+      AttachStdin: true,
+      AttachStdout: true,
+      AttachStderr: true,
+    },
+    hostConfig: {
+      Mounts: mounts,
+      ...(networkOf !== undefined && { NetworkMode: `container:${networkOf}` }),
+      CapDrop: ['ALL'],
+      CapAdd: networkOf === undefined ? rights : [],
+      SecurityOpt: ['no-new-privileges', 'label=disable'],
+      ReadonlyRootfs: true,
+      // Owners are the host's, also if the engine gives its containers others.
+      UsernsMode: 'host',
+      Memory: memory,
+      MemorySwap: memory,
+      PidsLimit: 256,
+      // Its output is read while it runs.
+      LogConfig: { Type: 'none' },
+      ...hostConfig,
+    },
+  });
+  if (id === null)
+    throw new UpdateError(
+      'engine-unavailable',
+      `the updater image ${toolsImage} is no longer on this machine`,
+    );
+  return id;
+}
+
+async function run(
+  engine: Engine,
+  id: string,
+  { onProgress, code, mounts, stopped }: ToolsCall,
+): Promise<unknown> {
+  let last: Told | null = null;
+  const output = byLine((line) => {
+    const told = JSON.parse(line) as Told | Progress;
+    if ('bytes' in told) onProgress?.(told.bytes);
+    else last = told;
+  });
+  const input = new PassThrough();
+  stopped?.then(
+    () => input.write('\n'),
+    () => {},
+  );
+  const options = { deadlineMs: Number.POSITIVE_INFINITY, repeatable: false, input, output };
+  const { stderr } = await engine.call(['start', '--attach', '--interactive', id], options);
+  input.destroy();
+  const state = await endOf(engine, id);
+  const told = last as Told | null;
+  const exitCode = Number(state.ExitCode);
+  // The program exits with 0 or 1; other codes are the engine's, or a signal's.
+  if (told === null || exitCode > 1 || state.OOMKilled === true) {
+    const why = state.OOMKilled === true ? 'out of memory' : `exit code ${exitCode}`;
+    const detail = stderr.trim() === '' ? [] : [lastLine(stderr)];
+    throw new UpdateError('engine-unavailable', `the helper container that copies data failed: ${why}`, {
+      detail,
+    });
+  }
+  if ('result' in told) return told.result;
+  const [sentence = '', ...detail] = told.error.split('\n');
+  const source = mounts.find(({ Target }) => Target === told.at)?.Source;
+  const message = source === undefined ? sentence : `${source}: ${sentence}`;
+  throw new UpdateError(told.code === 'no-space' ? 'no-space' : code, message, { detail });
+}
+
+/** If the connection to it was lost, it ends, too, but later. */
+async function endOf(engine: Engine, id: string): Promise<Json> {
+  for (;;) {
+    const answer = await readApi(engine, `/containers/${id}/json`);
+    if (answer.status === 404)
+      throw new UpdateError('engine-unavailable', 'the helper container that copies data was removed');
+    if (answer.status !== 200) throw notDone(`inspect ${id.slice(0, 12)}`, answer);
+    const state = object(JSON.parse(answer.body.toString()).State);
+    if (state.Running !== true) return state;
+    await sleep(pauseMs);
+  }
+}
+
+/** What it does to files has ended when this returns. If the engine does not answer, it ends with the connection. */
+async function remove(engine: Engine, id: string): Promise<void> {
+  try {
+    await removeScratch(engine, id);
+    while ((await readApi(engine, `/containers/${id}/json`)).status === 200) await sleep(pauseMs);
+  } catch {}
+}
+
+function byLine(onLine: (line: string) => void): Writable {
+  let rest = '';
+  return new Writable({
+    write(chunk: Buffer, _, done) {
+      const lines = (rest + chunk.toString('latin1')).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) onLine(Buffer.from(line, 'latin1').toString());
+      done();
+    },
+  });
+}

@@ -1,0 +1,339 @@
+// A program of its own, `tools.mjs` in the image. It runs in a container that has the mounts of one service, and looks at
+// them, copies and restores them: `tools.mjs look '{"mounts":[]}'`. It prints one JSON object a line; the last one is `Told`.
+
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { setPriority } from 'node:os';
+import { mountOf } from '../../core/files/mount-table.ts';
+import { removeTree } from '../../core/files/remove-tree.ts';
+import { strangerOf } from '../../core/files/strangers.ts';
+import { unlessGone, walk } from '../../core/files/walk.ts';
+import {
+  type Ended,
+  type Ends,
+  isFull,
+  killAll,
+  rsync,
+  rsyncFailure,
+  run,
+  sync,
+  updateCopy,
+} from './rsync.ts';
+import {
+  type Asked,
+  type AskedMount,
+  copyPath,
+  dataPath,
+  type Look,
+  type Probe,
+  type Progress,
+  pointPath,
+  type Tables,
+  type Told,
+  type Verb,
+} from './tools-protocol.ts';
+
+const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
+
+/** Longer ones in a destination are removed before rsync sees them: it cannot delete what is too deep. */
+const longestRemoved = 3_000;
+const mostNames = 5;
+const shownLength = 300;
+const everyMs = 500;
+const lowestShare = 0.05;
+const fullDisk = 'the disk is full or a quota is exceeded';
+
+/** The release that is rolled back may have written the files: xxHash, rsync's default, is easy to deceive. */
+const untrusted = '--checksum-choice=md5';
+/** The same tree always makes the same archive. Contents are packed without looking for holes. */
+const tarArgs = [
+  ...'--create --sort=name --format=posix --numeric-owner --acls --xattrs --xattrs-include=* --file=-'.split(
+    ' ',
+  ),
+  '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+];
+
+type FailureCode = Extract<Told, { error: string }>['code'];
+
+class Failure extends Error {
+  readonly code: FailureCode;
+  readonly at: string | undefined;
+
+  /** @param at the path in this container whose mount has failed */
+  constructor(code: FailureCode, message: string, at?: string) {
+    super(message);
+    this.code = code;
+    this.at = at;
+  }
+}
+
+const say = (value: Told | Progress, then?: () => void) =>
+  process.stdout.write(`${JSON.stringify(value)}\n`, then);
+
+async function look({ mounts }: Asked): Promise<Look[]> {
+  const looks: Look[] = [];
+  for (const [at, mount] of mounts.entries()) looks.push(await lookAt(at, mount));
+  return looks;
+}
+
+async function lookAt(at: number, { excluded }: AskedMount): Promise<Look> {
+  const path = dataPath(at);
+  const own = fs.lstatSync(path);
+  const type = own.isDirectory() ? 'directory' : own.isFile() ? 'file' : 'other';
+  const { root, device, below } = mountOf(path);
+  const found = { bytes: 0, files: 0 };
+  const names = { inside: [] as string[], strange: [] as string[], tooLong: [] as string[] };
+  const add = (list: string[], name: string) =>
+    list.length < mostNames && !list.includes(name) && list.push(name);
+  const isExcluded = (name: string) => excluded.some((each) => `${name}/`.startsWith(`/${each}/`));
+  for (const name of below) if (!isExcluded(name)) add(names.inside, name);
+  const linked = new Set<number>();
+  for await (const { name, full, status } of type === 'other' ? [] : walk(path, excluded)) {
+    if (status === null) add(names.tooLong, shown(name));
+    else if (status.dev !== own.dev) add(names.inside, shown(name));
+    else {
+      found.files++;
+      if (strangerOf(full, status) !== null) add(names.strange, shown(name));
+      const bytes = status.blocks * 512;
+      if (!linked.has(status.ino)) found.bytes += bytes;
+      if (!status.isDirectory() && status.nlink > 1) linked.add(status.ino);
+    }
+  }
+  return { type, root, device, ...found, ...disk(path), ...names };
+}
+
+const shown = (name: Buffer): string => {
+  const text = name.toString() || '/';
+  return text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
+};
+
+function disk(path: string): Pick<Look, 'fileSystem' | 'size' | 'free'> {
+  const { type, blocks, bavail, bsize } = fs.statfsSync(path);
+  return { fileSystem: type, size: blocks * bsize, free: bavail * bsize };
+}
+
+/** The engine follows links when it mounts a path; they may lead elsewhere since the last look. */
+function refuseChanged({ mounts }: Asked): void {
+  for (const [at, { root, device }] of mounts.entries()) {
+    const path = dataPath(at);
+    const now = mountOf(path);
+    if (root !== null && root !== now.root)
+      throw new Failure('changed', `mount ${at} is now ${now.root} instead of ${root}`, path);
+    if (device !== null && device !== now.device)
+      throw new Failure('changed', `mount ${at} is now on device ${now.device} instead of ${device}`, path);
+  }
+}
+
+async function probe(): Promise<Probe> {
+  const folder = fs.mkdtempSync(`${pointPath}/.probe-`);
+  try {
+    const path = `${folder}/file`;
+    const fd = fs.openSync(path, 'wx', 0o600);
+    fs.writeSync(fd, 'x', 1 << 20);
+    fs.fsyncSync(fd);
+    fs.closeSync(fd);
+    const works = async (program: string, ...args: string[]) =>
+      (await run(program, [...args, path])).code === 0;
+    const tries: Record<string, () => boolean | Promise<boolean>> = {
+      'sparse files': () => fs.statSync(path).blocks * 512 < fs.statSync(path).size,
+      'file owners': () => {
+        fs.chownSync(path, 12345, 12345);
+        return fs.statSync(path).uid === 12345 && fs.statSync(path).gid === 12345;
+      },
+      'file modes': () => {
+        fs.chmodSync(path, 0o640);
+        return (fs.statSync(path).mode & 0o7777) === 0o640;
+      },
+      'extended attributes': async () =>
+        (await works('setfattr', '--name=user.probe', '--value=x')) &&
+        (await works('getfattr', '--absolute-names', '--name=user.probe')),
+      'access-control lists': async () =>
+        (await works('setfacl', '--modify=u:12345:r')) &&
+        (await works('getfattr', '--absolute-names', '--name=system.posix_acl_access')),
+    };
+    const missing: string[] = [];
+    for (const [word, holds] of Object.entries(tries)) {
+      const isHeld = await Promise.resolve()
+        .then(holds)
+        .catch(() => false);
+      if (!isHeld) missing.push(word);
+    }
+    return { missing, device: mountOf(pointPath).device, ...disk(pointPath) };
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function warm({ mounts }: Asked): Promise<null> {
+  const full = new AbortController();
+  const watch = () => {
+    for (const path of [pointPath, ...mounts.map((_, at) => dataPath(at))]) {
+      const { size, free } = disk(path);
+      if (free < size * lowestShare) full.abort(noSpace(path, 'less than 5 % of the disk is free'));
+    }
+  };
+  watch();
+  const timer = setInterval(watch, everyMs);
+  const more = progress();
+  try {
+    for (const [at, mount] of mounts.entries()) {
+      full.signal.throwIfAborted();
+      const ended = await rsync(mount, [dataPath(at), copyPath(at)], [], { more, signal: full.signal });
+      full.signal.throwIfAborted();
+      if (isFull(ended)) throw noSpace(pointPath, fullDisk);
+      // Files that change or disappear while the app runs: the cold copy gets them.
+      judge('rsync', ended, [0, 23, 24]);
+    }
+  } finally {
+    clearInterval(timer);
+  }
+  // The cold copy then has little to write.
+  await sync([pointPath]);
+  return null;
+}
+
+/** The container is started while services stop. */
+async function cold({ mounts }: Asked): Promise<null> {
+  await once(process.stdin, 'data');
+  const more = progress();
+  for (const [at, mount] of mounts.entries()) {
+    const ended = await updateCopy(mount, [dataPath(at), copyPath(at)], [], more).catch(
+      (error: NodeJS.ErrnoException) => {
+        throw ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? noSpace(pointPath, fullDisk) : error;
+      },
+    );
+    if (isFull(ended)) throw noSpace(pointPath, fullDisk);
+    judge('rsync', ended);
+  }
+  return null;
+}
+
+/** Up to five files in which the trees differ, as rsync lists them. */
+async function differences(mount: AskedMount, ends: Ends, args: readonly string[]): Promise<string[]> {
+  const lines: string[] = [];
+  const onLine = (line: string) => lines.length < mostNames && lines.push(line.slice(0, shownLength));
+  const all = ['--dry-run', '--itemize-changes', '--checksum', ...args];
+  judge('rsync', await rsync(mount, ends, all, { onLine }));
+  return lines;
+}
+
+async function hash({ mounts }: Asked): Promise<string[]> {
+  const more = progress();
+  const hashes: string[] = [];
+  for (const [at, { isFile }] of mounts.entries()) {
+    const sum = createHash('sha256');
+    const onOutput = (chunk: Buffer) => {
+      sum.update(chunk);
+      more(chunk.length);
+    };
+    const tree = isFile ? [`--directory=${pointPath}`, `${at}`] : [`--directory=${copyPath(at)}`, '.'];
+    judge('tar', await run('tar', [...tarArgs, ...tree], { onOutput }));
+    hashes.push(sum.digest('hex'));
+  }
+  return hashes;
+}
+
+/** Nothing is changed before all mounts have been looked at. Gives up to five differences for each mount. */
+async function restore({ mounts }: Asked): Promise<string[][]> {
+  for (const [at, mount] of mounts.entries()) {
+    const copy = fs.lstatSync(copyPath(at));
+    const { type, inside, strange } = await lookAt(at, mount);
+    const path = dataPath(at);
+    const wanted = mount.isFile ? 'file' : 'directory';
+    if (type !== wanted || (mount.isFile ? !copy.isFile() : !copy.isDirectory()))
+      throw new Failure('failed', `mount ${at} or its copy is not a ${wanted}`, path);
+    if (inside[0] !== undefined)
+      throw new Failure('failed', `another file system or subvolume is mounted at ${inside[0]}`, path);
+    if (strange[0] !== undefined)
+      throw new Failure('failed', `the owner or group of ${strange[0]} is not mapped into containers`, path);
+  }
+  const more = progress();
+  for (const [at, mount] of mounts.entries()) {
+    const path = dataPath(at);
+    if (!mount.isFile) await removeDeep(path, mount.excluded);
+    judge('rsync', await updateCopy(mount, [copyPath(at), path], [untrusted, '--delete-before'], more));
+  }
+  await sync(mounts.map((_, at) => dataPath(at)));
+  const found: string[][] = [];
+  for (const [at, mount] of mounts.entries())
+    found.push(await differences(mount, [copyPath(at), dataPath(at)], [untrusted]));
+  return found;
+}
+
+async function removeDeep(top: string, excluded: readonly string[]): Promise<void> {
+  for await (const { name, full, status } of walk(top, excluded)) {
+    const relative = name.subarray(1);
+    if (relative.length <= longestRemoved || status === null) continue;
+    if (excluded.some((each) => Buffer.from(each).indexOf(`${relative}/`) === 0)) continue;
+    if (status.isDirectory()) await removeTree(top, full);
+    else fs.unlinkSync(full);
+  }
+}
+
+/** In LISTEN state. */
+function ports(): number[] {
+  const lines = ['tcp', 'tcp6'].flatMap(
+    (name) => unlessGone(() => fs.readFileSync(`/proc/net/${name}`, 'utf8'))?.split('\n') ?? [],
+  );
+  const open = lines.flatMap((line) => {
+    const [, local = '', , state] = line.trim().split(/\s+/);
+    return state === '0A' ? [Number.parseInt(local.split(':').at(-1) ?? '', 16)] : [];
+  });
+  return [...new Set(open)].sort((a, b) => a - b);
+}
+
+function tables({ mounts, pids = [] }: Asked): Tables {
+  const table = (process: number | string): string => {
+    try {
+      return fs.readFileSync(`/proc/${process}/mountinfo`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const directories = mounts.map((_, at) => fs.lstatSync(dataPath(at)).isDirectory());
+  return { tables: Object.fromEntries(['self', ...pids].map((each) => [each, table(each)])), directories };
+}
+
+function noSpace(path: string, why: string): Failure {
+  const { size, free } = disk(path);
+  const megabytes = (bytes: number) => `${Math.floor(bytes / 1_000_000)} MB`;
+  return new Failure('no-space', `${why}: ${megabytes(free)} of ${megabytes(size)} free`, path);
+}
+
+function judge(program: string, ended: Ended, accepted: readonly number[] = [0]): void {
+  const failure = rsyncFailure(program, ended, accepted);
+  if (failure !== null) throw new Failure('failed', failure);
+}
+
+/** The first call is printed at once, the others at most twice a second. */
+function progress(): (more: number) => void {
+  let bytes = 0;
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return (more) => {
+    bytes += more;
+    if (performance.now() - saidAt < everyMs) return;
+    saidAt = performance.now();
+    say({ bytes });
+  };
+}
+
+/** The updater holds the other end: if it is killed, this ends at once, and with it all processes of the container. */
+function abandon(): void {
+  killAll();
+  process.exit(1);
+}
+
+const [verb = '', json = ''] = process.argv.slice(2);
+process.stdin.on('end', abandon).on('error', abandon).resume();
+try {
+  const asked = JSON.parse(json) as Asked;
+  // The kernel derives the priority on the disk from it.
+  if (asked.isIdle) setPriority(19);
+  refuseChanged(asked);
+  const result = (await verbs[verb as Verb](asked)) ?? null;
+  say({ result }, () => process.exit(0));
+} catch (error) {
+  const { message, code, at } = error instanceof Failure ? error : new Failure('failed', String(error));
+  say({ error: message, code, ...(at !== undefined && { at }) }, () => process.exit(1));
+}

@@ -1,0 +1,204 @@
+import { parseArgs } from 'node:util';
+import { type Product, productOf, svc } from '../../core/progress/product.ts';
+import { settingsName } from '../../core/progress/state-name.ts';
+import { type ErrorCode, errorCodes } from '../../core/progress/update-error.ts';
+import { targetForms } from '../../core/release/target.ts';
+import { nearCodes } from './explain.ts';
+import {
+  type Command,
+  commandWords,
+  dataForm,
+  type OptionTable,
+  optionsOf,
+  variableOf,
+} from './option-table.ts';
+
+/** A command with its options, which are valid. */
+export interface CommandLine {
+  command: Command;
+  product: Product;
+  /** By option; `data` is only set by a settings file. */
+  values: Values;
+  /** The code to explain. Null: all codes. */
+  code: ErrorCode | null;
+}
+
+export type Values = ReadonlyMap<string, readonly GivenValue[]>;
+
+/** A value and where it was set, for error messages. */
+export interface GivenValue {
+  value: string;
+  where: string;
+  /** In `data`: a service, a mount (`app:/library`) or a host. */
+  key?: string;
+}
+
+/** All mistakes of a command line, so that an operator can fix them together. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  readonly mistakes: readonly string[];
+
+  constructor(mistakes: readonly string[]) {
+    super(mistakes.join('; '));
+    this.mistakes = mistakes;
+  }
+}
+
+const productVariable = 'SVC_UPDATER_PRODUCT';
+
+export const needsService = `bump requires at least one --service option, or the services setting in ${settingsName}`;
+
+/**
+ * Reads the command line and the environment. Options override variables.
+ * @throws UsageError with all mistakes
+ */
+export function parseCommandLine(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): CommandLine {
+  const words = argv.filter((word) => ['--help', '-h', 'help', '--version'].includes(word));
+  const mistakes: string[] = [];
+  const product = readProduct(env[productVariable], mistakes);
+  const nothing = { product, values: new Map<string, never>(), code: null };
+  if (words.some((word) => word !== '--version')) return { command: 'help', ...nothing };
+  if (words.length > 0) return { command: 'version', ...nothing };
+
+  const [first = ''] = argv;
+  const command = commandWords.find((word) => word === first) ?? 'update';
+  if (first !== '' && first !== command && !first.startsWith('-')) {
+    mistakes.push(
+      `unknown command "${first}": use ${commandWords.slice(0, -1).join(', ')} or ${commandWords.at(-1)}`,
+    );
+  }
+  if (command === 'explain') {
+    const code = readCode(argv.slice(1), mistakes);
+    if (mistakes.length > 0) throw new UsageError(mistakes);
+    return { command, ...nothing, code };
+  }
+  const args = first !== '' && !first.startsWith('-') ? argv.slice(1) : argv;
+  const hasVerb = command === 'restore-point' && args[0] === 'rm';
+  if (command === 'restore-point' && !hasVerb)
+    mistakes.push('restore-point must be followed by rm, which removes the restore point');
+  const table = optionsOf[command];
+  const typed = readFlags(hasVerb ? args.slice(1) : args, table, mistakes);
+  const values = new Map([...readVariables(env, table), ...typed]);
+  mistakes.push(...mistakesIn(command, values));
+  // The settings file, which is read later, may list the services.
+  if (mistakes.some((each) => each !== needsService)) throw new UsageError(mistakes);
+  return { ...nothing, command, values };
+}
+
+/** Values that do not have the form of their option, options that are missing, and options that exclude each other. */
+export function mistakesIn(command: Command, values: Values): string[] {
+  const mistakes: string[] = [];
+  for (const [name, { form }] of Object.entries({ ...optionsOf[command], data: { form: dataForm } })) {
+    for (const { value, where } of values.get(name) ?? [])
+      if (form?.[0].test(value) === false) mistakes.push(`${where} must be ${form[1]}, not "${value}"`);
+  }
+  const placeOf = (name: string) => values.get(name)?.[0]?.where;
+  const services = values.get('service') ?? [];
+  if (new Set(services.map(({ value }) => value)).size < services.length)
+    mistakes.push(`${placeOf('service')} lists a service twice`);
+  if (command === 'bump' && !values.has('to')) mistakes.push(`bump requires --to RELEASE: ${targetForms}`);
+  if (command === 'bump' && !values.has('service')) mistakes.push(needsService);
+  if (values.has('stack') && values.has('project'))
+    mistakes.push(`${placeOf('stack')} and ${placeOf('project')} cannot be used together`);
+  for (const [one, ...others] of [
+    ['release', 'trust'],
+    ['trust', 'release', 'archive'],
+    ['archive', 'trust', 'expect'],
+  ] as const)
+    if (values.has(one) && !others.some((other) => values.has(other)))
+      mistakes.push(`${placeOf(one)} requires --${others.join(' or --')}`);
+  if (values.has('archive') && values.has('expect') && !values.has('trust') && !values.has('target'))
+    mistakes.push(
+      `${placeOf('archive')} requires --target or --trust: the version of an unsigned archive is not trusted`,
+    );
+  if (values.has('archive') && values.has('release'))
+    mistakes.push(
+      `${placeOf('archive')} cannot be used with --release, because the archive contains a release.json`,
+    );
+  for (const { value, where } of values.get('exclude') ?? []) {
+    const other = services.find((each) => each.value === value);
+    if (other)
+      mistakes.push(`${value} cannot be updated (${other.where}) and excluded (${where}) at the same time`);
+  }
+  return mistakes;
+}
+
+/** The options that environment variables set. */
+function readVariables(
+  env: Readonly<Record<string, string | undefined>>,
+  table: OptionTable,
+): Map<string, GivenValue[]> {
+  const values = new Map<string, GivenValue[]>();
+  for (const [name, { isList, isTyped }] of Object.entries(table)) {
+    const where = isTyped ? null : variableOf(name);
+    const text = where === null ? undefined : env[where];
+    if (where === null || !text) continue;
+    const parts = isList ? text.split(',').map((each) => each.trim()) : [text];
+    values.set(
+      name,
+      parts.map((value) => ({ value, where })),
+    );
+  }
+  return values;
+}
+
+/** Every option of a command line with its values, 1 for a switch. Mistakes are added to the list. */
+function readFlags(
+  args: readonly string[],
+  table: OptionTable,
+  mistakes: string[],
+): Map<string, GivenValue[]> {
+  const said = new Map<string, GivenValue[]>();
+  const options = Object.fromEntries(
+    Object.entries(table).map(([name, { value }]) => {
+      const type = value === undefined ? ('boolean' as const) : ('string' as const);
+      return [name, { type, multiple: true }];
+    }),
+  );
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === 'positional') mistakes.push(`unexpected argument "${token.value}"`);
+    if (token.kind !== 'option') continue;
+    const row = table[token.name];
+    const isSwitch = row?.value === undefined;
+    const where = `--${token.name}`;
+    if (row === undefined || !token.rawName.startsWith('--'))
+      mistakes.push(`unknown option ${token.rawName}`);
+    else if (isSwitch && token.value !== undefined) mistakes.push(`${where} takes no value`);
+    else if (!isSwitch && !token.value) mistakes.push(`${where} requires a value`);
+    else if (!isSwitch && !row.isList && said.has(token.name)) mistakes.push(`${where} is given twice`);
+    else said.set(token.name, [...(said.get(token.name) ?? []), { value: token.value ?? '1', where }]);
+  }
+  return said;
+}
+
+/** The product of this name or JSON object. Gives svc if the text is empty or invalid, and reports what is invalid. */
+function readProduct(text: string | undefined, mistakes: string[]): Product {
+  const given = text?.trim();
+  if (!given) return svc;
+  try {
+    return productOf(given.startsWith('{') ? JSON.parse(given) : { name: given });
+  } catch (error) {
+    const why = error instanceof TypeError ? error.message : 'the value must be a name or a JSON object';
+    mistakes.push(`${productVariable} is invalid: ${why.replace(/^invalid product: /, '')}`);
+    return svc;
+  }
+}
+
+/** The code that `explain` explains, null for all codes. An unknown code is a mistake that lists similar codes. */
+function readCode(words: readonly string[], mistakes: string[]): ErrorCode | null {
+  const [word = null, ...others] = words;
+  for (const each of words.filter((each) => each.startsWith('-'))) mistakes.push(`unknown option ${each}`);
+  for (const each of others.filter((each) => !each.startsWith('-')))
+    mistakes.push(`unexpected argument "${each}"`);
+  const code = errorCodes.find((each) => each === word) ?? null;
+  if (word === null || code !== null || word.startsWith('-')) return code;
+  const near = nearCodes(word);
+  const hint =
+    near.length > 0 ? `similar codes are ${near.join(', ')}` : 'run explain without a code to list all codes';
+  mistakes.push(`unknown code "${word}": ${hint}`);
+  return null;
+}

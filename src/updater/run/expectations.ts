@@ -1,0 +1,106 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { parseTarget } from '../../core/release/target.ts';
+import { proveRelease, Unproven } from '../../provenance/prove-release.ts';
+import { type ArchiveHead, openArchive } from '../../provenance/release-archive.ts';
+import { isOfPlatform, type ReleaseFile } from '../../provenance/release-file.ts';
+import { readTrust } from '../../provenance/trust.ts';
+import type { ProofOptions, UpdateOptions } from './options.ts';
+
+/** The digests that a verified release must have (docs/contract.md 3.21). */
+export interface Expectations {
+  /** Digests of an index, a manifest or a configuration, by service or repository. */
+  images: ReadonlyMap<string, ReadonlySet<string>>;
+  /** `sha256:…` of the files of a release, by name. */
+  files: ReadonlyMap<string, string>;
+}
+
+type Asked = Pick<UpdateOptions, 'proof' | 'product' | 'target'>;
+
+/** Uses the release of an archive as the target if there is no other. `expectationsOf` reports an archive that is not verified. */
+export async function withTargetOfArchive(options: UpdateOptions): Promise<UpdateOptions> {
+  const { proof, target } = options;
+  if (proof.archive === null || proof.trust === null || target !== null) return options;
+  const told = await provenIn(options).catch(() => null);
+  return told === null ? options : { ...options, target: parseTarget(told.version) };
+}
+
+/**
+ * Expectations from the options and from the `release.json` of a directory or an archive; null if there are none.
+ * `platform` is the engine's, `linux/amd64`.
+ * @throws UpdateError not-proven
+ */
+export async function expectationsOf(options: Asked, platform: string): Promise<Expectations | null> {
+  const images = new Map<string, Set<string>>();
+  const add = (name: string, digests: readonly string[]) =>
+    images.set(name, new Set([...(images.get(name) ?? []), ...digests]));
+  const files = new Map(options.proof.expectFiles.map(halves));
+  for (const [name, digest] of options.proof.expect.map(halves)) add(name, [digest]);
+  if (options.proof.trust !== null) {
+    const told = await provenIn(options);
+    for (const [name, { digest, platforms }] of Object.entries(told.images)) {
+      const own = Object.keys(platforms).filter(isOfPlatform(platform));
+      if (own.length === 0)
+        throw new UpdateError(
+          'not-proven',
+          `${fileOf(options.proof)} lists no image of ${name} for ${platform}`,
+        );
+      const parts = own.flatMap((each) => Object.values(platforms[each] ?? {}));
+      add(name, [digest, ...parts]);
+    }
+    for (const [name, digest] of Object.entries(told.files)) files.set(name, digest);
+  }
+  return images.size === 0 && files.size === 0 ? null : { images, files };
+}
+
+const halves = (text: string): [string, string] => {
+  const at = text.lastIndexOf('=');
+  return [text.slice(0, at), text.slice(at + 1)];
+};
+
+/** The verified file, for messages. */
+const fileOf = ({ release, archive }: ProofOptions): string =>
+  archive === null ? `${release}/release.json` : archive;
+
+/** @throws UpdateError not-proven */
+async function provenIn(options: Asked): Promise<ReleaseFile> {
+  const { proof, product, target } = options;
+  const [{ file, bundle }, trust] = await Promise.all([headOf(proof), read(proof.trust ?? '')]);
+  const told = (version: string | null) =>
+    proveRelease(file, bundle, readTrust(trust.toString()), { product: product.name, version });
+  try {
+    const { version } = await told(null);
+    const isIt = target?.kind !== 'release' || bare(target.tag) === bare(version);
+    return await told(isIt ? version : (target?.tag ?? null));
+  } catch (cause) {
+    const where = cause instanceof Unproven ? fileOf(proof) : proof.trust;
+    throw new UpdateError('not-proven', `${where}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function headOf({ release, archive }: ProofOptions): Promise<ArchiveHead> {
+  if (archive !== null) {
+    const opened = await archiveAt(archive);
+    await opened.close();
+    return opened;
+  }
+  const [file, bundle] = await Promise.all(
+    ['release.json', 'release.json.sigstore.json'].map((name) => read(join(release ?? '', name))),
+  );
+  return { file: file as Buffer, bundle: String(bundle) };
+}
+
+/** @throws UpdateError not-proven */
+export const archiveAt = (path: string) =>
+  openArchive(path).catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === undefined ? cause.message : `the archive cannot be read (${cause.code})`;
+    throw new UpdateError('not-proven', `${path}: ${why}`, { cause });
+  });
+
+const bare = (tag: string): string => tag.replace(/^v/, '');
+
+const read = (path: string): Promise<Buffer> =>
+  readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new UpdateError('not-proven', `${path} cannot be read (${cause.code})`, { cause });
+  });

@@ -1,0 +1,51 @@
+import { exitCodes } from '../../core/progress/outcome.ts';
+import type { Product } from '../../core/progress/product.ts';
+import { type ErrorCode, errorCodes, explanationOf } from '../../core/progress/update-error.ts';
+
+/** What `explain` prints: everything about one code, or all codes with their meaning. */
+export function explain(code: ErrorCode | null, product: Product): string {
+  if (code === null) {
+    const width = Math.max(...errorCodes.map(({ length }) => length));
+    return errorCodes
+      .map((each) => `${each.padEnd(width)}  ${explanationOf(each, product).meaning}\n`)
+      .join('');
+  }
+  const { outcome, meaning, why, advice } = explanationOf(code, product);
+  return [
+    `${code}: outcome ${outcome}, exit code ${exitCodes[outcome]}`,
+    `Meaning: ${meaning}`,
+    ...(why === undefined ? [] : [`Why: ${why}`]),
+    `What to do: ${advice}`,
+    '',
+  ].join('\n');
+}
+
+const mostNear = 5;
+const mostTypos = 3;
+
+/** The codes that a word may stand for: they contain it, or differ from it in a few letters. The nearest come first. */
+export function nearCodes(word: string): readonly ErrorCode[] {
+  const distances = errorCodes.map((code) => ({
+    code,
+    distance: word !== '' && code.includes(word) ? 0 : editDistance(word, code),
+  }));
+  return distances
+    .filter(({ distance }) => distance <= mostTypos)
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, mostNear)
+    .map(({ code }) => code);
+}
+
+/** How many letters must be inserted, removed or replaced to turn one word into the other (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1];
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = (row[column - 1] ?? 0) + (to[column - 1] === letter ? 0 : 1);
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

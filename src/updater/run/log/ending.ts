@@ -1,0 +1,197 @@
+import { composeCommand } from '../../../core/progress/compose-command.ts';
+import { formatEnd, parseEnd, type RunEnd, stateBeforeStep } from '../../../core/progress/end-line.ts';
+import { exitCodes, type Outcome } from '../../../core/progress/outcome.ts';
+import { svc } from '../../../core/progress/product.ts';
+import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
+import { ofProduct, UpdateError } from '../../../core/progress/update-error.ts';
+import { type EndingFacts, editedSince, withOwnCommands } from './ending-facts.ts';
+import type { Fields, Log } from './log.ts';
+import { and } from './wording.ts';
+
+/** How a run ended, or is about to. */
+export interface Ending {
+  outcome: Outcome;
+  exitCode: number;
+  /** The last line of the log. */
+  message: string;
+  /** Additional fields of that line, for programs. */
+  fields?: Fields;
+}
+
+/** How an unsuccessful run ended, and what to report about it. */
+interface Failure extends Ending {
+  /** Explanation for the log, before the last line. */
+  lines: readonly string[];
+  code: string | null;
+  /** Required intermediate release, if the update needs one. */
+  requiredRelease: string | null;
+  advice: string;
+  fields: Fields;
+}
+
+/** Why the run ended, the state of the instance, and what to type next. `cancelledBy` is a signal number. */
+export function endingOf(error: unknown, facts: EndingFacts, cancelledBy = 15): Failure {
+  const { touched, project, product = svc } = facts;
+  const again = (text: string) =>
+    facts.isRollback ? text.replace(/(?<=[Rr]un )the update(?= again)/, 'rollback --yes') : text;
+  const own = (text: string) =>
+    again(ofProduct(project === null ? text : withOwnCommands(text, project), product));
+  if (error instanceof Cancelled || error instanceof Interrupted) {
+    const advice = again('Run the update again when you are ready.');
+    const end = { outcome: 'cancelled', code: null, state: nothingChanged(facts), advice } as const;
+    return failure(end, 128 + cancelledBy);
+  }
+  if (!(error instanceof UpdateError)) {
+    const stands = touched
+      ? own('some containers may not have been replaced; check them with docker compose ps')
+      : 'no container was changed, and the original files are in place';
+    const state = `this is a bug in the updater; ${stands}`;
+    const end = { outcome: 'crashed', code: null, state, advice: 'Please report the lines above.' } as const;
+    const lines = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+    return failure(end, exitCodes.crashed, lines);
+  }
+  const advice = ['broken', 'unhealthy', 'containers-not-restored'].includes(error.code)
+    ? again(adviceWhenBroken(facts, error))
+    : own(error.advice);
+  const { outcome, code, requiredRelease } = error;
+  const stands = stateAfter(error, facts);
+  const state = requiredRelease === null ? stands : stateBeforeStep(stands, requiredRelease);
+  const lines = [...error.detail, ...(error.isLogged ? [] : [error.message + sentenceOfCause(error)])];
+  const end = { outcome, code, state, advice, ...(requiredRelease !== null && { requiredRelease }) };
+  return failure(end, exitCodes[outcome], lines, error.fields);
+}
+
+function failure(
+  end: RunEnd & { advice: string },
+  exitCode: number,
+  lines: readonly string[] = [],
+  fields: Fields = {},
+): Failure {
+  const { outcome, code, advice, requiredRelease = null } = end;
+  return { outcome, exitCode, message: formatEnd(end), lines, code, advice, requiredRelease, fields };
+}
+
+/** The part of an ending that the journal stores. */
+export const keptEnding = (log: Log, { outcome, exitCode, message, fields = {} }: Ending): Ending => ({
+  ...{ outcome, exitCode, fields },
+  message: log.masked(message),
+});
+
+/** Logs the end of an unsuccessful run. */
+export function reportEnding(error: unknown, log: Log, facts: EndingFacts, cancelledBy?: number): Ending {
+  const { outcome, exitCode, message, lines, ...said } = endingOf(error, facts, cancelledBy);
+  for (const line of lines) log.error(line);
+  logEnd(log, { outcome, message }, said);
+  return keptEnding(log, { outcome, exitCode, message, fields: said.fields });
+}
+
+const good = ['updated', 'unchanged', 'fetched'] as const;
+type GoodOutcome = (typeof good)[number];
+
+/** Logs the last line of a successful run. */
+export function endWell(log: Log, outcome: GoodOutcome, message: string, fields: Fields): Ending {
+  log.enter('done');
+  log.info(message, { outcome, ...fields });
+  return keptEnding(log, { outcome, exitCode: exitCodes[outcome], message, fields });
+}
+
+/** Logs the last line again, for a run that this same container has already ended. Returns the ending. */
+export function repeatEnding(ending: Ending, log: Log): Ending {
+  const { fields = {} } = ending;
+  logEnd(log, ending, { ...(isGood(ending) ? null : parseEnd(ending.message)), fields });
+  return ending;
+}
+
+const isGood = ({ outcome }: Pick<Ending, 'outcome'>): boolean =>
+  (good as readonly Outcome[]).includes(outcome);
+
+function logEnd(
+  log: Log,
+  { outcome, message }: Pick<Ending, 'outcome' | 'message'>,
+  {
+    code,
+    advice,
+    requiredRelease,
+    fields,
+  }: { code?: string | null; advice?: string | null; requiredRelease?: string | null; fields?: Fields },
+): void {
+  log.enter('done');
+  const level = outcome === 'cancelled' ? 'warn' : isGood({ outcome }) ? 'info' : 'error';
+  log[level](message, {
+    outcome,
+    ...fields,
+    ...(code != null && { code }),
+    ...(advice != null && { advice }),
+    ...(requiredRelease != null && { requiredRelease }),
+  });
+}
+
+const sentenceOfCause = (error: UpdateError): string => {
+  const code = (error.cause as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === 'string' && /^E[A-Z]+$/.test(code) && !error.message.includes(code)
+    ? ` (${code})`
+    : '';
+};
+
+function stateAfter({ code, outcome, state }: UpdateError, facts: EndingFacts): string {
+  if (state !== null) return `${state}${saved(facts)}`;
+  if (code === 'files-not-restored') return 'some files could not be restored';
+  if (code === 'data-not-restored') {
+    const stopped = [...facts.services, ...(facts.dataServices ?? [])];
+    return `the data of ${running(facts)} has not been restored yet, so these services remain stopped: ${and(stopped)}`;
+  }
+  if (code === 'engine-lost') {
+    return `the connection to the engine was lost while containers were being replaced; the files are already updated, and ${and(facts.services)} may have been only partly replaced`;
+  }
+  if (code === 'containers-not-restored') {
+    return `${files(facts)}, but ${running(facts)} could not be restored; no container of the new version has started${saved(facts)}`;
+  }
+  if (code === 'unhealthy')
+    return `nothing was changed; ${running(facts)} is already running, but it is unhealthy`;
+  if (outcome === 'broken') {
+    return `the new version has started, but it is unhealthy; it was not rolled back, because its migrations may have run${saved(facts)}`;
+  }
+  // Another process has decided which version is running now.
+  if (code === 'containers-changed')
+    return 'nothing was changed by this run; the changes that another process made during the update were kept';
+  if (facts.touched) {
+    return `${files(facts)}, and ${standing(running(facts), facts, 'running again')}${saved(facts)}`;
+  }
+  return nothingChanged(facts);
+}
+
+/** @param state of a version that was not stopped before the update */
+const standing = (version: string, { isStopped }: EndingFacts, state: string): string =>
+  isStopped ? `${version} is still stopped, as before the update` : `${version} is ${state}`;
+
+const files = ({ leftAlone }: EndingFacts): string =>
+  leftAlone ? 'the other files have been restored' : 'the original files are in place';
+
+const saved = ({ leftAlone }: EndingFacts): string => (leftAlone ? `; ${editedSince(leftAlone)}` : '');
+
+/** A run that ends early has not found the running version yet, and `bump` never does. */
+function nothingChanged(facts: EndingFacts): string {
+  const { version, halfDone } = facts;
+  if (halfDone) return `nothing was changed by this run; ${halfDone}`;
+  const what =
+    version === null
+      ? 'nothing was changed'
+      : `nothing was changed; ${standing(version, facts, 'still running')}`;
+  return `${what}${saved(facts)}`;
+}
+
+const running = ({ version }: EndingFacts): string => version ?? 'the old version';
+
+function adviceWhenBroken(facts: EndingFacts, { code, advice }: UpdateError): string {
+  if (!facts.project) return advice;
+  const compose = `docker compose -p ${facts.project.name}`;
+  const names = [...(facts.dataServices ?? []), ...facts.services].join(' ');
+  const fix = `Check the output of ${compose} ps and ${compose} logs ${names}. Fix the cause, then run the update again`;
+  // With edited files, compose may start an older version than the one whose migrations have run.
+  if (facts.leftAlone) return `${fix}.`;
+  const rollback =
+    code === 'broken' && facts.canRollBack
+      ? ' To restore the previous version and its data, run rollback --yes.'
+      : '';
+  return `${fix}, or run ${composeCommand(facts.project)} up -d --no-deps ${names} in the compose directory.${rollback}`;
+}

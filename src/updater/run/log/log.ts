@@ -1,0 +1,127 @@
+import { appendFileSync, existsSync, lstatSync, unlinkSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import pino from 'pino';
+import { giveToOwnerOfDirectory } from '../../../core/files/file-system.ts';
+import type { Level, Phase, ProgressEvent } from '../../../core/progress/event.ts';
+import { formatLine } from '../../../core/progress/line.ts';
+import { mapTexts, writtenOut } from '../../../core/progress/plain-text.ts';
+import { Mask, type MaskRules } from './mask.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+type Sink = (event: ProgressEvent, fields: Fields) => void;
+
+/** The story of a run, one event a line. Everything that leaves goes through the mask. */
+export class Log {
+  #phase: Phase = 'inspect';
+  readonly #mask = new Mask();
+  readonly #sinks: Sink[];
+  /** Lines so far, for a copy that begins in mid-run. */
+  readonly #lines: string[] = [];
+
+  #lastAt = performance.now();
+
+  constructor(sink: Sink) {
+    this.#sinks = [sink, (event) => this.#lines.push(formatLine(event))];
+  }
+
+  /** From here on what the source says is secret never leaves, whatever is known later. It is asked at the next line. */
+  addMaskRules(source: () => MaskRules): void {
+    this.#mask.add(source);
+  }
+
+  /** The lines from here on are of this phase. Only the log knows it: it prints the phase, and nothing is decided by it. */
+  enter(phase: Phase): void {
+    this.#phase = phase;
+  }
+
+  info(message: string, fields: Fields = {}): void {
+    this.#emit('info', message, fields);
+  }
+
+  warn(message: string, fields: Fields = {}): void {
+    this.#emit('warn', message, fields);
+  }
+
+  error(message: string, fields: Fields = {}): void {
+    this.#emit('error', message, fields);
+  }
+
+  progress(percent: number, message: string, fields: Fields = {}): void {
+    this.#emit('info', message, fields, percent);
+  }
+
+  /** Milliseconds since the last line. */
+  quietMs(): number {
+    return performance.now() - this.#lastAt;
+  }
+
+  /** A text as it stands in the log. */
+  masked(text: string): string {
+    return this.#mask.apply(text);
+  }
+
+  /**
+   * Copies the whole log, from its first line, to a file that outlives the container. A run that resumes another run
+   * appends to the log of that run.
+   */
+  copyTo(path: string, { add = false }: { add?: boolean } = {}): void {
+    let works = true;
+    // The copy is a convenience: where the disk is full the run goes on, and the container's own log has all lines.
+    const keep = (write: () => void) => {
+      try {
+        if (works) write();
+      } catch (error) {
+        works = false;
+        this.warn(`the log can no longer be copied to ${path}: ${(error as Error).message}`);
+      }
+    };
+    const whole = (flag: 'w' | 'a') => {
+      // A copy with a second name (a hard link, as in somebody's backup) keeps its text there. What is no file is left alone.
+      if (flag === 'w' && lstatSync(path, { throwIfNoEntry: false })?.isFile()) unlinkSync(path);
+      writeFileSync(path, this.#lines.map((line) => `${line}\n`).join(''), { mode: 0o600, flag });
+      giveToOwnerOfDirectory(path).catch(() => {});
+    };
+    keep(() => whole(add ? 'a' : 'w'));
+    this.#sinks.push((event) =>
+      keep(() => {
+        if (existsSync(path)) appendFileSync(path, `${formatLine(event)}\n`);
+        // If the copy was removed, it is written again as soon as its directory exists.
+        else if (existsSync(dirname(path))) whole('w');
+      }),
+    );
+  }
+
+  #emit(level: Level, message: string, fields: Fields, percent?: number): void {
+    this.#lastAt = performance.now();
+    const time = new Date().toISOString();
+    const mask = (text: string) => this.masked(text);
+    const shown = mapTexts(fields, mask);
+    for (const line of mask(message).split(/\r?\n/)) {
+      const event: ProgressEvent = {
+        time,
+        level,
+        phase: this.#phase,
+        ...(percent === undefined ? {} : { percent }),
+        message: line,
+      };
+      for (const sink of this.#sinks) sink(event, shown);
+    }
+  }
+}
+
+/** Standard output, written synchronously so that a kill loses no line. */
+export function stdoutSink(format: LogFormat): Sink {
+  const destination = pino.destination({ fd: 1, sync: true });
+  if (format === 'line') return (event) => destination.write(`${formatLine(event)}\n`);
+  let time = '';
+  // JSON leaves most characters that a terminal obeys as they are; `\u009b` is the same to who reads it.
+  const write = (line: string) => destination.write(`${writtenOut(line.trimEnd())}\n`);
+  const logger = pino({ base: null, timestamp: () => `,"time":"${time}"` }, { write });
+  return (event, fields) => {
+    time = event.time;
+    const { level, phase, percent, message } = event;
+    logger[level]({ ...fields, phase, ...(percent === undefined ? {} : { percent }) }, message);
+  };
+}
+
+export type LogFormat = 'line' | 'json';

@@ -1,0 +1,169 @@
+import { looksSecret, type Secret } from '../../../core/compose/secret-lines.ts';
+import { phases } from '../../../core/progress/event.ts';
+import { outcomes } from '../../../core/progress/outcome.ts';
+import { dataWords } from '../../../core/progress/product.ts';
+import { errorCodes } from '../../../core/progress/update-error.ts';
+import { parseTag } from '../../../core/release/tag.ts';
+import { createMatcher } from './matcher.ts';
+import { escapedForms, spellingsOf } from './spellings.ts';
+
+/** What a source says of what must not be printed, and of what must be, whatever else it is. */
+export interface MaskRules {
+  /** Whatever may hold a secret: env files, environments of services. Words, and what is too short, are shown. */
+  secrets?: Iterable<Secret>;
+  /** Image references, names of the project and of services, paths: a value that lies wholly inside one is shown there. */
+  shown?: Iterable<string>;
+  /** Hidden whatever they are, such as the passwords of registries. */
+  hidden?: Iterable<string>;
+}
+
+const stars = '***';
+// The scheme's length is bounded: else the expression tries a long run of letters from each of its letters.
+// A name of 16 or more characters without a password is a token, as in https://ghp_…@github.com.
+const urlCredentials =
+  /\b([a-z][a-z0-9+.-]{0,30}:(?:\\{0,3}\/){2})(?:[^\s/?#@:]*:[^\s/?#]*|[^\s/?#@:]{16,})@/gi;
+
+/**
+ * The filter that every line of the log goes through (docs/contract.md 6.6): values of 8 or more characters, or of 4 or more where
+ * the key looks secret, become `***` in every spelling (see spellingsOf).
+ * The user name and password of any URL are also masked.
+ */
+export function createMask({ secrets = [], shown = [], hidden = [] }: MaskRules): (text: string) => string {
+  const shownWhole = new Set([...shown].filter((text) => text !== ''));
+  const values = new Set<string>();
+  for (const { key, value } of secrets) {
+    const shortest = looksSecret(key) ? 4 : 8;
+    for (const text of [value, ...value.split('\n'), ...passwordsIn(value)].map((line) => line.trim())) {
+      if (text.length >= shortest && !shownWhole.has(text) && !isWord(text)) values.add(text);
+    }
+  }
+  for (const value of hidden) if (value !== '') values.add(value);
+  const secretTexts = createMatcher([...values].flatMap(spellingsOf));
+  const shownTexts = createMatcher([...[...shownWhole].flatMap(escapedForms), ...ownTexts]);
+
+  return (text) => hide(text, secretTexts, shownTexts).replace(urlCredentials, `$1${stars}@`);
+}
+
+/** The mask of a run. No rule is forgotten: an old password may still open something. */
+export class Mask {
+  readonly #secrets = new Map<string, Secret>();
+  readonly #shown = new Set<string>();
+  readonly #hidden = new Set<string>();
+  #sources: (() => MaskRules)[] = [];
+  /** Logins in addresses are hidden from the first line on. */
+  #mask = createMask({});
+
+  /** The source is asked at the next text: many runs print little. */
+  add(source: () => MaskRules): void {
+    this.#sources.push(source);
+  }
+
+  apply(text: string): string {
+    if (this.#sources.length > 0) {
+      const before = this.#size;
+      for (const source of this.#sources.splice(0)) {
+        const { secrets = [], shown = [], hidden = [] } = source();
+        for (const secret of secrets) this.#secrets.set(`${secret.key}\n${secret.value}`, secret);
+        for (const one of shown) this.#shown.add(one);
+        for (const one of hidden) this.#hidden.add(one);
+      }
+      if (this.#size > before) {
+        this.#mask = createMask({
+          secrets: this.#secrets.values(),
+          shown: this.#shown,
+          hidden: this.#hidden,
+        });
+      }
+    }
+    return this.#mask(text);
+  }
+
+  get #size(): number {
+    return this.#secrets.size + this.#shown.size + this.#hidden.size;
+  }
+}
+
+const passwordInUrl = /\b[a-z][a-z0-9+.-]{0,30}:\/\/([^\s/?#@:]*):([^\s/?#]{8,})@/gi;
+
+/** A client of a database says its password without the URL that it had it from. A name that is its own is none. */
+function passwordsIn(value: string): string[] {
+  return [...value.matchAll(passwordInUrl)].flatMap(([, user = '', password = '']) => {
+    if (password === user) return [];
+    try {
+      return [password, decodeURIComponent(password)];
+    } catch {
+      return [password];
+    }
+  });
+}
+
+/** States of containers and of their health, as the engine reports them. */
+const states = 'created,running,paused,restarting,removing,exited,dead,healthy,unhealthy,starting'.split(',');
+const words = new Set<string>([...outcomes, ...phases, ...errorCodes, ...states, ...dataWords]);
+
+/** Words that the log is made of, and that the server reads back from it, are no secrets. */
+const isWord = (text: string): boolean => parseTag(text).kind !== 'other' || words.has(text);
+
+/**
+ * Texts that are shown even if they contain a secret value (docs/contract.md 6.7). If the password were the word update,
+ * masking it would hide the outcome `updated` and reveal the password.
+ */
+const ownTexts = [
+  ...words,
+  ...'compose,run,logs,ps,image,start,restart,network,volume,pull,commit,login,inspect'
+    .split(',')
+    .map((command) => `docker ${command}`),
+  'svc-updater',
+];
+
+type Matcher = ReturnType<typeof createMatcher>;
+
+/** Hides every secret, unless it lies wholly in a text that is shown. */
+function hide(text: string, secrets: Matcher, shown: Matcher): string {
+  const found = [...secrets(text)];
+  if (found.length === 0) return text;
+  const shownUntil = shownEnds(text, shown);
+  /** For each place, the end of the longest secret that begins there. */
+  const hiddenUntil = new Int32Array(text.length);
+  for (const { end, lengths } of found) {
+    // Where the longest is shown, so are those that are part of it.
+    const [longest = 0] = lengths;
+    const start = end - longest;
+    if ((shownUntil[start] as number) < end) hiddenUntil[start] = end;
+  }
+  let result = '';
+  let done = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (hiddenUntil[at] === 0) continue;
+    result += text.slice(done, at) + stars;
+    done = at;
+    // What overlaps or follows at once is hidden with it.
+    for (; at <= done; at += 1) done = Math.max(done, hiddenUntil[at] ?? 0);
+    at = done;
+  }
+  return result + text.slice(done);
+}
+
+/** For each place, the end of the shown text that reaches farthest of those that begin at it or before. */
+function shownEnds(text: string, shown: Matcher): Int32Array {
+  const ends = new Int32Array(text.length);
+  for (const { end, lengths } of shown(text)) {
+    for (const length of lengths) {
+      if (!isWhole(text, end - length, end)) continue;
+      ends[end - length] = end;
+      break;
+    }
+  }
+  let until = 0;
+  return ends.map((end) => {
+    until = Math.max(until, end);
+    return until;
+  });
+}
+
+/** Not part of a longer word: if a project is named acme, the text acme4711 may still be a secret. */
+function isWhole(text: string, start: number, end: number): boolean {
+  const isLetter = (char: string | undefined) => char !== undefined && /[A-Za-z0-9]/.test(char);
+  const isCut = (at: number) => isLetter(text[at - 1]) && isLetter(text[at]);
+  return !isCut(start) && !isCut(end);
+}

@@ -1,0 +1,251 @@
+import { isDataWord } from '../../core/progress/product.ts';
+import { settingsName, stateName } from '../../core/progress/state-name.ts';
+import { parseTarget, targetForms } from '../../core/release/target.ts';
+
+/** An option, defined once: its value, where else it can be set, and its line of `--help`. */
+interface OptionRow {
+  /** Its placeholder in the help. Without one the option is a switch, which an environment variable of 1 turns on. */
+  value?: string;
+  /** The option may be repeated. */
+  isList?: boolean;
+  /** No environment variable sets it, although one sets the option of that name of another command. */
+  isTyped?: boolean;
+  /** A settings file may set it, because it belongs to the instance and not to a single run. */
+  inFile?: boolean;
+  /** What every value must match, and its description for people. */
+  form?: readonly [form: { test(text: string): boolean }, description: string];
+  /** One or more lines. Square brackets stand for the environment variable, and braces for a name of the product. */
+  help: string;
+}
+
+/** Default time-outs. */
+export const usualSeconds = { wait: 300, pull: 3600 };
+
+const release = {
+  value: 'RELEASE',
+  form: [{ test: (text: string) => parseTarget(text) !== null }, targetForms],
+} as const;
+const service = {
+  value: 'NAME',
+  isList: true,
+  inFile: true,
+  form: [/^[A-Za-z0-9._][A-Za-z0-9._-]*$/, 'the name of a service'],
+} as const;
+const seconds = {
+  value: 'SECONDS',
+  inFile: true,
+  form: [/^[1-9]\d{0,5}$/, 'a whole number of seconds from 1 to 999999'],
+} as const;
+const proven = (form: RegExp, name: string) =>
+  ({
+    value: `${name}=sha256:…`,
+    isList: true,
+    form: [form, `${name}=sha256:<64 hex digits>`],
+  }) as const;
+const switchForm = [/^[01]$/, '1 (on) or 0 (off)'] as const;
+const log = { value: 'line|json', form: [/^(line|json)$/, 'line or json'] } as const;
+
+export const updateTable = {
+  target: {
+    ...release,
+    help: `Release to install, e.g. v1.2.3, 2025.8.4 or 32.0.1-apache; or canary; or a
+floating tag, e.g. stable []
+(default: pull floating tags again)`,
+  },
+  project: {
+    value: 'NAME',
+    form: [/^[a-z0-9][a-z0-9_-]*$/, 'the name of a compose project'],
+    help: 'Compose project []',
+  },
+  dir: {
+    value: 'DIR',
+    form: [/^\//, 'an absolute path'],
+    help: 'Compose directory, as a path inside the container []',
+  },
+  stack: {
+    value: 'NAME',
+    form: [/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, 'the name of a stack'],
+    help: `Swarm stack to update []
+(default: the stack that contains the app, if no compose project is mounted)`,
+  },
+  file: {
+    value: 'FILE',
+    isList: true,
+    inFile: true,
+    help: `Swarm only: stack file as passed to docker stack deploy -c, relative to the
+compose directory, repeatable []
+(default: the files that docker compose finds)`,
+  },
+  'stop-first': {
+    inFile: true,
+    form: switchForm,
+    help: 'Swarm only: stop all old app tasks before starting new ones []',
+  },
+  container: {
+    value: 'ID',
+    form: [/^[0-9a-f]{64}$/, 'the full id of a container (64 hex digits)'],
+    help: `Full id of a container of the instance; only its labels are trusted []
+(default: the labels of all containers of a service must agree)`,
+  },
+  service: {
+    ...service,
+    help: `Service to update, repeatable; the first is the app, the others are workers []
+(default: {services})`,
+  },
+  exclude: {
+    ...service,
+    form: [/^(?:[A-Za-z0-9._][A-Za-z0-9._-]*|\*)$/, 'the name of a service, or *'],
+    help: `App service to exclude from the update, repeatable []
+(* excludes every app service that is not selected for the update)`,
+  },
+  'version-var': {
+    value: 'NAME',
+    inFile: true,
+    form: [/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'],
+    help: 'Variable that contains the version [] (default: {versionVariable})',
+  },
+  'wait-timeout': {
+    ...seconds,
+    help: `Time limit for the new version to become healthy [] (default: ${usualSeconds.wait})`,
+  },
+  'pull-timeout': { ...seconds, help: `Time limit for pulling images [] (default: ${usualSeconds.pull})` },
+  'accept-drift': {
+    form: switchForm,
+    help: 'Update even if containers differ from the compose files []',
+  },
+  'restore-point': {
+    inFile: true,
+    form: switchForm,
+    help: 'Save the data before the update, and restore it if the update fails []',
+  },
+  'restore-dir': {
+    value: 'DIR',
+    form: [/^\//, 'an absolute path'],
+    help: `Directory for restore points, as a path inside the container []
+(default: ${stateName}/restore)`,
+  },
+  'no-rollback': { form: switchForm, help: 'Do not roll back version and data after a failed update []' },
+  expect: {
+    ...proven(/^[\w./:-]+=sha256:[0-9a-f]{64}$/, 'NAME'),
+    help: `Expected image digest for a service or a repository, repeatable;
+one of the digests for the same NAME must match []`,
+  },
+  'expect-file': {
+    ...proven(/^[\w.-]+=sha256:[0-9a-f]{64}$/, 'FILE'),
+    help: 'Expected digest of a file in the release, repeatable []',
+  },
+  release: {
+    value: 'DIR',
+    form: [/^\//, 'an absolute path'],
+    help: `Directory that contains a signed release.json, as a path inside the container;
+no other release is installed []`,
+  },
+  archive: {
+    value: 'FILE',
+    form: [/^\//, 'an absolute path'],
+    help: `Release archive to install instead of pulling from a registry, as a path
+inside the container []`,
+  },
+  trust: {
+    value: 'FILE',
+    form: [/^\//, 'an absolute path'],
+    help: 'Trust file that lists who may sign releases, as a path inside the container []',
+  },
+  log: { ...log, help: 'Log format [] (default: line)' },
+} satisfies Record<string, OptionRow>;
+
+export const rollbackTable = {
+  yes: { help: 'Roll back; without this option, only print what would be restored' },
+  'discard-current': { help: 'Do not save the current data before the rollback' },
+} satisfies Record<string, OptionRow>;
+
+export const bumpTable = {
+  to: { ...release, help: 'Release to pin the services to, in any form that --target accepts' },
+  service: {
+    ...service,
+    help: `Service to pin to the new version, repeatable (default: the services in ${settingsName})`,
+  },
+  dir: {
+    value: 'DIR',
+    help: 'Compose directory (default: the directory of the first --file, or the working directory)',
+  },
+  file: {
+    value: 'FILE',
+    isList: true,
+    isTyped: true,
+    inFile: true,
+    help: 'Compose file, relative to DIR, repeatable (default: the files that docker compose finds)',
+  },
+  'env-file': { value: 'FILE', isList: true, help: 'Environment file, repeatable (default: .env)' },
+  digest: {
+    value: 'sha256:…',
+    form: [/^sha256:[0-9a-f]{64}$/, 'sha256:<64 hex digits>'],
+    help: 'Digest of the new image, for a pin that contains both a tag and a digest',
+  },
+  'dry-run': { help: 'Print a diff instead of changing files' },
+  log: { ...log, help: 'Log format (default: line)' },
+} satisfies Record<string, OptionRow>;
+
+export type OptionTable = Readonly<Record<string, OptionRow>>;
+
+/** The options of an instance that commands other than `update` share with it. */
+const shared = (...names: (keyof typeof updateTable)[]): OptionTable =>
+  Object.fromEntries(names.map((name) => [name, updateTable[name]]));
+
+const ofServices = ['service', 'exclude', 'version-var', 'wait-timeout'] as const;
+
+/** The first word of a command line. */
+export const commandWords = [
+  'update',
+  'plan',
+  'fetch',
+  'rollback',
+  'restore-point',
+  'bump',
+  'explain',
+] as const;
+
+/** `help` and `version` may be anywhere on a command line. */
+export type Command = (typeof commandWords)[number] | 'help' | 'version';
+
+/** The options of each command. */
+export const optionsOf: Readonly<Record<Command, OptionTable>> = {
+  update: updateTable,
+  plan: updateTable,
+  // No option for data: without the lock, looking at data could disturb a database that an update is using.
+  fetch: {
+    ...shared('target', 'project', 'dir', 'container', ...ofServices, 'pull-timeout', 'accept-drift'),
+    ...shared('expect', 'expect-file', 'release', 'trust', 'log'),
+  },
+  rollback: {
+    ...shared('project', 'dir', 'container', ...ofServices, 'restore-dir', 'log'),
+    ...rollbackTable,
+  },
+  'restore-point': shared('project', 'dir', 'container', 'restore-dir', 'log'),
+  bump: bumpTable,
+  explain: {},
+  help: {},
+  version: {},
+};
+
+/** The form of the words in `data`, which only a settings file sets. */
+export const dataForm = [{ test: isDataWord }, '"save" or "none"'] as const;
+
+/** The key of an option in a settings file: `services` for `--service`. */
+export const keyOf = (name: string): string => (name === 'service' || name === 'file' ? `${name}s` : name);
+
+/** The environment variable of an option. Options that only `rollback` or `bump` has have no variable. */
+export const variableOf = (name: string): string | null =>
+  name in updateTable ? `SVC_UPDATER_${keyOf(name).toUpperCase().replaceAll('-', '_')}` : null;
+
+/** The form of a setting; `pairs` maps each service to a word. */
+export type SettingForm = 'value' | 'list' | 'switch' | 'pairs';
+
+/** The settings of a settings file by their keys: options, and the data that a restore point contains. */
+export const settings = new Map<string, { name: string; form: SettingForm }>([
+  ...Object.entries<OptionRow>({ ...updateTable, ...bumpTable }).flatMap(([name, row]) => {
+    const form: SettingForm = row.isList ? 'list' : row.value === undefined ? 'switch' : 'value';
+    return row.inFile ? [[keyOf(name), { name, form }] as const] : [];
+  }),
+  ['data', { name: 'data', form: 'pairs' }],
+]);

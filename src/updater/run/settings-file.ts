@@ -1,0 +1,164 @@
+import { constants } from 'node:fs';
+import { access, type FileHandle, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { isMap, isScalar, isSeq } from 'yaml';
+import { placeAt } from '../../core/compose/project-files.ts';
+import { parseYaml } from '../../core/compose/yaml-document.ts';
+import type { TextFile } from '../../core/files/text-file.ts';
+import { settingsName } from '../../core/progress/state-name.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { type CommandLine, type GivenValue, mistakesIn, type Values } from './command-line.ts';
+import type { Log } from './log/log.ts';
+import { keyOf, settings as known, optionsOf, type SettingForm } from './option-table.ts';
+
+const maxBytes = 64 * 1024;
+
+/**
+ * The command line, completed with the settings of the compose directory. Options and variables override settings.
+ * @throws UpdateError settings-invalid, with all mistakes
+ */
+export async function withSettings(line: CommandLine, directory: string, log: Log): Promise<CommandLine> {
+  const file = await readSettings(join(directory, settingsName));
+  if (file === null) return line;
+  const settings = settingsOf(file);
+  const words = [...settings].map(([flag, said]) => `${keyOf(flag)} ${said.map(wordsOf(flag)).join(', ')}`);
+  if (words.length > 0) log.info(`${settingsName}: ${words.join('; ')}`);
+  const values = completed(line, settings);
+  const mistakes = mistakesIn(line.command, values);
+  if (mistakes.length > 0) throw invalid(mistakes);
+  return { ...line, values };
+}
+
+/** The values of a command line, with the settings that it does not set and that its command has. */
+export function completed({ command, values }: CommandLine, settings: Values): Values {
+  const all = new Map(values);
+  const services = (values.get('service') ?? []).map(({ value }) => value);
+  for (const [name, given] of settings) {
+    const isOption = name in optionsOf[command] || (name === 'data' && command !== 'bump');
+    if (all.has(name) || !isOption) continue;
+    // A service on the command line is updated even if the file excludes it.
+    const kept = given.filter(({ value }) => name !== 'exclude' || !services.includes(value));
+    if (kept.length > 0) all.set(name, kept);
+  }
+  return all;
+}
+
+/**
+ * The values of a settings file, by option.
+ * @throws UpdateError settings-invalid
+ */
+export function settingsOf(file: TextFile): Values {
+  const [document, ...others] = parsed(file);
+  const at = (node: unknown): string => placeAt(file, (node as { range?: number[] } | null)?.range?.[0] ?? 0);
+  const contents = document?.contents ?? null;
+  if (others.length > 0)
+    throw invalid([`${settingsName} contains several YAML documents, but only one is allowed`]);
+  if (contents === null) return new Map();
+  if (!isMap(contents))
+    throw invalid([
+      `${at(contents)}: ${settingsName} must contain keys and values, such as "services: [app]"`,
+    ]);
+  const mistakes: string[] = [];
+  const values = new Map<string, GivenValue[]>();
+  const follow = (node: unknown) => document?.follow(node) ?? null;
+  for (const { key, value: written } of contents.items) {
+    const name = textOf(key) ?? '';
+    const where = `${at(key)}: ${name}`;
+    const setting = known.get(name);
+    const value = follow(written);
+    if (setting === undefined)
+      mistakes.push(`${at(key)}: unknown key "${name}"; known keys are ${[...known.keys()].join(', ')}`);
+    else {
+      const said = readers[setting.form](value, { name, where, at, follow });
+      if (typeof said === 'string') mistakes.push(`${where} ${said}`);
+      else if (said.length > 0) values.set(setting.name, said);
+    }
+  }
+  if (mistakes.length > 0) throw invalid(mistakes);
+  return values;
+}
+
+interface Place {
+  name: string;
+  where: string;
+  at(node: unknown): string;
+  follow(node: unknown): unknown;
+}
+
+/** Reads a value in each form, or gives the rest of a sentence: `must be a single value`. */
+const readers: Record<SettingForm, (node: unknown, place: Place) => GivenValue[] | string> = {
+  value: (node, { where }) => {
+    const value = textOf(node);
+    return value ? [{ value, where }] : 'must be a single value';
+  },
+  list: (node, { name, where, follow }) => {
+    if (!isSeq(node)) return 'must be a list, such as [app, worker]';
+    const values = node.items.map((item) => textOf(follow(item)) ?? '');
+    if (values.length === 0 || values.includes(''))
+      return `must be a list of ${name === 'files' ? 'files' : 'service names'}`;
+    return values.map((value) => ({ value, where }));
+  },
+  switch: (node, { where }) => {
+    const value = isScalar(node) ? node.value : null;
+    return typeof value === 'boolean' ? [{ value: value ? '1' : '0', where }] : 'must be true or false';
+  },
+  pairs: (node, { name, at, follow }) => {
+    if (!isMap(node)) return 'must specify "save" or "none" for each service, such as {db: save}';
+    return node.items.map(({ key: written, value }) => {
+      const key = textOf(follow(written)) ?? '';
+      return { key, value: textOf(follow(value)) ?? '', where: `${at(written)}: ${name} of ${key}` };
+    });
+  },
+};
+
+/** The value as it is written in the file. */
+const wordsOf =
+  (flag: string) =>
+  ({ value, key }: GivenValue): string => {
+    if (key !== undefined) return `${key}: ${value}`;
+    return known.get(keyOf(flag))?.form === 'switch' ? String(value === '1') : value;
+  };
+
+function parsed(file: TextFile) {
+  try {
+    return parseYaml(file);
+  } catch (error) {
+    throw error instanceof UpdateError ? invalid([error.message]) : error;
+  }
+}
+
+/** A scalar as it is written: a service may be called `no`, and `007` is not 7. */
+const textOf = (node: unknown): string | null => {
+  if (!isScalar(node) || node.value === null) return null;
+  return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
+};
+
+const invalid = (mistakes: readonly string[]): UpdateError =>
+  new UpdateError('settings-invalid', mistakes.at(-1) ?? '', { detail: mistakes.slice(0, -1) });
+
+/** A symbolic link is not followed, because another user could point it at any file of the host. */
+async function readSettings(path: string): Promise<TextFile | null> {
+  let file: FileHandle;
+  try {
+    // Without O_NONBLOCK, opening a pipe would block.
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // A directory that cannot be read is refused later with a clearer message.
+    if (code === 'ENOENT' || (await access(dirname(path), constants.X_OK).catch(() => true))) return null;
+    if (code === 'ELOOP') throw invalid([`${settingsName} is a symbolic link, but must be a regular file`]);
+    throw invalid([`${settingsName} cannot be read (${code ?? (error as Error).message})`]);
+  }
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) throw invalid([`${settingsName} is not a regular file`]);
+    if (found.size > maxBytes) throw invalid([`${settingsName} is larger than 64 KiB`]);
+    const bytes = await file.readFile();
+    return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch (error) {
+    if (error instanceof TypeError) throw invalid([`${settingsName} is not valid UTF-8 text`]);
+    throw error;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,215 @@
+import { readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { disk, type FileSystem, writeAside, writeWhole } from '../../../core/files/file-system.ts';
+import type { Outcome } from '../../../core/progress/outcome.ts';
+import { stateName } from '../../../core/progress/state-name.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import type { Ending } from '../log/ending.ts';
+import type { EndingFacts } from '../log/ending-facts.ts';
+import { and } from '../log/wording.ts';
+import { type JournalData, journalSchema } from './journal-shape.ts';
+import { runStamp } from './kept-runs.ts';
+import type { Lock } from './lock.ts';
+import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
+import { mistakeIn } from './stored-fields.ts';
+
+export type { JournalData } from './journal-shape.ts';
+
+export const emptyJournal = {
+  format: 1,
+  phase: 'pull',
+  files: [],
+  changeover: null,
+  blueprints: [],
+  started: false,
+  goingBack: null,
+  outcome: null,
+} as const satisfies Partial<JournalData>;
+
+export const journalName = 'journal.json';
+
+/** The journal of a run: on the disk before what it speaks of happens. */
+export class Journal {
+  readonly #place: Pick<Lock, 'state' | 'restore'>;
+  readonly #fs: FileSystem;
+  #data: JournalData;
+  /** Its blueprints were read from the disk, where somebody may have written them. */
+  readonly isInherited: boolean;
+
+  constructor(place: Pick<Lock, 'state' | 'restore'>, data: JournalData, fs: FileSystem = disk) {
+    this.#place = place;
+    this.#data = data;
+    this.isInherited = data.blueprints.length > 0;
+    this.#fs = fs;
+  }
+
+  get data(): JournalData {
+    return this.#data;
+  }
+
+  /** On the disk when it resolves. @throws UpdateError write-failed */
+  async write(changes: Partial<JournalData> = {}): Promise<void> {
+    const data = { ...this.#data, ...changes };
+    const path = join(this.#place.state, journalName);
+    const save = () =>
+      writeWhole(this.#fs, path, `${JSON.stringify(data, null, 1)}\n`, {
+        mode: 0o600,
+        temporary: `${path}.new`,
+      });
+    try {
+      await save().catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        await this.#place.restore();
+        await save();
+      });
+    } catch (cause) {
+      if (cause instanceof UpdateError) throw cause;
+      throw new UpdateError('write-failed', `the journal cannot be written: ${(cause as Error).message}`, {
+        cause,
+      });
+    }
+    this.#data = data;
+  }
+
+  /** Where a full disk must not keep the run from its end: the engine itself tells most of it. Gives why it failed. */
+  async note(changes: Partial<JournalData>): Promise<string | null> {
+    try {
+      await this.write(changes);
+      return null;
+    } catch (error) {
+      this.#data = { ...this.#data, ...changes };
+      return (error as Error).message;
+    }
+  }
+
+  /** What it takes to go back holds secrets: it is only kept where a later run may still have to. */
+  async end(outcome: Ending): Promise<void> {
+    const isOver = leavesNothingToDo(outcome);
+    const over = isOver ? ({ phase: 'done', goingBack: null } as const) : {};
+    // The new version has started, and nobody puts the old one back any more; but where its data are being put back.
+    const isForward = this.#data.started && this.#data.goingBack === null;
+    await this.write({ ...over, ...((isOver || isForward) && { blueprints: [] }), outcome });
+  }
+
+  /** Its run was settled by a later one, which begins at its beginning. */
+  async closeForLaterRun(outcome: Outcome, message: string): Promise<void> {
+    await this.note({ containerId: nobody });
+    await this.end({ outcome, exitCode: 0, message: `${outcome}: ${message}` });
+  }
+}
+
+/** No container's: nobody repeats such an outcome as its own. */
+const nobody = '';
+
+/** After these nothing is left to do for a later run. */
+const leavesNothingToDo = ({ outcome }: Ending): boolean => outcome !== 'crashed' && outcome !== 'broken';
+
+/** The run ended, or was killed, with something left to do. */
+export const isPending = ({ outcome }: JournalData): boolean =>
+  outcome === null || !leavesNothingToDo(outcome);
+
+/** Files or containers are not all of one version, or may not be. One that ended `broken` has told a person so. */
+export const isHalfDone = (data: JournalData): boolean =>
+  isPending(data) && (data.outcome?.outcome !== 'broken' || data.goingBack !== null);
+
+export function pendingSentence(data: JournalData): string {
+  const { run, target, phase, goingBack, outcome, changeover, point } = data;
+  const what = `the update ${target === null ? '' : `to ${target} `}started at ${spelledOut(run)}`;
+  if (goingBack !== null) return `${what} was interrupted while it was being rolled back`;
+  if (outcome !== null) return `${what} did not succeed (${outcome.outcome})`;
+  if (phase === 'save' || phase === 'write') {
+    const services = [...(changeover?.moved ?? []).map(({ name }) => name), ...(point?.services ?? [])];
+    const stopped = services.length > 0 ? `; ${and(services)} may be stopped` : '';
+    return `${what} was interrupted during the ${phase} phase${stopped}`;
+  }
+  if (changeover !== null) {
+    const names = changeover.moved.filter(({ follows }) => !follows).map(({ name }) => name);
+    return `${what} was interrupted during the ${phase} phase; ${and(names)} may have been only partly replaced`;
+  }
+  return `${what} was interrupted during the ${phase} phase`;
+}
+
+/** `20261121T104207Z` as people write it. */
+const spelledOut = (run: string): string =>
+  run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
+
+/** A journal that this version cannot read, with its text and what is wrong with it. */
+interface UnreadableJournal {
+  unreadable: string;
+  mistake: string;
+}
+type ReadJournal = JournalData | UnreadableJournal | null;
+
+/** @throws UpdateError unexpected-file; what the system says */
+export async function readJournal(state: string): Promise<ReadJournal> {
+  await refuseForeignEntry(dirname(state));
+  await refuseForeignEntry(dirname(state), journalName);
+  const text = await readFile(join(state, journalName), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+    throw error;
+  });
+  if (text === null) return null;
+  try {
+    const { data, error } = journalSchema.safeParse(JSON.parse(text));
+    return data ?? { unreadable: text, mistake: mistakeIn(error) };
+  } catch {
+    return { unreadable: text, mistake: 'it is not valid JSON' };
+  }
+}
+
+/** What the last line of a run says that works from this journal. */
+export const endingFactsOf = (data: JournalData, halfDone: string | null = null): EndingFacts => ({
+  version: data.from,
+  project: data.project,
+  // A worker that was asked for and has no container is none of the moved ones.
+  services: data.changeover?.moved.filter(({ follows }) => !follows).map(({ name }) => name) ?? data.services,
+  halfDone,
+  touched: data.changeover !== null,
+  ...pointFacts(data),
+  ...(isAppStopped(data) && { isStopped: true }),
+  ...(data.leftAlone && { leftAlone: data.leftAlone }),
+});
+
+/** What an ending says of the restore point. */
+export const pointFacts = ({ point, phase }: JournalData): Partial<EndingFacts> =>
+  point
+    ? {
+        dataServices: point.services,
+        canRollBack: point.state === 'saved' && (phase === 'recreate' || phase === 'verify'),
+      }
+    : {};
+
+/** No container of the app ran before that run, nor was one meant to. */
+export function isAppStopped({ changeover, containers, services: [app] }: JournalData): boolean {
+  const own = (changeover?.containers ?? containers).filter(({ service }) => service === app);
+  return own.length > 0 && own.every(({ runs }) => !runs);
+}
+
+/** Those of compose directories, without what cannot be read. */
+export async function journalsIn(directories: readonly string[]): Promise<JournalData[]> {
+  const found = await Promise.all(directories.map((each) => readableJournal(stateDirectory(each))));
+  return found.filter((journal) => journal !== null);
+}
+
+/** A journal with something left to do, for those who only tell of it; null also where it may not be read. */
+export async function pendingJournal(state: string): Promise<JournalData | null> {
+  const journal = await readableJournal(state);
+  return journal !== null && isPending(journal) ? journal : null;
+}
+
+async function readableJournal(state: string): Promise<JournalData | null> {
+  const journal = await readJournal(state).catch(() => null);
+  return journal === null || 'unreadable' in journal ? null : journal;
+}
+
+/** Puts the journal aside, where a person may look at it. Gives its new place, relative to the compose directory. */
+export async function setAside(state: string, journal: Exclude<ReadJournal, null>): Promise<string> {
+  const run = 'unreadable' in journal ? runStamp(Date.now()) : journal.run;
+  const text =
+    'unreadable' in journal ? journal.unreadable : JSON.stringify({ ...journal, blueprints: [] }, null, 1);
+  const directory = join(state, 'backup', run);
+  await disk.makeDirectory(directory, 0o700);
+  await writeAside(disk, join(directory, journalName), text, { owner: null, mode: 0o600 });
+  await rm(join(state, journalName));
+  return `${stateName}/backup/${run}/${journalName}`;
+}

@@ -1,0 +1,198 @@
+import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isOnSmb } from '../../../core/files/attributes.ts';
+import { giveToOwnerOfDirectory, systemCode } from '../../../core/files/file-system.ts';
+import { stateName } from '../../../core/progress/state-name.ts';
+import { UpdateError } from '../../../core/progress/update-error.ts';
+import { inspectContainers } from '../../../engine/api/query.ts';
+import type { Engine } from '../../../engine/cli/engine.ts';
+import { type Container, isUp } from '../../../engine/container.ts';
+import type { Log } from '../log/log.ts';
+import { openStateDirectory, stateDirectory } from './state-directory.ts';
+
+export type LinkCall = typeof link;
+
+/** The doors that locking needs. */
+interface Doors {
+  engine: Engine;
+  log: Log;
+  /** Of the file system; default the disk's. */
+  link?: LinkCall;
+}
+
+export interface Lock {
+  /** The state directory, as it is seen here. */
+  state: string;
+  /** The run before this one was killed. */
+  takenOver: boolean;
+  /** Recreates the state directory and the lock if they were removed. */
+  restore: () => Promise<void>;
+  /** Never removes another's. */
+  release: () => Promise<void>;
+}
+
+/** Who holds the lock. */
+export interface Holder {
+  containerId: string;
+  name: string;
+  since: string;
+}
+
+/**
+ * One run per compose directory. A lock whose container no longer runs is taken over. `directory` is the compose
+ * directory as it is seen here.
+ * Refusals: update-running, rights-lost, read-only, unexpected-file, not-a-file.
+ */
+export async function takeLock(doors: Doors, own: Container, directory: string): Promise<Lock> {
+  const { engine, log } = doors;
+  const state = await openStateDirectory(directory);
+  const lock = join(state, 'lock');
+  const mine = join(state, `lock.${own.id.slice(0, 12)}`);
+  const holder: Holder = { containerId: own.id, name: own.name, since: new Date().toISOString() };
+  const text = `${JSON.stringify(holder)}\n`;
+  const failed = (cause: Error) => {
+    throw new UpdateError('write-failed', `the lock cannot be written: ${cause.message}`, { cause });
+  };
+  let takenOver = false;
+  try {
+    await rm(mine, { force: true }).catch(failed);
+    await writeFile(mine, text, { mode: 0o600, flag: 'wx' }).catch(failed);
+    await giveToOwnerOfDirectory(mine);
+    for (let attempt = 0; attempt < 10; attempt++) {
+      const taken = await placeLock(lock, mine, text, doors.link).catch(failed);
+      if (taken) {
+        const release = async () => {
+          if ((await readFile(lock, 'utf8').catch(() => null)) === text) await rm(lock, { force: true });
+        };
+        await removeRemains(state, own, engine).catch(async (error) => {
+          await release();
+          throw error;
+        });
+        const restore = async () => {
+          await openStateDirectory(directory);
+          await writeFile(lock, text, { mode: 0o600, flag: 'wx' }).catch(() => {});
+          await giveToOwnerOfDirectory(lock).catch(() => {});
+        };
+        if (await isOnSmb(state))
+          log.warn(
+            `${directory} is on an SMB share, which does not store owners and modes; anyone who can read that directory can also read the files in ${stateName}`,
+          );
+        return { state, takenOver, restore, release };
+      }
+      takenOver = (await removeStale(doors, lock, own)) || takenOver;
+    }
+  } finally {
+    await rm(mine, { force: true });
+  }
+  throw new UpdateError('update-running', 'another update is starting in this directory');
+}
+
+/** Some SMB shares have no hard links. */
+const noLinks = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'EXDEV'];
+
+/**
+ * Puts a lock in its place, whole and exclusively; false where one is there. `mine` is a file with the same text beside
+ * it, which is linked, so that nobody ever reads a lock without its owner in it. Where there are no hard links the lock
+ * is created and then written, and `readWhole` waits for that.
+ */
+async function placeLock(
+  lock: string,
+  mine: string,
+  text: string,
+  makeLink: LinkCall = link,
+): Promise<boolean> {
+  try {
+    await makeLink(mine, lock);
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    if (!noLinks.includes(systemCode(error) ?? '')) throw error;
+  }
+  try {
+    await writeFile(lock, text, { mode: 0o600, flag: 'wx' });
+    await giveToOwnerOfDirectory(lock);
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return false;
+    // A full disk leaves an empty lock, which would keep others waiting.
+    const begun = await readFile(lock, 'utf8').catch(() => null);
+    if (begun !== null && text.startsWith(begun)) await rm(lock, { force: true });
+    throw error;
+  }
+  // Whoever was held up for a second between creating and writing has been taken for dead, and another has the lock.
+  return (await readFile(lock, 'utf8').catch(() => null)) === text;
+}
+
+/** A lock's text, once it is whole or a second has passed; null where there is none. */
+async function readWhole(lock: string): Promise<string | null> {
+  for (let tries = 0; ; tries++) {
+    const text = await readFile(lock, 'utf8').catch(() => null);
+    if (text === null || text.endsWith('\n') || tries === 10) return text;
+    await sleep(100);
+  }
+}
+
+/** What others left who were killed while they took the lock; `lock.<id>` of one that runs is its own affair. */
+async function removeRemains(state: string, own: Container, engine: Engine): Promise<void> {
+  for (const name of await readdir(state)) {
+    const id = /^lock\.(?:stale\.)?([0-9a-f]{12})$/.exec(name)?.[1];
+    if (id === undefined || own.id.startsWith(id)) continue;
+    const [container] = await inspectContainers(engine, [id]);
+    if (!container || !isUp(container)) await rm(join(state, name), { force: true });
+  }
+}
+
+/** Whether a lock was there that nobody holds any more. Throws update-running where the holder runs. */
+async function removeStale({ engine, log, link }: Doors, lock: string, own: Container): Promise<boolean> {
+  const text = await readWhole(lock);
+  if (text === null) return false;
+  const holder = readHolder(text);
+  if (holder && holder.containerId !== own.id) {
+    const [container] = await inspectContainers(engine, [holder.containerId]);
+    if (container && isUp(container)) {
+      throw new UpdateError(
+        'update-running',
+        `another update has been running in container ${container.name} since ${holder.since}`,
+        {
+          advice: `Wait until the other update finishes. To follow it, run docker logs -f ${container.name}.`,
+        },
+      );
+    }
+    log.warn(
+      `took over the lock that ${holder.name || holder.containerId.slice(0, 12)} had held since ${holder.since}, because that container is no longer running`,
+    );
+  }
+  // Two updaters may find the same stale lock. The slower one could remove the new lock of the faster one, so each looks
+  // at what it has moved aside, and gives a lock back that is not the stale one.
+  const aside = `${lock}.stale.${own.id.slice(0, 12)}`;
+  const moved = await rename(lock, aside).then(
+    () => true,
+    () => false,
+  );
+  if (!moved) return true;
+  const found = await readFile(aside, 'utf8').catch(() => text);
+  if (found !== text) await placeLock(lock, aside, found, link).catch(() => {});
+  await rm(aside, { force: true });
+  return true;
+}
+
+/** Removes the lock that this very container held when it was killed. */
+export async function dropLock(directory: string, own: Container): Promise<void> {
+  const holder = await lockHolder(directory);
+  if (holder?.containerId === own.id) await rm(join(stateDirectory(directory), 'lock'), { force: true });
+}
+
+/** The holder of the lock; null if it is free. */
+export async function lockHolder(directory: string): Promise<Holder | null> {
+  const text = await readFile(join(stateDirectory(directory), 'lock'), 'utf8').catch(() => null);
+  return text === null ? null : readHolder(text);
+}
+
+function readHolder(text: string): Holder | null {
+  try {
+    const { containerId, name, since } = JSON.parse(text);
+    return typeof containerId === 'string' ? { containerId, name: String(name), since: String(since) } : null;
+  } catch {
+    return null;
+  }
+}

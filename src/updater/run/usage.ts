@@ -1,0 +1,62 @@
+import { type Product, roleLabelOf, svc } from '../../core/progress/product.ts';
+import { settingsName } from '../../core/progress/state-name.ts';
+import { bumpTable, type OptionTable, rollbackTable, updateTable, variableOf } from './option-table.ts';
+
+const trace =
+  'SVC_UPDATER_TRACE=1 prints the duration of each child process and each engine request to standard error.';
+
+/** What `--help` prints. Only the help of svc shows the environment variables, because only operators of svc set them. */
+export function usageOf(product: Product): string {
+  const { name, versionVariable, containerName } = product;
+  const [app, ...workers] = product.services;
+  const services =
+    workers.length > 0
+      ? `${app} and all services labelled ${roleLabelOf(product)}=worker; if no service has this label, ${app} and ${workers.join(', ')}`
+      : `${app} and all services labelled ${roleLabelOf(product)}=worker`;
+  const isSvc = product === svc;
+  const heading = isSvc
+    ? 'Options for update, plan and fetch, with their environment variables in brackets:'
+    : 'Options for update, plan and fetch:';
+  /** Descriptions begin in column 30. */
+  const linesOf = (table: OptionTable): string =>
+    Object.entries(table)
+      .map(([option, { value = '', isList, help }]) => {
+        const example = isList ? '=a,b' : value === '' ? '=1' : '';
+        return `${`  --${option} ${value}`.padEnd(30)}${help.replaceAll('\n', `\n${' '.repeat(30)}`)}\n`
+          .replace(' []', isSvc ? ` [${variableOf(option)}${example}]` : '')
+          .replace('{services}', services)
+          .replace('{versionVariable}', versionVariable);
+      })
+      .join('');
+  return `${name}-updater updates a running ${name} instance to another release.
+If the update fails before the new version starts, the instance is restored.
+
+  ${name}-updater [update] [options]   Update the instance in the mounted directory (default command)
+  ${name}-updater plan [options]       Show what update would do, without changing anything
+  ${name}-updater fetch [options]      Download the images for an update, without changing running containers (not for a stack)
+  ${name}-updater rollback [options]   Restore version and data from the restore point (dry run without --yes)
+  ${name}-updater restore-point rm     Remove the restore point
+  ${name}-updater bump [options]       Change version pins in files, without an engine
+  ${name}-updater explain [CODE]       Explain the code of a refused or failed update; without CODE, list all codes
+  ${name}-updater --help | --version
+
+${heading}
+${linesOf(updateTable)}
+Options of rollback: --project, --dir, --container, --service, --exclude, --version-var, --wait-timeout, --restore-dir
+and --log as above, and:
+${linesOf(rollbackTable)}
+Options of restore-point rm: --project, --dir, --container, --restore-dir and --log as above.
+
+Options of bump:
+${linesOf(bumpTable)}
+Settings of an instance can be stored in ${settingsName} in its compose directory. Options and variables override them.
+
+Mount the engine socket (this gives root access to the host) and the compose directory at the same path as on the host:
+  docker run --rm --name ${containerName} --stop-timeout 120 \\
+    -v /var/run/docker.sock:/var/run/docker.sock -v /opt/${name}:/opt/${name} ${name}-updater --target v1.5.0
+For a private registry, add the credentials of the host: -v ~/.docker/config.json:/root/.docker/config.json:ro
+
+${isSvc ? `${trace}\n\n` : ''}Exit codes: 0 updated, unchanged or fetched, 1 crashed, 2 usage error, 3 refused (nothing was changed),
+4 failed (the old version is running), 5 broken (manual action required), 130 and 143 cancelled.
+`;
+}

@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Product } from '../../core/progress/product.ts';
+import { pingApi } from '../../engine/api/api.ts';
+import type { EngineFacts } from '../../engine/api/query.ts';
+import { Engine } from '../../engine/cli/engine.ts';
+import { isAtLeast } from '../../engine/http/api-version.ts';
+import { engineAddress } from './engine-address.ts';
+
+/** The version of this build, set by the bundler. */
+export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
+
+/** The versions of the other programs in the image. */
+interface Programs {
+  /** The version of the docker CLI: `29.7.2` */
+  cli: string;
+  /** The newest version of the engine's API that the CLI supports: `1.55` */
+  api: string;
+  compose: string;
+}
+
+/** Written by the build of the image, because asking both programs takes a tenth of a second in each run. */
+const noted = join(import.meta.dirname, 'programs.json');
+
+/** No docker CLI up to this version requires a newer API than `needed`. */
+const lastKnown = 29;
+const needed = '1.44';
+
+/**
+ * The versions, after checking that the engine answers, may be used and is supported.
+ * Refusals: no-socket, socket-denied, engine-version.
+ */
+export async function programsOf(
+  engine: Engine,
+  facts: Promise<EngineFacts>,
+  file: string = noted,
+): Promise<Pick<Programs, 'cli' | 'compose'>> {
+  const known = await readPrograms(file);
+  if (known !== null && (await fits(engine, await facts, known))) return known;
+  const [cli, compose] = await Promise.all([
+    engine.check(),
+    engine.callOrThrow(['compose', 'version', '--short']),
+  ]);
+  return { cli, compose: compose.trim() };
+}
+
+/** Null if the build of the image did not write the file. */
+export async function readPrograms(file: string): Promise<Programs | null> {
+  try {
+    const { cli, api, compose } = JSON.parse(await readFile(file, 'utf8'));
+    return [cli, api, compose].every((each) => /^v?\d/.test(String(each))) ? { cli, api, compose } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the docker CLI can certainly use the engine. It checks the same before every command. */
+async function fits(engine: Engine, { api }: EngineFacts, known: Programs): Promise<boolean> {
+  if (api === null || Number.parseInt(known.cli.replace(/^v/, ''), 10) > lastKnown) return false;
+  return isAtLeast(api.newest, needed) && isAtLeast(known.api, api.oldest) && (await pingApi(engine));
+}
+
+/** An engine that is shutting down may keep a connection open without answering. */
+const deadlineMs = 4_000;
+
+/** What `--version` prints: the updater, the programs of its image, and the engine if one answers. */
+export async function versionLine(
+  { name }: Product,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const configDirectory = join(homedir(), '.docker');
+  const engine = new Engine({ ...engineAddress(env), configDirectory }, { home: homedir() });
+  const parts = await Promise.all([
+    told(engine, 'docker CLI', ['version', '--format', '{{.Client.Version}}']),
+    told(engine, 'compose', ['compose', 'version', '--short']),
+    told(engine, 'engine', ['version', '--format', '{{.Server.Version}}']),
+  ]);
+  return `${name}-updater ${[version, ...parts.flat()].join(', ')}\n`;
+}
+
+/** Empty if the command is missing or finds no engine. */
+async function told(engine: Engine, of: string, args: readonly string[]): Promise<string[]> {
+  const { stdout } = await engine.call(args, { deadlineMs });
+  const [first = ''] = stdout.trim().split('\n');
+  return /^v?\d/.test(first) ? [`${of} ${first}`] : [];
+}

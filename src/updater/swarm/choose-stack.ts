@@ -1,0 +1,183 @@
+import { parseReference } from '../../core/compose/reference.ts';
+import { roleLabelOf } from '../../core/progress/product.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { swarmLabels } from '../../engine/labels.ts';
+import {
+  imageOf,
+  isJob,
+  labelsOf,
+  replicasOf,
+  type SwarmNode,
+  type SwarmService,
+  type SwarmTask,
+} from '../../engine/swarm.ts';
+import { and } from '../run/log/wording.ts';
+import type { UpdateOptions } from '../run/options.ts';
+import { containerLabelsOf } from './reading.ts';
+import { isDown, isEligible } from './specs.ts';
+import { isAlive } from './tasks.ts';
+
+/** A stack and the services to update. */
+export interface ChosenStack {
+  name: string;
+  app: SwarmService;
+  workers: readonly SwarmService[];
+  services: readonly SwarmService[];
+}
+
+/** The name of a service in the stack file: `app` for `svc_app`. */
+export const shortName = (stack: string, { name }: Pick<SwarmService, 'name'>): string =>
+  name.startsWith(`${stack}_`) ? name.slice(stack.length + 1) : name;
+
+/** The stacks that have a service of the app's name. */
+export const stacksWithApp = (services: readonly SwarmService[], app: string): string[] => [
+  ...new Set(
+    services.flatMap(({ name, stack }) => (stack !== null && name === `${stack}_${app}` ? [stack] : [])),
+  ),
+];
+
+/**
+ * Which stack it is, and which services move. Refusals: several-projects, no-app, unlisted-services.
+ * @param services all that have a stack
+ */
+export function chooseStack(services: readonly SwarmService[], options: UpdateOptions): ChosenStack {
+  const { app, product } = options;
+  const all = stacksWithApp(services, app);
+  const [name, ...others] = options.stack.name === null ? all : [options.stack.name];
+  if (name === undefined || others.length > 0) {
+    throw name === undefined
+      ? new UpdateError('no-app', `no stack in this Swarm has a service named ${app}`, {
+          advice: 'Specify the app service with --service and the stack with --stack.',
+        })
+      : new UpdateError('several-projects', `several stacks match: ${all.join(', ')}`, {
+          advice: 'Choose one with --stack.',
+        });
+  }
+  const own = services.filter(({ stack }) => stack === name);
+  const find = (short: string) => own.find((each) => each.name === `${name}_${short}`);
+  const found = find(app);
+  if (!found) {
+    const names = own.map((each) => shortName(name, each)).sort();
+    throw new UpdateError('no-app', `stack ${name} has no service ${name}_${app}`, {
+      advice:
+        names.length > 0
+          ? `The stack has these services: ${and(names)}. Select the app service with --service.`
+          : all.length > 0
+            ? `Deploy the stack first, or choose another stack with --stack (found: ${and(all)}).`
+            : 'Deploy the stack first, or choose another stack with --stack.',
+    });
+  }
+  const isWorker = (each: SwarmService) =>
+    [labelsOf(each.spec), containerLabelsOf(each.spec)].some(
+      (labels) => labels[roleLabelOf(product)] === 'worker',
+    );
+  const labelled = own.filter((each) => each !== found && isWorker(each));
+  const usual = product.services.slice(1).flatMap((short) => find(short) ?? []);
+  const workers = options.servicesNamed
+    ? options.workers.map((short) => find(short) ?? missing(name, short))
+    : labelled.length > 0
+      ? labelled
+      : usual.filter((each) => each !== found);
+  const chosen = { name, app: found, workers, services: own };
+  refuseNotUpdated(chosen, options);
+  return chosen;
+}
+
+const missing = (stack: string, short: string): never => {
+  throw new UpdateError('no-app', `stack ${stack} has no service ${stack}_${short}`, {
+    advice: 'With --service, specify only services in this stack.',
+  });
+};
+
+/** Services that use the image of the app are released together with it. */
+function refuseNotUpdated({ name, app, workers, services }: ChosenStack, { exclude }: UpdateOptions): void {
+  const repository = parseReference(imageOf(app.spec))?.repository;
+  const behind = services.filter(
+    (each) =>
+      each !== app &&
+      !workers.includes(each) &&
+      !exclude.includes('*') &&
+      !exclude.includes(shortName(name, each)) &&
+      parseReference(imageOf(each.spec))?.repository === repository,
+  );
+  if (behind.length === 0) return;
+  const names = behind.map((each) => shortName(name, each));
+  throw new UpdateError(
+    'unlisted-services',
+    `services that use the same image as ${shortName(name, app)} but are not selected for the update: ${and(names)}`,
+  );
+}
+
+/** Further facts from the managers. */
+export interface SwarmFacts {
+  tasks: readonly SwarmTask[];
+  nodes: readonly SwarmNode[];
+}
+
+/**
+ * Whether services may be written to at all (docs/contract.md 11.6). Refusals: stack-unsupported, stack-busy.
+ * @param isOurs whether an update in progress is the one that this run resumes
+ */
+export function checkServices(
+  { name, app, workers }: ChosenStack,
+  { tasks, nodes }: SwarmFacts,
+  { isOurs = false }: { isOurs?: boolean } = {},
+): void {
+  for (const service of [app, ...workers]) {
+    const own = tasks.filter((task) => task.service === service.id && isAlive(task));
+    const nodeOf = (id: string) => nodes.find((node) => node.id === id);
+    if (isJob(service.spec)) {
+      throw new UpdateError('stack-unsupported', `${service.name} is a job, and jobs cannot be updated`, {
+        advice: `Do not list ${shortName(name, service)} with --service: list only services that run permanently.`,
+      });
+    }
+    if (!isOurs && ['updating', 'rollback_started'].includes(service.updateState)) {
+      throw new UpdateError(
+        'stack-busy',
+        `another update of ${service.name} is in progress (${service.updateState})`,
+        {
+          advice: `Wait until the other update finishes (see docker service inspect --pretty ${service.name}), then run the update again.`,
+        },
+      );
+    }
+    const down = own.find((task) => {
+      const node = nodeOf(task.node);
+      return node !== undefined && isDown(node);
+    });
+    if (down && !isOurs) {
+      const node = nodeOf(down.node)?.name ?? down.node;
+      throw new UpdateError(
+        'stack-busy',
+        `${service.name} has a task on node ${node}, which is down: the task may still be running`,
+        {
+          advice: `Restart ${node} or remove it with docker node rm --force ${node}, then run the update again.`,
+        },
+      );
+    }
+    const paused = own.find(
+      ({ node }) => replicasOf(service.spec) === null && nodeOf(node)?.availability === 'pause',
+    );
+    if (paused) {
+      const node = nodeOf(paused.node)?.name ?? paused.node;
+      throw new UpdateError(
+        'stack-busy',
+        `${service.name} is global and has a task on node ${node}, which is paused: Swarm would not replace this task`,
+        {
+          advice: `If the node should run the app, make it available: docker node update --availability active ${node}. Otherwise, drain it. Then run the update again.`,
+        },
+      );
+    }
+  }
+}
+
+/** Nodes that need the new images, including nodes that cannot pull them now. */
+export function nodesFor(
+  { app, workers }: Pick<ChosenStack, 'app' | 'workers'>,
+  nodes: readonly SwarmNode[],
+): readonly SwarmNode[] {
+  return nodes.filter((node) => [app, ...workers].some(({ spec }) => isEligible(spec, node)));
+}
+
+/** The image as the stack file has it: by the label of `docker stack deploy`, else as it is set, without a digest. */
+export const writtenImage = ({ spec }: Pick<SwarmService, 'spec'>): string =>
+  labelsOf(spec)[swarmLabels.image] ?? imageOf(spec).replace(/@.*$/, '');

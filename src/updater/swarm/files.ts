@@ -1,0 +1,252 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { draftOf, type ProjectDraft } from '../../core/compose/draft.ts';
+import { directoryOf, nameOf, type ProjectFiles } from '../../core/compose/project-files.ts';
+import { parseReference } from '../../core/compose/reference.ts';
+import { variablesOf } from '../../core/compose/variables.ts';
+import { isFile } from '../../core/files/file-system.ts';
+import type { HostPaths } from '../../core/files/host-paths.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { isNumbered } from '../../core/release/pin-tag.ts';
+import { Compose } from '../../engine/cli/compose.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { object } from '../../engine/json.ts';
+import { readBumpProject } from '../compose/bump/find-files.ts';
+import { planBump } from '../compose/bump/plan-bump.ts';
+import { hasComposeHere } from '../compose/inspect/host-look.ts';
+import { castShadow } from '../compose/proof/shadow.ts';
+import { and } from '../run/log/wording.ts';
+import type { UpdateOptions } from '../run/options.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { type ChosenStack, shortName } from './choose-stack.ts';
+import { type StackPlan, tagOf } from './plan-moves.ts';
+
+/** The files that a stack is deployed from, proven to be its own. */
+export interface StackFiles {
+  project: ProjectFiles;
+  /** As `docker stack deploy -c` gets them. */
+  paths: readonly string[];
+  /** Whether the values of `.env` are used, which `docker stack deploy` does not read automatically. */
+  withEnv: boolean;
+  /** Who reads them: the stack's own reader, or compose where that rejects them. */
+  reader: 'stack' | 'compose';
+}
+
+/** The image of each service, as a reader resolves the files. */
+type Images = ReadonlyMap<string, string>;
+
+/** The mounted directory of a stack; null where none is mounted. Refusals: stack-file, several-projects. */
+export async function stackDirectory(
+  paths: HostPaths,
+  { dir, stack: { files } }: UpdateOptions,
+): Promise<string | null> {
+  if (dir !== null) return dir;
+  const found: string[] = [];
+  for (const here of paths.destinations) {
+    const isOne =
+      files.length === 0 ? await hasComposeHere(here) : await isFile(resolve(here, files[0] ?? ''));
+    if (isOne) found.push(here);
+  }
+  const [only = null, ...others] = found;
+  if (others.length > 0) {
+    throw new UpdateError(
+      'several-projects',
+      `several mounted directories contain a stack file: ${and(found)}`,
+      {
+        advice: 'Choose one with --dir.',
+      },
+    );
+  }
+  if (only === null && files.length > 0)
+    throw new UpdateError('stack-file', `no mounted directory contains ${files[0]}`);
+  return only;
+}
+
+/**
+ * Reads the files, and proves that the stack was deployed from them. Refusals: stack-file, compose-invalid.
+ * @param left references that an unfinished run has used: the files may have the version of one service for all
+ */
+export async function readStackFiles(
+  { engine, options, log }: RunContext,
+  directory: string,
+  { chosen, plan, left }: { chosen: ChosenStack; plan: StackPlan; left: readonly string[] },
+): Promise<StackFiles> {
+  const project = await readBumpProject({ dir: directory, files: options.stack.files, envFiles: [] }, log);
+  const paths = project.composeFiles.map(({ path }) => path);
+  const names = paths.map((path) => nameOf(project, path));
+  const wanted = plan.moves.map((move) => ({ ...move, name: shortName(chosen.name, move.service) }));
+  const known = new Set([...plan.moves.flatMap(({ from, to }) => [from, to]), ...left].map(versionOf));
+  const fits = (images: Images) =>
+    wanted.every(({ name, from }) => images.get(name) === from) ||
+    // Edited already, and not deployed yet.
+    wanted.every(({ name, to }) => images.get(name)?.replace(/@.*$/, '') === to) ||
+    (left.length > 0 &&
+      wanted.every(({ name, repository }) => {
+        const image = images.get(name) ?? '';
+        return parseReference(image)?.repository === repository && known.has(versionOf(image));
+      }));
+  const alone = withoutEnv(project);
+  const tries: { withEnv: boolean; reader: StackFiles['reader']; images: Images | UpdateError }[] = [];
+  for (const withEnv of [false, true]) {
+    const files = withEnv ? project : alone;
+    if (withEnv && project.envFiles.length === 0) continue;
+    const images = await stackImages(engine, files, paths);
+    tries.push({ withEnv, reader: 'stack', images });
+    if (images instanceof UpdateError) {
+      const read = await composeImages(engine, files, paths).catch((error) => error as UpdateError);
+      tries.push({ withEnv, reader: 'compose', images: read });
+    }
+  }
+  const right = tries.find(({ images }) => !(images instanceof UpdateError) && fits(images));
+  if (right) {
+    const { withEnv, reader } = right;
+    return { project: withEnv ? project : alone, paths, withEnv, reader };
+  }
+  const readable = tries.find(({ images }) => !(images instanceof UpdateError));
+  if (readable === undefined || readable.images instanceof UpdateError) throw tries[0]?.images;
+  const { images } = readable;
+  const unlike = wanted.find(({ name, from }) => images.get(name) !== from);
+  const says = unlike && images.get(unlike.name);
+  throw new UpdateError(
+    'stack-file',
+    `stack ${chosen.name} was not deployed from ${and(names)}: ` +
+      `${unlike?.service.name} uses ${unlike?.from}, but the files specify ${says ? says : 'no image for it'}`,
+    {
+      advice:
+        'Mount the right directory and pass its files with --file in the same order as to docker stack deploy -c. If shell variables were used, write their values in the stack file or in .env. To update only the running stack, mount no directory.',
+    },
+  );
+}
+
+function versionOf(image: string): string {
+  const tag = tagOf(image);
+  return isNumbered(tag) ? tag.version : tag.text;
+}
+
+/** What `docker stack deploy` sees: no values but those in the files. An empty file keeps compose from looking for its own. */
+const withoutEnv = (project: ProjectFiles): ProjectFiles => ({
+  ...project,
+  envFiles: [{ path: project.newEnvFile, text: '' }],
+});
+
+/**
+ * The new texts of the files, proven by whoever reads them: every service that moves has exactly its new image there, all
+ * others have what they had. @throws UpdateError proof-failed, pin-…
+ */
+export async function draftStackFiles(
+  { engine, log }: RunContext,
+  files: StackFiles,
+  { chosen, plan, digests }: { chosen: ChosenStack; plan: StackPlan; digests: ReadonlyMap<string, string> },
+): Promise<ProjectDraft> {
+  const { project } = files;
+  const before = await imagesOf(engine, files, project);
+  const wanted = new Map(
+    plan.moves.map(({ service, from, to }) => {
+      const digest = from.includes('@') ? `@${digests.get(to)}` : '';
+      return [shortName(chosen.name, service), `${to}${digest}`] as const;
+    }),
+  );
+  if (plan.target === null || [...wanted].every(([name, to]) => before.get(name) === to))
+    return draftOf(project);
+  const [pinned] = [...wanted.values()].filter((to) => to.includes('@'));
+  const digest = pinned?.replace(/^.*@/, '') ?? null;
+  const { draft } = await planBump(
+    project,
+    engine,
+    { target: plan.target, services: [...wanted.keys()], digest },
+    log,
+  );
+  const after = await imagesOf(engine, files, draft.files);
+  const wrong = [...after].filter(([name, image]) => (wanted.get(name) ?? before.get(name)) !== image);
+  if (wrong.length > 0 || after.size !== before.size) {
+    throw new UpdateError(
+      'proof-failed',
+      'docker stack config does not produce the planned images from the edited files',
+      {
+        detail: wrong.map(([name, image]) => `${name}: ${image}`),
+        advice: 'Change the version in the stack file manually and deploy the stack.',
+      },
+    );
+  }
+  return draft;
+}
+
+async function imagesOf(engine: Engine, { reader, paths }: StackFiles, files: ProjectFiles): Promise<Images> {
+  const stage = await mkdtemp(join(tmpdir(), 'svc-updater-stack-'));
+  try {
+    const root = await castShadow(stage, directoryOf(files), files);
+    const shadowed = paths.map((path) => `${root}${path}`);
+    const read = reader === 'stack' ? stackImages : composeImages;
+    const images = await read(engine, files, shadowed);
+    if (images instanceof UpdateError) throw images;
+    return images;
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+}
+
+/** By `docker stack config`, which needs no engine; an error where it rejects the files. */
+async function stackImages(
+  engine: Engine,
+  files: ProjectFiles,
+  paths: readonly string[],
+): Promise<Images | UpdateError> {
+  const flags = paths.flatMap((path) => ['--compose-file', path]);
+  const result = await engine.call(['stack', 'config', ...flags], { env: valuesOf(files) });
+  if (result.exitCode !== 0) {
+    const lines = result.stderr.trim().split('\n');
+    return new UpdateError('compose-invalid', `docker stack config rejects the file: ${lines.at(-1)}`, {
+      detail: lines.slice(0, -1),
+      advice: 'Correct the file so that docker stack config accepts it, then run the update again.',
+    });
+  }
+  const services = object(object(parse(result.stdout)).services);
+  return new Map(Object.entries(services).map(([name, each]) => [name, String(object(each).image ?? '')]));
+}
+
+async function composeImages(engine: Engine, files: ProjectFiles, paths: readonly string[]): Promise<Images> {
+  const [first = ''] = paths;
+  const shadow = first.slice(0, first.length - (files.composeFiles[0]?.path.length ?? 0));
+  const envFiles = files.envFiles.filter(({ text }) => text !== '').map(({ path }) => `${shadow}${path}`);
+  const compose = new Compose(engine, {
+    name: '',
+    directory: `${shadow}${directoryOf(files)}`,
+    files: paths,
+    envFiles: envFiles.length > 0 ? envFiles : ['/dev/null'],
+  });
+  const { services } = await compose.config();
+  return new Map(Object.entries(services).map(([name, { image = '' }]) => [name, image]));
+}
+
+/** The variables that the compose files refer to. No others: they become the environment of the docker command. */
+function valuesOf({ composeFiles, envFiles }: ProjectFiles): Record<string, string> {
+  const lookup = variablesOf(envFiles);
+  const names = composeFiles.flatMap(({ text }) =>
+    [...text.matchAll(/(?<!\$)(?:\$\$)*\$\{?(\w+)/g)].map(([, name = '']) => name),
+  );
+  return Object.fromEntries(
+    [...new Set(names)].flatMap((name) => {
+      const value = lookup(name);
+      return value === null ? [] : [[name, value.text] as const];
+    }),
+  );
+}
+
+/** How its owner deploys it: with the values of `.env` where they count. */
+export function deployCommand(stack: string, { project, paths, withEnv, reader }: StackFiles): string {
+  const files = paths.map((path) => `-c ${nameOf(project, path)}`).join(' ');
+  if (reader === 'compose') return `docker compose config | docker stack deploy -c - ${stack}`;
+  return `${withEnv ? 'set -a; . ./.env; set +a; ' : ''}docker stack deploy ${files} ${stack}`;
+}
+
+/** What in the files, or in the head of their owner, still names the old version where no directory is mounted. */
+export const textToChange = ({ moves }: StackPlan): string =>
+  and([
+    ...new Set(
+      moves
+        .filter(({ from, to }) => from.replace(/@.*$/, '') !== to)
+        .map(({ from, to }) => `${from} → ${to}`),
+    ),
+  ]);

@@ -1,0 +1,118 @@
+import { HostPaths } from '../../core/files/host-paths.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { engineFacts, inspectOwn } from '../../engine/api/query.ts';
+import { listNodes, listServices, listTasks, type SwarmPlace, swarmPlace } from '../../engine/api/swarm.ts';
+import type { Container } from '../../engine/container.ts';
+import { swarmLabels } from '../../engine/labels.ts';
+import { ownTraces } from '../../engine/own-container.ts';
+import type { SwarmNode, SwarmTask } from '../../engine/swarm.ts';
+import { and } from '../run/log/wording.ts';
+import { updateOptionsOf } from '../run/options.ts';
+import type { FirstContext, RunContext } from '../run/run-context.ts';
+import { withSettings } from '../run/settings-file.ts';
+import { programsOf, version } from '../run/versions.ts';
+import { type ChosenStack, chooseStack, shortName } from './choose-stack.ts';
+import { stackDirectory } from './files.ts';
+import { maskRulesOfServices } from './reading.ts';
+import type { RecordHolder } from './record.ts';
+
+/** What is known of a stack before anything is decided. */
+export interface FoundStack {
+  /** With what the settings file of the directory says. */
+  context: RunContext;
+  chosen: ChosenStack;
+  /** Of the services that move. */
+  tasks: readonly SwarmTask[];
+  nodes: readonly SwarmNode[];
+  place: SwarmPlace;
+  own: Container;
+  paths: HostPaths;
+  /** Where the stack's files are; null where nothing is mounted. */
+  directory: string | null;
+  who: RecordHolder;
+}
+
+/** The phase `inspect`. Refusals: those of the engine, not-manager, own-container, several-projects, no-app, unlisted-services. */
+export async function inspectStack(given: FirstContext): Promise<FoundStack> {
+  const { line, ...first } = given;
+  const { engine, log, options } = first;
+  const facts = engineFacts(engine).catch(async (error) => {
+    await engine.check();
+    throw error;
+  });
+  const programs = await programsOf(engine, facts);
+  const { version: engineVersion } = await facts;
+  const place = await swarmPlace(engine);
+  if (place === null)
+    throw new UpdateError(
+      'not-manager',
+      'this engine is not a Swarm manager, or access to the Swarm API is denied',
+    );
+  const own = await inspectOwn(engine, await ownTraces());
+  if (own === null)
+    throw new UpdateError('own-container', 'cannot determine which container the updater is running in');
+  const paths = new HostPaths(own.mounts);
+  const directory = await stackDirectory(paths, options);
+  const context =
+    directory === null
+      ? first
+      : { ...first, options: updateOptionsOf(await withSettings(line, directory, log)) };
+  refuseUnfit(context);
+  const { chosen, tasks, nodes } = await lookAtStack(context);
+  const moved = [chosen.app, ...chosen.workers];
+  const { cli, compose } = programs;
+  log.info(
+    `${options.product.name}-updater ${version}, engine ${engineVersion}, docker CLI ${cli}, compose ${compose}; stack ${chosen.name}${directory === null ? '' : ` of ${directory}`}`,
+    { engine: engineVersion, cli, compose, stack: chosen.name, directory },
+  );
+  const here = nodes.find(({ id }) => id === place.node)?.name ?? place.node;
+  log.info(
+    `services to update: ${and(moved.map((each) => shortName(chosen.name, each)))} (of ${chosen.services.length}); nodes: ${nodes.map(nodeWord).join(', ')}; running on ${here}`,
+  );
+  const holder = own.labels[swarmLabels.serviceId] ?? own.id;
+  const who = { holder, container: own.id, node: place.node };
+  return { context, chosen, tasks, nodes, place, own, paths, directory, who };
+}
+
+/** Refuses options that are not supported for stacks. */
+function refuseUnfit({ options, log }: RunContext): void {
+  const { expect, expectFiles, trust } = options.proof;
+  if (trust !== null || expect.length + expectFiles.length > 0)
+    throw new UpdateError(
+      'not-proven',
+      'stack images cannot be verified, because every node pulls them itself',
+      {
+        advice: 'Verify the release yourself, then update without verification.',
+      },
+    );
+  if (options.data.restorePoint) {
+    throw new UpdateError(
+      'data-unsupported',
+      'restore points are not supported for stacks, because the data may be on any node',
+      {
+        advice: 'Back up the database yourself, then run the update without --restore-point.',
+      },
+    );
+  }
+  if (options.acceptDrift) log.warn('--accept-drift is ignored, because it applies only to compose projects');
+}
+
+/**
+ * The services, their tasks and the nodes as they are now. Looked at once more when the record of the run before has ended,
+ * or is this run's: what was seen before that may be of its middle.
+ */
+export async function lookAtStack({
+  engine,
+  log,
+  options,
+}: RunContext): Promise<Pick<FoundStack, 'chosen' | 'tasks' | 'nodes'>> {
+  const services = await listServices(engine, { label: [swarmLabels.stack] });
+  const chosen = chooseStack(services, options);
+  log.addMaskRules(() => maskRulesOfServices(chosen.services));
+  const ids = [chosen.app, ...chosen.workers].map(({ id }) => id);
+  const [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
+  return { chosen, tasks, nodes };
+}
+
+const nodeWord = ({ name, role, state, availability }: SwarmNode): string =>
+  `${name} (${[role, ...(state === 'ready' ? [] : [state]), ...(availability === 'active' ? [] : [availability])].join(', ')})`;

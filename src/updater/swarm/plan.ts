@@ -1,0 +1,126 @@
+import type { ProjectDraft } from '../../core/compose/draft.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { compareTold } from '../../core/release/order.ts';
+import { isNumbered } from '../../core/release/pin-tag.ts';
+import { replicasOf, type SwarmNode } from '../../engine/swarm.ts';
+import { askPublished, type PublishedImage } from '../compose/pull/ask-published.ts';
+import { and } from '../run/log/wording.ts';
+import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
+import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
+import type { FoundStack } from './inspect.ts';
+import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
+import type { FoundRecord } from './record.ts';
+import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
+import { endsWhenDone, isAlive } from './tasks.ts';
+
+/** All that is decided before anything is changed. */
+export interface PlannedStack {
+  plan: StackPlan;
+  /** Stop all old app tasks before starting new ones: as requested, or because the old app crashes. */
+  stopFirst: boolean;
+  moves: readonly ServiceMove[];
+  published: readonly PublishedImage[];
+  /** Null where no directory is mounted. */
+  files: StackFiles | null;
+  draft: ProjectDraft | null;
+  warnings: readonly string[];
+}
+
+/**
+ * The phase `plan`; asks registries, reads files, touches nothing.
+ * @param succeeds the run before has brought its version to start and left the services in the middle
+ * @param carries what their owner wants of those that are as it left them is in its record
+ */
+export async function planStack(
+  { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
+  earlier: FoundRecord | null,
+  { plan, succeeds, carries = succeeds }: { plan: StackPlan; succeeds: boolean; carries?: boolean },
+): Promise<PlannedStack> {
+  refuseOlder(plan, earlier, chosen);
+  const before = carries ? (earlier?.data.moves ?? []) : [];
+  const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
+  const files = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
+  const published = new Map<string, PublishedImage>();
+  for (const { to, repository } of plan.moves) {
+    if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
+  }
+  const moves = plan.moves.map(({ service, from, to }, at): ServiceMove => {
+    const { digest = '', platforms = [] } = published.get(to) ?? {};
+    const move = before.find(({ id }) => id === service.id);
+    const base = move && imageSideOf(move, service.spec) !== null ? move : undefined;
+    const isOnce =
+      base?.role === 'once' || endsWhenDone(service, tasks, context.options.limits.waitTimeoutMs);
+    return {
+      id: service.id,
+      name: service.name,
+      role: at === 0 ? 'app' : isOnce ? 'once' : 'worker',
+      before: service.spec,
+      wanted: base?.wanted ?? service.spec,
+      image: `${to}@${digest}`,
+      label: from.includes('@') ? `${to}@${digest}` : to,
+      platforms,
+    };
+  });
+  const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
+  const draft = files && (await draftStackFiles(context, files, { chosen, plan, digests }));
+  // A task that waits to be started once more starts beside the new ones: of an app that crashes none is left.
+  const isIll = tasks.some(
+    (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
+  );
+  const stopFirst = context.options.stack.stopFirst || succeeds || isIll;
+  const away = nodesFor(chosen, nodes).filter((node) => !isActive(node));
+  const changed = textToChange(plan);
+  const warnings = [
+    ...(stopFirst && !context.options.stack.stopFirst
+      ? [
+          `not all tasks of ${chosen.app.name} are running, so all old tasks will be stopped before new tasks start`,
+        ]
+      : []),
+    ...(away.length > 0 ? [`the images will not be pulled in advance on ${and(away.map(awayWord))}`] : []),
+    ...(directory === null
+      ? [
+          changed === ''
+            ? `the stack directory is not mounted: deploying the stack file would start ${plan.from} on migrated data`
+            : `the stack directory is not mounted: before the next deployment, change ${changed} in the stack file, or ${plan.from} will start on migrated data`,
+        ]
+      : []),
+  ];
+  return { plan, stopFirst, moves, published: [...published.values()], files, draft, warnings };
+}
+
+/** Refuses an old version that was started after a newer one and may have changed migrated data. */
+function refuseOlder(
+  { running, from }: StackPlan,
+  earlier: FoundRecord | null,
+  { name: stack, app }: ChosenStack,
+): void {
+  // Not for a stack that was removed and deployed again.
+  if (earlier?.data.moves[0]?.id !== app.id) return;
+  const { state, data } = earlier;
+  if (!running || (state.outcome?.outcome !== 'updated' && !state.started)) return;
+  const tag = tagOf(data.moves[0]?.image ?? '');
+  if (!isNumbered(tag) || compareTold(running, tag.version) >= 0) return;
+  throw new UpdateError(
+    'downgrade',
+    `${data.to} was installed, but ${from} is running again: an old stack file was deployed`,
+    {
+      advice: `Deploy ${data.to} or a newer release manually. If you have restored the data of ${from}, remove the config svc-updater.${stack} instead and run the update again.`,
+    },
+  );
+}
+
+/** The line of `plan` for a service. */
+export const describeMove = (stack: string, { name, role, wanted, label, image }: ServiceMove): string => {
+  const replicas = replicasOf(wanted);
+  const many =
+    replicas === null ? 'one task per node' : replicas === 1 ? 'one replica' : `${replicas} replicas`;
+  const how = role === 'once' ? 'runs once, before the app' : many;
+  return `image of ${shortName(stack, { name })} (${how}): ${label}${label.includes('@') ? '' : `, digest ${image.slice(image.indexOf('@') + 1)}`}`;
+};
+
+const awayWord = ({ name, state, availability }: SwarmNode): string =>
+  `${name} (${state === 'ready' ? availability : state})`;
+
+/** The part of the plan that needs no requests. */
+export const planOf = ({ context: { options }, chosen, tasks }: FoundStack): StackPlan =>
+  planMoves(chosen, { target: options.target, product: options.product, tasks });

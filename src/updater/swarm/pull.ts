@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { inspectImages } from '../../engine/api/query.ts';
+import { createService, listNodes, listServices, listTasks, removeService } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import type { Image } from '../../engine/container.ts';
+import { EngineFault } from '../../engine/http/fault.ts';
+import { pullImage } from '../../engine/pull-image.ts';
+import type { PullProgress } from '../../engine/pull-progress.ts';
+import { loginHeaders } from '../../engine/registry-login.ts';
+import { type PublishedImage, pauseAfter } from '../compose/pull/ask-published.ts';
+import { tooSlow } from '../compose/pull/pull-images.ts';
+import { breakSilence } from '../run/log/heartbeat.ts';
+import { and, seconds } from '../run/log/wording.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { type PullService, pullLabel, pullServices, pullState } from './plan-pull.ts';
+import type { ServiceMove } from './specs.ts';
+
+const lookMs = 500;
+const tellEveryMs = 1_000;
+
+/** This node pulls, so that percent can be told, and what only an image tells be read. @throws UpdateError pull-… */
+export async function pullHere(
+  { engine, log, cancellation }: RunContext,
+  { reference, digest, login }: PublishedImage,
+  deadline: number,
+): Promise<Image> {
+  const name = `${reference}@${digest}`;
+  const repository = reference.replace(/:[^:/]*$/, '');
+  const [there] = await inspectImages(engine, [`${repository}@${digest}`]);
+  if (there) {
+    log.progress(100, `${name} is already on this node`);
+    return there;
+  }
+  let told = Number.NEGATIVE_INFINITY;
+  const onProgress = ({ percent, doneBytes, totalBytes }: PullProgress) => {
+    if (performance.now() - told < tellEveryMs || totalBytes < 1_000_000) return;
+    told = performance.now();
+    const megabytes = (bytes: number) => Math.round(bytes / 1_000_000);
+    const sentence = `${reference} ${megabytes(doneBytes)} of ${megabytes(totalBytes)} MB`;
+    if (percent === null) log.info(sentence);
+    else log.progress(percent, sentence);
+  };
+  const late = AbortSignal.timeout(Math.max(1, Math.ceil(deadline - performance.now())));
+  const signal = AbortSignal.any([engine.aborted, late]);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await pullImage(engine.api, { repository, tag: digest, login, onProgress, signal });
+      break;
+    } catch (error) {
+      if (cancellation.signal.aborted || engine.aborted.aborted) throw engine.abortion;
+      if (late.aborted) throw tooSlow(name);
+      if (!(error instanceof EngineFault)) throw error;
+      await pauseAfter({ said: error.message, status: error.status }, { reference, attempt, log });
+    }
+  }
+  log.progress(100, `${name} was pulled`);
+  const [image] = await inspectImages(engine, [`${repository}@${digest}`]);
+  if (!image) throw new UpdateError('pull-failed', `${name} was removed right after it was pulled`);
+  return image;
+}
+
+/**
+ * Has every node that may need them pull the images, before anything is touched (docs/contract.md 11.3).
+ * @throws UpdateError pull-failed, which names the nodes that have not got one
+ */
+export async function pullEverywhere(
+  context: RunContext,
+  {
+    run,
+    stack,
+    moves,
+    published,
+  }: { run: string; stack: string; moves: readonly ServiceMove[]; published: readonly PublishedImage[] },
+  deadline: number,
+): Promise<void> {
+  const { engine, log } = context;
+  await removePulls(engine, stack);
+  const services = pullServices(run, stack, moves, await listNodes(engine));
+  const begun = performance.now();
+  try {
+    for (const service of services) {
+      const login = published.find(({ digest }) => service.image.endsWith(digest))?.login ?? null;
+      await createService(engine, service.spec, loginHeaders(login));
+    }
+    await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
+    const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();
+    log.info(
+      `${and(names)} ${names.length > 1 ? 'have' : 'has'} pulled all images (${seconds(performance.now() - begun)})`,
+    );
+  } finally {
+    await removePulls(engine.uncancellable(), stack).catch(() => {});
+  }
+}
+
+async function awaitPulls(
+  { engine, log }: RunContext,
+  service: PullService,
+  deadline: number,
+): Promise<void> {
+  const told = new Set<string>();
+  for (;;) {
+    if (engine.aborted.aborted) throw engine.abortion;
+    const [tasks, nodes] = await Promise.all([listTasks(engine, [service.name]), listNodes(engine)]);
+    const { done, failed, waiting } = pullState(service, tasks, nodes);
+    for (const name of done.filter((each) => !told.has(each))) {
+      told.add(name);
+      log.info(`${name} has pulled ${service.image.replace(/@.*$/, '')}`);
+    }
+    const isLate = performance.now() > deadline;
+    if (waiting.length === 0 || isLate) {
+      const causes = [
+        ...failed.map(({ node, error }) => `${node}: ${error}`),
+        ...waiting.map(({ node, state }) => `${node}: still ${state} when the timeout expired`),
+      ];
+      if (causes.length === 0) return;
+      const names = [...failed, ...waiting].map(({ node }) => node);
+      throw new UpdateError(
+        isLate && failed.length === 0 ? 'pull-timeout' : 'pull-failed',
+        `${and(names)} did not pull ${service.image}`,
+        {
+          detail: causes,
+          advice: `Find out why docker pull ${service.image} fails on ${and(names)} (see the engine log on ${names.length > 1 ? 'these nodes' : 'this node'}), or drain ${names.length > 1 ? 'them' : 'it'}. Then run the update again.`,
+        },
+      );
+    }
+    breakSilence(
+      log,
+      `waiting for the images to be pulled on ${waiting.map(({ node, state }) => `${node} (${state})`).join(', ')}`,
+    );
+    await sleep(lookMs);
+  }
+}
+
+/** Also removes those of a killed run. */
+export async function removePulls(engine: Engine, stack: string): Promise<void> {
+  const left = await listServices(engine, { label: [`${pullLabel}=${stack}`] });
+  for (const { id } of left) await removeService(engine, id);
+}

@@ -1,0 +1,322 @@
+import { hash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod/mini';
+import { outcomes } from '../../core/progress/outcome.ts';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
+import type { Engine } from '../../engine/cli/engine.ts';
+import { parseObject } from '../../engine/json.ts';
+import type { SwarmConfig } from '../../engine/swarm.ts';
+import {
+  mistakeIn,
+  readonlyList,
+  storedHash,
+  storedName,
+  storedPath,
+  storedRun,
+  textLike,
+} from '../run/state/stored-fields.ts';
+import { storedMove, swarmId } from './specs.ts';
+
+/**
+ * What a run of a stack is about, written once: what a later run, on whatever manager, goes on with. Holds values. A field
+ * that is added must be optional, as the records of earlier versions lack it.
+ */
+const recordDataSchema = z.strictObject({
+  format: z.literal(1),
+  run: storedRun,
+  stack: storedName,
+  /** What was asked for; null where floating tags were pulled again. */
+  target: z.nullable(z.string()),
+  /** `v1.4.2`, `v1.5.0` */
+  from: z.string(),
+  to: z.string(),
+  stopFirst: z.boolean(),
+  moves: readonlyList(storedMove),
+  /** Ids of the tasks that there were. */
+  tasks: readonlyList(swarmId),
+  files: readonlyList(z.strictObject({ path: storedPath, before: storedHash, after: storedHash })),
+});
+export interface RecordData extends z.infer<typeof recordDataSchema> {}
+
+/**
+ * The progress of a run.
+ * `recreate`: service definitions may have been changed.
+ * `back`: the run is rolling back.
+ * `restore`: no new task is left, and no new task has started.
+ */
+const phases = ['pull', 'write', 'recreate', 'back', 'restore'] as const;
+export type RecordPhase = (typeof phases)[number];
+
+const labelNumber = z.pipe(textLike(/^\d+$/), z.transform(Number));
+
+/** What changes of a record: its labels. */
+const recordStateSchema = z.strictObject({
+  run: storedRun,
+  /** The updater that has it: the id of its service, or of its container. */
+  holder: swarmId,
+  /** Of the container, and its node: who looks from there can tell whether it still runs. */
+  container: swarmId,
+  node: z.string(),
+  phase: z.enum(phases),
+  started: z.pipe(
+    z.enum(['0', '1']),
+    z.transform((word) => word === '1'),
+  ),
+  beat: labelNumber,
+  outcome: z.nullable(
+    z.strictObject({ outcome: z.enum(outcomes), exitCode: labelNumber, message: z.string() }),
+  ),
+});
+export interface RecordState extends z.infer<typeof recordStateSchema> {}
+
+const prefix = 'svc-updater.';
+const beatMs = 10_000;
+/** A record that was not updated for this long has no active run. */
+const deadMs = 45_000;
+/** A holder that has not written for so long asks before it writes anything else. */
+const staleMs = 30_000;
+const lookMs = 1_000;
+/** A Swarm takes 1,024,000 bytes. */
+const maxBytes = 1_000_000;
+const longestName = 64;
+
+export function recordName(stack: string): string {
+  const name = `${prefix}${stack}`;
+  return name.length <= longestName ? name : `${name.slice(0, 48)}.${hash('sha256', stack).slice(0, 12)}`;
+}
+
+const writeLabels = (state: RecordState): Record<string, string> => ({
+  [`${prefix}run`]: state.run,
+  [`${prefix}holder`]: state.holder,
+  [`${prefix}container`]: state.container,
+  [`${prefix}node`]: state.node,
+  [`${prefix}phase`]: state.phase,
+  [`${prefix}started`]: state.started ? '1' : '0',
+  [`${prefix}beat`]: String(state.beat),
+  ...(state.outcome !== null && {
+    [`${prefix}outcome`]: state.outcome.outcome,
+    [`${prefix}exit`]: String(state.outcome.exitCode),
+    [`${prefix}message`]: state.outcome.message,
+  }),
+});
+
+function readLabels(labels: SwarmConfig['labels']) {
+  const own = Object.entries(labels).filter(([key]) => key.startsWith(prefix));
+  const { outcome, exit, message, ...others } = Object.fromEntries(
+    own.map(([key, value]) => [key.slice(prefix.length), value]),
+  );
+  const hasEnded = [outcome, exit, message].some((each) => each !== undefined);
+  const ending = hasEnded ? { outcome, exitCode: exit, message } : null;
+  return recordStateSchema.safeParse({ ...others, outcome: ending });
+}
+
+/** A record as it was read. */
+export interface FoundRecord {
+  config: SwarmConfig;
+  state: RecordState;
+  data: RecordData;
+}
+
+/** A record that this updater cannot read: written by another version, or changed. */
+interface UnreadableRecord {
+  config: SwarmConfig;
+  /** `moves.0.role is not valid` */
+  mistake: string;
+}
+
+type Look = FoundRecord | UnreadableRecord | null;
+
+/** @throws UpdateError engine-unavailable */
+async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
+  const config = await findConfig(engine, recordName(stack));
+  if (config === null) return null;
+  const { data: state, error } = readLabels(config.labels);
+  if (error) return { config, mistake: `label ${prefix}${mistakeIn(error)}` };
+  const found = recordDataSchema.safeParse(parseObject(config.data));
+  if (found.error) return { config, mistake: mistakeIn(found.error) };
+  const { data } = found;
+  return data.stack === stack ? { config, state, data } : { config, mistake: `stack is not ${stack}` };
+}
+
+/** @throws UpdateError engine-unavailable; stack-busy where it cannot be read */
+export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
+  const found = await lookForRecord(engine, stack);
+  if (found === null || 'state' in found) return found;
+  const { config, mistake } = found;
+  throw new UpdateError(
+    'stack-busy',
+    `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`,
+    {
+      advice: `Make sure that no updater is running, remove the config (docker config rm ${config.name}), then run the update again.`,
+    },
+  );
+}
+
+/** Who this run is. */
+export interface RecordHolder {
+  holder: string;
+  container: string;
+  node: string;
+}
+
+/** The lock of a stack and the journal of its run. It beats until it is released. */
+export class StackRecord {
+  readonly data: RecordData;
+  #config: SwarmConfig;
+  #state: RecordState;
+  readonly #engine: Engine;
+  /** Writes come one after the other. */
+  #queue: Promise<unknown> = Promise.resolve();
+  #writtenAt = performance.now();
+  #lost: UpdateError | null = null;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(engine: Engine, config: SwarmConfig, data: RecordData, state: RecordState) {
+    this.#engine = engine;
+    this.#config = config;
+    this.data = data;
+    this.#state = state;
+    this.#timer = setInterval(() => void this.note({}).catch(() => {}), beatMs);
+    this.#timer.unref();
+  }
+
+  get state(): Readonly<RecordState> {
+    return this.#state;
+  }
+
+  /**
+   * Makes it, in place of one that has ended.
+   * @throws UpdateError update-running where another run was faster; stack-unsupported where it is too large
+   */
+  static async make(
+    engine: Engine,
+    data: RecordData,
+    who: RecordHolder,
+    ended: FoundRecord | null,
+  ): Promise<StackRecord> {
+    const text = JSON.stringify(data);
+    const size = Buffer.byteLength(text);
+    if (size > maxBytes) {
+      throw new UpdateError(
+        'stack-unsupported',
+        `the update record of ${data.stack} needs ${size} bytes, but a Swarm config can hold only ${maxBytes} bytes`,
+        { advice: "Update the stack's services manually." },
+      );
+    }
+    const state: RecordState = {
+      ...{ ...who, run: data.run, phase: 'pull', started: false, beat: 0, outcome: null },
+    };
+    const name = recordName(data.stack);
+    if (ended !== null) await removeConfig(engine, ended.config);
+    const made = await createConfig(engine, { name, labels: writeLabels(state), data: text });
+    const found = await lookForRecord(engine, data.stack);
+    // Where an election swallowed the answer, it is there all the same.
+    if (!isOf(found, state)) throw isHeld(found, made === 'taken');
+    return new StackRecord(engine, found.config, data, state);
+  }
+
+  /** Takes over what another run has left. @throws UpdateError update-running where it is not dead, or somebody was faster */
+  static async takeOver(engine: Engine, found: FoundRecord, who: RecordHolder): Promise<StackRecord> {
+    const state: RecordState = { ...found.state, ...who, beat: found.state.beat + 1, outcome: null };
+    const record = new StackRecord(engine, found.config, found.data, state);
+    await record.note({}).catch((error) => {
+      record.release();
+      throw error;
+    });
+    return record;
+  }
+
+  /** Writes what has changed; it is a beat as well. @throws UpdateError update-running where another run has taken it over */
+  note(change: Partial<Pick<RecordState, 'phase' | 'started' | 'outcome'>>): Promise<void> {
+    const next = this.#queue.then(() => this.#write(change));
+    this.#queue = next.catch(() => {});
+    return next;
+  }
+
+  async #write(change: Partial<RecordState>): Promise<void> {
+    this.check();
+    const state = { ...this.#state, ...change, beat: this.#state.beat + 1 };
+    for (;;) {
+      const done = await relabelConfig(this.#engine, this.#config, writeLabels(state));
+      const found = await lookForRecord(this.#engine, this.data.stack);
+      if (!isOf(found, state, this.#config)) throw this.#lose(found);
+      this.#config = found.config;
+      if (done === 'moved' && found.state.beat !== state.beat) continue;
+      this.#state = state;
+      this.#writtenAt = performance.now();
+      return;
+    }
+  }
+
+  #lose(found: Look): UpdateError {
+    this.release();
+    this.#lost ??= isHeld(found, true);
+    return this.#lost;
+  }
+
+  /**
+   * Right before a write to a service: whether the record is this run's still. A run that was stopped for a while finds
+   * out here. @throws UpdateError update-running
+   */
+  async confirm(): Promise<void> {
+    this.check();
+    if (performance.now() - this.#writtenAt > staleMs) await this.note({});
+    for (;;) {
+      const askedAt = performance.now();
+      const found = await lookForRecord(this.#engine, this.data.stack);
+      if (!isOf(found, this.#state, this.#config)) throw this.#lose(found);
+      // An answer that comes late says what was.
+      if (performance.now() - askedAt < beatMs) return;
+    }
+  }
+
+  /** @throws UpdateError update-running where it was found out that another run has it */
+  check(): void {
+    if (this.#lost !== null) throw this.#lost;
+  }
+
+  release(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** Whether a record is that of a run and of the container that leads it; and that very config, where one is given. */
+const isOf = (
+  found: Look,
+  { run, container }: Pick<RecordState, 'run' | 'container'>,
+  config: Pick<SwarmConfig, 'id'> | null = null,
+): found is FoundRecord =>
+  found !== null &&
+  'state' in found &&
+  (config === null || found.config.id === config.id) &&
+  found.state.run === run &&
+  found.state.container === container;
+
+const isHeld = (found: Look, isOthers: boolean): UpdateError =>
+  new UpdateError(
+    'update-running',
+    found !== null && 'state' in found && isOthers
+      ? `another update of this stack is in progress in container ${found.state.container.slice(0, 12)} (run ${found.state.run})`
+      : `the update record of this run, a Swarm config, was removed`,
+    { advice: 'Wait until no other update is running, then run the update again.', state: stepsAside },
+  );
+
+const stepsAside = 'this run will make no further changes';
+
+/**
+ * Waits until the record's holder has shown that it lives, or has been silent for long enough; gives it as it is then,
+ * null where it is gone. @throws UpdateError update-running where it lives; stack-busy where another cannot be read
+ */
+export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
+  const { stack } = found.data;
+  const { version } = found.config;
+  for (const endsAt = performance.now() + deadMs; performance.now() < endsAt; await sleep(lookMs)) {
+    const now = await readRecord(engine, stack);
+    if (now === null) return null;
+    if (now.config.id === found.config.id && now.config.version === version) continue;
+    if (now.state.outcome) return now;
+    throw isHeld(now, true);
+  }
+  return found;
+}

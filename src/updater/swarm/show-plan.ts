@@ -1,0 +1,63 @@
+import { relative } from 'node:path';
+import { exitCodes } from '../../core/progress/outcome.ts';
+import { difference } from '../run/log/difference.ts';
+import { and } from '../run/log/wording.ts';
+import type { FirstContext } from '../run/run-context.ts';
+import { checkServices, nodesFor } from './choose-stack.ts';
+import { inspectStack } from './inspect.ts';
+import { describeMove, planOf, planStack } from './plan.ts';
+import { planEarlierStack } from './plan-earlier.ts';
+import { readRecord } from './record.ts';
+import { isActive, isSideBySide, putAside } from './specs.ts';
+
+/** Shows what `update` would do to a stack; changes nothing, pulls nothing, takes no lock. Gives the exit code. */
+export async function showStackPlan(given: FirstContext): Promise<number> {
+  const found = await inspectStack(given);
+  const { context, chosen, nodes, directory } = found;
+  const { log, engine, options } = context;
+  const record = await readRecord(engine, chosen.name);
+  const { state, data } = record ?? {};
+  if (state && state.outcome === null)
+    log.warn(
+      `the run ${state.run} is in progress or was interrupted during the ${state.phase} phase; the next update resumes or undoes it first`,
+    );
+  checkServices(chosen, found, { isOurs: state?.outcome === null });
+  log.enter('plan');
+  const readable = record && state && data ? { ...record, state, data } : null;
+  const { holder } = found.who;
+  const asked = { holder, target: options.target?.tag ?? null, services: chosen.services };
+  const step = planEarlierStack(readable, asked);
+  const succeeds = step.kind === 'succeed' || (step.kind === 'files-back' && step.carries);
+  const carries = succeeds || step.kind === 'set-aside';
+  const plan = planOf(found);
+  const { stopFirst, moves, draft, warnings } = await planStack(found, readable, { plan, succeeds, carries });
+  log.info(`${plan.from} → ${plan.to}`);
+  for (const move of moves) {
+    log.info(describeMove(chosen.name, move));
+    const aside = putAside(move.wanted);
+    if (aside.length > 0)
+      log.info(
+        `while ${move.name} is being updated, ${and(aside)}; the original settings will be restored afterwards`,
+      );
+    const together = move.role === 'app' && isSideBySide(move.wanted) && !stopFirst;
+    if (together)
+      log.info(
+        `old and new tasks of ${move.name} will run at the same time for a while; use --stop-first to prevent this`,
+      );
+  }
+  const may = nodesFor(chosen, nodes);
+  log.info(
+    `images are pulled on ${and(may.filter(isActive).map(({ name }) => name))} before services are changed`,
+  );
+  if (draft !== null && directory !== null) {
+    for (const change of draft.changes) {
+      for (const line of difference(relative(directory, change.path), change, draft.files, false))
+        log.info(line);
+    }
+    if (draft.changes.length === 0) log.info('no file changes');
+  }
+  for (const warning of warnings) log.warn(warning);
+  log.enter('done');
+  log.info('planned: nothing was changed; to update, run the same command without "plan"');
+  return exitCodes.unchanged;
+}

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpdateError } from '../../core/progress/update-error.ts';
+import { listNodes, listTasks } from '../../engine/api/swarm.ts';
+import { imageOf, type SwarmTask } from '../../engine/swarm.ts';
+import type { FoundStack } from './inspect.ts';
+import type { PlannedStack } from './plan.ts';
+import { amountsOf, isSame, specOf } from './specs.ts';
+import { isAlive, isWell } from './tasks.ts';
+
+const lookMs = 250;
+
+/** Whether there is nothing to do. @throws UpdateError unhealthy where all is done, and does not run */
+export async function isWellNow(
+  found: Pick<FoundStack, 'context' | 'tasks' | 'nodes'>,
+  { moves, draft }: Pick<PlannedStack, 'moves' | 'draft'>,
+): Promise<boolean> {
+  const isDone = moves.every(
+    (move) =>
+      imageOf(move.before) === move.image &&
+      isSame(specOf(move, 'after', amountsOf(move.before)), move.before),
+  );
+  if (!isDone || (draft !== null && draft.changes.length > 0)) return false;
+  const { engine } = found.context;
+  const ids = moves.map(({ id }) => id);
+  const isMoved = ({ service }: SwarmTask) => ids.includes(service);
+  const running = new Set(found.tasks.flatMap((task) => (isAlive(task) ? [task.id] : [])));
+  const hasCrashed = found.tasks.some((task) => isMoved(task) && hasEnded(task));
+  // Swarm starts a crashed task again after 5 s.
+  const endsAt = performance.now() + (hasCrashed ? 20_000 : 5_000);
+  let { tasks, nodes } = found;
+  for (;;) {
+    const crashed = tasks.filter((task) => running.has(task.id) && hasEnded(task));
+    const ill = moves.find(
+      (move) => !isWell(move, tasks, nodes) || crashed.some(({ service }) => service === move.id),
+    );
+    if (ill) {
+      throw new UpdateError(
+        'unhealthy',
+        `${ill.name} already has the new image, but not all of its tasks are running`,
+        {
+          advice: `Check the output of docker service ps --no-trunc ${ill.name} and docker service logs ${ill.name}.`,
+        },
+      );
+    }
+    if (performance.now() >= endsAt) return true;
+    await sleep(lookMs);
+    [tasks, nodes] = await Promise.all([listTasks(engine, ids), listNodes(engine)]);
+  }
+}
+
+/** Not by an owner who scales or drains: those tasks end as `shutdown`. */
+const hasEnded = ({ state }: SwarmTask): boolean => ['failed', 'complete', 'rejected'].includes(state);

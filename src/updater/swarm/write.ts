@@ -1,0 +1,91 @@
+import { hash } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import type { ProjectDraft } from '../../core/compose/draft.ts';
+import { checkTargets } from '../../core/files/check-targets.ts';
+import { exists } from '../../core/files/file-system.ts';
+import type { HostPaths } from '../../core/files/host-paths.ts';
+import { type FileRecord, replaceFiles, restoreFiles, temporaryOf } from '../../core/files/replace-files.ts';
+import { stateName } from '../../core/progress/state-name.ts';
+import { and } from '../run/log/wording.ts';
+import type { RunContext } from '../run/run-context.ts';
+import { pruneBackups } from '../run/state/kept-runs.ts';
+import { backupsOf, openStateDirectory, refuseForeignState } from '../run/state/state-directory.ts';
+import type { StackFiles } from './files.ts';
+import type { RecordData } from './record.ts';
+
+export const hashesOf = ({ changes }: ProjectDraft): RecordData['files'] =>
+  changes.map(({ path, before, after }) => ({
+    path,
+    before: hash('sha256', before ?? ''),
+    after: hash('sha256', after),
+  }));
+
+/** The phase `write`: all files, or none. @throws UpdateError file-changed, write-failed, rights-lost */
+export async function writeFiles(
+  { log }: Pick<RunContext, 'log'>,
+  {
+    draft,
+    files,
+    directory,
+    paths,
+    run,
+  }: { draft: ProjectDraft; files: StackFiles; directory: string; paths: HostPaths; run: string },
+): Promise<void> {
+  const { changes } = draft;
+  if (changes.length === 0) return;
+  for (const warning of await checkTargets(
+    changes.map(({ path }) => path),
+    paths,
+  ))
+    log.warn(warning);
+  await openStateDirectory(directory);
+  const backups = backupsOf(directory);
+  const records = await replaceFiles(changes, {
+    run,
+    backup: join(backups, run),
+    planned: files.project.composeFiles,
+    warn: (sentence) => log.warn(sentence),
+  });
+  for (const { path, description } of changes) {
+    const backup = records.find((record) => record.path === path)?.backup ?? '';
+    log.info(`${description} (backup: ${stateName}/backup/${run}/${basename(backup)})`, { file: path });
+  }
+  await pruneBackups(backups, run);
+}
+
+/**
+ * Puts back what a run has written, from its backups. What somebody has saved meanwhile is left alone, and told. A run that
+ * goes on where the files are not mounted leaves them as they are. @throws UpdateError files-not-restored, unexpected-file
+ */
+export async function restoreStackFiles(
+  { log }: Pick<RunContext, 'log'>,
+  { run, files }: Pick<RecordData, 'run' | 'files'>,
+  directory: string | null,
+): Promise<void> {
+  if (files.length === 0) return;
+  const names = and(files.map(({ path }) => path));
+  if (directory === null || !(await exists(files[0]?.path ?? ''))) {
+    log.warn(
+      `cannot restore ${names} because the stack directory is not mounted; the backup is in ${stateName}/backup/${run} in that directory`,
+    );
+    return;
+  }
+  await refuseForeignState(directory);
+  const kept = join(backupsOf(directory), run);
+  const changed = await restoreFiles(
+    files.map(({ path, before, after }): FileRecord => {
+      const name = basename(path);
+      return {
+        path,
+        real: path,
+        before,
+        after,
+        backup: join(kept, name),
+        owner: null,
+        temporary: temporaryOf(join(dirname(path), name), run),
+      };
+    }),
+  );
+  for (const path of changed)
+    log.warn(`${path} was changed by another user or process, so the original is not restored`);
+}

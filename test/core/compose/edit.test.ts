@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { applyEdits, type Edit } from '../../../src/core/compose/edit.ts';
+
+const edit = (start: number, before: string, after: string): Edit => ({
+  file: '/srv/.env',
+  line: 1,
+  start,
+  end: start + before.length,
+  before,
+  after,
+});
+
+describe('applyEdits', () => {
+  it.each<[string, Edit[], string]>([
+    ['abc', [], 'abc'],
+    ['abc', [edit(1, 'b', 'xyz')], 'axyzc'],
+    ['abc', [edit(2, 'c', 'z'), edit(0, 'a', '')], 'bz'],
+    ['abc', [edit(3, '', 'd'), edit(3, '', 'e'), edit(0, '', '>')], '>abcde'],
+    ['abc', [edit(0, 'ab', 'x'), edit(2, 'c', 'y')], 'xy'],
+    ['', [edit(0, '', 'x')], 'x'],
+  ])('%j with %j', (text, edits, after) => {
+    expect(applyEdits(text, edits)).toBe(after);
+  });
+
+  it('refuses a text that has changed since', () => {
+    const changed = expect.objectContaining({
+      code: 'file-changed',
+      message: '.env line 1 was changed after the update was planned',
+    });
+    expect(() => applyEdits('abc', [edit(1, 'x', 'y')])).toThrow(changed);
+    expect(() => applyEdits('ab', [edit(1, 'bc', 'y')])).toThrow(changed);
+    expect(() => applyEdits('ab', [edit(3, '', 'y')])).toThrow(changed);
+  });
+
+  it('refuses edits that overlap', () => {
+    expect(() => applyEdits('abcd', [edit(0, 'abc', 'x'), edit(2, 'cd', 'y')])).toThrow(RangeError);
+  });
+});

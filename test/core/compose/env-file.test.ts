@@ -1,0 +1,185 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { describe, expect, it } from 'vitest';
+import { applyEdits } from '../../../src/core/compose/edit.ts';
+import { findAssignments, setVariableEdit } from '../../../src/core/compose/env-file.ts';
+import { lineAt } from '../../../src/core/compose/project-files.ts';
+import { segments, trace } from '../../../src/core/compose/traced.ts';
+import { variablesOf } from '../../../src/core/compose/variables.ts';
+
+const file = (text: string, path = '/srv/svc/.env') => ({ path, text });
+const project = (text: string) => ({ envFiles: [file(text)], newEnvFile: '/srv/svc/.env' });
+const value = (text: string, key: string) => variablesOf([file(text)])(key)?.text ?? null;
+const set = (text: string, key = 'V', to = 'v2') => {
+  const edit = setVariableEdit(project(text), key, to);
+  return { after: applyEdits(text, [edit]), line: edit.line };
+};
+
+describe('the env file as compose reads it', () => {
+  // What compose 2.26.1 and 2.40.3 make of the same: test/slow/env-file.test.ts asks them.
+  it.each([
+    ['A=v1', 'A', 'v1'],
+    ['export B = v2 ', 'B', 'v2'],
+    ['C: v3', 'C', 'v3'],
+    ['D="v4" # c', 'D', 'v4'],
+    ['E=v5 # c', 'E', 'v5'],
+    ['G=#x', 'G', '#x'],
+    ['G= # c', 'G', '# c'],
+    ['T=x\t# tab', 'T', 'x\t# tab'],
+    ['A=v1\nH="multi\nline $A"\nZ=z', 'H', 'multi\nline v1'],
+    ['A=v1\nH="multi\nline $A"\nZ=z', 'Z', 'z'],
+    ["A=v1\nI='raw $A'", 'I', 'raw $A'],
+    ['A=v1\nJ=${A}-x', 'J', 'v1-x'],
+    ['K=$Q', 'K', ''],
+    ['L=`x`', 'L', '`x`'],
+    ['M="tab\\tq\\"d\\$A"', 'M', 'tab\tq"d$A'],
+    ['M="a\\\\b\\x"', 'M', 'a\\b\\x'],
+    ['M="\\0101\\c"', 'M', 'A\\c'],
+    ['N=un\\tq', 'N', 'un\\tq'],
+    ["N='a\\'b'", 'N', "a'b"],
+    ['P= ', 'P', ''],
+    ['export R', 'R', null],
+    ['R', 'R', null],
+    ['  U=lead', 'U', 'lead'],
+    ['V=v1\r\nW=v2\r\n', 'V', 'v1'],
+    ['\ufeffV=v1', 'V', 'v1'],
+    ['V=v1\nV=v2', 'V', 'v2'],
+    ['V=v1\nW=$V\nV=v2', 'W', 'v1'],
+    ['W=$V\nV=v2', 'W', ''],
+    ['E="pre"post=1', 'E', 'pre'],
+    ['E="pre"post=1', 'post', '1'],
+    ['E=$$x', 'E', '$x'],
+    ['', 'V', null],
+    ['M="\\0\\01\\012\\0128\\0777"', 'M', '\\\\1\\12\\128\\777'],
+    ['export\n# c\nA=1', 'A', '1'],
+    ['export\u00a0A=1\nA=2', 'A', '2'],
+    ['A=1\nmy key', 'A', '1'],
+    ['A=x\u0085\u2003\u00a0', 'A', 'x'],
+    ['A=\u2003x', 'A', '\u2003x'],
+    ['\u2003A\u0085=x', 'A', 'x'],
+    ['\u017f=1\nA=$\u017f', 'A', '1'],
+    ['A="x\r\ny"\r\n', 'A', 'x\r\ny'],
+    ['A="${Q:-{}"', 'A', '{'],
+  ])('%j: %s is %j', (text, key, expected) => {
+    expect(value(text, key)).toBe(expected);
+  });
+
+  it.each([
+    ['A=1\nB!=2', '.env line 2: unexpected "!" in a variable name'],
+    ['A=1\n\n# x\nmy key=2', '.env line 4: a variable name contains a space'],
+    ['A=1\nB="open\nC=3', '.env line 2: a quoted value has no closing quote'],
+    ['A="x" "y', '.env line 1: unexpected "\\"" in a variable name'],
+    ['A=1\n\ufeffB=1', '.env line 2: unexpected "\ufeff" in a variable name'],
+    ['A=1\nexport  ', '.env line 2: there is no variable name after export'],
+  ])('%j fails as a whole, as it does in compose', (text, message) => {
+    expect(() => findAssignments({ path: '/srv/svc/.env', text })).toThrow(
+      expect.objectContaining({ code: 'compose-invalid', message }),
+    );
+  });
+
+  it('says the place of each value', () => {
+    const text = '\ufeffA=1\r\n# c\r\n\r\nexport B = "two" # c\r\nC:\'\'\r\nD=x # y';
+    const file = { path: '/srv/svc/.env', text };
+    const found = findAssignments(file).map(({ key, start, end, quote }) => [
+      key,
+      lineAt(file, start),
+      text.slice(start, end),
+      quote,
+    ]);
+    expect(found).toEqual([
+      ['A', 1, '1', ''],
+      ['B', 4, 'two', '"'],
+      ['C', 5, '', "'"],
+      ['D', 6, 'x', ''],
+    ]);
+  });
+
+  it('among several files the last that sets a variable wins; a reference means what stands above it', () => {
+    const lookup = variablesOf([
+      file('A=first\nX=$A', 'a.env'),
+      file('W=$A\nA=second\nA\nY=$A\nZ=$X\nN=1', 'b.env'),
+    ]);
+    expect(['A', 'W', 'X', 'Y', 'Z', 'N', 'M'].map((key) => lookup(key)?.text ?? null)).toEqual([
+      'second',
+      'first',
+      'first',
+      'second',
+      'first',
+      '1',
+      null,
+    ]);
+  });
+
+  it('a chain of variables has an end', () => {
+    const chain = (length: number) =>
+      Array.from({ length }, (_, i) => (i === 0 ? 'V0=x' : `V${i}=$V${i - 1}`)).join('\n');
+    expect(value(chain(200), 'V199')).toBe('x');
+    expect(() => value(chain(2000), 'V1999')).toThrow(
+      expect.objectContaining({
+        code: 'compose-invalid',
+        message: '.env line 1800: variables refer to one another more than 200 levels deep',
+      }),
+    );
+  });
+
+  it('what compose has from elsewhere wins, and has no place', () => {
+    const given = trace('given', '', -1, { via: 'variable', variable: 'A' });
+    const found = variablesOf([file('A=1\nB=$A')], (name) => (name === 'A' ? given : null));
+    expect(found('A')).toMatchObject({ text: 'given', origins: [{ offset: -1 }, {}, {}, {}, {}] });
+    expect(found('B')?.text).toBe('given');
+  });
+
+  it('a value knows where its characters are written', () => {
+    const text = 'A=v1\nB="x\\t${A}\\$\\"" # c';
+    const found = variablesOf([file(text)])('B');
+    if (!found) throw new Error('not found');
+    expect(found.text).toBe('x\tv1$"');
+    expect(
+      segments(found, 0, found.text.length).map(({ start, end, variable }) => [
+        variable,
+        text.slice(start, end),
+      ]),
+    ).toEqual([
+      ['B', 'x\\t'],
+      ['A', 'v1'],
+      ['B', '\\$\\"'],
+    ]);
+  });
+
+  it('takes an exponential tower of references in no time', () => {
+    const text = Array.from({ length: 60 }, (_, i) =>
+      i === 0 ? 'V0=x' : `V${i}=\${V${i - 1}:+}\${V${i - 1}}`,
+    ).join('\n');
+    expect(value(text, 'V59')).toBe('x');
+    expect(() => value(text.replaceAll(':+}', '}'), 'V59')).toThrow(/is longer than 100000 characters/);
+  });
+});
+
+describe('setVariableEdit', () => {
+  it.each([
+    ['V=v1', 'V=v2', 1],
+    ['A=1\nV=v1\nB=2\n', 'A=1\nV=v2\nB=2\n', 2],
+    ['V=v1\nV=v0\n', 'V=v1\nV=v2\n', 2],
+    ['export V = v1 # c\r\n', 'export V = v2 # c\r\n', 1],
+    ['V="v1" # c', 'V="v2" # c', 1],
+    ['V: v1', 'V: v2', 1],
+    ['V=', 'V=v2', 1],
+    ['V=a$B', 'V=v2', 1],
+    ['VV=1\n#V=1\n', 'VV=1\n#V=1\nV=v2\n', 3],
+    ['', 'V=v2\n', 1],
+    ['\ufeff', '\ufeffV=v2\n', 1],
+    ['A=1\r\nB=2', 'A=1\r\nB=2\r\nV=v2\r\n', 3],
+    ['A=1\r\n', 'A=1\r\nV=v2\r\n', 2],
+    ['V', 'V\nV=v2\n', 2],
+    ['A=1 # ends in a comment', 'A=1 # ends in a comment\nV=v2\n', 2],
+  ])('%j becomes %j', (text, after, line) => {
+    expect(set(text)).toEqual({ after, line });
+    expect(value(after, 'V')).toBe('v2');
+    expect(set(after).after).toBe(after);
+  });
+
+  it('writes nothing that needs quotes', () => {
+    expect(() => set('V=1', 'V', 'a b')).toThrow(RangeError);
+    expect(() => set('V=1', 'V', 'a$b')).toThrow(RangeError);
+    expect(() => set('V=1 # c', 'V', '')).toThrow(RangeError);
+  });
+});

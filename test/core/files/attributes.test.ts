@@ -1,0 +1,244 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmod,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { keepsNoModes, readAttributes, unread, whyNotKept } from '../../../src/core/files/attributes.ts';
+import { checkFileRights } from '../../../src/core/files/check-targets.ts';
+import { disk } from '../../../src/core/files/file-system.ts';
+import { replaceFiles, restoreFiles } from '../../../src/core/files/replace-files.ts';
+
+const kernel = vi.hoisted(() => ({ says: null as number | null }));
+// No share and no FAT can be mounted here: the kernel's number for what a file is on is all that a test can have of them.
+vi.mock('node:fs/promises', async (original) => {
+  const fs = await original<typeof import('node:fs/promises')>();
+  const statfs = async (path: string) => {
+    const found = await fs.statfs(path);
+    return { ...found, type: kernel.says ?? found.type };
+  };
+  return { ...fs, statfs };
+});
+
+const acl = 'system.posix_acl_access';
+
+/** An access-control list as Linux keeps it: a version, then tag, permissions and id of each entry. */
+function list(...entries: readonly (readonly [tag: number, permissions: number, id?: number])[]): string {
+  const bytes = Buffer.alloc(4 + 8 * entries.length);
+  bytes.writeUInt32LE(2);
+  for (const [index, [tag, permissions, id = 0xffff_ffff]] of entries.entries()) {
+    bytes.writeUInt16LE(tag, 4 + 8 * index);
+    bytes.writeUInt16LE(permissions, 6 + 8 * index);
+    bytes.writeUInt32LE(id, 8 + 8 * index);
+  }
+  return `0s${bytes.toString('base64')}`;
+}
+
+const [owner, user, group, namedGroup, mask, others] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20];
+/** Of a file with mode 0640, of which the group may read nothing. */
+const oneReader = list([owner, 6], [user, 4, 1234], [group, 0], [mask, 4], [others, 0]);
+/** Of a directory, for the files that are made in it. */
+const openToAnother = list([owner, 7], [user, 7, 1235], [group, 5], [mask, 7], [others, 5]);
+
+it('reports beforehand which lists cannot be set on a new file', () => {
+  const says = (attributes: Record<string, string>) => whyNotKept(attributes);
+  expect(says({})).toBeNull();
+  expect(says({ 'user.note': '0sYQ==', [acl]: oneReader })).toBeNull();
+  expect(says({ [acl]: list([owner, 6], [group, 4], [others, 0]) })).toBeNull();
+  for (const named of [user, namedGroup]) {
+    const stranger = list([owner, 6], [group, 0], [named, 4, 0xffff_ffff], [mask, 4], [others, 0]);
+    expect(says({ [acl]: stranger })).toMatch(/not mapped into this container$/);
+  }
+  expect(says({ [acl]: unread })).toMatch(/getfattr is not installed/);
+});
+
+describe("by the kernel's numbers for file systems (linux/magic.h)", () => {
+  let file = '';
+  beforeEach(async () => {
+    file = join(await mkdtemp(join(tmpdir(), 'magic-')), '.env');
+    await writeFile(file, 'A=1\n');
+  });
+  afterEach(async () => {
+    kernel.says = null;
+    await rm(dirname(file), { recursive: true });
+  });
+
+  it.each([
+    ['smbfs', 0x517b, { onSmb: true, noModes: false }],
+    ['cifs', 0xff534d42, { onSmb: true, noModes: false }],
+    ['smb2', 0xfe534d42, { onSmb: true, noModes: false }],
+    ['FAT', 0x4d44, { onSmb: false, noModes: true }],
+    ['exFAT', 0x2011bab0, { onSmb: false, noModes: true }],
+    ['ext4', 0xef53, { onSmb: false, noModes: false }],
+    ['NFS', 0x6969, { onSmb: false, noModes: false }],
+  ])('knows what keeps no rights, or does not show them: %s', async (_, type, expected) => {
+    kernel.says = type;
+    const warnings = await checkFileRights([file]);
+    const onSmb = warnings.some((warning) => warning.startsWith(`${file} is on SMB, which hides the owner`));
+    expect({ onSmb, noModes: await keepsNoModes(dirname(file)) }).toEqual(expected);
+  });
+});
+
+/** Where it is; empty where it is missing. */
+const setfattr = execFileSync('sh', ['-c', 'command -v setfattr || true'], { encoding: 'utf8' }).trim();
+
+describe.skipIf(setfattr === '')('on a file with an access-control list', () => {
+  let root = '';
+  const at = (name: string) => join(root, name);
+  const set = (name: string, attribute: string, value: string) =>
+    execFileSync('setfattr', ['-n', attribute, '-v', value, at(name)]);
+  const modeOf = async (name: string) => ((await stat(at(name))).mode & 0o7777).toString(8);
+
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'attributes-'));
+    await writeFile(at('.env'), 'A=1\n', { mode: 0o600 });
+    set('.env', acl, oneReader);
+    set('.env', 'user.note', 'kept');
+    set('.env', 'user.odd=\\\n', '0sAP8=');
+    set('.env', 'user.empty', '');
+    await writeFile(at('plain'), 'B=1\n', { mode: 0o640 });
+    set('.', 'system.posix_acl_default', openToAnother);
+  });
+  afterEach(async () => {
+    vi.unstubAllEnvs();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  const changes = () => [
+    { path: at('.env'), before: 'A=1\n', after: 'A=2\n' },
+    { path: at('plain'), before: 'B=1\n', after: 'B=2\n' },
+    { path: at('new'), before: null, after: 'C=1\n' },
+  ];
+  const ofEnv = {
+    [acl]: oneReader,
+    'user.note': '0sa2VwdA==',
+    'user.odd=\\\n': '0sAP8=',
+    'user.empty': '0s',
+  };
+
+  it('gives new files and backups the rights of the old files, and removes inherited rights', async () => {
+    const warn = vi.fn();
+    const records = await replaceFiles(changes(), { run: 'run', backup: at('backup/run'), warn });
+    for (const name of ['.env', 'backup/run/.env']) {
+      expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', ofEnv]);
+    }
+    for (const name of ['plain', 'backup/run/plain']) {
+      expect([await modeOf(name), await readAttributes(at(name))]).toEqual(['640', {}]);
+    }
+    // The list of the directory is there, and lets nobody in: the group's bits are its mask.
+    expect([await modeOf('new'), await modeOf('backup')]).toEqual(['600', '700']);
+
+    expect(await restoreFiles(JSON.parse(JSON.stringify(records)))).toEqual([]);
+    expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
+    expect([await modeOf('plain'), await readAttributes(at('plain'))]).toEqual(['640', {}]);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it('renames the backup if the disk is full', async () => {
+    const records = await replaceFiles(changes().slice(0, 1), { run: 'run', backup: at('backup') });
+    const write = async () => {
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+    };
+    expect(await restoreFiles(records, { fs: { ...disk, write } })).toEqual([]);
+    expect([await modeOf('.env'), await readAttributes(at('.env'))]).toEqual(['640', ofEnv]);
+  });
+
+  /** In place of a program, before the true ones on the PATH. */
+  async function standIn(script: string, program = 'setfattr'): Promise<void> {
+    await mkdir(at('bin'), { recursive: true });
+    await writeFile(at(`bin/${program}`), `#!/bin/sh\n${script.replaceAll('REAL', setfattr)}\n`);
+    await chmod(at(`bin/${program}`), 0o755);
+    vi.stubEnv('PATH', `${at('bin')}:${process.env.PATH}`);
+  }
+
+  it('refuses if the list cannot be set, and lets no other user read the new file before', async () => {
+    await standIn(
+      `stat -c %a "$(eval echo \\$$#)" >>${root}/modes; echo 'setfattr: x: Operation not permitted' >&2; exit 1`,
+    );
+    await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
+      code: 'rights-lost',
+      outcome: 'refused',
+      message: `${at('.env')} would lose its permissions: its access-control list (${acl}) cannot be set: Operation not permitted`,
+    });
+    expect(new Set((await readFile(at('modes'), 'utf8')).trim().split('\n'))).toEqual(new Set(['600']));
+    await expect(
+      replaceFiles(changes().slice(1), { run: 'run', backup: at('backup') }),
+    ).rejects.toMatchObject({
+      code: 'rights-lost',
+      message: expect.stringContaining(`${at('plain')} would`),
+    });
+    expect((await readdir(root)).sort()).toEqual(['.env', 'bin', 'modes', 'plain']);
+  });
+
+  it('refuses if the list differs after it was set', async () => {
+    await standIn(`case "$*" in *${acl}*) ;; *) exec REAL "$@" ;; esac`);
+    await expect(replaceFiles(changes(), { run: 'run', backup: null })).rejects.toMatchObject({
+      message: expect.stringContaining('the file system returns a different value after it is set'),
+    });
+  });
+
+  it('reports other attributes that would be lost before the first file changes', async () => {
+    await standIn(
+      `case "$*" in *user.note*) echo 'x: Permission denied' >&2; exit 1 ;; *) exec REAL "$@" ;; esac`,
+    );
+    const told: string[] = [];
+    const warn = (sentence: string) => told.push(`${sentence} (${execFileSync('cat', [at('.env')])})`);
+    await replaceFiles(changes(), { run: 'run', backup: null, warn });
+    expect(told).toEqual([
+      `${at('.env')} loses attributes that cannot be set in this container: user.note (A=1\n)`,
+    ]);
+    const { 'user.note': _, ...rest } = ofEnv;
+    expect(await readAttributes(at('.env'))).toEqual(rest);
+  });
+
+  it('reports a hard link, which keeps the old content, before the first file changes', async () => {
+    await link(at('plain'), at('second'));
+    const told = await checkFileRights([at('plain')]);
+    expect(told).toEqual([`${at('plain')} has another hard link, which keeps the old content`]);
+    await link(at('plain'), at('third'));
+    expect(await checkFileRights([at('plain')])).toEqual([expect.stringContaining('2 other hard links')]);
+    expect(await checkFileRights([at('new')])).toEqual([]);
+  });
+
+  it('uses ls without getfattr, and reports files for which ls is not enough', async () => {
+    await mkdir(at('bin'));
+    vi.stubEnv('PATH', at('bin'));
+    const files = [at('.env'), at('plain'), at('new')];
+    expect(await checkFileRights(files)).toEqual([
+      expect.stringContaining(
+        `whether ${at('.env')} and ${at('plain')} have access-control lists, which would be lost`,
+      ),
+    ]);
+    // That of busybox shows no lists.
+    await standIn(`[ "$1" = --version ] && echo 'BusyBox v1.37.0' || echo '-rw-r----- 1 0 0 4 plain'`, 'ls');
+    vi.stubEnv('PATH', at('bin'));
+    expect(await checkFileRights([at('plain')])).toEqual([
+      expect.stringContaining('has an access-control list'),
+    ]);
+    await rm(at('bin/ls'));
+    await symlink('/bin/ls', at('bin/ls'));
+    expect(await checkFileRights([at('plain')])).toEqual([]);
+    await expect(checkFileRights(files)).rejects.toMatchObject({ code: 'rights-lost' });
+    // The directory would give the new file a list that nothing here can take from it.
+    const made = replaceFiles(changes().slice(1), { run: 'run', backup: null });
+    await expect(made).rejects.toMatchObject({ code: 'rights-lost' });
+    expect(await readFile(at('plain'), 'utf8')).toBe('B=1\n');
+  });
+
+  it('finds no attributes on a file system without them, and ignores missing files', async () => {
+    expect(await readAttributes('/proc/self/status')).toEqual({});
+    await expect(readAttributes(at('gone'))).rejects.toThrow(/cannot be read: .*No such file/);
+    await standIn("echo 'getfattr: /x: Operation not supported' >&2; exit 1", 'getfattr');
+    expect(await readAttributes(at('plain'))).toEqual({});
+  });
+});

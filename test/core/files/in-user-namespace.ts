@@ -1,0 +1,25 @@
+// Says of files whether what takes their place keeps their rights, as root of a user namespace, and makes a file in each directory:
+// in-user-namespace.ts FILE… It begins once the map is written, which its parent says with a line.
+import { lstatSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { checkFileRights } from '../../../src/core/files/check-targets.ts';
+import { giveToOwnerOfDirectory } from '../../../src/core/files/file-system.ts';
+
+for await (const _ of createInterface({ input: process.stdin })) break;
+process.setgid?.(0);
+process.setuid?.(0);
+for (const path of process.argv.slice(2)) {
+  if (lstatSync(path).isDirectory()) {
+    const made = join(path, 'made');
+    writeFileSync(made, '');
+    await giveToOwnerOfDirectory(made);
+    continue;
+  }
+  const says = await checkFileRights([path]).then(
+    () => 'kept',
+    (error: Error) => error.message.replace(/^.* its permissions: /, ''),
+  );
+  console.log(says);
+}
+process.exit();

@@ -1,0 +1,79 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readTextFile, readTextFileIfThere } from '../../../src/core/files/text-file.ts';
+
+const mebibyte = 1024 * 1024;
+const restoreIt = 'Restore the file, or run docker compose up -d to recreate the app from its current files.';
+const regular = 'Use a regular file in the compose directory instead, then run the update again.';
+const notThat = 'This does not look like a compose or env file. Check its content.';
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+
+let directory = '';
+let path = '';
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'read-files-'));
+  path = join(directory, 'compose.yaml');
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+describe('readTextFile', () => {
+  it.each([
+    ['a byte order mark and CRLF', '\ufeffservices: {}\r\n# ü 😀\r\n'],
+    ['no byte at all', ''],
+    ['as much as may be', '#'.repeat(5 * mebibyte)],
+  ])('gives the text as it stands: %s', async (_, text) => {
+    await writeFile(path, text);
+    const read = await readTextFile(path);
+    expect({ ...read, text: read.text === text }).toEqual({ path, text: true });
+  });
+
+  it.each<[string, () => Promise<unknown>, string, string, string]>([
+    ['a file that is gone', async () => {}, 'compose-invalid', 'does not exist', restoreIt],
+    ['a link in a circle', () => symlink(path, path), 'compose-invalid', 'cannot be read (ELOOP)', restoreIt],
+    [
+      'no UTF-8',
+      () => writeFile(path, latin1('# caf\xe9\nservices: {}\n')),
+      'compose-invalid',
+      'is not UTF-8 text',
+      'Save the file as UTF-8.',
+    ],
+    [
+      'one byte too many',
+      () => writeFile(path, Buffer.alloc(5 * mebibyte + 1, '#')),
+      'compose-invalid',
+      'is 5.0 MiB in size; the limit is 5 MiB',
+      notThat,
+    ],
+    ['a directory', () => mkdir(path), 'not-a-file', 'is not a regular file', regular],
+    ['a pipe', () => execa('mkfifo', [path]), 'not-a-file', 'is not a regular file', regular],
+    [
+      'a link to what is not mounted',
+      () => symlink('/no/such/folder/compose.yaml', path),
+      'outside-mounts',
+      'is a link to /no/such/folder/compose.yaml, which is not mounted into this container',
+      'Add -v /no/such/folder:/no/such/folder to the docker run command.',
+    ],
+  ])('refuses %s', async (_, make, code, message, advice) => {
+    await make();
+    const refusal = { code, outcome: 'refused', message: `${path} ${message}`, advice };
+    await expect(readTextFile(path)).rejects.toMatchObject(refusal);
+  });
+});
+
+describe('readTextFileIfThere', () => {
+  it('gives null only for a missing file', async () => {
+    expect(await readTextFileIfThere(path)).toBeNull();
+    await symlink('/no/such/folder/compose.yaml', path);
+    await expect(readTextFileIfThere(path)).rejects.toMatchObject({ code: 'outside-mounts' });
+    await rm(path);
+    await mkdir(path);
+    await expect(readTextFileIfThere(path)).rejects.toMatchObject({ code: 'not-a-file' });
+    await rm(path, { recursive: true });
+    await writeFile(path, 'A=1\n');
+    expect(await readTextFileIfThere(path)).toEqual({ path, text: 'A=1\n' });
+  });
+});

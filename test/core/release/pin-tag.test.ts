@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import {
+  parsePinTag,
+  statedVersion,
+  versionOfLabel,
+  versionRange,
+} from '../../../src/core/release/pin-tag.ts';
+
+describe('parsePinTag', () => {
+  // As the products publish them: Home Assistant, authentik, Paperless-ngx, n8n, Nextcloud, Immich, Plausible, Gitea,
+  // Pi-hole, BookStack, WordPress, GitLab, Sonarr, SonarQube, Collabora.
+  it.each([
+    ['2025.8.4', '2025.8.4', '', ''],
+    ['32.0.1-apache', '32.0.1', '', '-apache'],
+    ['v2.2.0-cuda', '2.2.0', 'v', '-cuda'],
+    ['2025.08.0', '2025.08.0', '', ''],
+    ['v25.07.1', '25.07.1', 'v', ''],
+    ['6.8.2-php8.3-apache', '6.8.2', '', '-php8.3-apache'],
+    ['4.0.15.2941', '4.0.15.2941', '', ''],
+    ['25.04.5.1.1', '25.04.5.1.1', '', ''],
+    ['v1.6.0-canary.10-alpine', '1.6.0-canary.10', 'v', '-alpine'],
+  ])('%s is a release', (text, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
+  });
+
+  // Umami, Firefly III, Zabbix, and one of several words.
+  it.each([
+    ['postgresql-v2.15.1', 'postgresql-', '2.15.1', 'v', ''],
+    ['version-6.1.21', 'version-', '6.1.21', '', ''],
+    ['server-cuda-1.2.3-rootless', 'server-cuda-', '1.2.3', '', '-rootless'],
+  ])('%s is a release behind a word', (text, lead, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'release', text, lead, version, prefix, suffix });
+    // A label that says it is of the system as often as of the product.
+    expect(versionOfLabel(text)).toBeNull();
+  });
+
+  it.each([
+    ['2', '2', '', ''],
+    ['v2', '2', 'v', ''],
+    ['2025.10', '2025.10', '', ''],
+    ['1.24-rootless', '1.24', '', '-rootless'],
+    ['24.04', '24.04', '', ''],
+  ])('%s is a part of a version', (text, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'part', text, version, prefix, suffix });
+  });
+
+  it.each([
+    ['release-10.11', 'release-', '10.11', '', ''],
+    ['version-v6.1-alpine', 'version-', '6.1', 'v', '-alpine'],
+  ])('%s is a part of a version behind a word that says so', (text, lead, version, prefix, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'part', text, lead, version, prefix, suffix });
+    expect(versionOfLabel(text)).toBeNull();
+  });
+
+  it.each([
+    ['release', ''],
+    ['release-cuda', '-cuda'],
+    ['stable-apache', '-apache'],
+  ])('%s is a word', (text, suffix) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'word', text, suffix });
+  });
+
+  it.each([
+    'edge',
+    'main',
+    'release-11',
+    'release-10.11-rc1',
+    'alpine-3.20',
+    'ubuntu-24.04',
+    'beta-1.2.3',
+    'alpine-7.0-latest',
+    'php8.3-apache',
+    'Stable',
+    '',
+  ])('"%s" is somebody\'s own', (text) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'other', text });
+  });
+
+  it.each([
+    'RELEASE.2025-10-15T17-29-55Z',
+    '2025-10-15',
+    // SearXNG: whatever the commit begins with.
+    '2025.10.12-f00ba4e1d',
+    '2025.10.12-12345678a',
+    'main-2025.10.12',
+    '20251015',
+    '250707',
+    '0123',
+    '1.2.3-20251015',
+    'jammy-20251015',
+    '2.1.0-ls47',
+    '6.5.1-12',
+    '1.42.1.10060-4e8b05daf',
+    'v1.2.3-rc.1',
+    '2025.10.0b3',
+    '1.2.3.4.5.6',
+    '1a2b3c4d5e6f',
+    '99999999999999999999.0.0',
+  ])('%s has no version', (text) => {
+    expect(parsePinTag(text)).toEqual({ kind: 'unversioned', text });
+  });
+});
+
+describe('versionOfLabel', () => {
+  it.each([
+    ['2025.8.4', '2025.8.4'],
+    ['v2.2.0', '2.2.0'],
+    ['1.24.6-rootless', '1.24.6'],
+    ['1.6.0-canary.10', '1.6.0-canary.10'],
+    // Of the system that an image is made on.
+    ['24.04', null],
+    ['stable', null],
+    ['2.1.0-ls47', null],
+    ['', null],
+    [undefined, null],
+  ])('%j: %j', (label, version) => {
+    expect(versionOfLabel(label)).toBe(version);
+  });
+});
+
+it.each([
+  ['v1.144.1-cuda', '1.144.1'],
+  ['1.6.0-canary.10', '1.6.0-canary.10'],
+  ['v1.2.3-rc.1-alpine', '1.2.3-rc.1'],
+  ['1.2.3-beta2', '1.2.3-beta2'],
+  ['2.1.0-ls47', '2.1.0'],
+  ['2025.10', '2025.10'],
+  ['2025-10-15', '2025'],
+  ['postgresql-v2.16.0', '2.16.0'],
+  ['version-6.1.21-ls12', '6.1.21'],
+  // Of two numbers behind a word nobody knows what they are of.
+  ['alpine-3.20', 'alpine'],
+  ['release-10.11', 'release'],
+  ['', ''],
+])('%j states %j', (tag, version) => expect(statedVersion(tag)).toBe(version));
+
+it.each([
+  ['postgresql-v2.15.1-alpine', '2.15.1'],
+  ['v1.6.0-canary.4', '1.6.0-canary.4'],
+  ['v2', '2'],
+  ['release-cuda', 'release-cuda'],
+  ['2.1.0-ls47', '2.1.0-ls47'],
+])('the version of %s is at %s', (tag, version) =>
+  expect(tag.slice(...versionRange(parsePinTag(tag)))).toBe(version),
+);

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { parseTag } from '../../../src/core/release/tag.ts';
+
+describe('parseTag', () => {
+  it.each([
+    ['v1.2.3', '1.2.3', 'v', ''],
+    ['1.2.3', '1.2.3', '', ''],
+    ['v1.6.0-canary.10', '1.6.0-canary.10', 'v', ''],
+    ['v1.2.3-canary.4-alpine', '1.2.3-canary.4', 'v', '-alpine'],
+    ['1.2.3-armv7', '1.2.3', '', '-armv7'],
+  ])('%s is a release', (text, version, prefix, suffix) => {
+    expect(parseTag(text)).toEqual({ kind: 'release', text, version, prefix, suffix });
+  });
+
+  it.each(['latest', 'canary'])('%s floats', (text) => {
+    expect(parseTag(text)).toEqual({ kind: text, text });
+  });
+
+  it.each([
+    'v1',
+    'v01.2.3',
+    '1.2.3.4',
+    'V1.2.3',
+    'v1.2.3-',
+    'v1.2.3-1',
+    'v1.2.3-canary',
+    'v1.2.3-canary.01',
+    'v1.2.3-rc.1',
+    '1.2.3-alpha-alpine',
+    '1.2.3-alpine-canary.4',
+    'v1.2.3+build',
+    'v1.2.3\n',
+    'latest-alpine',
+    'main',
+    '99999999999999999999.0.0',
+  ])('"%s" is another tag', (text) => {
+    expect(parseTag(text)).toEqual({ kind: 'other', text });
+  });
+});

@@ -1,0 +1,140 @@
+import type { Channel } from '../../../src/core/release/channel.ts';
+import { type AutomaticChoice, automaticSettings } from '../../../src/server/contract/automatic.ts';
+import type { RollbackStart, StartOrder } from '../../../src/server/contract/instance-updates.ts';
+import type { UpdateService } from '../../../src/server/http/update-service.ts';
+import { freshRun, RunRecord } from '../../../src/server/run/run-record.ts';
+import {
+  type CancelReason,
+  type Reason,
+  type RollbackOffer,
+  type Run,
+  type Status,
+  statusShape,
+} from '../../../src/wire/status.ts';
+
+/** What no answer may ever say. */
+export const secret = 'hunter2 at /opt/svc/.env';
+
+/** A service that updates nothing: what it is asked it remembers, what it answers is set from outside. */
+export class MemoryService implements UpdateService {
+  readonly version = 'v1.4.2';
+  /** In order, such as `start v1.5.0 for admin`. */
+  readonly calls: string[] = [];
+  /** The current run. */
+  run: RunRecord | null = null;
+  /** Why nothing may start. */
+  reason: Reason | null = null;
+  /** Why nothing can be cancelled. */
+  cancelReason: CancelReason | null = null;
+  /** Thrown by whatever is asked of it. */
+  failure: unknown = null;
+  readonly #closing = new AbortController();
+
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async status({ refresh = false, notes = false } = {}): Promise<Status> {
+    this.#note([refresh ? 'refresh' : 'status', ...(notes ? ['with notes'] : [])].join(' '));
+    return this.#status('stable');
+  }
+
+  async isUpdating(): Promise<boolean> {
+    this.#note('updating?');
+    return this.run !== null && !this.run.hasEnded;
+  }
+
+  async start({ target, when, force, allSteps, by }: StartOrder): Promise<{ run: Run } | { reason: Reason }> {
+    const how = `${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''}${allSteps ? ' all the way' : ''}`;
+    this.#note(`start ${target}${how} for ${by}`);
+    if (this.reason) return { reason: this.reason };
+    this.run = record();
+    return { run: this.run.run };
+  }
+
+  async cancel(by: string): Promise<{ run: Run } | { reason: CancelReason }> {
+    this.#note(`cancel for ${by}`);
+    if (this.cancelReason || !this.run) return { reason: this.cancelReason ?? notRunning };
+    this.run.note({ cancelRequestedBy: by });
+    return { run: this.run.run };
+  }
+
+  async rollbackOffer(): Promise<{ offer: RollbackOffer } | { reason: Reason }> {
+    this.#note('rollback?');
+    return this.reason ? { reason: this.reason } : { offer: rollbackOffer };
+  }
+
+  async rollback({ confirm, when, force, by }: RollbackStart): Promise<{ run: Run } | { reason: Reason }> {
+    this.#note(
+      `rollback ${confirm}${when === 'idle' ? ' when idle' : ''}${force ? ' by force' : ''} for ${by}`,
+    );
+    if (this.reason) return { reason: this.reason };
+    this.run = record();
+    return { run: this.run.run };
+  }
+
+  async history(): Promise<Run[]> {
+    this.#note('history');
+    return this.run ? [this.run.run] : [];
+  }
+
+  async setChannel(channel: Channel): Promise<Status> {
+    this.#note(`channel ${channel}`);
+    return this.#status(channel);
+  }
+
+  async skip(version: string | null): Promise<Status | null> {
+    this.#note(`skip ${version}`);
+    return version === null || version === 'v1.5.0' ? this.#status('stable') : null;
+  }
+
+  async setAutomatic(choice: AutomaticChoice): Promise<Status> {
+    this.#note(`automatic ${JSON.stringify(choice)}`);
+    return this.#status('stable');
+  }
+
+  async record(): Promise<RunRecord | null> {
+    this.#note('record');
+    return this.run;
+  }
+
+  #note(call: string): void {
+    this.calls.push(call);
+    if (this.failure) throw this.failure;
+  }
+
+  #status(channel: Channel): Status {
+    const told = {
+      ...{ version: this.version, channel, latest, updateAvailable: true },
+      next: { version: latest.version, major: false, upgradePath: [latest.version] },
+      automatic: automaticSettings({}),
+      canUpdate: this.reason === null,
+      reason: this.reason,
+      checkedAt: '2026-11-21T10:40:00.000Z',
+      feedError: { message: 'the releases cannot be read', nextCheckAt: '2026-11-21T10:50:00.000Z' },
+      restorePoint: { downtimeSeconds: 12.5 },
+      buildServers: [{ name: 'build-1', version: 'v1.4.1', outdated: true, command: 'svc update' }],
+      manual: ['docker compose pull', 'docker compose up -d'],
+      run: this.run?.run ?? null,
+      now: '2026-11-21T10:42:09.000Z',
+    };
+    return statusShape.read(told) as Status;
+  }
+}
+
+const latest = { version: 'v1.5.0', url: 'https://example.org/v1.5.0', publishedAt: '2026-11-20T08:00:00Z' };
+
+export const rollbackOffer: RollbackOffer = {
+  ...{ from: 'v1.4.2', to: 'v1.4.1', at: '2026-11-21T10:42:15.000Z', since: '2026-11-21T10:42:56.000Z' },
+  downtimeSeconds: 40,
+};
+
+export const notRunning: CancelReason = { code: 'not-running', message: 'No update is on.' };
+
+/** The record of a run that has just begun. */
+export const record = (id = 'run1', Kind = RunRecord): RunRecord =>
+  new Kind(freshRun({ id, from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:42:07.000Z' }));

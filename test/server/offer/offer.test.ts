@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import type { Channel, Release } from '../../../src/core/release/channel.ts';
+import {
+  destinationOf,
+  firstStepTo,
+  type OfferFacts,
+  offer,
+  offerFields,
+} from '../../../src/server/offer/offer.ts';
+import type { UpToDateCode } from '../../../src/wire/codes.ts';
+
+const releases = (...versions: string[]): Release[] =>
+  versions.map((version) => ({ version, url: null, notes: null, publishedAt: null }));
+
+function known(
+  version: string,
+  channel: Channel,
+  published: string[],
+  more: Partial<OfferFacts> = {},
+): OfferFacts {
+  return {
+    version,
+    channel,
+    releases: releases(...published),
+    checkedAt: new Date(0),
+    lag: null,
+    step: null,
+    skipped: null,
+    again: null,
+    proofs: null,
+    ...more,
+  };
+}
+
+describe('the offer by channel and running version', () => {
+  const published = ['v1.5.0', 'v1.6.0-canary.9', 'v1.4.2', 'v1.6.0-canary.10', 'v1.6.0-canary.2'];
+  it.each<[string, Channel, string[], string | null, string | null]>([
+    // running, channel, published, latest, what is offered
+    ['v1.4.2', 'stable', published, 'v1.5.0', 'v1.5.0'],
+    ['v1.4.2', 'canary', published, 'v1.6.0-canary.10', 'v1.6.0-canary.10'],
+    ['v1.6.0-canary.10', 'canary', published, 'v1.6.0-canary.10', null],
+    // Back to stable: no downgrade, quiet until a stable release is newer than the running canary.
+    ['v1.6.0-canary.10', 'stable', [...published, 'v1.6.0'], 'v1.6.0', 'v1.6.0'],
+    // A canary channel offers builds, not the releases that are cut from builds that ran already.
+    ['v1.6.0-canary.10', 'canary', [...published, 'v1.6.0'], 'v1.6.0-canary.10', null],
+    ['v1.4.2', 'stable', [], null, null],
+    ['main-4f2a', 'stable', published, 'v1.5.0', null],
+  ])('%s on %s with %j: latest %s, offered %s', (version, channel, list, latest, offered) => {
+    const given = known(version, channel, list);
+    const found = offer(given);
+    expect(found.latest?.version ?? null).toBe(latest);
+    expect(found.upToDate === null ? latest : null).toBe(offered);
+    const goal = destinationOf(null, given);
+    expect('upToDate' in goal ? null : goal.to).toBe(offered);
+  });
+});
+
+describe('why no update is available', () => {
+  it.each<[UpToDateCode, string, OfferFacts, RegExp]>([
+    ['newest', 'the newest runs', known('v1.5.0', 'stable', ['v1.5.0']), /^v1\.5\.0 is the newest release/],
+    [
+      'ahead',
+      'a canary is ahead',
+      known('v1.6.0-canary.9', 'stable', ['v1.5.0']),
+      /^v1\.6\.0-canary\.9 is newer than v1\.5\.0/,
+    ],
+    [
+      'tag-lags',
+      'the tag lags behind',
+      known('v1.4.2', 'stable', ['v1.5.0'], { lag: { version: 'v1.5.0', reference: 'acme/svc:latest' } }),
+      /acme\/svc:latest does not point to it yet/,
+    ],
+    ['off', 'no feed', known('v1.4.2', 'stable', [], { releases: null }), /feed is disabled/],
+    ['unread', 'not read yet', known('v1.4.2', 'stable', [], { checkedAt: null }), /not been read yet/],
+    [
+      'none',
+      'nothing there',
+      known('v1.4.2', 'canary', ['v1.5.0']),
+      /no release has been published on the canary channel/,
+    ],
+    ['unknown-version', 'no release runs', known('main', 'stable', ['v1.5.0']), /is not a release/],
+  ])('%s: %s', (code, _, given, sentence) => {
+    const message = expect.stringMatching(sentence);
+    expect(offer(given)).toMatchObject({ next: null, upToDate: { code, message } });
+    expect(destinationOf(null, given)).toEqual({ upToDate: expect.stringMatching(sentence) });
+  });
+});
+
+describe('an explicit target', () => {
+  const given = known('v1.5.0', 'stable', ['v1.6.0', 'v1.7.0-canary.3']);
+  it.each<[string, OfferFacts, object]>([
+    ['v1.6.0', given, { target: 'v1.6.0', to: 'v1.6.0' }],
+    ['v1.9.9', given, { target: 'v1.9.9', to: 'v1.9.9' }],
+    ['canary', given, { target: 'canary', to: 'v1.7.0-canary.3' }],
+    ['canary', known('v1.5.0', 'stable', []), { target: 'canary', to: 'canary' }],
+    ['v1.5.0', given, { upToDate: 'v1.5.0 is already running' }],
+    ['v1.4.0', given, { upToDate: expect.stringContaining('downgrades are not supported') }],
+    ['v1.4.0', known('main', 'stable', []), { target: 'v1.4.0', to: 'v1.4.0' }],
+  ])('%s', (named, from, goal) => {
+    expect(destinationOf(named, from)).toEqual(goal);
+  });
+});
+
+describe('required intermediate releases', () => {
+  /** `v3.0.0<v2.8.0`: v3.0.0, which can be updated to from v2.8.0 on. */
+  const feed = (...words: string[]): Release[] =>
+    words.map((word) => {
+      const [version = '', requires] = word.split('<');
+      return { ...plain(version), ...(requires !== undefined && { requires }) };
+    });
+  const plain = (version: string): Release => ({ version, url: null, notes: null, publishedAt: null });
+  const facts = (version: string, list: Release[], more: Partial<OfferFacts> = {}): OfferFacts => ({
+    ...known(version, 'stable', [], more),
+    releases: list,
+  });
+
+  const chain = [
+    'v3.1.0<v3.0.0',
+    'v3.0.0<v2.8.0',
+    'v2.9.0<v2.0.0',
+    'v2.8.0<v2.0.0',
+    'v2.0.0<v1.5.0',
+    'v1.5.0',
+    'v1.6.0',
+  ];
+  it.each<[string, string[], string | null, boolean, string]>([
+    // running, published, next, major, path
+    ['v3.0.0', chain, 'v3.1.0', false, 'v3.1.0'],
+    ['v2.8.0', chain, 'v3.0.0', true, 'v3.0.0 v3.1.0'],
+    ['v1.4.0', chain, 'v1.6.0', false, 'v1.6.0 v2.0.0 v2.9.0 v3.0.0 v3.1.0'],
+    // A canary before the release that is required does not reach it; one after it does.
+    ['v2.8.0-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v2.8.0', false, 'v2.8.0 v3.0.0'],
+    ['v2.8.1-canary.4', ['v3.0.0<v2.8.0', 'v2.8.0'], 'v3.0.0', true, 'v3.0.0'],
+    // What is required need not be there: whatever leads nearer is taken, and nothing where nothing does.
+    ['v1.0.0', ['v3.0.0<v2.8.0', 'v2.9.0'], 'v2.9.0', true, 'v2.9.0 v3.0.0'],
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v1.1.0'], null, false, ''],
+    // No canary is a step on the stable channel.
+    ['v1.1.0', ['v3.0.0<v2.8.0', 'v2.9.0-canary.3'], null, false, ''],
+  ])('from %s with %j: %s', (running, published, next, major, path) => {
+    const given = facts(running, feed(...published));
+    const found = offer(given);
+    expect(found.next?.version ?? null).toBe(next);
+    expect(found.latest?.version).toBe(published[0]?.split('<')[0]);
+    const told = offerFields(found, given);
+    expect(told.updateAvailable).toBe(next !== null);
+    const unknown = { downloaded: null, estimatedSeconds: null, upgradePath: path.split(' ') };
+    expect(told.next).toEqual(next === null ? null : { version: next, major, ...unknown });
+    expect(told.upToDate?.code).toBe(next === null ? 'upgrade-step' : undefined);
+    const upToDate = expect.stringContaining('must be installed before');
+    expect(destinationOf(null, given)).toEqual(next === null ? { upToDate } : { target: next, to: next });
+  });
+
+  it('are limited in number', () => {
+    const list = Array.from({ length: 3_000 }, (_, at) => `v1.${3_000 - at}.0<v1.${2_999 - at}.0`);
+    const given = facts('v1.0.0', feed(...list));
+    const told = offerFields(offer(given), given).next?.upgradePath ?? [];
+    expect([told[0], told.at(-1), told.length]).toEqual(['v1.1.0', 'v1.20.0', 20]);
+    expect(firstStepTo(null, given)).toEqual({ upToDate: 'no upgrade path to v1.3000.0 is known' });
+  });
+
+  it('are stable releases even on the canary channel', () => {
+    const list = feed('v3.0.0-canary.9<v2.8.0', 'v2.9.0-canary.1', 'v2.8.0', 'v2.7.0');
+    const given = { ...facts('v2.6.0', list), channel: 'canary' as const };
+    expect(offer(given).next?.version).toBe('v2.8.0');
+    expect(destinationOf(null, given)).toEqual({ target: 'v2.8.0', to: 'v2.8.0' });
+    expect(destinationOf(null, { ...given, version: 'v2.8.0' })).toEqual({
+      target: 'canary',
+      to: 'v3.0.0-canary.9',
+    });
+  });
+
+  it.each<[string, string, string[], [to: string, first: string], string | null]>([
+    ['the one that was named', 'v2.6.0', ['v3.0.0', 'v2.9.0', 'v2.8.0'], ['v3.0.0', 'v2.8.0'], 'v2.8.0'],
+    ['nothing where the feed has not got it', 'v2.6.0', ['v3.0.0', 'v2.9.0'], ['v3.0.0', 'v2.8.0'], null],
+    [
+      'nothing where the step itself led to another image',
+      'v2.6.0',
+      ['v3.0.0', 'v2.8.0'],
+      ['v2.8.0', 'v2.8.0'],
+      null,
+    ],
+  ])('after a refused update: %s', (_, running, published, [version, first], next) => {
+    const found = offer(facts(running, feed(...published), { step: { version, first } }));
+    expect(found.next?.version ?? null).toBe(next);
+    if (next === null)
+      expect(found.upToDate).toEqual({
+        code: 'upgrade-step',
+        message: expect.stringContaining(`${first} must be installed before`),
+      });
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { svc } from '../../../src/core/progress/product.ts';
+import { composeLabels, swarmLabels } from '../../../src/engine/labels.ts';
+import { manualCommands, stackCommands } from '../../../src/server/place/manual-commands.ts';
+
+const started = (files: string, more: Record<string, string> = {}) => ({
+  name: 'svc-app-1',
+  imageReference: 'acme/svc:v1.4.2',
+  labels: {
+    [composeLabels.project]: 'svc',
+    [composeLabels.directory]: '/opt/svc',
+    [composeLabels.files]: files,
+    ...more,
+  },
+});
+const task = (imageReference: string) => ({
+  name: 'svc_app.1.x',
+  imageReference,
+  labels: { [swarmLabels.service]: 'svc_app', [swarmLabels.stack]: 'svc' },
+});
+
+const settings: Parameters<typeof stackCommands>[1] = {
+  ...{ product: svc, containerName: 'svc-updater', updaterImage: 'acme/svc-updater:1' },
+  ...{ app: null, workers: null },
+};
+
+describe('manualCommands', () => {
+  it.each<[string, ReturnType<typeof started>, string[]]>([
+    [
+      'with files and env files of its own',
+      started('/opt/svc/compose.prod.yaml,/srv/more/site.yaml', {
+        [composeLabels.envFiles]: '/opt/svc/prod.env',
+      }),
+      [
+        'cd /opt/svc',
+        'docker compose -p svc -f compose.prod.yaml -f ../../srv/more/site.yaml --env-file prod.env pull',
+        'docker compose -p svc -f compose.prod.yaml -f ../../srv/more/site.yaml --env-file prod.env up -d',
+      ],
+    ],
+    [
+      'in a directory with a blank and a quote',
+      started("/opt/it's here/a b.yaml", { [composeLabels.directory]: "/opt/it's here" }),
+      [
+        String.raw`cd '/opt/it'\''s here'`,
+        "docker compose -p svc -f 'a b.yaml' pull",
+        "docker compose -p svc -f 'a b.yaml' up -d",
+      ],
+    ],
+  ])('returns compose commands %s', (_, own, commands) => {
+    expect(manualCommands(own)).toEqual(commands);
+  });
+
+  it('keeps old container names', () => {
+    const labels = { [composeLabels.service]: 'app', [composeLabels.number]: '1' };
+    const own = { ...started('/opt/svc/docker-compose.yml', labels), name: 'svc_app_1' };
+    const compose = 'docker compose --compatibility -p svc';
+    expect(manualCommands(own)).toEqual(['cd /opt/svc', `${compose} pull`, `${compose} up -d`]);
+  });
+
+  it.each([
+    [`acme/svc:v1.4.2@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
+    [`acme/svc@sha256:${'1'.repeat(64)}`, 'acme/svc:vX.Y.Z'],
+  ])('returns Swarm commands for %s', (reference, image) => {
+    const own = task(reference);
+    const alone = { ...own, labels: { [swarmLabels.service]: 'svc_app' } };
+    const expected = [`docker service update --image ${image} svc_app`];
+    expect(stackCommands(alone, settings, [])).toEqual(expected);
+    expect(manualCommands(alone)).toEqual(expected);
+  });
+
+  const socket = '/var/run/docker.sock';
+  const run = `docker run --rm -v ${socket}:${socket}`;
+  const create = `docker service create --name svc-updater --detach --constraint node.role==manager --restart-condition on-failure --restart-max-attempts 3 --mount type=bind,src=${socket},dst=${socket}`;
+
+  it.each<[string, string[], Partial<typeof settings>, string]>([
+    ['acme/svc:v1.4.2', ['svc_worker'], {}, '--stack svc --target vX.Y.Z'],
+    [
+      'acme/svc:v1.4.2',
+      ['svc_worker'],
+      { app: 'web' },
+      '--stack svc --target vX.Y.Z --service web --service worker --service app',
+    ],
+  ])('returns two stack commands for %s with %j and %j', (reference, workers, more, words) => {
+    const order = `acme/svc-updater:1 ${words}`;
+    expect(stackCommands(task(reference), { ...settings, ...more }, workers)).toEqual([
+      `${run} ${order}`,
+      `${create} ${order}`,
+    ]);
+  });
+
+  it.each([null, { name: 'svc', imageReference: 'acme/svc', labels: {} }])(
+    'are the usual ones for %j',
+    (own) => {
+      expect(manualCommands(own)).toEqual(['docker compose pull', 'docker compose up -d']);
+    },
+  );
+});

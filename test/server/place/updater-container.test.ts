@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { productOf, svc } from '../../../src/core/progress/product.ts';
+import {
+  isAbout,
+  isUnderWay,
+  originOf,
+  updaterContainer,
+} from '../../../src/server/place/updater-container.ts';
+import { parseCommandLine } from '../../../src/updater/run/command-line.ts';
+import { updateOptionsOf } from '../../../src/updater/run/options.ts';
+import { details } from './details.ts';
+import { homeOf } from './home-of.ts';
+
+const home = homeOf();
+const origin = { id: 'r1', from: 'v1.4.2', to: 'v1.5.0', startedAt: '2026-11-21T10:00:00.000Z' };
+const order = { command: ['update', '--target', 'v1.5.0'] as const, services: null, origin };
+const settings = {
+  product: svc,
+  containerName: 'svc-updater',
+  updaterImage: 'acme/svc-updater:v1.0.0',
+  updaterEnvironment: {},
+  restorePoint: false,
+};
+
+/** The server's own container, which the updater believes. */
+const own = `SVC_UPDATER_CONTAINER=${'c'.repeat(64)}`;
+
+describe("the updater's container", () => {
+  const spec = updaterContainer(home, settings, order);
+
+  it('has a name, labels and a command', () => {
+    expect(spec).toMatchObject({
+      name: 'svc-updater',
+      Image: 'acme/svc-updater:v1.0.0',
+      Cmd: ['update', '--target', 'v1.5.0', '--project', 'svc', '--dir', '/opt/svc', '--log', 'line'],
+      Env: ['DOCKER_HOST=unix:///run/docker.sock', own],
+      StopTimeout: 120,
+      Labels: { 'svc-updater.project': 'svc', 'svc-updater.directory': '/opt/svc', 'svc-updater.run': 'r1' },
+    });
+    // With those of compose it would be taken for one of the project.
+    expect(Object.keys(spec.Labels ?? {}).join()).not.toContain('com.docker.compose');
+  });
+
+  it('gets the product if it is not svc', () => {
+    const updaterEnvironment = { SVC_UPDATER_WAIT_TIMEOUT: '600' };
+    const product = productOf({ name: 'larder', services: ['web', 'jobs'] });
+    const given = { ...settings, product, containerName: 'x-updater', updaterEnvironment };
+    const { name, Env } = updaterContainer(home, given, order);
+    const [, told = '', ...others] = Env ?? [];
+    expect([name, ...others]).toEqual(['x-updater', 'SVC_UPDATER_WAIT_TIMEOUT=600', own]);
+    const [key = '', value] = told.split('=');
+    expect(updateOptionsOf(parseCommandLine([], { [key]: value }))).toMatchObject({
+      product: { ...product, containerName: 'x-updater' },
+      app: 'web',
+      workers: ['jobs'],
+    });
+  });
+
+  it('saves the data if the option is set, and logs JSON', () => {
+    const { Cmd, Env } = updaterContainer(home, { ...settings, restorePoint: true }, order);
+    expect(Env).toContain('SVC_UPDATER_RESTORE_POINT=1');
+    expect(Cmd?.slice(-2)).toEqual(['--log', 'json']);
+  });
+
+  it('has labels that identify a rollback', () => {
+    const back = { ...origin, kind: 'rollback', by: 'anna' } as const;
+    const { Cmd, Labels } = updaterContainer(home, settings, {
+      command: ['rollback', '--yes'],
+      services: null,
+      origin: back,
+    });
+    expect(Cmd).toEqual(['rollback', '--yes', '--project', 'svc', '--dir', '/opt/svc', '--log', 'json']);
+    expect(originOf(details({ Config: { Labels } }, { args: Cmd ?? [] }))).toEqual(back);
+  });
+
+  it('gets the services if they are not the default ones', () => {
+    const services = ['web', 'jobs'];
+    const { Cmd, Env } = updaterContainer(home, settings, { ...order, services });
+    expect(Cmd?.slice(-4)).toEqual(['--service', 'web', '--service', 'jobs']);
+    // Else a third service of the same image would refuse the run.
+    expect(Env).toContain('SVC_UPDATER_EXCLUDE=*');
+    const given = { ...settings, updaterEnvironment: { SVC_UPDATER_EXCLUDE: 'cron' } };
+    expect(updaterContainer(home, given, { ...order, services }).Env?.slice(1)).toEqual([
+      'SVC_UPDATER_EXCLUDE=cron',
+      own,
+    ]);
+  });
+});
+
+describe('a container of the name', () => {
+  const labelled = (project: string, directory: string, ...binds: string[]) =>
+    details({
+      Config: { Labels: { 'svc-updater.project': project, 'svc-updater.directory': directory } },
+      HostConfig: { Binds: binds },
+    });
+  const byHand = (...binds: string[]) => details({ HostConfig: { Binds: binds } });
+
+  it.each([
+    ['of the same project and directory', labelled('svc', '/opt/svc', '/opt/svc:/opt/svc'), true],
+    ['of another project on the directory', labelled('other', '/opt/svc', '/opt/svc:/opt/svc'), false],
+    ['of another directory', labelled('svc', '/opt/other', '/opt/other:/opt/other'), false],
+    // Users of a platform can choose labels, and mount what is theirs.
+    ['of a user who copied the labels', labelled('svc', '/opt/svc'), false],
+    ['of a user with a volume', labelled('svc', '/opt/svc', 'data:/opt/svc'), false],
+    ['of a user with another directory', labelled('svc', '/opt/svc', '/home/ben:/opt/svc'), false],
+    ['of a user below the directory', labelled('svc', '/opt/svc', '/opt/svc/data:/opt/svc'), false],
+    ['started by hand on the directory', byHand('/opt/svc:/opt/svc'), true],
+    ['started by hand on a directory above', byHand('/opt:/host'), true],
+    ['started by hand on another', byHand('/opt/svc2:/opt/svc'), false],
+  ])('%s belongs to this instance: %s', (_, container, expected) => {
+    expect(isAbout(container, home)).toBe(expected);
+  });
+
+  const now = Date.parse('2026-11-21T10:00:30Z');
+  it.each([
+    ['running', '2026-11-20T10:00:00Z', true],
+    ['created', '2026-11-21T10:00:00Z', true],
+    ['created', '2026-11-21T09:00:00Z', false],
+    ['exited', '2026-11-21T10:00:00Z', false],
+  ])('that is %s since %s is running or starting: %s', (Status, createdAt, expected) => {
+    expect(isUnderWay(details({ State: { Status } }, { createdAt }), now)).toBe(expected);
+  });
+
+  it('reads what is available of a manually started run', () => {
+    expect(originOf(details({}, { args: ['--target', 'v1.5.0'] }))).toEqual({
+      id: 'c'.repeat(12),
+      kind: 'update',
+      from: null,
+      to: 'v1.5.0',
+      startedAt: '2026-11-21T10:00:00.123Z',
+      by: null,
+    });
+    expect(originOf(details({}, { args: ['rollback', '--yes'] })).kind).toBe('rollback');
+  });
+});

@@ -1,0 +1,11 @@
+import { RunRecord } from '../../../src/server/run/run-record.ts';
+
+/** Knows how many wait for it. */
+export class WatchedRecord extends RunRecord {
+  waiting = 0;
+  override async changeAfter(changes: number, signal: AbortSignal): Promise<void> {
+    this.waiting++;
+    await super.changeAfter(changes, signal);
+    this.waiting--;
+  }
+}

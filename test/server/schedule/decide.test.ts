@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { automaticSettings } from '../../../src/server/contract/automatic.ts';
+import type { Offered } from '../../../src/server/offer/offer.ts';
+import { type AutomaticFacts, decide, isOverdue } from '../../../src/server/schedule/decide.ts';
+import type { EndState } from '../../../src/wire/codes.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
+import type { Run } from '../../../src/wire/status.ts';
+
+const settings = automaticSettings({ enabled: true, timeZone: 'UTC' });
+/** Published a week before the moments of these tests. */
+const minor: Offered = {
+  version: 'v1.5.0',
+  major: false,
+  publishedAt: '2026-11-18T12:00:00.000Z',
+  isSkipped: false,
+};
+const run = (outcome: EndState | null, more: Partial<Run> = {}): Run =>
+  runOf({
+    ...{ id: crypto.randomUUID(), state: outcome ?? 'pull', outcome, to: 'v1.5.0', by: 'anna' },
+    ...{ startedAt: '2026-11-20T10:00:00.000Z', endedAt: outcome && '2026-11-20T10:01:00.000Z' },
+    ...more,
+  });
+const byItself = (outcome: EndState | null, startedAt: string, more: Partial<Run> = {}) =>
+  run(outcome, { by: 'automatic', startedAt, ...more });
+
+function decided({ now = '2026-11-25T03:00:00Z', next = minor, ...more }: Given = {}) {
+  const facts = { settings, past: [], ...more, next, now: Date.parse(now) };
+  const { nextAt, blockedBy } = decide(facts);
+  return [nextAt === null ? null : new Date(nextAt).toISOString().slice(0, 16), blockedBy?.code ?? null];
+}
+type Given = Partial<Omit<AutomaticFacts, 'now'>> & { now?: string };
+
+const inWindow = '2026-11-25T03:00';
+const nextWindow = '2026-11-26T02:00';
+
+describe('what is offered starts by itself', () => {
+  it.each<[string, Given, (string | null)[]]>([
+    ['in its window at once', {}, [inWindow, null]],
+    ['before it at its begin', { now: '2026-11-25T01:00:00Z' }, ['2026-11-25T02:00', null]],
+    ['at its end at the begin of the next', { now: '2026-11-25T05:00:00Z' }, [nextWindow, null]],
+    ['not where that is switched off', { settings: { ...settings, enabled: false } }, [null, null]],
+    // Age.
+    [
+      'as it becomes old enough',
+      { next: { ...minor, publishedAt: '2026-11-22T04:30:00Z' } },
+      ['2026-11-25T04:30', null],
+    ],
+    ['of no age that is known', { next: { ...minor, publishedAt: null } }, [inWindow, 'age-unknown']],
+    // What it is.
+    ['not a major version', { next: { ...minor, major: true } }, [inWindow, 'major']],
+    [
+      'a major version where that is wanted',
+      { next: { ...minor, major: true }, settings: { ...settings, includeMajors: true } },
+      [inWindow, null],
+    ],
+    ['not what is skipped', { next: { ...minor, isSkipped: true } }, [inWindow, 'skipped']],
+    // What has been.
+    ['not what has failed', { past: [run('failed')] }, [inWindow, 'failed']],
+    ['though it was refused', { past: [run('refused')] }, [inWindow, null]],
+    ['nothing after one that is broken', { past: [run('broken', { to: 'v1.4.9' })] }, [null, 'paused']],
+    [
+      'nothing after one that was cut off',
+      { past: [run('cancelled'), run('failed'), run('crashed', { to: 'v1.4.9' })] },
+      [null, 'paused'],
+    ],
+    [
+      'again after a good end',
+      { past: [run('unchanged', { to: 'v1.4.9' }), run('broken', { to: 'v1.4.9' })] },
+      [inWindow, null],
+    ],
+    [
+      'not the one that was gone back from',
+      { past: [run('updated', { kind: 'rollback', to: 'v1.4.2' }), run('broken')] },
+      [inWindow, 'failed'],
+    ],
+    [
+      'not the one that an admin rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' }), run('updated')] },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'nor the one that was rolled back manually, also days later',
+      {
+        past: [
+          run('refused', { to: 'v1.4.9' }),
+          run('updated', { kind: 'rollback', from: null, to: null }),
+          run('unchanged'),
+          run('updated'),
+          run('updated', { to: 'v1.4.2' }),
+        ],
+      },
+      [inWindow, 'rolled-back'],
+    ],
+    [
+      'a newer one than was rolled back from',
+      { past: [run('updated', { kind: 'rollback', from: 'v1.4.9', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
+    [
+      'though a rollback from it failed',
+      { past: [run('failed', { kind: 'rollback', from: 'v1.5.0', to: 'v1.4.2' })] },
+      [inWindow, null],
+    ],
+    // Once in a window.
+    ['not twice in a window', { past: [byItself('cancelled', '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
+    ['not while it is on', { past: [byItself(null, '2026-11-25T02:00:00Z')] }, [nextWindow, null]],
+  ])('%s', (_, given, expected) => {
+    expect(decided(given)).toEqual(expected);
+  });
+
+  it('says since when nothing does', () => {
+    const past = [run('broken', { to: 'v1.4.9' })];
+    const { blockedBy } = decide({ settings, next: null, past, now: 0 });
+    const message = 'the update to v1.4.9 failed and needs attention';
+    expect(blockedBy).toEqual({ code: 'paused', message, since: '2026-11-20T10:01:00.000Z' });
+  });
+});
+
+it.each<[string, string, Partial<typeof settings>, boolean]>([
+  ['2026-11-25T02:00:00Z', '2026-11-25T04:59:59Z', {}, false],
+  ['2026-11-25T02:00:00Z', '2026-11-25T05:00:00Z', {}, true],
+  // Its window was moved, or is no more.
+  ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { from: '03:00' }, true],
+  ['2026-11-25T02:00:00Z', '2026-11-25T03:00:00Z', { enabled: false }, true],
+  ['', '2026-11-25T03:00:00Z', {}, true],
+])('what began at %s and waits at %s with %j is overdue: %s', (startedAt, now, more, expected) => {
+  expect(isOverdue({ startedAt }, { ...settings, ...more }, Date.parse(now))).toBe(expected);
+});

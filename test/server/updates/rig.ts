@@ -1,0 +1,203 @@
+// Servers of one instance with the library in them, beside an engine and a platform that fail where a test says so.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect } from 'vitest';
+import type { Patience } from '../../../src/engine/socket.ts';
+import type { StartOrder } from '../../../src/server/contract/instance-updates.ts';
+import { type InstanceOptions, readOptions } from '../../../src/server/contract/options.ts';
+import type { Timing } from '../../../src/server/contract/timing.ts';
+import { Updates } from '../../../src/server/updates.ts';
+import type { Run } from '../../../src/wire/status.ts';
+import { type Forge, startForge } from '../../feed/forge.ts';
+import type { ContainerDouble } from '../../rig/engine-double/container-double.ts';
+import { EngineDouble } from '../../rig/engine-double/engine-double.ts';
+import { goodRun } from '../../rig/engine-double/script.ts';
+import type { ServerDouble, ServerOptions } from '../../rig/engine-double/server.ts';
+import { HostDouble, HostState } from '../../rig/host-double/host-double.ts';
+
+export const quick: Timing = {
+  // More than a busy machine takes for an answer of the same process.
+  host: 400,
+  onEnd: 400,
+  proof: 400,
+  watch: 40,
+  watchClosely: 20,
+  prefetch: 20,
+  automatic: 20,
+  path: 20,
+  jobs: 20,
+  // More than a busy machine takes for a look.
+  known: 1_500,
+  silence: 1_500,
+  retry: 20,
+  longestRetry: 100,
+  check: 10_000,
+  follow: 10,
+  restart: 1_000,
+  lastMoments: 300,
+};
+
+const allOf = (ms: number): Patience => ({
+  ...{ query: ms, registry: ms, work: ms, pullSilence: ms, logSilence: ms },
+});
+/** For what hangs, and more than a busy machine takes for an answer. */
+export const slowEngine = allOf(3_000);
+/** For what hangs until a test lets it go. */
+export const patient = allOf(600_000);
+
+export interface Server {
+  updates: Updates;
+  host: HostDouble;
+  place: ServerDouble;
+  /** As an admin asks. */
+  ask(order?: Partial<StartOrder>): ReturnType<Updates['start']>;
+  /** What listeners were told, in order. */
+  told: string[];
+  /** Its process is gone, without a word. */
+  die(): Promise<void>;
+}
+
+export class Rig {
+  readonly engine: EngineDouble;
+  readonly state = new HostState();
+  readonly #servers: Server[] = [];
+  readonly rejections: unknown[] = [];
+  readonly #onRejection = (reason: unknown) => this.rejections.push(reason);
+
+  private constructor(engine: EngineDouble) {
+    this.engine = engine;
+    this.state.watch(engine);
+    process.setMaxListeners(0);
+    process.on('unhandledRejection', this.#onRejection);
+  }
+
+  static async start(): Promise<Rig> {
+    const rig = new Rig(await EngineDouble.start());
+    rig.engine.images.add('acme/svc-updater:1');
+    rig.engine.updaterDoes(goodRun('v1.4.2', 'v1.5.0'));
+    return rig;
+  }
+
+  /** A server with a container of its own, or one more boot in the container of another. */
+  async server(
+    where: ServerOptions | ServerDouble = {},
+    more: Partial<InstanceOptions> & { timing?: Partial<Timing>; patience?: Partial<Patience> } = {},
+  ): Promise<Server> {
+    const place = 'door' in where ? where : await this.engine.addServer(where);
+    const host = new HostDouble({ name: `server ${this.#servers.length + 1}`, state: this.state });
+    const { timing, patience, ...options } = more;
+    const updates = new Updates(
+      readOptions({
+        version: 'v1.4.2',
+        updaterImage: 'acme/svc-updater:1',
+        updaterPull: 'missing',
+        feed: null,
+        authorize: host.authorize,
+        queue: host.queue,
+        store: host.store,
+        engine: `unix://${place.socketPath}`,
+        onEnd: host.onEnd,
+        log: host.log,
+        ...options,
+      }),
+      { timing: { ...quick, ...timing }, patience: { ...slowEngine, ...patience } },
+    );
+    const told: string[] = [];
+    updates.listeners.on('start', ({ to }) => told.push(`start ${to}`));
+    updates.listeners.on('end', ({ outcome }) => told.push(`end ${outcome}`));
+    const server: Server = {
+      updates,
+      host,
+      place,
+      told,
+      ask: (order = {}) =>
+        updates.start({ target: 'v1.5.0', when: 'now', force: false, by: 'anna', ...order }),
+      // Nothing that it still tries reaches anybody.
+      die: async () => {
+        host.cutOff();
+        await this.engine.down({ door: place.door });
+        void updates.close();
+      },
+    };
+    this.#servers.push(server);
+    return server;
+  }
+
+  /** A server that has looked at the store and the engine. */
+  async booted(...how: Parameters<Rig['server']>): Promise<Server> {
+    const one = await this.server(...how);
+    await one.updates.boot();
+    return one;
+  }
+
+  get updaters(): ContainerDouble[] {
+    return this.engine.containers.filter((one) => this.engine.isUpdater(one));
+  }
+
+  /** Of the past runs, newest first. */
+  get outcomes() {
+    return this.past.map(({ run }) => run.outcome);
+  }
+
+  /** The open run in the store. */
+  get open(): { run: Run; updater: string | null } | null {
+    const text = this.state.store.get('run');
+    return text === undefined ? null : JSON.parse(text);
+  }
+
+  /** The past runs in the store, newest first. */
+  get past(): { run: Run; told: boolean; attempts: number }[] {
+    return JSON.parse(this.state.store.get('history') ?? '[]');
+  }
+
+  /** Ends of runs that the platform was told of, by all servers. */
+  get ends(): Run[] {
+    return this.state.calls.flatMap(({ part, args, end }) =>
+      part === 'onEnd' && end === 'done' ? [args[0] as Run] : [],
+    );
+  }
+
+  async close(): Promise<void> {
+    for (const { host } of this.#servers) host.recover();
+    this.engine.clearFaults();
+    await this.engine.up();
+    await Promise.all(this.#servers.map(({ updates }) => updates.close()));
+    await this.engine.close();
+    await sleep(1);
+    process.off('unhandledRejection', this.#onRejection);
+  }
+}
+
+/** Of the test that runs, in a file that calls `freshRigs()`. */
+export let rig: Rig;
+
+/** Each test of a file has a rig of its own, and nothing may have happened in it that must never happen. */
+export function freshRigs(): void {
+  beforeEach(async () => {
+    rig = await Rig.start();
+  });
+  afterEach(async () => {
+    await rig.close();
+    expect([...rig.state.violations, ...rig.rejections]).toEqual([]);
+  });
+}
+
+/** Of the test that runs, in a file that calls `freshForges()`, which it does before `freshRigs()`. */
+export let forge: Forge;
+
+export function freshForges(): void {
+  beforeEach(async () => {
+    forge = await startForge();
+  });
+  afterEach(() => forge.close());
+}
+
+export const runOf = async ({ updates }: Server) => (await updates.record())?.run;
+
+/** Waits for it. Nothing fails by how long it takes, but by what never comes. */
+export async function until(what: () => unknown, ms = 60_000): Promise<void> {
+  for (const end = performance.now() + ms; !(await what()); ) {
+    if (performance.now() > end) throw new Error(`it has not come to this: ${what}`);
+    await sleep(5);
+  }
+}

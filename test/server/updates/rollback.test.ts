@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { usualTiming } from '../../../src/server/contract/timing.ts';
+import { runOf } from '../../../src/wire/reader-shapes.ts';
+import type { Run } from '../../../src/wire/status.ts';
+import { badRun, lineOf, type Script } from '../../rig/engine-double/script.ts';
+import { quiet } from './invariants.ts';
+import { freshRigs, runOf as last, rig, type Server, until } from './rig.ts';
+import { leaveOpen, updater } from './scene.ts';
+
+freshRigs();
+
+const at = '2026-11-21T10:42:15.000Z';
+const point = { at, version: 'v1.4.1', bytes: 325_000_000, downtimeSeconds: 12.5 };
+
+/** A line of `--log json`. */
+const json = (phase: string, msg: string, fields: object = {}, level = 30) => ({
+  say: JSON.stringify({ level, time: new Date().toISOString(), ...fields, phase, msg }),
+});
+const found = { to: 'v1.4.1', at, downtimeSeconds: 40 };
+const looked: Script = [
+  json('inspect', 'the updater begins'),
+  json('plan', 'a rollback is possible', { rollback: { ...found, bytes: 325_000_000 } }),
+  { exit: 0 },
+];
+const wentWell: Script = [
+  json('inspect', 'the updater begins'),
+  json('save', 'copying data, 1 of 2 MB', { percent: 50 }),
+  json('save', 'data saved', { percent: 100, restorePoint: { ...point, version: 'v1.4.2' } }),
+  json('recreate', 'replacing app and worker'),
+  json('done', 'updated v1.4.2 → v1.4.1 in 40 s', { outcome: 'updated' }),
+  { exit: 0 },
+];
+
+/** A server of v1.4.2, which an update from v1.4.1 has led to. */
+async function booted(past: Partial<Run>[] = [{ restorePoint: point }], more = {}): Promise<Server> {
+  const runs = past.map((run, nth) => ({
+    run: runOf({ id: `past${nth}`, state: 'updated', outcome: 'updated', to: 'v1.4.2', ...run }),
+    ...{ updaterStartedAt: null, told: true, attempts: 1, teller: null },
+  }));
+  rig.state.store.set('history', JSON.stringify(runs));
+  const one = await rig.server({}, { restorePoint: true, ...more });
+  await one.updates.boot();
+  return one;
+}
+const order = { confirm: 'v1.4.1', when: 'now', force: false, by: 'anna' } as const;
+const asked = () => rig.engine.containers.filter(({ name }) => name.startsWith('svc-updater-rollback'));
+
+it('a restore point is announced with the downtime of the last one', async () => {
+  expect((await (await booted()).updates.status()).restorePoint).toEqual({ downtimeSeconds: 12.5 });
+  expect((await (await booted([])).updates.status()).restorePoint).toEqual({ downtimeSeconds: null });
+  expect((await (await booted([], { restorePoint: false })).updates.status()).restorePoint).toBeNull();
+});
+
+describe('a rollback offer', () => {
+  it('comes from a dry run of the updater, is cached and leaves no container', async () => {
+    const one = await booted();
+    rig.engine.updaterDoes(looked);
+    let looks = 0;
+    rig.engine.onStart(({ spec, name }) => {
+      looks += 1;
+      expect(name).toBe('svc-updater-rollback-svc');
+      expect(spec.Cmd?.slice(0, 2)).toEqual(['rollback', '--project']);
+      expect(spec.HostConfig?.RestartPolicy).toMatchObject({ Name: 'no' });
+    });
+    const offers = await Promise.all([one.updates.rollbackOffer(), one.updates.rollbackOffer()]);
+    const offer = { ...found, from: 'v1.4.2' };
+    expect([...offers, await one.updates.rollbackOffer()]).toEqual([{ offer }, { offer }, { offer }]);
+    expect([looks, asked(), await last(one)]).toMatchObject([1, [], { id: 'past0' }]);
+  });
+
+  it.each<[string, Script, object]>([
+    [
+      'the updater refuses',
+      badRun(
+        [{ say: { phase: 'plan', level: 'error', message: 'compose.yaml was edited since' } }],
+        'refused',
+        'modified-since',
+      ),
+      { message: 'compose.yaml was edited since', refusal: 'modified-since', advice: 'See the lines above.' },
+    ],
+    ['the updater says nothing', [{ exit: 1 }], { refusal: 'updater-ended' }],
+    ['the updater takes too long', [], { message: expect.stringContaining('too long') }],
+  ])('is a reason if %s', async (_, script, reason) => {
+    const one = await booted(undefined, {
+      timing: { check: script.length === 0 ? 300 : usualTiming.check },
+    });
+    rig.engine.updaterDoes(script);
+    expect(await one.updates.rollbackOffer()).toMatchObject({
+      reason: { code: 'rollback-refused', ...reason },
+    });
+    expect(asked()).toEqual([]);
+  });
+
+  it('starts no updater without a restore point', async () => {
+    const one = await booted([{ restorePoint: null }]);
+    expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'no-restore-point' } });
+    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'no-restore-point' } });
+    expect(rig.updaters).toEqual([]);
+  });
+});
+
+describe('a rollback', () => {
+  it('requires the confirmed version', async () => {
+    const one = await booted();
+    expect(await one.updates.rollback({ ...order, confirm: 'v1.4.0' })).toMatchObject({
+      reason: { code: 'no-restore-point' },
+    });
+    expect(rig.updaters).toEqual([]);
+  });
+
+  it('is refused during an update, and cannot be cancelled after its launch', async () => {
+    const one = await booted();
+    rig.engine.updaterDoes([json('inspect', 'the updater begins')]);
+    await one.updates.rollback(order);
+    await until(async () => (await last(one))?.state === 'inspect');
+    expect(await one.updates.rollback(order)).toMatchObject({ reason: { code: 'update-running' } });
+    expect(await one.updates.rollbackOffer()).toMatchObject({ reason: { code: 'update-running' } });
+    expect(await one.updates.cancel('ben')).toMatchObject({ reason: { code: 'too-late' } });
+    const [container] = rig.updaters;
+    container?.say(lineOf({ phase: 'done', message: 'updated' }));
+    container?.exit(0);
+    await quiet(rig);
+  });
+});
+
+describe('a store that was restored with the data', () => {
+  /** As the server of the older version finds it: its last update is open, and another updater is at work. */
+  const boot = async (script: Script) => {
+    leaveOpen({ updater: 'b'.repeat(64) });
+    rig.engine.updaterDoes(script);
+    const container = updater('back1');
+    Object.assign(container.spec, { Cmd: ['rollback', '--yes'] });
+    Object.assign(container.spec.Labels ?? {}, {
+      'svc-updater.from': 'v1.5.0',
+      'svc-updater.to': 'v1.4.2',
+      'svc-updater.by': 'ben',
+    });
+    container.start();
+    const one = await rig.server();
+    await one.updates.boot();
+    return one;
+  };
+
+  it.each<[string, Script]>([
+    ['goes on', [{ pause: 100 }, ...wentWell]],
+    ['has ended', wentWell],
+  ])('learns of the rollback from the updater, which %s', async (_, script) => {
+    const one = await boot(script);
+    await quiet(rig);
+    expect(await last(one)).toMatchObject({
+      id: 'back1',
+      kind: 'rollback',
+      from: 'v1.5.0',
+      to: 'v1.4.2',
+      by: 'ben',
+      outcome: 'updated',
+    });
+    expect(rig.past.map(({ run }) => [run.id, run.outcome, run.message])).toEqual([
+      ['back1', 'updated', 'updated v1.4.2 → v1.4.1 in 40 s'],
+      [expect.any(String), 'updated', 'v1.4.2 → v1.5.0, later rolled back'],
+    ]);
+    expect([rig.open, rig.state.isHeld]).toEqual([null, false]);
+  });
+});

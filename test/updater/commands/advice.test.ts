@@ -1,0 +1,216 @@
+import { expect, it } from 'vitest';
+import { findPin } from '../../../src/core/compose/find-pin.ts';
+import { UpdateError } from '../../../src/core/progress/update-error.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { checkNamed } from '../../../src/updater/compose/inspect/services/check-named.ts';
+import { checkLag } from '../../../src/updater/compose/plan/check-lag.ts';
+import { checkPublished } from '../../../src/updater/compose/plan/check-published.ts';
+import { planUpdate } from '../../../src/updater/compose/plan/plan-update.ts';
+import { checkStepping } from '../../../src/updater/compose/plan/stepping.ts';
+import { container, image, installation } from '../../build.ts';
+import { composeText, judgedBeside, modelOf, projectFiles, updateOptions } from '../../build-plan.ts';
+
+// Every advice is followed to the letter. Then the same command succeeds, or it is refused for another reason.
+
+interface Situation {
+  images: Readonly<Record<string, string>>;
+  args: string;
+  /** Tags in the registry, with digests. */
+  tags?: Readonly<Record<string, string>>;
+  /** Label `svc.release-requires` of the pulled image. */
+  requires?: string;
+}
+
+/** The refusal of a command, up to the pull; null if it may continue. */
+function refusalOf({ images, args, tags = {}, requires }: Situation): UpdateError | null {
+  const options = updateOptions(...args.split(' '));
+  const files = projectFiles({ 'compose.yaml': composeText(images) });
+  const model = modelOf(files);
+  const names = [options.app, ...options.workers].filter((name) => name in images);
+  const services = names.map((name) => {
+    const { referenceText } = findPin(files, name);
+    const running = container(`${name}-1`, {
+      imageReference: referenceText,
+      labels: { [versionLabel]: '1.0.0' },
+    });
+    return [name, [running]] as const;
+  });
+  try {
+    const seen = { running: Object.keys(images), followers: [], migrations: [] };
+    checkNamed(options, { files, model, kind: 'user-written', ...seen });
+    const facts = { services: Object.fromEntries(services), runningVersion: null };
+    const install = installation(files, model, facts);
+    const plan = planUpdate(install, options.target);
+    const asked = (tag: string) => (tags[tag] === undefined ? 'none' : { digest: tags[tag] });
+    judgedBeside(asked, (published) => checkPublished(plan, published));
+    const digests = [`acme/app@${tags[plan.app.tag]}`];
+    const labels = requires === undefined ? {} : { 'svc.release-requires': requires };
+    const pulled = new Map([[plan.app.to, image('sha256:new', { digests, labels })]]);
+    judgedBeside(asked, (published) => checkLag(plan, pulled, published));
+    checkStepping(install, plan, pulled);
+    return null;
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    return error;
+  }
+}
+
+/** The lines that the places name, with another tag. */
+function withTag(images: Situation['images'], places: string, tag: string): Situation['images'] {
+  const lines = [...places.matchAll(/in compose\.yaml line (\d+)/g)].map(([, line]) => Number(line));
+  const rows = Object.entries(images).map(([name, text], at): [string, string] => {
+    // Each service has two lines, below the first line.
+    const isNamed = lines.includes(2 * at + 3);
+    return [name, isNamed ? text.replace(/[^:{}-]+(?=\}?$)/, tag) : text];
+  });
+  return Object.fromEntries(rows);
+}
+
+/** What a person does who reads the advice; each alternative is a way of its own. */
+const ways: readonly (readonly [RegExp, (was: Situation, match: readonly string[]) => Situation])[] = [
+  [
+    /[Rr]un the update with (--service [^,.]+?)(?:\.|, or)/,
+    (was, [, services = '']) => ({
+      ...was,
+      args: `${was.args.replaceAll(/ ?--service \S+/g, '')} ${services}`.trim(),
+    }),
+  ],
+  [
+    /or add ((?:--exclude \S+ ?)+)to keep/,
+    (was, [, more]) => ({ ...was, args: `${was.args} ${more}`.trim() }),
+  ],
+  [
+    /Specify the (?:full version|release).* --target (\S+?)\.$/,
+    (was, [, to = '']) => ({
+      ...was,
+      args: `${was.args.replace(/--target \S+/, '')} --target ${to.replace('X.Y.Z', '9.9.9')}`.trim(),
+    }),
+  ],
+  [
+    /Specify the release without (\S+):/,
+    (was, [, suffix = '']) => ({ ...was, args: was.args.replace(suffix, '') }),
+  ],
+  [
+    /or run it without --target/,
+    (was) => ({ ...was, args: was.args.replace(/ ?--target \S+/, '') || 'update' }),
+  ],
+  [
+    /you can also set that tag manually \((.*)\)/,
+    (was, [, places = '']) => ({
+      ...was,
+      images: withTag(was.images, places, /--target (\S+)/.exec(was.args)?.[1] ?? ''),
+    }),
+  ],
+  [
+    /Set the (?:new )?tag (?:(\S+) )?manually \((.*?)\)/,
+    (was, [, tag, places = '']) => ({
+      ...was,
+      images: withTag(was.images, places, tag ?? '9.9.9'),
+      args: was.args.replace(/--target \S+/, `--target ${tag ?? '9.9.9'}`),
+    }),
+  ],
+  [
+    /Check that the release is published/,
+    (was) => ({ ...was, tags: { ...was.tags, '1.25': 'sha256:here' } }),
+  ],
+];
+
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: compose's own
+const immich = {
+  server: 'ghcr.io/immich-app/server:${V:-v2.5.5}',
+  learning: 'ghcr.io/immich-app/learning:${V:-v2.5.5}-cuda',
+  db: 'docker.io/tensorchord/postgres:14',
+};
+// biome-ignore-end lint/suspicious/noTemplateCurlyInString: compose's own
+const four = (tag: string) => ({
+  app: `acme/app:\${PENPOT_VERSION:-${tag}}`,
+  backend: `acme/backend:\${PENPOT_VERSION:-${tag}}`,
+  exporter: `acme/exporter:\${PENPOT_VERSION:-${tag}}`,
+  mcp: `acme/mcp:\${PENPOT_VERSION:-${tag}}`,
+});
+const allFour = '--service app --service backend --service exporter --service mcp';
+const two = (tag: string) => ({ app: `acme/app:${tag}`, worker: `acme/app:${tag}` });
+
+it.each<[name: string, code: string, count: number, situation: Situation]>([
+  [
+    'a part whose next one is not published, with a shorter tag that may be any release',
+    'pin-unsupported',
+    1,
+    { images: two('1.24'), args: '--target 1.25.0', tags: { 1: 'sha256:other' } },
+  ],
+  [
+    'a default in four lines',
+    'pin-unsupported',
+    1,
+    { images: four('2.16'), args: `--target 2.17.1 ${allFour}`, tags: { '2.17.1': 'sha256:here' } },
+  ],
+  [
+    'two lines',
+    'pin-unsupported',
+    1,
+    { images: two('1.24'), args: '--target 1.25.0', tags: { '1.25.0': 'sha256:here', 1: 'sha256:here' } },
+  ],
+  [
+    'a database beside the app, and a service that was forgotten',
+    'unrelated-service',
+    1,
+    { images: immich, args: '--target v2.6.0 --service server --service db' },
+  ],
+  [
+    'a service that was forgotten',
+    'unlisted-services',
+    2,
+    { images: immich, args: '--target v2.6.0 --service server' },
+  ],
+  [
+    'a target with too few numbers',
+    'pin-unsupported',
+    1,
+    { images: two('31.0.9-apache'), args: '--target 32', tags: { '32.0.0-apache': 'sha256:here' } },
+  ],
+  ['no target', 'no-target', 1, { images: two('1.24.0'), args: 'update' }],
+  ['another variant', 'pin-unsupported', 1, { images: two('1.24.0-alpine'), args: '--target 1.25.0-fpm' }],
+  ['a date as pin', 'pin-unsupported', 1, { images: two('2025-10-15'), args: '--target 1.25.0' }],
+  ['a date as target', 'pin-unsupported', 1, { images: two('1.24.0'), args: '--target 2025-10-15' }],
+  [
+    'a tag that has not been moved yet',
+    'tag-lags',
+    2,
+    {
+      images: two('latest'),
+      args: '--target 1.25.0',
+      tags: { latest: 'sha256:old', '1.25.0': 'sha256:here' },
+    },
+  ],
+  [
+    'a floating tag that points to a release that requires another',
+    'upgrade-step',
+    1,
+    {
+      images: two('latest'),
+      args: '--target 2.0.0',
+      requires: 'v1.9.0',
+      tags: { latest: 'sha256:b', '2.0.0': 'sha256:b' },
+    },
+  ],
+])('the advice works for %s', (_, code, count, situation) => {
+  const refusal = refusalOf(situation);
+  expect(refusal).toMatchObject({ code, outcome: 'refused' });
+  const { advice = '', message = '' } = refusal ?? {};
+  const applied = ways.flatMap(([form, follow]) => {
+    const match = form.exec(advice);
+    return match === null ? [] : [follow(situation, [...match])];
+  });
+  expect(applied, advice).toHaveLength(count);
+  for (const next of applied) {
+    const again = refusalOf(next);
+    expect(`${again?.code}: ${again?.message}`, `${advice}\n${JSON.stringify(next)}`).not.toBe(
+      `${code}: ${message}`,
+    );
+    // All services that moved together are still at one version.
+    if (next.images !== situation.images) {
+      const tags = Object.values(next.images).map((text) => /[^:{}-]+(?=\}?$)/.exec(text)?.[0]);
+      expect(new Set(tags).size, advice).toBe(1);
+    }
+  }
+});

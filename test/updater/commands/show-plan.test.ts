@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { refuseUnpublished } from '../../../src/updater/commands/show-plan.ts';
+import { movesOf } from '../../../src/updater/compose/plan/plan-update.ts';
+import { composeText, engineThat, installed, modelOf, planTo, projectFiles } from '../../build-plan.ts';
+
+it.each([
+  ['always', 'the registry does not have acme/svc:v1.1.0'],
+  ['never', null],
+])('refuses an image that its registry does not have with pull_policy %s: %s', async (policy, message) => {
+  const texts = { 'compose.yaml': composeText({ app: 'acme/svc:v1.0.0' }) };
+  const from = installed(texts, { model: modelOf(projectFiles(texts), { app: { pull_policy: policy } }) });
+  const engine = await engineThat((_, to) => to.writeHead(404).end('{"message":"manifest unknown"}'));
+  const refused = refuseUnpublished(engine, movesOf(planTo('v1.1.0', from)));
+  if (message === null) await refused;
+  else await expect(refused).rejects.toThrow(message);
+});

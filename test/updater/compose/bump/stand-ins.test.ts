@@ -1,0 +1,71 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { standIns } from '../../../../src/updater/compose/bump/plan-bump.ts';
+
+let root = '';
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'stand-ins-'));
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+/** Of a compose file, its env file and the file that it leads to; `there.env` alone is on the disk. */
+async function found(text: string, env = '', linked = '') {
+  await writeFile(join(root, 'there.env'), '');
+  const file = (name: string, content: string) => ({ path: join(root, name), text: content });
+  return standIns({
+    composeFiles: [file('compose.yaml', text)],
+    envFiles: [file('.env', env)],
+    newEnvFile: join(root, '.env'),
+    linkedFiles: [file('linked.yaml', linked)],
+  });
+}
+
+describe('standIns for required variables', () => {
+  it.each<[string, string, string, string[]]>([
+    ['in an env file', 'x: 1', 'A=${B:?}', ['B=1\n']],
+    ['inside another one', 'x: "${A:-${B:?}}"', '', ['B=1\n']],
+    ['but for those that are not required', 'x: "$A ${B} ${C:-1} ${D-} ${E:+?}"', '', []],
+  ])('%s', async (_, text, env, expected) => {
+    expect(await found(text, env)).toEqual({ envFiles: expected, composeFiles: [] });
+  });
+});
+
+describe('standIns for env files', () => {
+  const without = (...names: string[]) => [
+    `services:\n${names.map((name) => `  "${name}": {env_file: !reset []}\n`).join('')}`,
+  ];
+  const service = (file: string, name = 'app') => `  ${name}: {image: svc, env_file: ${file}}\n`;
+
+  it.each<[string, string, string[]]>([
+    ['none, where there is no env file', `services:\n  app: {image: svc}\n`, []],
+    [
+      'all services, where one is missing',
+      `services:\n${service('there.env', 'db')}${service('gone.env')}`,
+      without('db', 'app'),
+    ],
+    ['none, where a variable leads to one that is there', `services:\n${service('"${A:-there}.env"')}`, []],
+  ])('%s', async (_, text, expected) => {
+    expect(await found(text)).toEqual({ envFiles: [], composeFiles: expected });
+  });
+
+  it('count one that has no path without a required variable as missing', async () => {
+    const text = `services:\n${service('"${A:?}.env"')}`;
+    expect(await found(text)).toEqual({ envFiles: ['A=1\n'], composeFiles: without('app') });
+    expect(await found(text, 'A=there')).toEqual({ envFiles: [], composeFiles: [] });
+  });
+
+  it("name the services of included files, which become the project's own", async () => {
+    const text = `include: [linked.yaml]\nservices:\n${service('there.env')}`;
+    const linked = `services:\n${service('gone.env', 'cron')}`;
+    expect((await found(text, '', linked)).composeFiles).toEqual(without('app', 'cron'));
+  });
+
+  it('do not name the services of extended files, which stay there', async () => {
+    const text = `services:\n  app: {extends: {file: linked.yaml, service: base}}\n`;
+    const linked = `services:\n${service('gone.env', 'base')}`;
+    expect((await found(text, '', linked)).composeFiles).toEqual(without('app'));
+  });
+});

@@ -1,0 +1,72 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { expect, it } from 'vitest';
+import type { DriftChange } from '../../../../src/updater/compose/drift/changes.ts';
+import { judgeChanges } from '../../../../src/updater/compose/drift/judge.ts';
+
+const service = 'app';
+const place = { section: 'volumes', item: '/data' };
+const bind = (source: string) => JSON.stringify({ type: 'bind', source });
+const right: DriftChange = { service, kind: 'gain', right: { ...place, name: "the host's /etc at /data" } };
+const moved: DriftChange = {
+  service,
+  kind: 'difference',
+  difference: { ...place, running: bind('/data'), planned: bind('/etc') },
+};
+const added: DriftChange = {
+  service,
+  kind: 'difference',
+  difference: { ...moved.difference, running: null },
+};
+const copy: DriftChange = { service, kind: 'copy', of: 'configs', source: 'site', isNew: false };
+const gives = "app: the host's /etc at /data would be granted";
+const moves = 'app: the source of the mount at /data would change from /data to /etc';
+
+it.each<[what: string, changes: [DriftChange, string[]][], losses: string[], warnings: string[]]>([
+  ['a right is refused', [[right, []]], [gives], []],
+  [
+    'what is lost says what comes there',
+    [
+      [moved, []],
+      [right, []],
+    ],
+    [moves],
+    [],
+  ],
+  [
+    'a mere change is told as the right that it gives',
+    [
+      [added, []],
+      [right, []],
+    ],
+    [gives],
+    [],
+  ],
+  [
+    'also where only a shell can have',
+    [
+      [added, ['$DIR']],
+      [right, ['$DIR']],
+    ],
+    ['app: a mount at /data would be added (no file sets DIR)'],
+    [],
+  ],
+  ['an edited config', [[copy, ['a $SET']]], [], ['app: config site would change']],
+  [
+    'a config that a shell had a part in',
+    [[copy, ['a ${DIR:-b}']]],
+    ['app: config site would change (no file sets DIR)'],
+    [],
+  ],
+  ['a new secret', [[{ ...copy, of: 'secrets', isNew: true }, []]], [], ['app: secret site would be added']],
+  [
+    'an image that the files name otherwise by an edit',
+    [[{ service, kind: 'image', image: { running: 'svc:v1', inFiles: 'svc:v2' } }, ['svc:v2']]],
+    [],
+    [],
+  ],
+])('%s', (_, changes, losses, warnings) => {
+  const found = judgeChanges(changes, { setTo: (name) => (name === 'SET' ? 'x' : null), home: '/root' });
+  const told = (isLoss: boolean) =>
+    found.filter((each) => each.isLoss === isLoss).map((each) => each.sentence);
+  expect([told(true), told(false)]).toEqual([losses, warnings]);
+});

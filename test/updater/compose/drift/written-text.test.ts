@@ -1,0 +1,158 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose's own variables
+import { describe, expect, it } from 'vitest';
+import { changesOf } from '../../../../src/updater/compose/drift/changes.ts';
+import { judgeChanges, judgeImage } from '../../../../src/updater/compose/drift/judge.ts';
+import {
+  envFilesOf,
+  isInEnvironment,
+  unsetIn,
+  writtenTexts,
+} from '../../../../src/updater/compose/drift/written-text.ts';
+
+const files: Record<string, string> = { SET: 'x', EMPTY: '' };
+const setTo = (name: string) => files[name] ?? null;
+
+describe('unsetIn', () => {
+  it.each<[string, string[]]>([
+    [`$$A and $\${B}`, []],
+    ['$$$A', ['A']],
+    [`\${A:-default}`, ['A']],
+    [`\${SET:-\${A}}`, []],
+    [`\${EMPTY-\${A}}`, []],
+    [`\${SET:+\${A}}`, ['A']],
+    [`\${A:?is needed}`, ['A']],
+    [`\${A:?is needed}$B`, ['A', 'B']],
+    [`no name: $1 \${1} $ {A}`, []],
+  ])('finds in %s what no file sets: %j', (text, expected) => {
+    expect(unsetIn([text], setTo)).toEqual(expected);
+  });
+});
+
+describe('writtenTexts', () => {
+  const written = {
+    services: {
+      app: {
+        environment: [`A=\${A:-1}`, `B=\${B}`, 'PASSED'],
+        labels: { one: `\${ONE}`, two: '2', bare: null },
+        annotations: ['bare'],
+        extra_hosts: [`h:\${IP}`, `i=\${IP6}`],
+        command: ['run', `\${X}`],
+        deploy: { resources: { limits: { memory: `\${MEM}` } } },
+        volumes: [
+          { source: `\${DATA:-./data}`, target: '/data' },
+          { source: 'w', target: '/w/' },
+          { source: './x', target: '/x' },
+          `\${ODD}`,
+        ],
+        secrets: [{ source: 'key' }, { source: 'pem', target: '/etc/site.pem' }],
+        configs: ['conf'],
+        networks: { internal: { ipv4_address: `\${IP4}` } },
+        env_file: ['/opt/svc/a.env', { path: '/opt/svc/b.env', required: false }],
+      },
+      map: { environment: { A: `\${A}`, PASSED: null } },
+    },
+    networks: { internal: { name: `\${NET}` } },
+    volumes: { v: { name: `\${VOL}` }, w: { name: `\${OTHER}` } },
+    secrets: { key: { file: `\${KEY}` }, pem: { file: `/opt/\${PEM}` } },
+    configs: { conf: { file: `\${CONF:-./conf}` } },
+  };
+
+  it.each<[string, string, string, string[]]>([
+    ['app', 'environment', 'A', [`A=\${A:-1}`]],
+    ['app', 'environment', 'PASSED', [`\${PASSED}`]],
+    ['app', 'labels', 'one', [`\${ONE}`]],
+    ['app', 'labels', 'bare', ['']],
+    ['app', 'annotations', 'bare', ['']],
+    ['app', 'extra_hosts', 'h', [`h:\${IP}`]],
+    ['app', 'command', '', ['run', `\${X}`]],
+    ['app', 'volumes', '/data', [`\${DATA:-./data}`, '/data', `\${VOL}`, `\${OTHER}`]],
+    ['app', 'volumes', '/w', ['w', '/w/', `\${OTHER}`]],
+    ['app', 'volumes', '/run/secrets/key', [`\${KEY}`]],
+    ['app', 'volumes', '/etc/site.pem', [`/opt/\${PEM}`]],
+    ['app', 'volumes', '/conf', [`\${CONF:-./conf}`]],
+    ['app', 'network address', 'svc_internal', [`\${IP4}`]],
+    ['app', 'networks', 'svc_internal', [`\${IP4}`, `\${NET}`]],
+    ['app', 'user', '', []],
+  ])('of %s has for %s %s %j', (service, section, item, expected) => {
+    expect(writtenTexts(written, service, { section, item })).toEqual(expected);
+  });
+
+  it('knows what is in the environment, and the files beside it', () => {
+    expect(['A', 'PASSED', 'C'].map((key) => isInEnvironment(written, 'app', key))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(isInEnvironment(written, 'map', 'PASSED')).toBe(true);
+    expect(envFilesOf(written, 'app')).toEqual(['/opt/svc/a.env', '/opt/svc/b.env']);
+    expect(envFilesOf(written, 'map')).toEqual([]);
+  });
+});
+
+describe('secrets and images that a shell had a part in', () => {
+  const service = { secrets: [{ source: 'key' }], configs: [{ source: 'set' }, { source: 'file' }] };
+  const model = {
+    name: 'svc',
+    services: { app: service },
+    secrets: { key: { environment: 'SIGNING_KEY' } },
+    configs: { set: { environment: 'SET' }, file: { file: '/opt/svc/x' } },
+  };
+
+  it('are named with the line to add', () => {
+    const surroundings = { isOwn: () => false, volumeOptions: () => ({}) };
+    const nothing = { replaced: [], surroundings, otherImages: [], copies: [] };
+    const changes = changesOf(model, { service: { name: 'app', containers: [] }, ...nothing }, setTo);
+    const found = judgeChanges(
+      changes.map((change) => [change, []]),
+      { setTo, home: '/root' },
+    );
+    expect(found).toEqual([
+      {
+        sentence: 'app: secret key would be lost (no file sets SIGNING_KEY)',
+        isLoss: true,
+        remedy: { kind: 'set', variables: ['SIGNING_KEY'], hasDefault: false },
+      },
+    ]);
+    const image = { running: 'svc:v1', inFiles: 'svc:latest', texts: [`svc:\${TAG:-latest}`] };
+    expect(judgeImage('app', image, setTo)?.remedy).toEqual({
+      kind: 'set',
+      variables: ['TAG'],
+      hasDefault: false,
+      line: 'TAG=v1',
+    });
+    expect(judgeImage('app', image, setTo)?.sentence).toBe(
+      'app: the files specify svc:latest, not svc:v1 (no file sets TAG)',
+    );
+    expect(judgeImage('app', { ...image, texts: [`svc:\${SET:-latest}`] }, setTo)).toBeNull();
+    const inAnotherFile = { ...image, texts: [`svc:\${SET:-latest}`], byDefault: 'SET' };
+    expect(judgeImage('app', inAnotherFile, setTo)?.remedy).toMatchObject({ line: 'SET=v1' });
+    const byId = { ...image, running: `sha256:${'a'.repeat(64)}` };
+    expect(judgeImage('app', byId, setTo)?.remedy).toEqual({
+      kind: 'set',
+      variables: ['TAG'],
+      hasDefault: false,
+    });
+  });
+
+  it.each([
+    ['a default', 'svc:${TAG:-latest}', 'svc:v1.0.0', 'TAG=v1.0.0'],
+    ['nested, the inner one is shorter', '${IMAGE:-svc:${TAG:-latest}}', 'svc:v1.0.0', 'TAG=v1.0.0'],
+    ['another image', 'svc:${TAG:-latest}', 'other:v1', undefined],
+    ['two that only together make it', '${R:-a}/svc:${TAG:-latest}', 'b/svc:v1', undefined],
+  ])('of an image: %s', (_, text, running, line) => {
+    const finding = judgeImage('app', { running, inFiles: 'svc:latest', texts: [text] }, setTo);
+    const remedy = finding?.remedy;
+    expect(remedy?.kind === 'set' ? remedy.line : 'of another kind').toBe(line);
+  });
+
+  it.each([
+    ['svc:latest', 'svc:v1.0.0', false],
+    ['svc:v1.1.0', 'svc:v1.0.0', true],
+  ])(
+    'an up is advised only where it brings a newer release: %s for %s, %s',
+    (inFiles, running, hasDefault) => {
+      const finding = judgeImage('app', { running, inFiles, texts: ['svc:${TAG:-x}'] }, setTo);
+      expect(finding?.remedy).toMatchObject({ hasDefault });
+    },
+  );
+});

@@ -1,0 +1,92 @@
+import { expect, it } from 'vitest';
+import type { Container } from '../../../../src/engine/container.ts';
+import { composeLabels } from '../../../../src/engine/labels.ts';
+import {
+  describePoint,
+  estimateWords,
+  usersOf,
+} from '../../../../src/updater/compose/facts/describe-point.ts';
+import type { SurveyedPoint } from '../../../../src/updater/data/survey-point.ts';
+import { container } from '../../../build.ts';
+
+const mount = (where: string, bytes: number, excluded: string[] = []) => ({
+  ...{ service: 'app', where, volume: '', path: '/x', subpath: '', isFile: false, root: '/x', device: '8:1' },
+  ...{ excluded, bytes, files: 1 },
+});
+const surveyed = (changes: Partial<SurveyedPoint['point']> = {}): SurveyedPoint => ({
+  point: {
+    declared: {
+      covered: ['db', 'app'],
+      excluded: [
+        { service: 'cache', path: null },
+        { service: 'app', path: '/library' },
+      ],
+      ...{ uncovered: [], inMemory: ['mq'], outside: ['db.example'] },
+    },
+    directory: '/opt/svc/.svc-updater/restore',
+    mounts: [mount('db:/p', 325e6), mount('app:/data', 2e6, ['library'])],
+    ...{ bytes: 327e6, seconds: [2.2, 7.2], services: ['db'] },
+    ...changes,
+  },
+  ...{ notSaved: ['app:/tmp (in memory)'], warnings: [], needed: 328e6, free: 40e9 },
+});
+
+it('describes a restore point', () => {
+  expect(describePoint(surveyed(), ['report-1 (db)'], 'svc')).toEqual([
+    'the restore point will contain db:/p (325 MB) and app:/data (2 MB, without "library")',
+    'excluded from the restore point and therefore not restored by a rollback: cache, app:/library and the database on db.example',
+    'not in the restore point: app:/tmp (in memory)',
+    'services that will be stopped while the data is saved, then started again: db',
+    'services that keep data only in memory and are restarted after a rollback: mq',
+    'svc, db will be unavailable for 3 to 8 s',
+    'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
+    'these running containers will not be updated and will lose their connection to the data services: report-1 (db); a rollback discards everything they write to the data after it is saved',
+  ]);
+});
+
+it('describes a restore point without data', () => {
+  const declared = { covered: [], excluded: [], uncovered: [], inMemory: [], outside: [] };
+  const empty = { ...surveyed({ declared, mounts: [], services: [] }), notSaved: [] };
+  expect(describePoint(empty, [], 'svc')).toEqual([
+    'the restore point will contain no data, because no covered service has a writable mount',
+    'the restore point needs 328 MB; 40.0 GB is free in /opt/svc/.svc-updater/restore',
+  ]);
+});
+
+it.each<[number, number, string]>([
+  [11.2, 11.2, 'about 12 s'],
+  [0, 0, 'about 1 s'],
+  [100, 900, '2 to 15 min'],
+])('from %d to %d s is %s', (least, most, words) => expect(estimateWords([least, most])).toBe(words));
+
+it('finds the running containers that use a covered service', () => {
+  const of = (
+    place: string,
+    project: string,
+    networks: string[],
+    changes: Partial<Container> = {},
+  ): Container => {
+    const base = container(place);
+    return { ...base, networks, labels: { ...base.labels, [composeLabels.project]: project }, ...changes };
+  };
+  const containers = [
+    of('app-1', 'svc', ['a']),
+    of('db-1', 'svc', ['a', 'shared', 'bridge']),
+    of('admin-1', 'svc', ['a']),
+    of('idle-1', 'svc', ['a'], { status: 'exited' }),
+    of('proxy-1', 'svc', ['a']),
+    of('report-1', 'other', ['shared'], { name: 'other-report-1' }),
+    of('web-1', 'other', ['bridge', 'b']),
+    of('updater-1', '', ['shared'], { imageId: 'sha256:tools' }),
+  ];
+  const uses = { depends_on: { db: {} } };
+  const services = { app: uses, db: {}, admin: uses, idle: uses, proxy: { depends_on: { app: {} } } };
+  const using = {
+    model: { name: 'svc', services },
+    containers,
+    updated: ['app'],
+    toolsImage: 'sha256:tools',
+  };
+  expect(usersOf(['db'], using)).toEqual(['svc-admin-1 (db)', 'other-report-1 (db)']);
+  expect(usersOf([], using)).toEqual([]);
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import { checkPublished } from '../../../../src/updater/compose/plan/check-published.ts';
+import type { UpdatePlan } from '../../../../src/updater/compose/plan/plan-update.ts';
+import { composeText, installed, judgedBeside, planTo } from '../../../build-plan.ts';
+
+/** Judged beside a registry that has these tags; null where it tells nothing. */
+const judged = (tags: readonly string[] | null, plan: UpdatePlan) =>
+  judgedBeside(
+    (tag) => (tags === null ? null : tags.includes(tag) ? { digest: `sha256:${tag}` } : 'none'),
+    (published) => checkPublished(plan, published),
+  );
+
+const planOf = (pin: string, to: string) => {
+  const app = `acme/home:${pin}`;
+  const from = installed({ 'compose.yaml': composeText({ app, worker: app }) }, { runningVersion: null });
+  return planTo(to, { ...from, prefix: pin.startsWith('v') ? 'v' : '' });
+};
+
+const place = 'image of app in compose.yaml line 3';
+
+describe('checkPublished', () => {
+  it.each<[string, string, string[] | null, string[]]>([
+    ['2025.10', '2025.11.1', ['2025.11'], ['2025.11']],
+    ['31-apache', '32', ['32-apache'], ['32-apache']],
+    // The pull will tell.
+    ['2025.10', '2025.11.1', null, ['2025.11']],
+    // Nothing moves, or to a whole release, of which the pull tells.
+    ['2025.10', '2025.10.3', [], []],
+    ['stable', '2025.11.1', [], []],
+  ])('allows %s to %s if the registry has %j', (pin, to, tags, questions) => {
+    const { asked } = judged(tags, planOf(pin, to));
+    expect(asked.toSorted()).toEqual(questions.map((tag) => `acme/home:${tag}`));
+  });
+
+  it.each<[string, string, string[] | null, string, string]>([
+    [
+      '2025.10',
+      '2025.11.1',
+      ['2025.11.1', '2025.11.0', '2025'],
+      'acme/home has no tag 2025.11; 2025.11.1 is published as 2025.11.1 and 2025',
+      `Set the tag 2025.11.1 manually (${place}, image of worker in compose.yaml line 5), then run docker compose pull && docker compose up -d.`,
+    ],
+    [
+      '1.24',
+      '1.25.0',
+      ['1', 'v1'],
+      'acme/home has no tag 1.25',
+      'Check that the release is published, then run the update again.',
+    ],
+    [
+      '31-apache',
+      '99.0.0',
+      ['31-apache'],
+      'acme/home has no tag 99-apache',
+      'Check that the release is published, then run the update again.',
+    ],
+    [
+      '31.0.9-apache',
+      '32',
+      ['32.0.0-apache', '32-apache', '32.0.0'],
+      `32 does not identify a single release for app, which is pinned to 31.0.9-apache (${place}); acme/home has 32.0.0-apache and 32-apache`,
+      'Specify the full version, such as --target 32.0.0.',
+    ],
+    [
+      '2025.8.3',
+      '2025.9',
+      null,
+      `2025.9 does not identify a single release for app, which is pinned to 2025.8.3 (${place})`,
+      'Specify the full version, such as --target 2025.9.0.',
+    ],
+  ])('refuses %s to %s if the registry has %j', (pin, to, tags, message, advice) => {
+    expect(() => judged(tags, planOf(pin, to))).toThrow(
+      expect.objectContaining({ code: 'pin-unsupported', message, advice }),
+    );
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { versionWarnings, whatRuns } from '../../../../src/updater/compose/plan/version-sentences.ts';
+import { composeText, filePlan, imageOf, installed, planTo } from '../../../build-plan.ts';
+
+type Pins = readonly [app: string, ...workers: string[]];
+const names = ['app', 'worker', 'mailer'];
+
+/** Services at these tags, by whose names their images go, with the versions that their images tell after the pull. */
+function facts(pins: Pins, to: string | null, versions: readonly (string | undefined)[] = []) {
+  const services = names.slice(0, pins.length);
+  const pinned = Object.fromEntries(services.map((name, index) => [name, `acme/${name}:${pins[index]}`]));
+  const from = installed(
+    { 'compose.yaml': composeText(pinned) },
+    { services: Object.fromEntries(services.map((name) => [name, []])) },
+  );
+  const plan = planTo(to, from);
+  const moves = [plan.app, ...plan.workers];
+  const images = new Map(moves.map((move, index) => [move.to, imageOf(move.service, versions[index])]));
+  return { plan, files: filePlan({ version: versions[0] ?? null }), images };
+}
+
+describe('whatRuns', () => {
+  it.each<[string, Pins, string | null, readonly (string | undefined)[], string]>([
+    ['two of one release', ['v1.0.0', '1.0.0-alpine'], 'v1.1.0', [], 'app and worker run v1.1.0'],
+    [
+      'two versions',
+      ['latest', 'latest'],
+      null,
+      ['1.1.0', '1.0.0'],
+      'app runs latest (v1.1.0), worker runs latest (v1.0.0)',
+    ],
+    [
+      'a version that nobody tells',
+      ['v1.0.0', 'latest'],
+      'v1.1.0',
+      [undefined, undefined],
+      'app runs v1.1.0, worker runs latest',
+    ],
+    ['the label of a base image', ['latest'], 'v1.1.0', ['0.9.1'], 'app runs latest'],
+    [
+      'what stays at a tag of its own',
+      ['canary', 'edge', 'v1.0.0'],
+      'v1.1.0',
+      [undefined, '0.9.0'],
+      'app and mailer run v1.1.0, worker runs edge (v0.9.0)',
+    ],
+  ])('describes %s', (_, pins, to, versions, expected) => {
+    const { plan, files, images } = facts(pins, to, versions);
+    expect(whatRuns(plan, files, images)).toBe(expected);
+  });
+
+  it('omits services that remain stopped', () => {
+    const { plan, files, images } = facts(['v1.0.0', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0']);
+    expect(whatRuns(plan, files, images, ['worker'])).toBe('app runs v1.1.0');
+  });
+});
+
+it.each<[string, Pins, string | null, readonly (string | undefined)[], string[]]>([
+  ['the version asked for', ['latest', 'v1.0.0'], 'v1.1.0', ['1.1.0', '1.1.0'], []],
+  ['more of the version asked for', ['31'], '32', ['32.0.1'], []],
+  [
+    'another label',
+    ['v1.0.0'],
+    'v1.1.0',
+    ['1.0.9'],
+    ['app runs acme/app:v1.1.0, whose label specifies v1.0.9, not v1.1.0'],
+  ],
+  [
+    'a tag that stays',
+    ['v1.0.0', 'edge'],
+    'v1.1.0',
+    ['1.1.0', '0.9.0'],
+    ['worker runs acme/worker:edge, whose label specifies v0.9.0, not v1.1.0'],
+  ],
+  [
+    'a label of the base image',
+    ['latest'],
+    'v1.1.0',
+    ['0.9.1'],
+    ['app runs acme/app:latest, whose label specifies v0.9.1, not v1.1.0'],
+  ],
+  ['canary, which is whatever it is', ['canary'], 'canary', ['1.2.0'], []],
+])('versionWarnings of %s', (_, pins, to, versions, expected) => {
+  const { plan, files, images } = facts(pins, to, versions);
+  expect(versionWarnings(plan, files, images)).toEqual(expected);
+});

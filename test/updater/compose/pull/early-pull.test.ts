@@ -1,0 +1,55 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { EarlyPull } from '../../../../src/updater/compose/pull/early-pull.ts';
+import {
+  composeText,
+  engineWith,
+  installed,
+  modelOf,
+  projectFiles,
+  runContext,
+  target,
+} from '../../../build-plan.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  for (const name of ['SIGINT', 'SIGTERM']) process.removeAllListeners(name);
+});
+
+interface Case {
+  pins?: readonly [app: string, worker: string];
+  here?: readonly string[];
+  never?: readonly string[];
+  to?: string | null;
+  running?: string;
+  restorePoint?: boolean;
+}
+
+const next = ['acme/svc:v1.1.0', 'acme/worker:v1.1.0'];
+
+it.each<[situation: string, given: Case, pulled: readonly string[]]>([
+  ['a new release', {}, next],
+  ['one of which an image is here, whose tag may move', { here: next.slice(0, 1) }, []],
+  ['one of which an image is left to what is local', { never: ['worker'] }, []],
+  ['a tag that stays where it is', { pins: ['acme/svc:latest', 'acme/worker:latest'] }, []],
+  ['an older release than runs', { running: '1.2.0' }, []],
+  ['one beside a restore point, which needs room', { restorePoint: true }, []],
+])('begins before the plan is made with %s', async (_, given, pulled) => {
+  // No compose is found: what is pulled fails, and that is told to whoever asks for it.
+  vi.stubEnv('PATH', '/nonexistent');
+  const { pins = ['acme/svc:v1.0.0', 'acme/worker:v1.0.0'], here = [], never = [], to = 'v1.1.0' } = given;
+  const texts = { 'compose.yaml': composeText({ app: pins[0], worker: pins[1] }) };
+  const more = Object.fromEntries(never.map((name) => [name, { pull_policy: 'never' }]));
+  const images = here.map((each) => [`/images/${each}/json?manifests=1`, { Id: `sha256:${each}` }]);
+  const { context } = runContext(await engineWith(Object.fromEntries(images)));
+  const data = { ...context.options.data, restorePoint: given.restorePoint ?? false };
+  const options = { ...context.options, target: target(to), data };
+  const early = new EarlyPull({ ...context, options });
+  early.begin(
+    installed(texts, {
+      model: modelOf(projectFiles(texts), more),
+      ...(given.running && { runningVersion: given.running }),
+    }),
+  );
+  expect([...(await early.references())]).toEqual(pulled);
+  await early.end();
+});

@@ -1,0 +1,88 @@
+import { expect, it } from 'vitest';
+import type { Container } from '../../../../src/engine/container.ts';
+import { composeLabels } from '../../../../src/engine/labels.ts';
+import {
+  runningCovered,
+  startDataServices,
+  stopInOrder,
+} from '../../../../src/updater/compose/replace/data-services.ts';
+import { Journal } from '../../../../src/updater/run/state/journal.ts';
+import { changeover, container, journalData, project, record } from '../../../build.ts';
+import { engineThat, rememberingLog, runContext } from '../../../build-plan.ts';
+
+/** An engine with running containers of these services; one that is stopped ends with the code that is given for it. */
+async function running(services: readonly string[], exitCodes: Readonly<Record<string, number>> = {}) {
+  const asked: string[] = [];
+  const labelsOf = (service: string) => ({
+    [composeLabels.project]: project.name,
+    [composeLabels.service]: service,
+    [composeLabels.number]: '1',
+    [composeLabels.oneOff]: 'False',
+  });
+  const engine = await engineThat((from, to) => {
+    const url = from.url ?? '';
+    const [, id = ''] = /\/containers\/([a-z]+)-1\//.exec(url) ?? [];
+    if (from.method === 'POST') {
+      asked.push(url.replace(/^.*\/containers\//, ''));
+      to.writeHead(204).end();
+    } else if (id === '') {
+      to.end(JSON.stringify(services.map((each) => ({ Id: `${each}-1`, Labels: labelsOf(each) }))));
+    } else {
+      const last = asked.findLast((each) => each.startsWith(`${id}-1/`));
+      const hasEnded = last?.includes('/stop') ?? false;
+      const State = hasEnded ? { Status: 'exited', ExitCode: exitCodes[id] ?? 0 } : { Status: 'running' };
+      to.end(
+        JSON.stringify({ Id: `${id}-1`, Name: `/svc-${id}-1`, State, Config: { Labels: labelsOf(id) } }),
+      );
+    }
+  });
+  return { engine, log: rememberingLog().log, asked };
+}
+
+/** Of a run that saves data; cache depends on db. */
+const saving = journalData({
+  point: {
+    ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'saving', inMemory: [] },
+    ...{ services: ['db', 'cache'], riders: [], ports: [], policies: [] },
+  },
+});
+
+const groupsOf = (...containers: Container[]) => containers.map((each) => [each]);
+
+it('stops workers, the app, then data services, dependants first', async () => {
+  const { engine } = await running(['app', 'cache', 'db', 'proxy', 'worker']);
+  const groups = await runningCovered({ engine }, saving, changeover());
+  expect(groups.map((group) => group.map(({ id }) => id))).toEqual([
+    ['worker-1'],
+    ['app-1'],
+    ['cache-1'],
+    ['db-1'],
+  ]);
+});
+
+it('gives each a minute to stop, and more where it has more', async () => {
+  const { engine, log, asked } = await running(['app', 'db']);
+  const groups = groupsOf(container('app-1', { stopTimeout: 10 }), container('db-1', { stopTimeout: 90 }));
+  expect(await stopInOrder({ engine, log }, groups)).toEqual([]);
+  expect(asked).toEqual(['app-1/stop?t=60', 'db-1/stop']);
+});
+
+it('names what had to be killed', async () => {
+  const { engine, log } = await running(['app', 'db'], { app: 143, db: 137 });
+  expect(await stopInOrder({ engine, log }, groupsOf(container('app-1'), container('db-1')))).toEqual([
+    'svc-db-1',
+  ]);
+});
+
+it('starts data services that were running again, dependencies first', async () => {
+  const { engine, log, asked } = await running(['app', 'cache', 'db']);
+  const containers = [container('app-1'), container('cache-1'), container('db-1')];
+  await stopInOrder({ engine, log }, [containers]);
+  const stops = asked.length;
+  await startDataServices({
+    ...runContext(engine).context,
+    journal: new Journal({ state: '/nonexistent', restore: async () => {} }, saving),
+    changeover: changeover({ containers: containers.map((each) => record(each)) }),
+  });
+  expect(asked.slice(stops)).toEqual(['db-1/start', 'cache-1/start']);
+});

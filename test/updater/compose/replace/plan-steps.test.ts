@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest';
+import type { Container } from '../../../../src/engine/container.ts';
+import { planSteps } from '../../../../src/updater/compose/replace/plan-steps.ts';
+import type { MovedService } from '../../../../src/updater/run/state/changeover.ts';
+import { changeover, container, containers, movedService, record } from '../../../build.ts';
+
+const fresh = (id: string, changes: Partial<Container> = {}): Container =>
+  container(`${id}+`, { imageId: 'sha256:new', ...changes });
+
+function steps(
+  moved: MovedService[],
+  old: Container[],
+  now: readonly Container[] = old,
+  leftovers: readonly Container[] = [],
+): string[] {
+  const before = old.map((each) => record(each));
+  return planSteps(changeover({ moved, containers: before }), { containers: now, leftovers }).map((step) => {
+    switch (step.kind) {
+      case 'up':
+        return `up ${step.service} x${step.scale}${step.start ? '' : ' stopped'}${step.force ? ' by force' : ''}${step.hook ? ' with its hook' : ''}`;
+      case 'stop':
+        return `stop ${step.containers.map(({ id }) => id).join(' ')}`;
+      case 'run-once':
+        return `run ${step.service} x${step.scale} once${step.hook ? ' with its hook' : ''}`;
+      case 'stop-again':
+        return `stop ${step.service}-${step.numbers.join()} again`;
+      case 'await-healthy':
+        return `await ${step.service} for ${step.dependent}`;
+      case 'give-name':
+        return `name ${step.containers.map(({ id }) => id).join(' ')}`;
+      default:
+        return `remove ${step.containers.length}`;
+    }
+  });
+}
+
+const both = [movedService('app'), movedService('worker')];
+
+describe('planSteps, in an ordinary run', () => {
+  it('stops the worker while the old app answers, then replaces the app, then the worker', () => {
+    expect(steps(both, containers('app-1 worker-1'))).toEqual(['stop worker-1', 'up app x1', 'up worker x1']);
+  });
+
+  it('stops what may take longer than a request by itself, just before it is replaced', () => {
+    const moved = [...both, movedService('sidecar', { follows: true, image: null })];
+    const old = (grace: number) => [
+      container('app-1', { stopTimeout: grace }),
+      ...containers('worker-1'),
+      container('sidecar-1', { stopTimeout: grace }),
+    ];
+    expect(steps(moved, old(31))).toEqual([
+      'stop worker-1',
+      'stop app-1',
+      'up app x1',
+      'up worker x1',
+      'stop sidecar-1',
+      'up sidecar x1 by force',
+    ]);
+    expect(steps(moved, old(Number.POSITIVE_INFINITY))).toContain('stop app-1');
+    expect(steps(moved, old(30))).not.toContain('stop app-1');
+  });
+
+  it('says where commands of the new image run before the start', () => {
+    const hooked = [
+      movedService('app', { hasStartHook: true }),
+      movedService('worker', { hasStartHook: true }),
+    ];
+    expect(steps(hooked, containers('app-1 worker-1!'))).toEqual([
+      'up app x1 with its hook',
+      'up worker x1 stopped',
+    ]);
+  });
+
+  it('runs what runs once while the workers are stopped, before those that come after it', () => {
+    const migrate = movedService('migrate', { runsOnce: true, hasStartHook: true });
+    const late = movedService('seed', { runsOnce: true, awaits: ['app'] });
+    expect(
+      steps([migrate, movedService('app'), late, movedService('worker')], containers('app-1 worker-1')),
+    ).toEqual([
+      'stop worker-1',
+      'run migrate x1 once with its hook',
+      'up app x1',
+      'await app for seed',
+      'run seed x1 once',
+      'up worker x1',
+    ]);
+    expect(steps([migrate, ...both], containers('app-1 worker-1 migrate-1! migrate-2!'))).toContain(
+      'run migrate x2 once with its hook',
+    );
+  });
+
+  it('keeps replica counts, stopped ones too', () => {
+    expect(steps(both, containers('app-1 app-2 worker-1 worker-2! worker-3'))).toEqual([
+      'stop worker-1 worker-3',
+      'up app x2',
+      'up worker x3',
+      'stop worker-2 again',
+    ]);
+  });
+
+  it('waits for a healthy app where the worker depends on it', () => {
+    const moved = [movedService('app'), movedService('worker', { awaits: ['app'] })];
+    expect(steps(moved, containers('app-1 worker-1'))).toEqual([
+      'stop worker-1',
+      'up app x1',
+      'await app for worker',
+      'up worker x1',
+    ]);
+    expect(steps(moved, containers('app-1 worker-1!'))).not.toContain('await app for worker');
+  });
+
+  it('removes leftovers first and recreates by force what shares a namespace', () => {
+    const follower = (name: string) => movedService(name, { follows: true, image: null });
+    const moved = [movedService('app'), follower('sidecar'), follower('shell')];
+    const old = containers('app-1 sidecar-1 shell-1!');
+    expect(steps(moved, old, old, [container('app-1', { status: 'created' })])).toEqual([
+      'remove 1',
+      'up app x1',
+      'up sidecar x1 by force',
+      'up shell x1 stopped by force',
+    ]);
+  });
+});
+
+describe('planSteps, beside another compose call', () => {
+  const temporary = (id: string) => container(id, { status: 'created', name: `0123456789ab_svc-${id}` });
+
+  it('leaves alone what is made for other services', () => {
+    const old = containers('app-1 worker-1 db-1');
+    expect(steps(both, old, old, [temporary('db-1')])).toEqual([
+      'stop worker-1',
+      'up app x1',
+      'up worker x1',
+    ]);
+    expect(steps(both, old, old, [temporary('db-1'), temporary('app-1')])[0]).toBe('remove 1');
+  });
+
+  it('leaves alone what is made beside a container that is new already: that call is about to remove it', () => {
+    const old = containers('app-1 worker-1');
+    expect(steps(both, old, [fresh('app-1'), fresh('worker-1')], [temporary('app-1')])).toEqual([]);
+    expect(steps(both, old, [fresh('app-1'), ...containers('worker-1!')], [temporary('app-1')])).toEqual([
+      'up worker x1',
+    ]);
+  });
+});
+
+describe('planSteps, after a kill', () => {
+  const old = containers('app-1 worker-1');
+  const stopped = containers('worker-1!');
+
+  it('starts what was made and never started', () => {
+    expect(steps(both, old, [fresh('app-1', { status: 'created' }), ...stopped])).toEqual([
+      'up app x1',
+      'up worker x1',
+    ]);
+  });
+
+  it('gives the one its name whose predecessor is gone: it holds the anonymous volumes', () => {
+    const nameless = fresh('app-1', { status: 'created', name: '0123456789ab_svc-app-1' });
+    expect(steps(both, old, [nameless, ...stopped])).toEqual(['name app-1+', 'up app x1', 'up worker x1']);
+  });
+
+  it('makes what is gone', () => {
+    expect(steps(both, old, stopped)).toEqual(['up app x1', 'up worker x1']);
+    expect(steps(both, old, [])).toEqual(['up app x1', 'up worker x1']);
+  });
+
+  it('replaces the rest of the replicas', () => {
+    const three = containers('app-1 worker-1 worker-2 worker-3!');
+    const now = [fresh('app-1'), fresh('worker-1'), ...containers('worker-2! worker-3!')];
+    expect(steps(both, three, now)).toEqual(['up worker x3', 'stop worker-3 again']);
+  });
+
+  it('stops again what `up` had started', () => {
+    const two = containers('app-1 worker-1 worker-2!');
+    const now = [fresh('app-1'), fresh('worker-1'), fresh('worker-2')];
+    expect(steps(both, two, now)).toEqual(['up worker x2', 'stop worker-2 again']);
+  });
+
+  describe('while a migration was running, or after it', () => {
+    const migrate = movedService('migrate', { runsOnce: true });
+    const ran1 = container('migrate-1', { status: 'exited', exitCode: 0 });
+    const after = (...now: Container[]) =>
+      steps([migrate, ...both], [...old, ran1], [...containers('app-1'), ...stopped, ...now]);
+    const rest = ['up app x1', 'up worker x1'];
+
+    it.each<[string, Container[], boolean]>([
+      ['runs', [fresh('migrate-1')], true],
+      ['has failed', [fresh('migrate-1', { status: 'exited', exitCode: 3 })], true],
+      ['has ended well', [fresh('migrate-1', { status: 'exited', exitCode: 0 })], false],
+      ['of the old image has ended well', [container('migrate-1+', { status: 'exited', exitCode: 0 })], true],
+    ])('runs one that %s, or not', (_, now, isRun) => {
+      expect(after(...now)).toEqual([...(isRun ? ['run migrate x1 once'] : []), ...rest]);
+    });
+
+    it('runs none where the others are done, although somebody has removed it', () => {
+      expect(steps([migrate, ...both], [...old, ran1], [fresh('app-1'), fresh('worker-1')])).toEqual([]);
+    });
+  });
+
+  it('does not force a follower that is new already', () => {
+    const moved = [movedService('app'), movedService('sidecar', { follows: true, image: null })];
+    const now = [fresh('app-1'), container('sidecar-1+', { status: 'created' })];
+    expect(steps(moved, containers('app-1 sidecar-1'), now)).toEqual(['up sidecar x1']);
+  });
+});

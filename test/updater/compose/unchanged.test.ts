@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import type { Container } from '../../../src/engine/container.ts';
+import { isUnchanged } from '../../../src/updater/compose/unchanged.ts';
+import { container, image } from '../../build.ts';
+import { composeText, filePlan, installed } from '../../build-plan.ts';
+
+const reference = 'acme/svc:latest';
+const texts = { 'compose.yaml': composeText({ app: reference, worker: reference }) };
+const images = new Map([[reference, image('sha256:old')]]);
+const plan = filePlan({
+  references: new Map([
+    ['app', reference],
+    ['worker', reference],
+  ]),
+});
+const change = { path: '/opt/svc/.env', before: null, after: 'V=v1\n', description: 'added V=v1' };
+const another = { imageId: 'sha256:new' };
+
+it.each<[string, readonly Container[], readonly Container[], boolean]>([
+  ['all run the pulled image', [container('app-1')], [container('worker-1')], true],
+  ['the app runs another', [container('app-1', another)], [container('worker-1')], false],
+  ['the worker runs another', [container('app-1')], [container('worker-1', another)], false],
+  ['the app is stopped', [container('app-1', { status: 'exited' })], [container('worker-1')], false],
+  [
+    'the worker is stopped on purpose',
+    [container('app-1')],
+    [container('worker-1', { status: 'exited' })],
+    true,
+  ],
+])('%s', (_, app, worker, expected) => {
+  expect(isUnchanged(installed(texts, { services: { app, worker } }), { filePlan: plan, images })).toBe(
+    expected,
+  );
+});
+
+it('is where the tag was published again with the same content, and compose sees none other in it', () => {
+  const worker = container('worker-1');
+  const pulled = new Map([[reference, image('sha256:old', { manifests: ['sha256:amd64'] })]]);
+  const app = (by: string, imageManifest = 'sha256:amd64') => {
+    const { labels, ...rest } = container('app-1', { imageId: 'sha256:older', imageManifest });
+    return { ...rest, labels: { ...labels, 'com.docker.compose.image': by } };
+  };
+  const unchanged = (each: Container) =>
+    isUnchanged(installed(texts, { services: { app: [each], worker: [worker] } }), {
+      filePlan: plan,
+      images: pulled,
+    });
+  expect(unchanged(app('sha256:amd64'))).toBe(true);
+  expect(unchanged(app('sha256:amd64', 'sha256:other'))).toBe(false);
+  // Compose up to 5.2 has noted the id: its `up` would replace the container, and so would that of a later one.
+  expect(unchanged(app('sha256:older'))).toBe(false);
+});
+
+it('is not where a container is down that is meant to run', () => {
+  const from = installed(texts);
+  const [worker] = from.workers;
+  if (worker === undefined) throw new Error('it has a worker');
+  const down = { ...worker, containers: [container('worker-1', { status: 'exited' })], running: 1 };
+  expect(isUnchanged({ ...from, workers: [down] }, { filePlan: plan, images })).toBe(false);
+});
+
+it('is not where a file is to be written, nor where an image is not here', () => {
+  expect(isUnchanged(installed(texts), { filePlan: { ...plan, changes: [change] }, images })).toBe(false);
+  expect(isUnchanged(installed(texts), { filePlan: plan, images: new Map() })).toBe(false);
+  expect(isUnchanged(installed(texts), { filePlan: filePlan(), images })).toBe(false);
+});

@@ -1,0 +1,67 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { HostPaths } from '../../../src/core/files/host-paths.ts';
+import { readTextFile } from '../../../src/core/files/text-file.ts';
+import { writeUpdate } from '../../../src/updater/compose/write-update.ts';
+import { Journal } from '../../../src/updater/run/state/journal.ts';
+import { writeFiles } from '../../../src/updater/swarm/write.ts';
+import { changeover, journalData, project } from '../../build.ts';
+import { composeText, engineWith, filePlan, installed, runContext } from '../../build-plan.ts';
+
+/** A compose directory with backups of five runs, its file, and the change that this run makes of it. */
+async function place() {
+  const directory = await mkdtemp(join(tmpdir(), 'write-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'compose.yaml');
+  await writeFile(path, composeText({ app: 'acme/svc:v1.0.0' }));
+  for (const name of [...earlier, 'by-hand'])
+    await mkdir(join(directory, '.svc-updater/backup', name), { recursive: true });
+  const before = await readTextFile(path);
+  return {
+    directory,
+    files: { composeFiles: [before], envFiles: [], newEnvFile: join(directory, '.env'), directory },
+    changes: [{ path, before: before.text, after, description: 'sets the version' }],
+    paths: new HostPaths([{ type: 'bind', source: directory, destination: directory, writable: true }]),
+    context: runContext(await engineWith({})).context,
+  };
+}
+type Place = Awaited<ReturnType<typeof place>>;
+const earlier = [1, 2, 3, 4, 5].map((day) => `2026110${day}T000000Z`);
+const after = composeText({ app: 'acme/svc:v1.1.0' });
+const { run } = journalData();
+
+async function ofProject({ directory, files, changes, paths, context }: Place): Promise<void> {
+  const own = { ...project, directory, files: changes.map(({ path }) => path) };
+  const state = join(directory, '.svc-updater');
+  const look = { found: { containers: [], leftovers: [] }, at: 0 };
+  await writeUpdate(
+    context,
+    new Journal({ state, restore: async () => {} }, journalData({ project: own })),
+    { installation: { ...installed(files), project: own, paths } },
+    { images: new Map(), earlier: null, debris: [], filePlan: filePlan({ changes }) },
+    { changeover: changeover({ moved: [], containers: [] }), look, saved: null },
+  );
+}
+
+const ofStack = ({ directory, files, changes, paths, context }: Place): Promise<void> =>
+  writeFiles(context, {
+    ...{ directory, paths, run, draft: { changes, files } },
+    files: { project: files, paths: [], withEnv: false, reader: 'stack' },
+  });
+
+it.each([
+  ['of a project', ofProject],
+  ['of a stack', ofStack],
+])(
+  'a run that changes files %s keeps their old texts, and those of the four runs before',
+  async (_, write) => {
+    const given = await place();
+    await write(given);
+    const backups = join(given.directory, '.svc-updater/backup');
+    expect(await readFile(join(given.directory, 'compose.yaml'), 'utf8')).toBe(after);
+    expect((await readdir(backups)).sort()).toEqual([...earlier.slice(1), run, 'by-hand']);
+    expect(await readFile(join(backups, run, 'compose.yaml'), 'utf8')).toContain('v1.0.0');
+  },
+);

@@ -1,0 +1,172 @@
+import { expect, it } from 'vitest';
+import { outcomeOf } from '../../../../src/core/progress/outcome.ts';
+import { Cancelled } from '../../../../src/core/progress/stops.ts';
+import { UpdateError } from '../../../../src/core/progress/update-error.ts';
+import { endWell, repeatEnding, reportEnding } from '../../../../src/updater/run/log/ending.ts';
+import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
+import { Log } from '../../../../src/updater/run/log/log.ts';
+
+const project = { name: 'svc', directory: '/opt/svc', files: ['/opt/svc/compose.yaml'], envFiles: [] };
+const known: EndingFacts = {
+  version: 'v1.4.2',
+  project,
+  services: ['app', 'worker'],
+  halfDone: null,
+  touched: false,
+};
+const touched: EndingFacts = { ...known, touched: true };
+
+function ending(error: unknown, facts = known) {
+  const lines: string[] = [];
+  let outcome: string | null = null;
+  const log = new Log((event) => {
+    lines.push(event.message);
+    outcome = outcomeOf(event) ?? outcome;
+  });
+  reportEnding(error, log, facts);
+  return { lines, outcome, last: lines.at(-1) };
+}
+
+it('says what a refusal left and what to do next', () => {
+  expect(ending(new UpdateError('no-target', 'app is pinned'))).toEqual({
+    outcome: 'refused',
+    lines: ['app is pinned', expect.any(String)],
+    last: 'refused (no-target): nothing was changed; v1.4.2 is still running. Next: Choose a release with --target vX.Y.Z, or use --target canary.',
+  });
+});
+
+it('does not say what runs where somebody else has replaced it', () => {
+  expect(ending(new UpdateError('containers-changed', 'app was removed')).last).toMatch(
+    /^failed \(containers-changed\): nothing was changed by this run; the changes that another process made during the update were kept\. /,
+  );
+});
+
+it('does not say that it runs where the app was stopped', () => {
+  const stopped = { ...known, isStopped: true };
+  expect(ending(new UpdateError('pull-unknown', 'x'), stopped).last).toMatch(
+    /^failed \(pull-unknown\): nothing was changed; v1\.4\.2 is still stopped, as before the update\. Next: /,
+  );
+  expect(ending(new UpdateError('recreate-failed', 'x'), { ...stopped, touched: true }).last).toMatch(
+    /^failed \(recreate-failed\): the original files are in place, and v1\.4\.2 is still stopped, as before the update\. Next: /,
+  );
+});
+
+it.each([
+  [
+    'recreate-failed',
+    touched,
+    'failed (recreate-failed): the other files have been restored, and v1.4.2 is running again; ',
+  ],
+  ['write-failed', known, 'failed (write-failed): nothing was changed; v1.4.2 is still running; '],
+  [
+    'containers-not-restored',
+    touched,
+    'broken (containers-not-restored): the other files have been restored, but v1.4.2 could not be restored; no container of the new version has started; ',
+  ],
+] as const)('names a file that was not put back: %s', (code, facts, begins) => {
+  const saved = (paths: string[], next: string[] | null) =>
+    ending(new UpdateError(code, 'x'), { ...facts, leftAlone: { paths, next } }).last;
+  expect(saved(['/opt/svc/.env'], ['acme/svc:v1.5.0'])).toContain(
+    `${begins}another user or process edited /opt/svc/.env during the update; the edits were kept, and the next docker compose up will start acme/svc:v1.5.0. `,
+  );
+  expect(saved(['/opt/svc/.env', '/opt/svc/compose.yaml'], null)).toContain(
+    `${begins}another user or process edited /opt/svc/.env and /opt/svc/compose.yaml during the update; the edits were kept, and docker compose rejects the edited files. `,
+  );
+});
+
+it('advises no up where somebody has saved a file and the new version has started', () => {
+  const broken = (leftAlone: EndingFacts['leftAlone']) =>
+    ending(new UpdateError('broken', 'x'), { ...touched, ...(leftAlone && { leftAlone }) }).last;
+  expect(broken(undefined)).toContain(
+    'Fix the cause, then run the update again, or run docker compose -p svc up -d',
+  );
+  const last = broken({ paths: ['/opt/svc/.env'], next: ['acme/svc:v1.4.2'] });
+  expect(last).toContain(
+    'may have run; another user or process edited /opt/svc/.env during the update; the edits were kept, and ',
+  );
+  expect(last).toMatch(/Fix the cause, then run the update again\.$/);
+});
+
+it('tells programs the same once more, from a journal as well', () => {
+  const fields: unknown[] = [];
+  const log = new Log(({ phase }, given) => phase === 'done' && fields.push(given));
+  const rolledBack = { version: 'v1.4.2', at: '2026-11-25T02:00:00Z', kept: null };
+  const error = new UpdateError('rolled-back', 'app died', { state: 'v1.4.2 runs', fields: { rolledBack } });
+  const endings = [
+    reportEnding(error, log, known),
+    endWell(log, 'updated', 'updated v1.4.2 → v1.5.0 in 3 s', { from: 'v1.4.2', to: 'v1.5.0' }),
+  ];
+  for (const ending of endings) repeatEnding(JSON.parse(JSON.stringify(ending)), log);
+  expect(fields[0]).toMatchObject({ outcome: 'failed', code: 'rolled-back', rolledBack });
+  expect(fields[1]).toEqual({ outcome: 'updated', from: 'v1.4.2', to: 'v1.5.0' });
+  expect(fields.slice(2)).toEqual(fields.slice(0, 2));
+});
+
+it('gives the release that has to come first as a field and in the line, also where it is said once more', () => {
+  const events: [string, unknown][] = [];
+  const log = new Log(({ phase, message }, fields) => phase === 'done' && events.push([message, fields]));
+  const error = new UpdateError('upgrade-step', 'v2 needs it', {
+    requiredRelease: 'v1.5.0',
+    advice: 'Go there.',
+  });
+  const ended = reportEnding(error, log, known);
+  repeatEnding(ended, log);
+  const line =
+    'refused (upgrade-step): nothing was changed; v1.4.2 is still running; v1.5.0 must be installed first. Next: Go there.';
+  const fields = { outcome: 'refused', code: 'upgrade-step', advice: 'Go there.', requiredRelease: 'v1.5.0' };
+  expect(events).toEqual([
+    [line, fields],
+    [line, fields],
+  ]);
+});
+
+it('names the commands of a broken instance', () => {
+  const { last, lines } = ending(
+    new UpdateError('broken', 'app is unhealthy', { detail: ['the last line'] }),
+    touched,
+  );
+  expect(lines).toContain('the last line');
+  expect(last).toMatch(
+    /^broken \(broken\): the new version has started, but it is unhealthy; it was not rolled back, because its migrations may have run\. Next: Check /,
+  );
+  expect(last).toContain('docker compose -p svc logs app worker');
+});
+
+it('says after a crash what state it left', () => {
+  const { last, lines, outcome } = ending(new TypeError('x is not a function'), touched);
+  expect(outcome).toBe('crashed');
+  expect(lines[0]).toBe('TypeError: x is not a function');
+  expect(last).toMatch(/^crashed: this is a bug in the updater; some containers may not have been replaced/);
+});
+
+it('says of what runs already and is not well that nothing was changed', () => {
+  const { last } = ending(new UpdateError('unhealthy', 'svc-app-1 is unhealthy'));
+  expect(last).toMatch(
+    /^broken \(unhealthy\): nothing was changed; v1\.4\.2 is already running, but it is unhealthy\. Next: Check the output of docker compose -p svc ps .* up -d --no-deps app worker/,
+  );
+});
+
+it('does not say that all is well where an earlier run was interrupted and could not be settled', () => {
+  const about = { ...known, halfDone: 'the update to v1.5.0 was interrupted in recreate' };
+  expect(ending(new UpdateError('compose-invalid', 'compose rejects the project'), about).last).toBe(
+    'refused (compose-invalid): nothing was changed by this run; the update to v1.5.0 was interrupted in recreate. Next: Fix the file until docker compose config accepts it, then run the update again.',
+  );
+});
+
+it('names the rollback where that is to be repeated, and not the update with the bad release', () => {
+  const rollback = { ...touched, isRollback: true };
+  expect(ending(new Cancelled(), rollback).last).toMatch(
+    /Next: Run rollback --yes again when you are ready\.$/,
+  );
+  expect(ending(new UpdateError('containers-not-restored', 'no'), rollback).last).toContain(
+    'then run rollback --yes again, or',
+  );
+});
+
+it('says that a rollback is possible where nothing was rolled back', () => {
+  const error = new UpdateError('broken', 'app is unhealthy');
+  expect(ending(error, { ...touched, canRollBack: true }).last).toMatch(
+    /restore the previous version and its data, run rollback --yes\.$/,
+  );
+  expect(ending(error, touched).last).not.toContain('rollback');
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { productOf, svc } from '../../../src/core/progress/product.ts';
+import { errorCodes, ofProduct, UpdateError } from '../../../src/core/progress/update-error.ts';
+import { parseCommandLine, UsageError } from '../../../src/updater/run/command-line.ts';
+import { explain } from '../../../src/updater/run/explain.ts';
+import { endingOf } from '../../../src/updater/run/log/ending.ts';
+import { nothingKnown } from '../../../src/updater/run/log/ending-facts.ts';
+import { updateOptionsOf } from '../../../src/updater/run/options.ts';
+import { usageOf } from '../../../src/updater/run/usage.ts';
+
+const larder = productOf({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
+const told = JSON.stringify({ name: 'larder', services: ['web', 'jobs'], containerName: 'my-larder' });
+
+describe('the product in the environment', () => {
+  it('sets the default services and version variable', () => {
+    const env = { SVC_UPDATER_PRODUCT: told };
+    expect(updateOptionsOf(parseCommandLine([], env))).toMatchObject({
+      product: larder,
+      app: 'web',
+      workers: ['jobs'],
+      servicesNamed: false,
+      versionVariable: 'LARDER_VERSION',
+    });
+    expect(updateOptionsOf(parseCommandLine(['--service', 'x', '--version-var', 'TAG'], env))).toMatchObject({
+      product: larder,
+      app: 'x',
+      workers: [],
+      servicesNamed: true,
+      versionVariable: 'TAG',
+    });
+    expect(parseCommandLine(['--help'], env)).toMatchObject({ command: 'help', product: larder });
+  });
+
+  it.each([
+    ['larder', productOf({ name: 'larder' })],
+    ['', svc],
+  ])('may be a name: %j', (text, product) => {
+    expect(parseCommandLine([], { SVC_UPDATER_PRODUCT: text })).toMatchObject({ product });
+  });
+
+  it.each([
+    ['Larder', 'name must be one word of lower-case letters, digits and hyphens, not "Larder"'],
+    ['{"name":"larder","port":1}', 'port is not a known key'],
+  ])('is reported together with other mistakes: %s', (text, why) => {
+    expect(() => parseCommandLine(['--nope'], { SVC_UPDATER_PRODUCT: text })).toThrow(
+      new UsageError([`SVC_UPDATER_PRODUCT is invalid: ${why}`, 'unknown option --nope']),
+    );
+  });
+});
+
+describe('texts for users', () => {
+  it('do not change for svc', () => {
+    expect(usageOf(svc)).toContain('svc-updater [update] [options]');
+    expect(usageOf(svc)).toContain('[SVC_UPDATER_TARGET]');
+    for (const code of errorCodes) expect(ofProduct(adviceOf(code), svc)).toBe(adviceOf(code));
+  });
+
+  it('do not mention svc in the help of another product', () => {
+    const help = usageOf(larder);
+    // The settings file has the same name for every product.
+    expect(help).toContain('services in .svc-updater.yaml');
+    expect(help.replaceAll(/\.svc-updater(?:\.yaml|\/restore)/g, '')).not.toMatch(/svc/i);
+    expect(help).toContain('larder-updater plan [options] ');
+    expect(help).toContain(
+      '(default: web and all services labelled larder.role=worker; if no service has this label, web and jobs)',
+    );
+    expect(help).toContain('Variable that contains the version (default: LARDER_VERSION)');
+    expect(help).toContain('docker run --rm --name my-larder --stop-timeout 120');
+    expect(help).toContain('-v /opt/larder:/opt/larder larder-updater --target');
+  });
+
+  it.each(errorCodes)('do not mention svc in the last line of %s, nor in its explanation', (code) => {
+    const { message } = endingOf(new UpdateError(code, 'x'), { ...nothingKnown, product: larder });
+    // The state directory has the same name for every product.
+    for (const text of [message, explain(code, larder)])
+      expect(text.replaceAll('.svc-updater', '')).not.toMatch(/svc/i);
+  });
+});
+
+const adviceOf = (code: (typeof errorCodes)[number]): string => new UpdateError(code, 'x').advice;

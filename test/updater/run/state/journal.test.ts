@@ -1,0 +1,405 @@
+import {
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FileRecord } from '../../../../src/core/files/file-record.ts';
+import type { Outcome } from '../../../../src/core/progress/outcome.ts';
+import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
+import {
+  emptyJournal,
+  endingFactsOf,
+  isHalfDone,
+  isPending,
+  Journal,
+  type JournalData,
+  pendingJournal,
+  pendingSentence,
+  readJournal,
+  setAside,
+} from '../../../../src/updater/run/state/journal.ts';
+import { journalSchema } from '../../../../src/updater/run/state/journal-shape.ts';
+import { mistakeIn } from '../../../../src/updater/run/state/stored-fields.ts';
+import {
+  blueprint,
+  changeover,
+  container,
+  ending as ended,
+  movedService,
+  project,
+  record,
+} from '../../../build.ts';
+import { brokenFields } from './broken-fields.ts';
+
+let state = '';
+let restored = 0;
+const blueprints = [blueprint('1', { imageId: 'sha256:0', config: { Env: ['PASSWORD=hunter2'] } })];
+
+const data: JournalData = {
+  ...emptyJournal,
+  run: '20261121T104207Z',
+  containerId: 'c0ffee',
+  attempt: 1,
+  project,
+  target: 'v1.5.0',
+  services: ['app', 'worker'],
+  from: 'v1.4.2',
+  tags: [{ reference: 'acme/svc:latest', imageId: 'sha256:1' }],
+  containers: [],
+};
+
+function open(changes: Partial<JournalData> = {}): Journal {
+  const restore = async () => {
+    restored += 1;
+    await mkdir(state);
+  };
+  return new Journal({ state, restore }, { ...data, ...changes });
+}
+
+beforeEach(async () => {
+  state = await mkdtemp(join(tmpdir(), 'journal-'));
+  restored = 0;
+});
+afterEach(() => rm(state, { recursive: true, force: true }));
+
+describe('Journal', () => {
+  it('is read back as it was written, for the owner alone, with nothing beside it', async () => {
+    const journal = open();
+    await journal.write({ phase: 'write' });
+    expect(await readJournal(state)).toEqual({ ...data, phase: 'write' });
+    expect((await stat(join(state, 'journal.json'))).mode & 0o777).toBe(0o600);
+    expect(await readdir(state)).toEqual(['journal.json']);
+  });
+
+  it('says what is on the disk, also where it could not be written', async () => {
+    const journal = open();
+    await journal.write();
+    await rm(state, { recursive: true });
+    await writeFile(state, 'a file in its way');
+    await expect(journal.write({ phase: 'write' })).rejects.toMatchObject({ code: 'write-failed' });
+    expect(journal.data.phase).toBe('pull');
+  });
+
+  it('makes its directory anew where somebody has removed it', async () => {
+    const journal = open();
+    await rm(state, { recursive: true });
+    await journal.write({ phase: 'write' });
+    expect(restored).toBe(1);
+    expect(await readJournal(state)).toMatchObject({ phase: 'write' });
+  });
+
+  it('is not stopped by what a killed process left of writing it', async () => {
+    await writeFile(join(state, 'journal.json.new'), '{"format":1,"ru');
+    await open().write();
+    expect(await readJournal(state)).toEqual(data);
+    expect(await readdir(state)).toEqual(['journal.json']);
+  });
+
+  it.each([
+    ['updated', false, false],
+    ['unchanged', false, false],
+    ['failed', false, false],
+    // Somebody has to look, and may have to come back to what was.
+    ['crashed', false, true],
+    ['broken', false, true],
+    ['broken', true, false],
+  ] as const)(
+    'keeps secrets only as long as there may be a way back: %s, started: %s',
+    async (word, started, keeps) => {
+      const journal = open({ blueprints, started });
+      await journal.end(ended(word));
+      expect((await readFile(join(state, 'journal.json'), 'utf8')).includes('hunter2')).toBe(keeps);
+    },
+  );
+});
+
+describe('Journal.note', () => {
+  it('is a write where the disk lets it', async () => {
+    expect(await open().note({ phase: 'verify' })).toBeNull();
+    expect(await readJournal(state)).toEqual({ ...data, phase: 'verify' });
+  });
+
+  it('goes on without the disk, tells why, and has it written by the next that can', async () => {
+    const journal = open();
+    await rm(state, { recursive: true });
+    await writeFile(state, 'a file in its way');
+    expect(await journal.note({ started: true })).toMatch(/^the journal cannot be written: .*ENOTDIR/);
+    expect(journal.data.started).toBe(true);
+    await rm(state);
+    await journal.write({ phase: 'verify' });
+    expect(await readJournal(state)).toEqual({ ...data, started: true, phase: 'verify' });
+  });
+});
+
+describe('Journal.end', () => {
+  const goingBack = { goingBack: { ending: ended('failed') }, phase: 'recreate', blueprints } as const;
+  const started = { started: true, phase: 'verify', blueprints } as const;
+  const over = { phase: 'done', goingBack: null, blueprints: [] } as const;
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: Partial<JournalData>]>([
+    ['updated', 'once the new version runs', started, { ...over, started: true }],
+    ['unchanged', 'after the pull', {}, over],
+    ['failed', 'once all is back', goingBack, over],
+    ['cancelled', 'once all is back', goingBack, over],
+    ['broken', 'where not all is back', goingBack, goingBack],
+    ['broken', 'once the new version has started', started, { ...started, blueprints: [] }],
+  ])('%s, %s', async (outcome, _, changes, left) => {
+    await open(changes).end(ended(outcome));
+    expect(await readJournal(state)).toEqual({ ...data, ...left, outcome: ended(outcome) });
+  });
+});
+
+describe('Journal.closeForLaterRun', () => {
+  const goingBack = { goingBack: { ending: null }, phase: 'recreate', blueprints } as const;
+  const started = { started: true, phase: 'verify' } as const;
+  const over = { phase: 'done', goingBack: null, blueprints: [] } as const;
+  const message = 'another update came first';
+  it.each<[Outcome, situation: string, Partial<JournalData>, left: Partial<JournalData>, pending: boolean]>([
+    ['cancelled', 'once all is back', goingBack, over, false],
+    ['cancelled', 'of one that crashed', { ...goingBack, outcome: ended('crashed') }, over, false],
+    ['broken', 'once the new version has started', { ...started, blueprints }, started, true],
+  ])('%s, %s: no container takes that end for its own', async (outcome, _, changes, left, pending) => {
+    await open(changes).closeForLaterRun(outcome, message);
+    const said = { outcome, exitCode: 0, message: `${outcome}: ${message}` };
+    const closed = { ...data, containerId: '', ...left, outcome: said };
+    expect(await readJournal(state)).toEqual(closed);
+    expect([isPending(closed), isHalfDone(closed)]).toEqual([pending, false]);
+  });
+});
+
+describe('endingFactsOf', () => {
+  const moved = [
+    movedService('app'),
+    movedService('jobs'),
+    movedService('sidecar', { follows: true, image: null }),
+  ];
+  const ofApps = { services: ['app', 'jobs'], touched: true };
+  const facts = { version: 'v1.4.2', project, services: ['app', 'worker'], halfDone: null, touched: false };
+  it.each<[string, Partial<JournalData>, changes: Partial<EndingFacts>]>([
+    ['has what was asked for before any container is replaced', {}, {}],
+    ['has what is replaced, and no follower', { changeover: changeover({ moved }) }, ofApps],
+    [
+      'has what was found right before containers are replaced',
+      {
+        containers: [record(container('app-1'), { runs: false })],
+        changeover: changeover({ moved, containers: [record(container('app-1'))] }),
+      },
+      ofApps,
+    ],
+  ])('%s', (_, changes, expected) => {
+    const said = { ...facts, ...expected };
+    expect(endingFactsOf({ ...data, ...changes })).toEqual(said);
+    expect(endingFactsOf({ ...data, ...changes }, 'half')).toEqual({ ...said, halfDone: 'half' });
+  });
+});
+
+describe('readJournal', () => {
+  it.each([
+    ['', 'it is not valid JSON'],
+    ['{', 'it is not valid JSON'],
+    ['null', 'it is not valid'],
+    ['[]', 'it is not valid'],
+    ['{"format":2,"run":"x","files":[]}', 'format is not valid'],
+  ])('does not trust %j', async (text, mistake) => {
+    await writeFile(join(state, 'journal.json'), text);
+    expect(await readJournal(state)).toEqual({ unreadable: text, mistake });
+  });
+
+  const ids = { id: 'a'.repeat(64), imageId: `sha256:${'b'.repeat(64)}` };
+  const kept = record(container('app-1'), { ...ids, imageManifest: ids.imageId });
+  const moved = movedService('app', { image: { reference: 'acme/svc:v1.5.0', id: ids.imageId } });
+  const file: FileRecord = {
+    path: '/opt/svc/.env',
+    real: '/opt/svc/.env',
+    before: 'a'.repeat(64),
+    after: 'b'.repeat(64),
+    backup: '/opt/svc/.svc-updater/backup/20261121T104207Z/.env',
+    owner: { uid: 0, gid: 0, mode: 0o640 },
+    temporary: '/opt/svc/..env.svc-updater-20261121T104207Z',
+  };
+  const whole: JournalData = {
+    ...data,
+    phase: 'recreate',
+    files: [file, { ...file, before: null, backup: null, owner: null }],
+    containers: [kept],
+    changeover: changeover({ moved: [moved], containers: [kept] }),
+    blueprints: [blueprint(ids.id, { imageId: ids.imageId, imageReference: ids.imageId })],
+    goingBack: { ending: ended('failed') },
+    point: {
+      ...{ directory: '/opt/svc/.svc-updater/restore/20261121T104207Z', state: 'restored' },
+      ...{ services: ['db'], inMemory: ['cache'], riders: [{ id: 'a1', name: 'svc-vpn-1' }] },
+      ports: [{ service: 'db', ports: [5432] }],
+      policies: [
+        { id: 'b2', policy: 'always' },
+        { id: 'c3', policy: 'on-failure:3' },
+      ],
+    },
+  };
+
+  it('takes a whole one, and one of an earlier version', async () => {
+    // As version 1.0.0 has written it.
+    const { imageManifest: _, ...first } = kept;
+    const earlier = { ...whole, containers: [first], changeover: null };
+    for (const each of [whole, earlier]) {
+      await writeFile(join(state, 'journal.json'), JSON.stringify(each));
+      expect(await readJournal(state)).toEqual(JSON.parse(JSON.stringify(each)));
+    }
+  });
+
+  const [old, plan] = [whole.blueprints[0], whole.changeover];
+  it.each<[what: string, field: string, Record<string, unknown>]>([
+    ['a run that is a path', 'run', { run: '../../etc' }],
+    ['a phase that there is not', 'phase', { phase: 'remove' }],
+    ['a project that is an option', 'project.name', { project: { ...project, name: '--host=evil' } }],
+    ['a file of the project that has no root', 'project.files.0', { project: { ...project, files: ['-f'] } }],
+    ['no project', 'project', { project: null }],
+    ['a service that is an option', 'services.0', { services: ['-v'] }],
+    [
+      'an image that is an option',
+      'tags.0.imageId',
+      { tags: [{ reference: 'acme/svc', imageId: '--help' }] },
+    ],
+    ['a tag that is an option', 'tags.0.reference', { tags: [{ reference: '--help', imageId: 'sha256:1' }] }],
+    ['a file without a root', 'files.0.path', { files: [{ ...file, path: '.env' }] }],
+    ['a backup without a root', 'files.0.backup', { files: [{ ...file, backup: 'x' }] }],
+    ['a temporary file that is none', 'files.0.temporary', { files: [{ ...file, temporary: ['/etc'] }] }],
+    [
+      'a container that is an option',
+      'changeover.containers.0.id',
+      { changeover: { ...plan, containers: [{ ...kept, id: '--volumes' }] } },
+    ],
+    [
+      'a new image that is an option',
+      'changeover.moved.0.image.reference',
+      { changeover: { ...plan, moved: [{ ...moved, image: { reference: '-a', id: 'sha256:1' } }] } },
+    ],
+    ['a blueprint that is a path', 'blueprints.0.id', { blueprints: [{ ...old, id: '../x' }] }],
+    ['a point in no folder of a run', 'point.directory', { point: { ...whole.point, directory: '/etc' } }],
+    [
+      'a point in a relative folder',
+      'point.directory',
+      { point: { ...whole.point, directory: '20261121T104207Z' } },
+    ],
+    ['a point in an unknown state', 'point.state', { point: { ...whole.point, state: 'copied' } }],
+    [
+      'a service of a point that is an option',
+      'point.services.0',
+      { point: { ...whole.point, services: ['--all'] } },
+    ],
+    [
+      'a cache of a point that is a path',
+      'point.inMemory.0',
+      { point: { ...whole.point, inMemory: ['../x'] } },
+    ],
+    [
+      'a rider that is an option',
+      'point.riders.0.id',
+      { point: { ...whole.point, riders: [{ id: '-a', name: 'x' }] } },
+    ],
+    [
+      'a policy with another option',
+      'point.policies.0.policy',
+      { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no --x' }] } },
+    ],
+    [
+      'a policy of two lines',
+      'point.policies.0.policy',
+      { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no\n' }] } },
+    ],
+    ['an end that is none', 'outcome.outcome', { outcome: { outcome: 'well', exitCode: 0, message: '' } }],
+  ])('does not trust %s', async (_, field, changes) => {
+    const text = JSON.stringify({ ...whole, ...changes });
+    await writeFile(join(state, 'journal.json'), text);
+    expect(await readJournal(state)).toEqual({ unreadable: text, mistake: `${field} is not valid` });
+  });
+
+  it('does not trust a field of another type, or an unknown one', () => {
+    // The engine's own words, and what an ending has for programs.
+    const free = ['config', 'hostConfig', 'networks', 'fields'];
+    for (const { changed, mistake } of brokenFields(whole, free)) {
+      const { error } = journalSchema.safeParse(changed);
+      expect(error && mistakeIn(error)).toBe(mistake);
+    }
+  });
+
+  it.runIf(process.getuid?.() === 0)(
+    'reads none that is a link, or of somebody who owns nothing here',
+    async () => {
+      const own = join(state, '.svc-updater');
+      await mkdir(own);
+      await writeFile(join(own, 'journal.json'), JSON.stringify(data));
+      expect(await readJournal(own)).toEqual(data);
+      await chown(join(own, 'journal.json'), 1234, 1234);
+      await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
+      await rename(join(own, 'journal.json'), join(state, 'elsewhere'));
+      await symlink('../elsewhere', join(own, 'journal.json'));
+      await expect(readJournal(own)).rejects.toMatchObject({ code: 'unexpected-file' });
+      expect(await pendingJournal(own)).toBeNull();
+    },
+  );
+});
+
+describe('setAside', () => {
+  it('keeps it for people, without secrets', async () => {
+    await open({ blueprints }).write();
+    expect(await setAside(state, { ...data, blueprints })).toBe(
+      '.svc-updater/backup/20261121T104207Z/journal.json',
+    );
+    expect(await readJournal(state)).toBeNull();
+    const kept = await readFile(join(state, 'backup/20261121T104207Z/journal.json'), 'utf8');
+    expect(JSON.parse(kept)).toEqual(data);
+  });
+
+  it('keeps one that cannot be read as it is', async () => {
+    await writeFile(join(state, 'journal.json'), 'torn');
+    const place = await setAside(state, { unreadable: 'torn', mistake: '' });
+    expect(await readFile(join(state, place.replace('.svc-updater/', '')), 'utf8')).toBe('torn');
+  });
+});
+
+describe('what is left to do', () => {
+  const back = { ending: ended('failed') };
+  it.each<[string, Partial<JournalData>, pending: boolean, halfDone: boolean, says: string]>([
+    ['killed in the pull', {}, true, true, 'was interrupted during the pull phase'],
+    [
+      'killed while containers were replaced',
+      { phase: 'recreate', changeover: changeover() },
+      true,
+      true,
+      'was interrupted during the recreate phase; app and worker may have been only partly replaced',
+    ],
+    [
+      'killed on the way back',
+      { goingBack: back },
+      true,
+      true,
+      'was interrupted while it was being rolled back',
+    ],
+    [
+      'could not be brought back',
+      { goingBack: back, outcome: ended('broken') },
+      true,
+      true,
+      'was interrupted while it was being rolled back',
+    ],
+    ['a bug', { outcome: ended('crashed') }, true, true, 'did not succeed (crashed)'],
+    ['broken: a person has been told', { outcome: ended('broken') }, true, false, 'did not succeed (broken)'],
+    ['failed', { outcome: ended('failed') }, false, false, 'did not succeed (failed)'],
+    ['updated', { outcome: ended('updated') }, false, false, 'did not succeed (updated)'],
+  ])('%s', (_, changes, pending, halfDone, says) => {
+    const journal = { ...data, ...changes };
+    expect([isPending(journal), isHalfDone(journal)]).toEqual([pending, halfDone]);
+    expect(pendingSentence(journal)).toContain(
+      `the update to v1.5.0 started at 2026-11-21 10:42:07 UTC ${says}`,
+    );
+  });
+});

@@ -1,0 +1,215 @@
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { needsRoot } from '../../../../src/core/progress/advice.ts';
+import { openStateDirectory, stateDirectory } from '../../../../src/updater/run/state/state-directory.ts';
+
+let directory = '';
+const at = (...names: string[]): string => join(directory, '.svc-updater', ...names);
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'state-'));
+});
+afterEach(async () => {
+  await chmod(directory, 0o700);
+  await rm(directory, { recursive: true, force: true });
+});
+
+const isRoot = process.getuid?.() === 0;
+/** Root may do everything: what others may not is tried as one of them. */
+async function asAnother<T>(work: () => Promise<T>): Promise<T> {
+  if (!isRoot) return work();
+  process.seteuid?.(65_534);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
+
+describe('openStateDirectory', () => {
+  it('makes one for the owner alone, which no repository takes in', async () => {
+    expect(await openStateDirectory(directory)).toBe(at());
+    expect(stateDirectory(directory)).toBe(at());
+    expect(await modeOf(at())).toBe(0o700);
+    expect(await readdir(at())).toEqual(['.gitignore']);
+    expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  it('keeps what is in one that is there, and makes it private again', async () => {
+    await mkdir(at());
+    await chmod(at(), 0o777);
+    await writeFile(at('journal.json'), 'a journal');
+    await writeFile(at('.gitignore'), '');
+    await openStateDirectory(directory);
+    expect(await modeOf(at())).toBe(0o700);
+    expect(await readFile(at('journal.json'), 'utf8')).toBe('a journal');
+    expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  it('refuses a directory whose .gitignore is one, too', async () => {
+    await mkdir(at('.gitignore'), { recursive: true });
+    await expect(openStateDirectory(directory)).rejects.toMatchObject({
+      code: 'not-a-file',
+      message: `${at()} is not a directory, but the updater needs a directory at that path`,
+      advice: `Move ${at()} elsewhere, then run the update again.`,
+    });
+  });
+
+  it('refuses a compose directory that may not be written: root is missing', async () => {
+    await chmod(directory, 0o555);
+    await expect(asAnother(() => openStateDirectory(directory))).rejects.toMatchObject({
+      code: 'read-only',
+      message: `cannot write to ${directory} (EACCES)`,
+      advice: needsRoot,
+    });
+  });
+
+  it('makes another .gitignore, and writes into no file that has a second name', async () => {
+    await mkdir(at());
+    await writeFile(join(directory, 'other'), 'mine');
+    await link(join(directory, 'other'), at('.gitignore'));
+    await openStateDirectory(directory);
+    expect(await readFile(join(directory, 'other'), 'utf8')).toBe('mine');
+    expect(await readFile(at('.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  describe('follows no link, and leaves what it leads to as it is', () => {
+    it.each([
+      [],
+      ['.gitignore'],
+      ['backup'],
+      ['backup', '20261121T104207Z'],
+      ['backup', '20261121T104207Z', '.env'],
+      ['restore'],
+      ['restore', '20261121T104207Z'],
+      ['restore', '20261121T104207Z', 'files-0.tar'],
+      ['journal.json'],
+      ['journal.json.new'],
+      ['last-run.log'],
+      ['lock'],
+    ])('%s %s %s', async (...entry) => {
+      for (const kind of ['directory', 'file', 'nothing']) {
+        const elsewhere = join(directory, 'elsewhere');
+        if (kind === 'directory') await mkdir(elsewhere, { mode: 0o755 });
+        if (kind === 'file') await writeFile(elsewhere, 'mine', { mode: 0o644 });
+        if (entry.length > 0) await mkdir(dirname(at(...entry)), { recursive: true });
+        await symlink(elsewhere, at(...entry));
+        await expect(openStateDirectory(directory), kind).rejects.toMatchObject({
+          code: 'unexpected-file',
+          message: `${at(...entry)} is a symbolic link, which the updater does not follow`,
+          advice: `Find out who created the link and remove it (rm ${at(...entry)}), then run the update again.`,
+        });
+        if (kind === 'directory') expect(await modeOf(elsewhere)).toBe(0o755);
+        if (kind === 'file') expect(await readFile(elsewhere, 'utf8')).toBe('mine');
+        if (kind === 'nothing') await expect(stat(elsewhere)).rejects.toMatchObject({ code: 'ENOENT' });
+        await rm(elsewhere, { recursive: true, force: true });
+        await rm(at(), { recursive: true });
+      }
+    });
+
+    it('but lets a folder of somebody else among the backups alone', async () => {
+      await mkdir(at('backup', 'by-hand'), { recursive: true });
+      await symlink('/etc', at('backup', 'by-hand', 'etc'));
+      expect(await openStateDirectory(directory)).toBe(at());
+    });
+  });
+
+  describe.runIf(isRoot)('whose it may be', () => {
+    const stranger = 1234;
+    const foreign = (path: string, owner: number) => ({
+      code: 'unexpected-file',
+      message: `${path} is owned by user ${stranger} instead of root or the owner of ${directory} (user ${owner})`,
+      advice: `If the updater created this path, make root its owner (chown -R 0:0 ${path}). Otherwise, find out who created the path and move it elsewhere. Then run the update again.`,
+    });
+
+    it.each([
+      ['itself', []],
+      ['its journal', ['journal.json']],
+      ['a folder of backups', ['backup', '20261121T104207Z']],
+    ])('nobody else, of %s', async (_, entry) => {
+      await chmod(directory, 0o1777);
+      await chown(directory, 1000, 1000);
+      await mkdir(at(...entry), { recursive: true });
+      await chmod(at(), 0o777);
+      await chown(at(...entry), stranger, stranger);
+      await expect(openStateDirectory(directory)).rejects.toMatchObject(foreign(at(...entry), 1000));
+      expect(await stat(at(...entry))).toMatchObject({ uid: stranger });
+      if (entry.length === 0) expect(await modeOf(at())).toBe(0o777);
+      expect(await readdir(directory)).toEqual(['.svc-updater']);
+    });
+
+    it.each([0, 1000])('of user %i, in a directory of user 1000', async (uid) => {
+      await chown(directory, 1000, 1000);
+      await mkdir(at('backup'), { recursive: true });
+      await writeFile(at('journal.json'), '{}');
+      for (const path of [at(), at('backup'), at('journal.json')]) await chown(path, uid, uid);
+      await openStateDirectory(directory);
+      expect(await stat(at())).toMatchObject({ uid: 1000, gid: 1000 });
+      expect(await stat(at('.gitignore'))).toMatchObject({ uid: 1000, gid: 1000 });
+    });
+
+    const run = '20261121T104207Z';
+    const makePoint = async () => {
+      await chown(directory, 1000, 1000);
+      await mkdir(at('restore', run), { recursive: true, mode: 0o700 });
+      await writeFile(at('restore', run, 'point.json'), '{}', { mode: 0o600 });
+      await openStateDirectory(directory);
+      expect(await stat(at())).toMatchObject({ uid: 1000 });
+    };
+
+    it.each([
+      ['restore', []],
+      ['a restore point', [run]],
+      ['its record', [run, 'point.json']],
+    ])("nobody's but root's, of %s: not even the owner's of the directory", async (_, entry) => {
+      await makePoint();
+      const path = at('restore', ...entry);
+      await chown(path, 1000, 1000);
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({
+        code: 'unexpected-file',
+        message: `${path} is not accepted as a restore point, because it is owned by user 1000 instead of root`,
+        advice: expect.stringContaining(`chown -R 0:0 ${path}; chmod -R go-w ${path}`),
+      });
+      await chown(path, 0, 0);
+      await chmod(path, 0o720);
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({
+        message: `${path} is not accepted as a restore point, because it is writable by users other than root`,
+      });
+      await chmod(path, 0o700);
+      expect(await openStateDirectory(directory)).toBe(at());
+    });
+
+    it('backups have the owners of their files', async () => {
+      const kept = at('backup', '20261121T104207Z', '.env');
+      await mkdir(dirname(kept), { recursive: true });
+      await writeFile(kept, '');
+      await chown(kept, stranger, stranger);
+      expect(await openStateDirectory(directory)).toBe(at());
+    });
+
+    // As root on NFS, which is nobody there.
+    it('whoever owns what is made from here', async () => {
+      await chown(directory, 1000, 1000);
+      await chmod(directory, 0o777);
+      await asAnother(() => openStateDirectory(directory));
+      expect(await stat(at())).toMatchObject({ uid: 65_534 });
+      expect(await asAnother(() => openStateDirectory(directory))).toBe(at());
+      await expect(openStateDirectory(directory)).rejects.toMatchObject({ code: 'unexpected-file' });
+    });
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import type { Container } from '../../../../src/engine/container.ts';
+import { composeLabels } from '../../../../src/engine/labels.ts';
+import type { Ending } from '../../../../src/updater/run/log/ending.ts';
+import { type ContainerRecord, recordOf } from '../../../../src/updater/run/state/changeover.ts';
+import type { JournalData } from '../../../../src/updater/run/state/journal.ts';
+import { wasInterrupted, wasLeftDown } from '../../../../src/updater/run/state/was-interrupted.ts';
+import { began, changeover, container, journalData, movedService, never } from '../../../build.ts';
+
+const worker = (id: string, status: string, startedAt = began, imageId = 'old'): Container =>
+  container('worker-1', { id, status, startedAt, imageId });
+const nobody = () => false;
+const failed: Ending = { outcome: 'failed', exitCode: 4, message: '' };
+
+function journal(record: ContainerRecord, changes: Partial<JournalData> = {}): JournalData {
+  const moved = [movedService('worker', { image: null })];
+  const containers = [record];
+  return journalData({ containers, changeover: changeover({ moved, containers }), ...changes });
+}
+
+describe('wasInterrupted: a container that is down', () => {
+  const ran = recordOf(worker('1', 'running'), nobody);
+  const down = recordOf(worker('1', 'exited'), nobody);
+  const downByUs = recordOf(worker('1', 'exited'), () => true);
+
+  it.each<[string, JournalData | null, Container, boolean]>([
+    ['without a journal', null, worker('1', 'exited'), false],
+    ['was stopped by a run that was killed', journal(ran), worker('1', 'exited'), true],
+    ['was stopped before the run', journal(down), worker('1', 'exited'), false],
+    [
+      'was started since, and stopped again',
+      journal(ran),
+      worker('1', 'exited', '2026-11-21T11:00:00Z'),
+      false,
+    ],
+    [
+      'was stopped after a run that had put all back',
+      journal(ran, { outcome: failed }),
+      worker('1', 'exited'),
+      false,
+    ],
+    [
+      'was down through a run that failed early',
+      journal(downByUs, { outcome: failed }),
+      worker('1', 'exited'),
+      true,
+    ],
+    ['was made by the run and never started', journal(ran), worker('2', 'created', never, 'new'), true],
+    [
+      'was made by the run in place of a stopped one',
+      journal(down),
+      worker('2', 'created', never, 'new'),
+      false,
+    ],
+    ['was made by somebody from the old image', journal(ran), worker('2', 'created', never), false],
+  ])('%s', (_, data, container, expected) => {
+    expect(wasInterrupted(data)(container)).toBe(expected);
+  });
+});
+
+describe('wasInterrupted: a container that a killed compose call has stopped', () => {
+  const id = '0123456789abcdef';
+  const successor = container('worker-1', { status: 'created', name: '0123456789ab_svc-worker-1' });
+
+  it('is one that has a successor beside it', () => {
+    expect(wasInterrupted(null, [successor])(worker(id, 'exited'))).toBe(true);
+    expect(wasInterrupted(null, [successor])(worker(id, 'running'))).toBe(false);
+    expect(wasInterrupted(null, [successor])(worker('another', 'exited'))).toBe(false);
+    expect(wasInterrupted(null)(worker(id, 'exited'))).toBe(false);
+  });
+
+  it('is one that it has made in the place of another, and not an updater, in that of a stopped one', () => {
+    const made = worker('made', 'created', never);
+    const instead = { ...made, labels: { ...made.labels, [composeLabels.replaces]: 'worker-1' } };
+    const [ran, down] = ['running', 'exited'].map((status) => recordOf(worker('1', status), nobody));
+    const of = (record = ran as ContainerRecord) =>
+      journal(record, {
+        changeover: changeover({ moved: [movedService('worker')], containers: [record] }),
+        outcome: failed,
+      });
+    expect(wasInterrupted(null)(instead)).toBe(true);
+    expect(wasInterrupted(of(ran))(instead)).toBe(true);
+    expect(wasInterrupted(of(down))(instead)).toBe(false);
+    expect(wasInterrupted(null)({ ...instead, status: 'exited' })).toBe(false);
+    expect(wasInterrupted(null)(made)).toBe(false);
+  });
+});
+
+describe('wasLeftDown: a container that was made and not started', () => {
+  const made = worker('2', 'created', never, 'sha256:new');
+  const ran = recordOf(worker('1', 'running'), nobody);
+  const down = recordOf(worker('1', 'exited'), nobody);
+  const moved = [movedService('worker')];
+  const of = (record: ContainerRecord, changes: Partial<JournalData> = {}) =>
+    journal(record, { changeover: changeover({ moved, containers: [record] }), ...changes });
+
+  it.each<[string, JournalData | null, boolean]>([
+    ['without a journal', null, false],
+    ['in place of one that was stopped', of(down, { outcome: failed }), true],
+    ['in place of one that ran', of(ran, { outcome: failed }), false],
+    ['by a run that had replaced nothing', of(down, { changeover: null }), false],
+  ])('%s', (_, data, expected) => {
+    expect(wasLeftDown(data)(made)).toBe(expected);
+  });
+});

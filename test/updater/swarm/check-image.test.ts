@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { UpdateError } from '../../../src/core/progress/update-error.ts';
+import { versionLabel } from '../../../src/engine/labels.ts';
+import { checkImage } from '../../../src/updater/swarm/check-image.ts';
+import type { PlannedStack } from '../../../src/updater/swarm/plan.ts';
+import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
+import { image } from '../../build.ts';
+import { target, updateOptions } from '../../build-plan.ts';
+import { serviceWith, specWith, tasksOf } from '../../build-stack.ts';
+
+const { product } = updateOptions();
+
+interface Given {
+  tag: string;
+  to?: string | null;
+  /** What the image says it is, and what it asks for. */
+  version?: string;
+  requires?: string;
+  /** The tag of a task that runs. */
+  runs?: string;
+}
+
+function check({ tag, to = 'v1.5.0', version, requires, runs }: Given): string {
+  const app = serviceWith(specWith({ image: `acme/svc:${tag}@sha256:a` }));
+  const tasks = runs === undefined ? [] : tasksOf(['old running', { image: `acme/svc:${runs}@sha256:e` }]);
+  const plan = planMoves({ app, workers: [] }, { target: target(to), product, tasks });
+  const planned: PlannedStack = {
+    ...{ plan, stopFirst: false, moves: [], published: [], files: null, draft: null, warnings: [] },
+  };
+  const labels = {
+    ...(version !== undefined && { [versionLabel]: version }),
+    ...(requires !== undefined && { 'svc.release-requires': requires }),
+  };
+  const images = new Map(plan.moves.map((move) => [move.to, image('x', { labels })] as const));
+  try {
+    return checkImage(planned, images, product).join('; ') || 'fit';
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    return `${error.code}: ${error.message}`;
+  }
+}
+
+describe('checkImage', () => {
+  it.each<[situation: string, given: Given, said: string]>([
+    ['a release tag is believed', { tag: 'v1.4.2', version: 'v1.3.0' }, 'fit'],
+    ['a tag that floats leads there', { tag: 'stable', version: 'v1.5.0' }, 'fit'],
+    [
+      'it lags',
+      { tag: 'stable', version: 'v1.4.2' },
+      'tag-lags: acme/svc:stable points to 1.4.2, not to v1.5.0',
+    ],
+    [
+      'it tells less than the target and what runs',
+      { tag: 'stable', to: '4.0.15.2941', version: '4.0.15', runs: '4.0.15.2940' },
+      'fit',
+    ],
+    ['without a target it may lead anywhere', { tag: 'canary', to: null, version: 'v1.4.2' }, 'fit'],
+    [
+      'but not below what runs',
+      { tag: 'canary', to: null, version: 'v1.4.2', runs: 'v1.4.3' },
+      'downgrade: acme/svc:canary points to 1.4.2, which is older than the running version 1.4.3',
+    ],
+    ['a step that was taken', { tag: 'v1.4.2', requires: 'v1.4.0' }, 'fit'],
+    [
+      'one that was not',
+      { tag: 'v1.4.2', requires: 'v1.4.9' },
+      'upgrade-step: v1.4.9 must be installed before acme/svc:v1.5.0; the running version is 1.4.2',
+    ],
+    [
+      'one that nobody can tell of',
+      { tag: 'canary', to: 'canary', requires: 'v1.4.9' },
+      'v1.4.9 must be installed before acme/svc:canary, but it is unknown whether v1.4.9 was installed',
+    ],
+  ])('%s', (_, given, said) => expect(check(given)).toBe(said));
+});
