@@ -9,8 +9,9 @@ import { mappedBy } from '../../engine/mapped-users.ts';
 import { size } from '../run/log/wording.ts';
 import type { DataDoors, PointPlace, SavedMount } from './data-doors.ts';
 import type { Point } from './point.ts';
+import type { Look, ToolsResult } from './tools-answers.ts';
 import { runTools } from './tools-container.ts';
-import { dataPath, type Look, pointPath, type Verb } from './tools-protocol.ts';
+import { dataPath, pointPath, type Verb } from './tools-protocol.ts';
 
 const progressEveryMs = 1_000;
 
@@ -42,8 +43,8 @@ export const toolsMount = (
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-interface Call {
-  verb: Verb;
+interface Call<V extends Verb = Verb> {
+  verb: V;
   code: ErrorCode;
   /** Ends it. */
   signal?: AbortSignal | undefined;
@@ -57,14 +58,15 @@ const writesData = (verb: Verb): boolean => verb === 'restore' || (verb === 'loo
 const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 
 /** @param place null if the verb needs no restore point */
-async function askTools(
+async function askTools<V extends Verb>(
   doors: DataDoors,
   { mounts, folder }: Share,
-  { verb, code, signal, stopped, onProgress, isIdle = false }: Call,
-): Promise<readonly unknown[]> {
+  { verb, code, signal, stopped, onProgress, isIdle = false }: Call<V>,
+): Promise<ToolsResult<V>> {
   const needsData = verb !== 'hash';
-  const result = await runTools(doors, {
-    ...{ verb, code },
+  return runTools(doors, {
+    verb,
+    code,
     ...(signal && { signal }),
     ...(stopped && { stopped }),
     ...(onProgress && { onProgress }),
@@ -84,7 +86,6 @@ async function askTools(
         : [{ Type: 'bind', Source: folder, Target: pointPath, ReadOnly: !writesPoint(verb) }]),
     ],
   });
-  return Array.isArray(result) ? result : [];
 }
 
 /**
@@ -121,7 +122,11 @@ export async function coldCopy(
   await Promise.all(copies);
 }
 
-async function copy(doors: DataDoors, share: Share, call: Omit<Call, 'code'>): Promise<void> {
+async function copy(
+  doors: DataDoors,
+  share: Share,
+  call: Omit<Call<'warm' | 'cold'>, 'code'>,
+): Promise<void> {
   try {
     await mkdir(share.folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw new UpdateError('save-failed', error.message);
@@ -160,7 +165,7 @@ export async function hashCopies(
   const byMount = new Map<SavedMount, string>();
   for (const share of sharesOf(place, mounts)) {
     const hashes = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
-    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, String(hashes[at]));
+    for (const [at, mount] of share.mounts.entries()) byMount.set(mount, hashes[at] ?? '');
   }
   return mounts.map((mount) => byMount.get(mount) ?? '');
 }
@@ -188,7 +193,7 @@ export async function lookAt(
   const [gone] = await missingVolumes(doors, mounts);
   if (gone) throw new UpdateError(code, `the volume of ${gone.where} has been removed`);
   for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts)) {
-    const looks = (await askTools(doors, share, { verb: 'look', code })) as Look[];
+    const looks = await askTools(doors, share, { verb: 'look', code });
     for (const [at, mount] of share.mounts.entries()) byMount.set(mount, looks[at] as Look);
   }
   return mounts.map((mount) => byMount.get(mount) as Look);
@@ -228,7 +233,7 @@ export async function restoreCopies(
   const report = reporter(doors, mounts);
   for (const share of sharesOf(place, mounts)) {
     const call = { verb: 'restore', code: 'data-not-restored', signal, onProgress: report(share) } as const;
-    const differences = (await askTools(doors, share, call)) as string[][];
+    const differences = await askTools(doors, share, call);
     const at = differences.findIndex((lines) => lines.length > 0);
     const mount = share.mounts[at];
     if (mount === undefined) continue;

@@ -14,8 +14,9 @@ import {
 } from './choose-mounts.ts';
 import { toolsMount } from './copies.ts';
 import type { DataDoors, Declared, SavedMount } from './data-doors.ts';
+import type { Look, Probe } from './tools-answers.ts';
 import { runTools } from './tools-container.ts';
-import { type Look, type Probe, pointPath } from './tools-protocol.ts';
+import { pointPath } from './tools-protocol.ts';
 
 /** The restore point that a run is to make; plain JSON. */
 export interface PlannedPoint {
@@ -70,10 +71,12 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   const chosen = chooseMounts(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
   const looks = await lookAtEach(doors, chosen.mounts);
-  const probe = (await runTools(doors, {
-    ...{ verb: 'probe', code: 'data-unsupported', asked: { mounts: [] } },
+  const probe = await runTools(doors, {
+    verb: 'probe',
+    code: 'data-unsupported',
+    asked: { mounts: [] },
     mounts: [{ Type: 'bind', Source: above, Target: pointPath, ReadOnly: false }],
-  })) as Probe;
+  });
   const seen = chosen.mounts.map((mount, at) => ({ mount, look: looks[at] as Look }));
   const data = seen.filter(({ look }) => look.type !== 'other');
   const stopped = [...updated, ...services];
@@ -125,7 +128,8 @@ async function lookAtEach(doors: DataDoors, mounts: readonly Unseen[]): Promise<
   const looks = new Map<Unseen, Look>();
   for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
     const found = await runTools(doors, {
-      ...{ verb: 'look', code: 'data-unsupported' },
+      verb: 'look',
+      code: 'data-unsupported',
       asked: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
@@ -134,7 +138,7 @@ async function lookAtEach(doors: DataDoors, mounts: readonly Unseen[]): Promise<
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
     });
-    for (const [at, mount] of own.entries()) looks.set(mount, (found as Look[])[at] as Look);
+    for (const [at, mount] of own.entries()) looks.set(mount, found[at] as Look);
   }
   return mounts.map((mount) => looks.get(mount) as Look);
 }
