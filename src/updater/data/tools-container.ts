@@ -3,13 +3,13 @@
 
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import { notDone, readApi } from '../../engine/api/api.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { lastLine } from '../../engine/cli/unreachable.ts';
-import { type Json, object, parseObject } from '../../engine/json.ts';
-import { mistakeIn } from '../run/state/stored-fields.ts';
+import { type Json, object } from '../../engine/json.ts';
 import type { DataDoors } from './data-doors.ts';
 import { type Told, type ToolsResult, toolsLine, toolsResults } from './tools-answers.ts';
 import { type Asked, program, type Verb } from './tools-protocol.ts';
@@ -105,7 +105,7 @@ async function run<V extends Verb>(
 ): Promise<ToolsResult<V>> {
   let last: Told | null = null;
   const output = byLine((line) => {
-    const told = toolsLine.safeParse(parseObject(line)).data;
+    const told = jsonText(toolsLine).safeParse(line).data;
     if (told && 'bytes' in told) onProgress?.(told.bytes);
     else last = told ?? null;
   });

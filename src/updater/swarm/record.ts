@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
+import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
 import { outcomes } from '../../core/progress/outcome.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { parseObject } from '../../engine/json.ts';
 import type { SwarmConfig } from '../../engine/swarm.ts';
 import {
-  mistakeIn,
   readonlyList,
   storedHash,
   storedName,
@@ -133,7 +132,7 @@ async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   if (config === null) return null;
   const { data: state, error } = readLabels(config.labels);
   if (error) return { config, mistake: `label ${prefix}${mistakeIn(error)}` };
-  const found = recordDataSchema.safeParse(parseObject(config.data));
+  const found = jsonText(recordDataSchema).safeParse(config.data);
   if (found.error) return { config, mistake: mistakeIn(found.error) };
   const { data } = found;
   return data.stack === stack ? { config, state, data } : { config, mistake: `stack is not ${stack}` };

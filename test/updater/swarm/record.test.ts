@@ -65,7 +65,8 @@ describe('readRecord', () => {
   );
 
   it.each([
-    ['{', 'it is not valid'],
+    ['{', 'it is not valid JSON'],
+    [[], 'it is not valid'],
     [{ ...data, stack: 'other' }, 'stack is not svc'],
   ])('does not trust %j', (found, mistake) => expect(read(found)).rejects.toMatchObject(refused(mistake)));
 

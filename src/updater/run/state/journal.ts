@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { disk, type FileSystem, writeAside, writeWhole } from '../../../core/files/file-system.ts';
+import { jsonText, mistakeIn } from '../../../core/progress/json-text.ts';
 import type { Outcome } from '../../../core/progress/outcome.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
@@ -11,7 +12,6 @@ import { type JournalData, journalSchema } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import type { Lock } from './lock.ts';
 import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
-import { mistakeIn } from './stored-fields.ts';
 
 export type { JournalData } from './journal-shape.ts';
 
@@ -149,12 +149,8 @@ export async function readJournal(state: string): Promise<ReadJournal> {
     throw error;
   });
   if (text === null) return null;
-  try {
-    const { data, error } = journalSchema.safeParse(JSON.parse(text));
-    return data ?? { unreadable: text, mistake: mistakeIn(error) };
-  } catch {
-    return { unreadable: text, mistake: 'it is not valid JSON' };
-  }
+  const { data, error } = jsonText(journalSchema).safeParse(text);
+  return data ?? { unreadable: text, mistake: mistakeIn(error) };
 }
 
 /** What the last line of a run says that works from this journal. */

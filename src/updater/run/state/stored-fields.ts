@@ -35,11 +35,3 @@ export const storedEnding = z.strictObject({
   message: z.string(),
   fields: z.exactOptional(storedObject),
 } satisfies FieldsOf<Ending>);
-
-/** The first field that does not fit its schema: `point.state is not valid`. */
-export function mistakeIn({ issues: [issue] }: z.core.$ZodError): string {
-  const path = issue?.path ?? [];
-  return issue?.code === 'unrecognized_keys'
-    ? `${[...path, ...issue.keys.slice(0, 1)].join('.')} is not a known field`
-    : `${path.join('.') || 'it'} is not valid`;
-}

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FileRecord } from '../../../../src/core/files/file-record.ts';
+import { mistakeIn } from '../../../../src/core/progress/json-text.ts';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import {
@@ -29,7 +30,6 @@ import {
   setAside,
 } from '../../../../src/updater/run/state/journal.ts';
 import { journalSchema } from '../../../../src/updater/run/state/journal-shape.ts';
-import { mistakeIn } from '../../../../src/updater/run/state/stored-fields.ts';
 import {
   blueprint,
   changeover,
