@@ -10,25 +10,20 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { journalSchema } from '../run/state/journal-shape.ts';
 import { runForm, runStamp } from '../run/state/kept-runs.ts';
 import { pointsOf, refuseUnlessRoots } from '../run/state/state-directory.ts';
-import {
-  readonlyList as list,
-  storedHash,
-  storedImageId,
-  storedRun,
-  textLike,
-} from '../run/state/stored-fields.ts';
+import { stored } from '../run/state/stored-fields.ts';
 import type { PointPlace } from './data-doors.ts';
 import { run } from './rsync.ts';
 
+const { like, list } = stored;
 const text = z.string();
 const relative = text.check(z.refine((path) => !/(?:^|\/)\.\.?(?:\/|$)|^\/|\0/.test(path)));
-const absolute = textLike(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
+const absolute = like(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
 const count = z.int().check(z.nonnegative());
 
 const savedMount = z.strictObject({
   service: text,
   where: text,
-  volume: textLike(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
+  volume: like(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
   path: absolute,
   subpath: relative,
   isFile: z.boolean(),
@@ -46,7 +41,7 @@ const pointSchema = z.strictObject({
   project: text,
   /** The compose directory. */
   directory: text,
-  run: storedRun,
+  run: stored.run,
   /** When the copy was complete and nothing had written since, ISO 8601; null until then. */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
   /** The version that ran on the data, `v1.4.2`, and the version that came after it. */
@@ -58,9 +53,9 @@ const pointSchema = z.strictObject({
   inMemory: list(text),
   mounts: list(savedMount),
   /** Of each mount's copy; null until they are computed. */
-  hashes: z.nullable(list(storedHash)),
+  hashes: z.nullable(list(stored.hash)),
   /** Of the covered services: protected by a tag while the restore point exists. */
-  images: list(storedImageId),
+  images: list(stored.imageId),
   /** Compose and env files as the update left them; empty until it has written them. */
   fileHashes: list(z.strictObject({ path: text, sha256: z.nullable(text) })),
   /** For people: services, mounts and hosts whose data is not in it. */

@@ -1,10 +1,11 @@
 import * as z from 'zod/mini';
-import { readonlyList as list, storedHash } from '../run/state/stored-fields.ts';
+import { stored } from '../run/state/stored-fields.ts';
 import type { Verb } from './tools-protocol.ts';
 
 // The lines that tools.ts prints. It handles files that a bad release may have written, so the updater checks each line.
 // tools.ts uses only the types.
 
+const { list } = stored;
 const text = z.string();
 const number = z.number();
 
@@ -56,7 +57,7 @@ export const toolsResults = {
   warm: z.null(),
   cold: z.null(),
   /** For each mount. */
-  hash: list(storedHash),
+  hash: list(stored.hash),
   /** The remaining differences of each mount, none if it is empty. */
   restore: list(list(text)),
   /** The TCP ports on which a process is listening. */

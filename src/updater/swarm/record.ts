@@ -7,14 +7,7 @@ import { UpdateError } from '../../core/progress/update-error.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import type { SwarmConfig } from '../../engine/swarm.ts';
-import {
-  readonlyList,
-  storedHash,
-  storedName,
-  storedPath,
-  storedRun,
-  textLike,
-} from '../run/state/stored-fields.ts';
+import { stored } from '../run/state/stored-fields.ts';
 import { storedMove, swarmId } from './specs.ts';
 
 /**
@@ -23,18 +16,18 @@ import { storedMove, swarmId } from './specs.ts';
  */
 const recordDataSchema = z.strictObject({
   format: z.literal(1),
-  run: storedRun,
-  stack: storedName,
+  run: stored.run,
+  stack: stored.name,
   /** What was asked for; null where floating tags were pulled again. */
   target: z.nullable(z.string()),
   /** `v1.4.2`, `v1.5.0` */
   from: z.string(),
   to: z.string(),
   stopFirst: z.boolean(),
-  moves: readonlyList(storedMove),
+  moves: stored.list(storedMove),
   /** Ids of the tasks that there were. */
-  tasks: readonlyList(swarmId),
-  files: readonlyList(z.strictObject({ path: storedPath, before: storedHash, after: storedHash })),
+  tasks: stored.list(swarmId),
+  files: stored.list(z.strictObject({ path: stored.path, before: stored.hash, after: stored.hash })),
 });
 export interface RecordData extends z.infer<typeof recordDataSchema> {}
 
@@ -47,11 +40,11 @@ export interface RecordData extends z.infer<typeof recordDataSchema> {}
 const phases = ['pull', 'write', 'recreate', 'back', 'restore'] as const;
 export type RecordPhase = (typeof phases)[number];
 
-const labelNumber = z.pipe(textLike(/^\d+$/), z.transform(Number));
+const labelNumber = z.pipe(stored.like(/^\d+$/), z.transform(Number));
 
 /** What changes of a record: its labels. */
 const recordStateSchema = z.strictObject({
-  run: storedRun,
+  run: stored.run,
   /** The updater that has it: the id of its service, or of its container. */
   holder: swarmId,
   /** Of the container, and its node: who looks from there can tell whether it still runs. */

@@ -3,37 +3,31 @@ import { type Json, list, object, strings } from '../../engine/json.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { readPlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
-import {
-  readonlyList,
-  storedName,
-  storedObject,
-  storedReference,
-  textLike,
-} from '../run/state/stored-fields.ts';
+import { stored } from '../run/state/stored-fields.ts';
 
 /** What a run may make of a service's spec; `before` is what it found. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
 /** The engine's own: part of a request's path. */
-export const swarmId = textLike(/^\w[\w-]*$/);
+export const swarmId = stored.like(/^\w[\w-]*$/);
 
 /** One service that moves, as the record of a run has it. */
 export const storedMove = z.strictObject({
   id: swarmId,
   /** `svc_app` */
-  name: storedName,
+  name: stored.name,
   /** `once`: a migration or the like, which ends when it is done. */
   role: z.enum(['app', 'worker', 'once']),
   /** As it was found. */
-  before: storedObject,
+  before: stored.object,
   /** As its owner wants it, but for the image: what was found, or what a run before this one has found that did not end well. */
-  wanted: storedObject,
+  wanted: stored.object,
   /** `repository:tag@digest` */
-  image: storedReference,
+  image: stored.reference,
   /** The same as a stack file names it. */
-  label: storedReference,
+  label: stored.reference,
   /** As the registry tells them; none where it does not. */
-  platforms: readonlyList(storedObject),
+  platforms: stored.list(stored.object),
 });
 export interface ServiceMove extends z.infer<typeof storedMove> {}
 

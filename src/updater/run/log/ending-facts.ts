@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import * as z from 'zod/mini';
 import { composeCommand, fileFlags, upCommand } from '../../../core/progress/compose-command.ts';
 import type { Product } from '../../../core/progress/product.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
@@ -28,11 +29,13 @@ export interface EndingFacts {
   product?: Product;
 }
 
-export interface LeftAlone {
-  paths: readonly string[];
+const texts = z.readonly(z.array(z.string()));
+export const leftAloneSchema = z.strictObject({
+  paths: texts,
   /** The images that `docker compose up` starts with the files as they are; null where compose rejects them. */
-  next: readonly string[] | null;
-}
+  next: z.nullable(texts),
+});
+export interface LeftAlone extends z.infer<typeof leftAloneSchema> {}
 
 export const wereEdited = (paths: readonly string[]): string =>
   `another user or process edited ${and(paths)} during the update`;

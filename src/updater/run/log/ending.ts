@@ -1,6 +1,7 @@
+import * as z from 'zod/mini';
 import { composeCommand } from '../../../core/progress/compose-command.ts';
 import { formatEnd, parseEnd, type RunEnd, stateBeforeStep } from '../../../core/progress/end-line.ts';
-import { exitCodes, type Outcome } from '../../../core/progress/outcome.ts';
+import { exitCodes, type Outcome, outcomes } from '../../../core/progress/outcome.ts';
 import { svc } from '../../../core/progress/product.ts';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
 import { ofProduct, UpdateError } from '../../../core/progress/update-error.ts';
@@ -8,15 +9,16 @@ import { type EndingFacts, editedSince, withOwnCommands } from './ending-facts.t
 import type { Fields, Log } from './log.ts';
 import { and } from './wording.ts';
 
-/** How a run ended, or is about to. */
-export interface Ending {
-  outcome: Outcome;
-  exitCode: number;
+export const endingSchema = z.strictObject({
+  outcome: z.enum(outcomes),
+  exitCode: z.number(),
   /** The last line of the log. */
-  message: string;
+  message: z.string(),
   /** Additional fields of that line, for programs. */
-  fields?: Fields;
-}
+  fields: z.exactOptional(z.record(z.string(), z.unknown())),
+});
+/** How a run ended, or is about to. */
+export interface Ending extends z.infer<typeof endingSchema> {}
 
 /** How an unsuccessful run ended, and what to report about it. */
 interface Failure extends Ending {

@@ -5,25 +5,16 @@ import type { Owner } from '../../../core/files/file-system.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
 import type { CopiedFile } from '../../../engine/api/copied-files.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
-import type { LeftAlone } from '../log/ending-facts.ts';
-import {
-  type FieldsOf,
-  storedImageId as imageId,
-  readonlyList as list,
-  storedName as name,
-  storedObject as object,
-  storedPath as path,
-  storedReference as reference,
-  storedEnding,
-  storedRun,
-  textLike,
-} from './stored-fields.ts';
+import { endingSchema } from '../log/ending.ts';
+import { leftAloneSchema } from '../log/ending-facts.ts';
+import { type FieldsOf, stored } from './stored-fields.ts';
 
 // A journal's fields and their types. Fields that need not be there are those that journals of earlier versions lack.
 
+const { imageId, like, list, name, object, path, reference } = stored;
 const text = z.string();
 const flag = z.boolean();
-const id = textLike(/^[0-9a-f]*$/);
+const id = like(/^[0-9a-f]*$/);
 
 const pointPath = path.check(z.refine((value) => /(?:^|-)\d{8}T\d{6}Z$/.test(basename(value))));
 
@@ -32,7 +23,7 @@ const project = z.strictObject({
   directory: path,
   files: list(path),
   envFiles: list(path),
-  profiles: z.exactOptional(list(textLike(/^[^-]/))),
+  profiles: z.exactOptional(list(like(/^[^-]/))),
   oldNames: z.exactOptional(list(name)),
   asksForNames: z.exactOptional(flag),
 } satisfies FieldsOf<ComposeProject>);
@@ -147,7 +138,7 @@ const blueprint = z.strictObject({
 /** A journal of format 1 (docs/design.md). */
 export const journalSchema = z.strictObject({
   format: z.literal(1),
-  run: storedRun,
+  run: stored.run,
   /** The updater's container, and how often it has started for this run. */
   containerId: id,
   attempt: z.number(),
@@ -170,7 +161,7 @@ export const journalSchema = z.strictObject({
   /** A container of the new version has started, so only the restore point allows a rollback. */
   started: flag,
   /** A rollback is in progress, with the ending of the run afterwards; null if an update starts over after it. */
-  goingBack: z.nullable(z.strictObject({ ending: z.nullable(storedEnding) })),
+  goingBack: z.nullable(z.strictObject({ ending: z.nullable(endingSchema) })),
   /** The restore point that the run makes, or rolls back to. */
   point: z.exactOptional(
     z.nullable(
@@ -192,15 +183,13 @@ export const journalSchema = z.strictObject({
         /** TCP ports that services without a health check listened on. */
         ports: list(z.strictObject({ service: name, ports: list(z.number()) })),
         /** Restart policies as they were before the rollback changed them. */
-        policies: list(z.strictObject({ id, policy: textLike(/^[a-z-]+(?::\d+)?$/) })),
+        policies: list(z.strictObject({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
       }),
     ),
   ),
   /** Files that were not restored, because they were edited during the update. */
-  leftAlone: z.exactOptional(
-    z.strictObject({ paths: list(text), next: z.nullable(list(text)) } satisfies FieldsOf<LeftAlone>),
-  ),
-  outcome: z.nullable(storedEnding),
+  leftAlone: z.exactOptional(leftAloneSchema),
+  outcome: z.nullable(endingSchema),
 });
 
 /** The state to restore, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
