@@ -1,4 +1,6 @@
+import * as z from 'zod/mini';
 import { levels, type Phase, type ProgressEvent, phases } from './event.ts';
+import { jsonText } from './json-text.ts';
 import { writtenOut } from './plain-text.ts';
 
 const percentForm = '(?:100|[1-9]?\\d)%';
@@ -48,26 +50,21 @@ export type LineFields = Readonly<Record<string, unknown>>;
 
 /** The event of a line of `--log json`, and all its fields; null for any other line. */
 export function readJsonLine(line: string): { event: ProgressEvent; fields: LineFields } | null {
-  if (!line.startsWith('{')) return null;
-  let fields: Record<string, unknown>;
-  try {
-    fields = Object(JSON.parse(line));
-  } catch {
-    return null;
-  }
-  const { level, time, phase, percent, msg } = fields;
-  if (typeof level !== 'number' || typeof time !== 'string' || typeof msg !== 'string') return null;
-  const at = new Date(time);
-  // Later and negative years have another form, which neither lines nor the status accept.
-  if (!phases.includes(phase as Phase) || !(at.getUTCFullYear() >= 0 && at.getUTCFullYear() <= 9999))
-    return null;
-  const isPercent = Number.isInteger(percent) && Number(percent) >= 0 && Number(percent) <= 100;
-  const event: ProgressEvent = {
-    time: at.toISOString(),
-    level: level >= 50 ? 'error' : level >= 40 ? 'warn' : 'info',
-    phase: phase as Phase,
-    ...(isPercent && { percent: Number(percent) }),
-    message: msg,
-  };
-  return { event, fields };
+  const fields = jsonLine.safeParse(line).data;
+  if (fields === undefined) return null;
+  const { level, time, phase, percent, msg: message } = fields;
+  const word = level >= 50 ? 'error' : level >= 40 ? 'warn' : 'info';
+  const event = { time: new Date(time).toISOString(), level: word, phase, message } as const;
+  return { event: percent === undefined ? event : { ...event, percent }, fields };
 }
+
+const jsonLine = jsonText(
+  z.looseObject({
+    level: z.number(),
+    // Later and negative years have another form, which neither lines nor the status accept.
+    time: z.string().check(z.refine((time) => /^\d{4}-/.test(new Date(time).toJSON() ?? ''))),
+    phase: z.enum(phases),
+    percent: z.catch(z.optional(z.int().check(z.gte(0), z.lte(100))), undefined),
+    msg: z.string(),
+  }),
+);

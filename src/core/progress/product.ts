@@ -1,3 +1,5 @@
+import * as z from 'zod/mini';
+
 /** Everything that differs from product to product: its names and where its parts are. */
 export interface Product {
   /** One word: the name of the product and of its client. The other names are derived from it. */
@@ -31,19 +33,43 @@ export type ProductOptions = Pick<Product, 'name'> &
     readonly services?: readonly string[];
   };
 
-const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-
-const forms: Record<
-  Exclude<keyof Product, 'services' | 'feed' | 'data'>,
-  readonly [form: RegExp, description: string]
-> = {
-  name: [/^[a-z][a-z0-9-]{0,30}[a-z0-9]$/, 'one word of lower-case letters, digits and hyphens'],
-  versionVariable: [/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable'],
-  marker: [/^#[^\r\n]*[^\s]$/, 'a one-line comment such as # larder:generated'],
-  releaseDirectory: [/^(?:\/(?!\.\.?(?:\/|$))[^/\s]+)+$/, 'an absolute path'],
-  containerName: [/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'the name of a container'],
-  labelPrefix: [/^[a-z0-9]+(?:[.-][a-z0-9]+)*$/, 'a label prefix such as org.example.larder'],
+const text = (form: RegExp, description: string) => {
+  const message = `must be ${description}`;
+  return z.string(message).check(z.regex(form, message));
 };
+const serviceForm = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const listOfServices = 'a list of service names, the app first';
+const saveOrNone = "must be save or none for each service, such as { db: 'save' }";
+const webAddress = 'must be a web address';
+
+const productSchema = z.strictObject(
+  {
+    name: text(/^[a-z][a-z0-9-]{0,30}[a-z0-9]$/, 'one word of lower-case letters, digits and hyphens'),
+    versionVariable: z.optional(text(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of a variable')),
+    marker: z.optional(text(/^#[^\r\n]*[^\s]$/, 'a one-line comment such as # larder:generated')),
+    releaseDirectory: z.optional(text(/^(?:\/(?!\.\.?(?:\/|$))[^/\s]+)+$/, 'an absolute path')),
+    containerName: z.optional(text(/^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/, 'the name of a container')),
+    labelPrefix: z.optional(
+      text(/^[a-z0-9]+(?:[.-][a-z0-9]+)*$/, 'a label prefix such as org.example.larder'),
+    ),
+    services: z.optional(
+      z.array(text(serviceForm, listOfServices), `must be ${listOfServices}`).check(
+        z.minLength(1, `must be ${listOfServices}`),
+        z.refine((names) => new Set(names).size === names.length, 'must not list a service twice'),
+      ),
+    ),
+    feed: z.nullish(
+      z.string(webAddress).check(
+        z.refine((value) => !hasLogin(value), `${webAddress} without credentials`),
+        z.refine((value) => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), webAddress),
+      ),
+    ),
+    data: z.optional(
+      z.record(z.string().check(z.regex(serviceForm)), z.enum(dataWords, saveOrNone), saveOrNone),
+    ),
+  },
+  'it must be an object',
+);
 
 /**
  * A product with all its values.
@@ -68,56 +94,31 @@ export function productOf(given: ProductOptions): Product {
   };
 }
 
-/** What is wrong with a product. */
+/** What is wrong with a product: the first mistake of each key. */
 export function productMistakes(given: unknown): string[] {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return ['it must be an object'];
-  const record = given as Record<string, unknown>;
-  const known = [...Object.keys(forms), 'services', 'feed', 'data'];
-  const texts = Object.entries(forms).flatMap(([key, [form, description]]) => {
-    const value = record[key];
-    if (value === undefined && key !== 'name') return [];
-    return typeof value === 'string' && form.test(value)
-      ? []
-      : [`${key} must be ${description}${not(value)}`];
-  });
-  return [
-    ...texts,
-    ...serviceMistakes(record.services),
-    ...feedMistakes(record.feed),
-    ...dataMistakes(record.data),
-    ...Object.keys(record)
-      .filter((key) => !known.includes(key))
-      .map((key) => `${key} is not a known key`),
-  ];
+  const mistakes = new Map<PropertyKey, string>();
+  for (const issue of productSchema.safeParse(given).error?.issues ?? []) {
+    const key = issue.path[0];
+    if (issue.code === 'unrecognized_keys')
+      for (const each of issue.keys) mistakes.set(each, `${each} is not a known key`);
+    else if (key === undefined) return [issue.message];
+    else if (!mistakes.has(key))
+      mistakes.set(
+        key,
+        `${String(key)} ${issue.message}${not((given as Record<PropertyKey, unknown>)[key])}`,
+      );
+  }
+  return [...mistakes.values()];
 }
 
-function serviceMistakes(value: unknown): string[] {
-  if (value === undefined) return [];
-  const isList = Array.isArray(value) && value.length > 0;
-  if (!isList || !value.every((name) => typeof name === 'string' && serviceForm.test(name)))
-    return [`services must be a list of service names, the app first${not(value)}`];
-  return new Set(value).size < value.length ? [`services must not list a service twice${not(value)}`] : [];
+/** The address is part of every build, so credentials in it would be public. Messages do not repeat them. */
+function hasLogin(value: unknown): boolean {
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  return Boolean(url?.username || url?.password);
 }
 
-function feedMistakes(value: unknown): string[] {
-  if (value === undefined || value === null) return [];
-  const { protocol = '', username, password } = (typeof value === 'string' && URL.parse(value)) || {};
-  // The address is part of every build, so credentials in it would be public. The message does not repeat them.
-  if (username || password) return ['feed must be a web address without credentials'];
-  return /^https?:$/.test(protocol) ? [] : [`feed must be a web address${not(value)}`];
-}
-
-function dataMistakes(value: unknown): string[] {
-  if (value === undefined) return [];
-  const isRight =
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.entries(value).every(([name, word]) => serviceForm.test(name) && isDataWord(word));
-  return isRight ? [] : [`data must be save or none for each service, such as { db: 'save' }${not(value)}`];
-}
-
-const not = (value: unknown): string => (value === undefined ? '' : `, not ${JSON.stringify(value)}`);
+const not = (value: unknown): string =>
+  value === undefined || hasLogin(value) ? '' : `, not ${JSON.stringify(value)}`;
 
 /** The prefix of its environment variables: `LARDER` for `LARDER_URL`. */
 export const inCapitals = (name: string): string => name.toUpperCase().replaceAll('-', '_');

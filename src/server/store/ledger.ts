@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as z from 'zod/mini';
+import { jsonText } from '../../core/progress/json-text.ts';
 import { type Channel, channels } from '../../core/release/channel.ts';
 import type { Run, Skipped } from '../../wire/status.ts';
 import { type AutomaticChoice, type AutomaticSettings, whatIsSaid } from '../contract/automatic.ts';
@@ -201,23 +202,17 @@ interface Form<T> {
   format(value: T): string;
 }
 
-const jsonText = <T>(schema: z.ZodMiniType<T>): Form<T> => ({
-  parse: (text) => {
-    try {
-      return schema.parse(JSON.parse(text));
-    } catch {
-      return null;
-    }
-  },
+const storedAs = <T>(schema: z.ZodMiniType<T>): Form<T> => ({
+  parse: (text) => jsonText(schema).safeParse(text).data ?? null,
   format: (value) => JSON.stringify(value),
 });
 
-const openRunText = jsonText(openRunSchema);
-const pastRunsText = jsonText(pastRunsSchema);
-const bootsText = jsonText(bootsSchema);
-const skippedText = jsonText(skippedSchema);
-const offeredText: Form<z.infer<typeof offeredSchema>> = jsonText(offeredSchema);
-const automaticText: Form<AutomaticSettings> = jsonText(storedAutomatic);
+const openRunText = storedAs(openRunSchema);
+const pastRunsText = storedAs(pastRunsSchema);
+const bootsText = storedAs(bootsSchema);
+const skippedText = storedAs(skippedSchema);
+const offeredText: Form<z.infer<typeof offeredSchema>> = storedAs(offeredSchema);
+const automaticText: Form<AutomaticSettings> = storedAs(storedAutomatic);
 const channelText: Form<Channel> = {
   parse: (text) => channels.find((channel) => channel === text) ?? null,
   format: (channel) => channel,

@@ -9,8 +9,9 @@ import { mappedBy } from '../../engine/mapped-users.ts';
 import { size } from '../run/log/wording.ts';
 import type { DataDoors, PointPlace } from './data-doors.ts';
 import type { Point, SavedMount } from './point.ts';
+import type { Look, ToolsResult } from './tools-answers.ts';
 import { runTools, type ToolsCall } from './tools-container.ts';
-import { type Asked, dataPath, type Look, pointPath, type Verb } from './tools-protocol.ts';
+import { type Asked, dataPath, pointPath, type Verb } from './tools-protocol.ts';
 
 const progressEveryMs = 1_000;
 
@@ -43,19 +44,19 @@ export const toolsMount = (
   ...(volume !== '' && { VolumeOptions: { NoCopy: true, ...(subpath && { Subpath: subpath }) } }),
 });
 
-type Call = Omit<ToolsCall, 'asked' | 'mounts'> & Pick<Asked, 'isIdle'>;
+type Call<V extends Verb = Verb> = Omit<ToolsCall<V>, 'asked' | 'mounts'> & Pick<Asked, 'isIdle'>;
 
 const writesData = (verb: Verb): boolean => verb === 'restore' || (verb === 'look' && mappedBy() !== null);
 const writesPoint = (verb: Verb): boolean => verb === 'warm' || verb === 'cold';
 
-async function askTools(
+async function askTools<V extends Verb>(
   doors: DataDoors,
   { mounts, folder }: Share,
-  { isIdle = false, ...call }: Call,
-): Promise<readonly unknown[]> {
-  const { verb } = call;
+  { isIdle = false, ...call }: Call<V>,
+): Promise<ToolsResult<V>> {
+  const verb: Verb = call.verb;
   const needsData = verb !== 'hash';
-  const result = await runTools(doors, {
+  return runTools<V>(doors, {
     ...call,
     asked: {
       isIdle,
@@ -73,7 +74,6 @@ async function askTools(
         : [{ Type: 'bind', Source: folder, Target: pointPath, ReadOnly: !writesPoint(verb) }]),
     ],
   });
-  return Array.isArray(result) ? result : [];
 }
 
 /**
@@ -110,7 +110,11 @@ export async function coldCopy(
   await Promise.all(copies);
 }
 
-async function copy(doors: DataDoors, share: Share, call: Omit<Call, 'code'>): Promise<void> {
+async function copy(
+  doors: DataDoors,
+  share: Share,
+  call: Omit<Call<'warm' | 'cold'>, 'code'>,
+): Promise<void> {
   try {
     await mkdir(share.folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw new UpdateError('save-failed', error.message);
@@ -152,8 +156,9 @@ export async function hashCopies(
 ): Promise<string[]> {
   const hashes: string[] = [];
   for (const share of sharesOf(place, mounts)) {
-    const own = await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how });
-    hashes.push(...own.map(String));
+    hashes.push(
+      ...(await askTools(doors, share, { verb: 'hash', code: 'restore-point-unreadable', ...how })),
+    );
   }
   return hashes;
 }
@@ -179,7 +184,7 @@ export async function lookAt(
   await requireVolumes(doors, mounts, code);
   const looks: Look[] = [];
   for (const share of sharesOf({ directory: '/', isElsewhere: false }, mounts))
-    looks.push(...((await askTools(doors, share, { verb: 'look', code })) as Look[]));
+    looks.push(...(await askTools(doors, share, { verb: 'look', code })));
   return looks;
 }
 
@@ -216,7 +221,7 @@ export async function restoreCopies(
   const report = reporter(doors, mounts);
   for (const share of sharesOf(place, mounts)) {
     const call = { verb: 'restore', code: 'data-not-restored', signal, onProgress: report(share) } as const;
-    const differences = (await askTools(doors, share, call)) as string[][];
+    const differences = await askTools(doors, share, call);
     const at = differences.findIndex((lines) => lines.length > 0);
     const mount = share.mounts[at];
     if (mount === undefined) continue;

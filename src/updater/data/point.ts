@@ -7,16 +7,17 @@ import { disk, exists, isGone, writeWhole } from '../../core/files/file-system.t
 import { type HostPaths, isWithin } from '../../core/files/host-paths.ts';
 import { mountFlags } from '../../core/progress/advice.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { isJournal, type JournalData } from '../run/state/journal-shape.ts';
+import { journalSchema } from '../run/state/journal-shape.ts';
 import { runForm, runStamp } from '../run/state/kept-runs.ts';
 import { pointsOf, refuseUnlessRoots } from '../run/state/state-directory.ts';
+import { stored } from '../run/state/stored-fields.ts';
 import type { PointPlace } from './data-doors.ts';
 import { run } from './rsync.ts';
 
+const { like, list } = stored;
 const text = z.string();
 const relative = text.check(z.refine((path) => !/(?:^|\/)\.\.?(?:\/|$)|^\/|\0/.test(path)));
-const absolute = text.check(z.regex(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s));
-const list = <T extends z.core.$ZodType>(of: T) => z.readonly(z.array(of));
+const absolute = like(/^\/(?!.*\/\.{0,2}(?:\/|$))[^\0]+$/s);
 const count = z.int().check(z.nonnegative());
 
 const savedMount = z.strictObject({
@@ -25,7 +26,7 @@ const savedMount = z.strictObject({
   /** For people: `db:/var/lib/postgresql/data`. */
   where: text,
   /** The volume's name; empty for a bind mount. */
-  volume: text.check(z.regex(/^(?:[a-zA-Z0-9][\w.-]*)?$/)),
+  volume: like(/^(?:[a-zA-Z0-9][\w.-]*)?$/),
   /** On the host; a volume's, too. */
   path: absolute,
   /** Of a volume: the folder in it that is mounted, else empty. */
@@ -47,7 +48,7 @@ const pointSchema = z.strictObject({
   project: text,
   /** The compose directory. */
   directory: text,
-  run: text.check(z.regex(runForm)),
+  run: stored.run,
   /** When the copy was complete and nothing had written since, ISO 8601; null until then. */
   at: z.nullable(text.check(z.refine((value) => !Number.isNaN(Date.parse(value))))),
   /** The version that ran on the data, `v1.4.2`, and the version that came after it. */
@@ -59,9 +60,9 @@ const pointSchema = z.strictObject({
   inMemory: list(text),
   mounts: list(savedMount),
   /** Of each mount's copy; null until they are computed. */
-  hashes: z.nullable(list(text.check(z.regex(/^[0-9a-f]{64}$/)))),
+  hashes: z.nullable(list(stored.hash)),
   /** Of the covered services: protected by a tag while the restore point exists. */
-  images: list(text.check(z.regex(/^(?:sha256:)?[0-9a-f]+$/))),
+  images: list(stored.imageId),
   /** Compose and env files as the update left them; empty until it has written them. */
   fileHashes: list(z.strictObject({ path: text, sha256: z.nullable(text) })),
   /** For people: services, mounts and hosts whose data is not in it. */
@@ -70,11 +71,11 @@ const pointSchema = z.strictObject({
   /** How long the app was unavailable for it. */
   downtimeSeconds: z.nullable(z.number().check(z.nonnegative())),
   /** The run that a rollback undoes, in the form of its journal; null while that run is in progress. */
-  back: z.nullable(z.custom<JournalData>(isJournal)),
+  back: z.nullable(journalSchema),
 });
 
 /** A restore point: a copy of the data of one moment, and what it takes to run its version on it again. */
-export type Point = z.infer<typeof pointSchema>;
+export interface Point extends z.infer<typeof pointSchema> {}
 
 const recordName = 'point.json';
 /** Beside the record, which never changes once it is complete: a rollback has used this point. */
@@ -200,7 +201,7 @@ async function textOf(place: PointPlace, path: string): Promise<string | null> {
 function parsed(record: string): Point | null {
   try {
     const { sha256, point } = JSON.parse(record);
-    return sha256 === checksumOf(point) ? (pointSchema.parse(point) as Point) : null;
+    return sha256 === checksumOf(point) ? pointSchema.parse(point) : null;
   } catch {
     return null;
   }

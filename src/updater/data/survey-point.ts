@@ -15,8 +15,9 @@ import {
 import { toolsMount } from './copies.ts';
 import type { DataDoors, Declared } from './data-doors.ts';
 import type { Point, SavedMount } from './point.ts';
+import type { Look, Probe } from './tools-answers.ts';
 import { runTools } from './tools-container.ts';
-import { type Look, type Probe, pointPath } from './tools-protocol.ts';
+import { pointPath } from './tools-protocol.ts';
 
 /** The restore point that a run is to make, in the fields of its record. */
 export interface PlannedPoint extends Pick<Point, 'services' | 'inMemory' | 'mounts' | 'excluded' | 'bytes'> {
@@ -68,10 +69,12 @@ export async function surveyPoint(declared: Declared, facts: PointFacts): Promis
   const chosen = chooseMounts(containers, declared, around);
   const services = declared.covered.filter((service) => !updated.includes(service));
   const seen = await lookAtEach(doors, chosen.mounts);
-  const probe = (await runTools(doors, {
-    ...{ verb: 'probe', code: 'data-unsupported', asked: { mounts: [] } },
+  const probe = await runTools(doors, {
+    verb: 'probe',
+    code: 'data-unsupported',
+    asked: { mounts: [] },
     mounts: [{ Type: 'bind', Source: above, Target: pointPath, ReadOnly: false }],
-  })) as Probe;
+  });
   const data = seen.filter(({ look }) => look.type !== 'other');
   const stopped = [...updated, ...services];
   const writers = writersOf(
@@ -132,8 +135,9 @@ async function lookAtEach(
 ): Promise<{ mount: Unseen; look: Look }[]> {
   const seen: { mount: Unseen; look: Look }[] = [];
   for (const [, own] of Map.groupBy(mounts, ({ service }) => service)) {
-    const looks = (await runTools(doors, {
-      ...{ verb: 'look', code: 'data-unsupported' },
+    const looks = await runTools(doors, {
+      verb: 'look',
+      code: 'data-unsupported',
       asked: {
         mounts: own.map(({ excluded }) => ({ isFile: false, root: null, device: null, excluded })),
       },
@@ -141,7 +145,7 @@ async function lookAtEach(
       mounts: own.map((mount, at) => toolsMount(mount, at, mappedBy() === null)),
     }).catch((error) => {
       throw missingSource(own, error) ?? error;
-    })) as Look[];
+    });
     seen.push(...own.map((mount, at) => ({ mount, look: looks[at] as Look })));
   }
   return seen;

@@ -3,6 +3,7 @@
 
 import { PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
 import { type ErrorCode, UpdateError } from '../../core/progress/update-error.ts';
 import { notDone, readApi } from '../../engine/api/api.ts';
 import { createScratch, removeScratch } from '../../engine/api/scratch.ts';
@@ -10,10 +11,11 @@ import type { Engine } from '../../engine/cli/engine.ts';
 import { lastLine } from '../../engine/cli/unreachable.ts';
 import { type Json, object } from '../../engine/json.ts';
 import type { DataDoors } from './data-doors.ts';
-import { type Asked, type Progress, program, type Told, type Verb } from './tools-protocol.ts';
+import { type Told, type ToolsResult, toolsLine, toolsResults } from './tools-answers.ts';
+import { type Asked, program, type Verb } from './tools-protocol.ts';
 
-export interface ToolsCall {
-  verb: Verb;
+export interface ToolsCall<V extends Verb> {
+  verb: V;
   asked: Asked;
   /** In the engine's own form. */
   mounts: readonly Json[];
@@ -38,7 +40,10 @@ const pauseMs = 100;
  * Runs the program to its end, which may take hours, and gives its result.
  * @throws UpdateError no-space; the code of the call if the program fails; engine-unavailable if it was ended from outside. The signal's reason. Cancelled
  */
-export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unknown> {
+export async function runTools<V extends Verb>(
+  doors: DataDoors,
+  call: ToolsCall<V>,
+): Promise<ToolsResult<V>> {
   const engine = call.signal === undefined ? doors.engine : doors.engine.until(call.signal);
   const id = await create(doors, call);
   try {
@@ -54,7 +59,7 @@ export async function runTools(doors: DataDoors, call: ToolsCall): Promise<unkno
   }
 }
 
-async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall): Promise<string> {
+async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCall<Verb>): Promise<string> {
   const { verb, asked, mounts, networkOf, hostConfig = {} } = call;
   const id = await createScratch(engine, toolsImage, project, {
     config: {
@@ -93,16 +98,16 @@ async function create({ engine, project, toolsImage }: DataDoors, call: ToolsCal
   return id;
 }
 
-async function run(
+async function run<V extends Verb>(
   engine: Engine,
   id: string,
-  { onProgress, code, mounts, stopped }: ToolsCall,
-): Promise<unknown> {
+  { verb, onProgress, code, mounts, stopped }: ToolsCall<V>,
+): Promise<ToolsResult<V>> {
   let last: Told | null = null;
   const output = byLine((line) => {
-    const told = JSON.parse(line) as Told | Progress;
-    if ('bytes' in told) onProgress?.(told.bytes);
-    else last = told;
+    const told = jsonText(toolsLine).safeParse(line).data;
+    if (told && 'bytes' in told) onProgress?.(told.bytes);
+    else last = told ?? null;
   });
   const input = new PassThrough();
   stopped?.then(
@@ -123,7 +128,12 @@ async function run(
       detail,
     });
   }
-  if ('result' in told) return told.result;
+  if ('result' in told) {
+    const { data, error } = toolsResults[verb].safeParse(told.result);
+    if (!error) return data as ToolsResult<V>;
+    const message = `the result of the helper container that copies data cannot be read: ${mistakeIn(error)}`;
+    throw new UpdateError(code, message);
+  }
   const [sentence = '', ...detail] = told.error.split('\n');
   const source = mounts.find(({ Target }) => Target === told.at)?.Source;
   const message = source === undefined ? sentence : `${source}: ${sentence}`;

@@ -20,19 +20,8 @@ import {
   sync,
   updateCopy,
 } from './rsync.ts';
-import {
-  type Asked,
-  type AskedMount,
-  copyPath,
-  dataPath,
-  type Look,
-  type Probe,
-  type Progress,
-  pointPath,
-  type Tables,
-  type Told,
-  type Verb,
-} from './tools-protocol.ts';
+import type { Look, Probe, Tables, Told, ToolsProgress } from './tools-answers.ts';
+import { type Asked, type AskedMount, copyPath, dataPath, pointPath, type Verb } from './tools-protocol.ts';
 
 const verbs = { look, probe, warm, cold, hash, restore, ports, tables } satisfies Record<Verb, unknown>;
 
@@ -68,7 +57,7 @@ class Failure extends Error {
   }
 }
 
-const say = (value: Told | Progress, then?: () => void) =>
+const say = (value: Told | ToolsProgress, then?: () => void) =>
   process.stdout.write(`${JSON.stringify(value)}\n`, then);
 
 async function look({ mounts }: Asked): Promise<Look[]> {

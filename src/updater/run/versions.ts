@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import * as z from 'zod/mini';
+import { jsonText } from '../../core/progress/json-text.ts';
 import type { Product } from '../../core/progress/product.ts';
 import { pingApi } from '../../engine/api/api.ts';
 import type { EngineFacts } from '../../engine/api/query.ts';
@@ -11,14 +13,16 @@ import { engineAddress } from './engine-address.ts';
 /** The version of this build, set by the bundler. */
 export const version: string = process.env.SVC_UPDATER_BUILD_VERSION ?? 'dev';
 
+const versionText = z.string().check(z.regex(/^v?\d/));
 /** The versions of the other programs in the image. */
-interface Programs {
+const programsSchema = z.object({
   /** The version of the docker CLI: `29.7.2` */
-  cli: string;
+  cli: versionText,
   /** The newest version of the engine's API that the CLI supports: `1.55` */
-  api: string;
-  compose: string;
-}
+  api: versionText,
+  compose: versionText,
+});
+type Programs = z.infer<typeof programsSchema>;
 
 /** Written by the build of the image, because asking both programs takes a tenth of a second in each run. */
 const noted = join(import.meta.dirname, 'programs.json');
@@ -47,12 +51,8 @@ export async function programsOf(
 
 /** Null if the build of the image did not write the file. */
 export async function readPrograms(file: string): Promise<Programs | null> {
-  try {
-    const { cli, api, compose } = JSON.parse(await readFile(file, 'utf8'));
-    return [cli, api, compose].every((each) => /^v?\d/.test(String(each))) ? { cli, api, compose } : null;
-  } catch {
-    return null;
-  }
+  const text = await readFile(file, 'utf8').catch(() => null);
+  return jsonText(programsSchema).safeParse(text).data ?? null;
 }
 
 /** Whether the docker CLI can certainly use the engine. It checks the same before every command. */

@@ -1,12 +1,6 @@
 import type { SwarmService } from '../../engine/swarm.ts';
-import type { FoundRecord, RecordData, RecordState } from './record.ts';
+import type { FoundRecord, RecordData } from './record.ts';
 import { imageSideOf, isSame, type ServiceMove } from './specs.ts';
-
-/** A record that this updater can read. */
-export interface ReadableRecord extends FoundRecord {
-  state: RecordState;
-  data: RecordData;
-}
 
 /** What to do about the run before (docs/contract.md 11.4). */
 export type EarlierStackStep =
@@ -27,7 +21,7 @@ export type EarlierStackStep =
 
 /** @param holder this updater; @param target as it was asked for now; @param services of the stack, as they are */
 export function planEarlierStack(
-  earlier: ReadableRecord | null,
+  earlier: FoundRecord | null,
   { holder, target, services }: { holder: string; target: string | null; services: readonly SwarmService[] },
 ): EarlierStackStep {
   if (earlier === null) return { kind: 'none' };

@@ -8,8 +8,8 @@ import { and } from '../run/log/wording.ts';
 import { type ChosenStack, nodesFor, shortName, writtenImage } from './choose-stack.ts';
 import { draftStackFiles, readStackFiles, type StackFiles, textToChange } from './files.ts';
 import type { FoundStack } from './inspect.ts';
-import type { ReadableRecord } from './plan-earlier.ts';
 import { planMoves, type StackPlan, tagOf } from './plan-moves.ts';
+import type { FoundRecord } from './record.ts';
 import { imageSideOf, isActive, type ServiceMove } from './specs.ts';
 import { endsWhenDone, isAlive } from './tasks.ts';
 
@@ -33,7 +33,7 @@ export interface PlannedStack {
  */
 export async function planStack(
   { context, chosen, tasks, nodes, directory }: Omit<FoundStack, 'place' | 'own' | 'paths' | 'who'>,
-  earlier: ReadableRecord | null,
+  earlier: FoundRecord | null,
   { plan, succeeds, carries = succeeds }: { plan: StackPlan; succeeds: boolean; carries?: boolean },
 ): Promise<PlannedStack> {
   refuseOlder(plan, earlier, chosen);
@@ -91,7 +91,7 @@ export async function planStack(
 /** Refuses an old version that was started after a newer one and may have changed migrated data. */
 function refuseOlder(
   { running, from }: StackPlan,
-  earlier: ReadableRecord | null,
+  earlier: FoundRecord | null,
   { name: stack, app }: ChosenStack,
 ): void {
   // Not for a stack that was removed and deployed again.

@@ -1,30 +1,35 @@
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Outcome, outcomes } from '../../core/progress/outcome.ts';
+import * as z from 'zod/mini';
+import { jsonText, mistakeIn } from '../../core/progress/json-text.ts';
+import { outcomes } from '../../core/progress/outcome.ts';
 import { UpdateError } from '../../core/progress/update-error.ts';
 import { createConfig, findConfig, relabelConfig, removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
-import { parseObject } from '../../engine/json.ts';
 import type { SwarmConfig } from '../../engine/swarm.ts';
-import type { Ending } from '../run/log/ending.ts';
-import type { ServiceMove } from './specs.ts';
+import { stored } from '../run/state/stored-fields.ts';
+import { storedMove, swarmId } from './specs.ts';
 
-/** What a run of a stack is about, written once: what a later run, on whatever manager, goes on with. Holds values. */
-export interface RecordData {
-  format: 1;
-  run: string;
-  stack: string;
+/**
+ * What a run of a stack is about, written once: what a later run, on whatever manager, goes on with. Holds values. A field
+ * that is added must be optional, as the records of earlier versions lack it.
+ */
+const recordDataSchema = z.strictObject({
+  format: z.literal(1),
+  run: stored.run,
+  stack: stored.name,
   /** What was asked for; null where floating tags were pulled again. */
-  target: string | null;
+  target: z.nullable(z.string()),
   /** `v1.4.2`, `v1.5.0` */
-  from: string;
-  to: string;
-  stopFirst: boolean;
-  moves: readonly ServiceMove[];
+  from: z.string(),
+  to: z.string(),
+  stopFirst: z.boolean(),
+  moves: stored.list(storedMove),
   /** Ids of the tasks that there were. */
-  tasks: readonly string[];
-  files: readonly { path: string; before: string; after: string }[];
-}
+  tasks: stored.list(swarmId),
+  files: stored.list(z.strictObject({ path: stored.path, before: stored.hash, after: stored.hash })),
+});
+export interface RecordData extends z.infer<typeof recordDataSchema> {}
 
 /**
  * The progress of a run.
@@ -35,19 +40,27 @@ export interface RecordData {
 const phases = ['pull', 'write', 'recreate', 'back', 'restore'] as const;
 export type RecordPhase = (typeof phases)[number];
 
-/** What changes of a record. */
-export interface RecordState {
-  run: string;
+const labelNumber = z.pipe(stored.like(/^\d+$/), z.transform(Number));
+
+/** What changes of a record: its labels. */
+const recordStateSchema = z.strictObject({
+  run: stored.run,
   /** The updater that has it: the id of its service, or of its container. */
-  holder: string;
+  holder: swarmId,
   /** Of the container, and its node: who looks from there can tell whether it still runs. */
-  container: string;
-  node: string;
-  phase: RecordPhase;
-  started: boolean;
-  beat: number;
-  outcome: Ending | null;
-}
+  container: swarmId,
+  node: z.string(),
+  phase: z.enum(phases),
+  started: z.pipe(
+    z.enum(['0', '1']),
+    z.transform((word) => word === '1'),
+  ),
+  beat: labelNumber,
+  outcome: z.nullable(
+    z.strictObject({ outcome: z.enum(outcomes), exitCode: labelNumber, message: z.string() }),
+  ),
+});
+export interface RecordState extends z.infer<typeof recordStateSchema> {}
 
 const prefix = 'svc-updater.';
 const beatMs = 10_000;
@@ -80,37 +93,56 @@ const writeLabels = (state: RecordState): Record<string, string> => ({
   }),
 });
 
-function readLabels(labels: SwarmConfig['labels']): RecordState | null {
-  const said = (key: string) => labels[`${prefix}${key}`] ?? '';
-  const phase = phases.find((each) => each === said('phase'));
-  if (phase === undefined || said('run') === '') return null;
-  const outcome: Outcome | undefined = outcomes.find((each) => each === said('outcome'));
-  return {
-    run: said('run'),
-    holder: said('holder'),
-    container: said('container'),
-    node: said('node'),
-    phase,
-    started: said('started') === '1',
-    beat: Number(said('beat')),
-    outcome: outcome ? { outcome, exitCode: Number(said('exit')), message: said('message') } : null,
-  };
+function readLabels(labels: SwarmConfig['labels']) {
+  const own = Object.entries(labels).filter(([key]) => key.startsWith(prefix));
+  const { outcome, exit, message, ...others } = Object.fromEntries(
+    own.map(([key, value]) => [key.slice(prefix.length), value]),
+  );
+  const hasEnded = [outcome, exit, message].some((each) => each !== undefined);
+  const ending = hasEnded ? { outcome, exitCode: exit, message } : null;
+  return recordStateSchema.safeParse({ ...others, outcome: ending });
 }
 
-/** A record as it was read; `data` is null where it is of another updater, which wrote another format. */
+/** A record as it was read. */
 export interface FoundRecord {
   config: SwarmConfig;
-  state: RecordState | null;
-  data: RecordData | null;
+  state: RecordState;
+  data: RecordData;
 }
 
+/** A record that this updater cannot read: written by another version, or changed. */
+interface UnreadableRecord {
+  config: SwarmConfig;
+  /** `moves.0.role is not valid` */
+  mistake: string;
+}
+
+type Look = FoundRecord | UnreadableRecord | null;
+
 /** @throws UpdateError engine-unavailable */
-export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
+async function lookForRecord(engine: Engine, stack: string): Promise<Look> {
   const config = await findConfig(engine, recordName(stack));
   if (config === null) return null;
-  const data = parseObject(config.data);
-  const isOurs = data?.format === 1 && data.stack === stack && Array.isArray(data.moves);
-  return { config, state: readLabels(config.labels), data: isOurs ? (data as unknown as RecordData) : null };
+  const { data: state, error } = readLabels(config.labels);
+  if (error) return { config, mistake: `label ${prefix}${mistakeIn(error)}` };
+  const found = jsonText(recordDataSchema).safeParse(config.data);
+  if (found.error) return { config, mistake: mistakeIn(found.error) };
+  const { data } = found;
+  return data.stack === stack ? { config, state, data } : { config, mistake: `stack is not ${stack}` };
+}
+
+/** @throws UpdateError engine-unavailable; stack-busy where it cannot be read */
+export async function readRecord(engine: Engine, stack: string): Promise<FoundRecord | null> {
+  const found = await lookForRecord(engine, stack);
+  if (found === null || 'state' in found) return found;
+  const { config, mistake } = found;
+  throw new UpdateError(
+    'stack-busy',
+    `the config ${config.name} is the record of another update, which this updater version cannot read (${mistake})`,
+    {
+      advice: `Make sure that no updater is running, remove the config (docker config rm ${config.name}), then run the update again.`,
+    },
+  );
 }
 
 /** Who this run is. */
@@ -170,18 +202,14 @@ export class StackRecord {
     const name = recordName(data.stack);
     if (ended !== null) await removeConfig(engine, ended.config);
     const made = await createConfig(engine, { name, labels: writeLabels(state), data: text });
-    const found = await readRecord(engine, data.stack);
+    const found = await lookForRecord(engine, data.stack);
     // Where an election swallowed the answer, it is there all the same.
     if (!isOf(found, state)) throw isHeld(found, made === 'taken');
     return new StackRecord(engine, found.config, data, state);
   }
 
   /** Takes over what another run has left. @throws UpdateError update-running where it is not dead, or somebody was faster */
-  static async takeOver(
-    engine: Engine,
-    found: FoundRecord & { state: RecordState; data: RecordData },
-    who: RecordHolder,
-  ): Promise<StackRecord> {
+  static async takeOver(engine: Engine, found: FoundRecord, who: RecordHolder): Promise<StackRecord> {
     const state: RecordState = { ...found.state, ...who, beat: found.state.beat + 1, outcome: null };
     const record = new StackRecord(engine, found.config, found.data, state);
     await record.note({}).catch((error) => {
@@ -203,17 +231,17 @@ export class StackRecord {
     const state = { ...this.#state, ...change, beat: this.#state.beat + 1 };
     for (;;) {
       const done = await relabelConfig(this.#engine, this.#config, writeLabels(state));
-      const found = await readRecord(this.#engine, this.data.stack);
+      const found = await lookForRecord(this.#engine, this.data.stack);
       if (!isOf(found, state, this.#config)) throw this.#lose(found);
       this.#config = found.config;
-      if (done === 'moved' && found.state?.beat !== state.beat) continue;
+      if (done === 'moved' && found.state.beat !== state.beat) continue;
       this.#state = state;
       this.#writtenAt = performance.now();
       return;
     }
   }
 
-  #lose(found: FoundRecord | null): UpdateError {
+  #lose(found: Look): UpdateError {
     this.release();
     this.#lost ??= isHeld(found, true);
     return this.#lost;
@@ -228,7 +256,7 @@ export class StackRecord {
     if (performance.now() - this.#writtenAt > staleMs) await this.note({});
     for (;;) {
       const askedAt = performance.now();
-      const found = await readRecord(this.#engine, this.data.stack);
+      const found = await lookForRecord(this.#engine, this.data.stack);
       if (!isOf(found, this.#state, this.#config)) throw this.#lose(found);
       // An answer that comes late says what was.
       if (performance.now() - askedAt < beatMs) return;
@@ -247,19 +275,20 @@ export class StackRecord {
 
 /** Whether a record is that of a run and of the container that leads it; and that very config, where one is given. */
 const isOf = (
-  found: FoundRecord | null,
+  found: Look,
   { run, container }: Pick<RecordState, 'run' | 'container'>,
   config: Pick<SwarmConfig, 'id'> | null = null,
 ): found is FoundRecord =>
   found !== null &&
+  'state' in found &&
   (config === null || found.config.id === config.id) &&
-  found.state?.run === run &&
+  found.state.run === run &&
   found.state.container === container;
 
-const isHeld = (found: FoundRecord | null, isOthers: boolean): UpdateError =>
+const isHeld = (found: Look, isOthers: boolean): UpdateError =>
   new UpdateError(
     'update-running',
-    found?.state && isOthers
+    found !== null && 'state' in found && isOthers
       ? `another update of this stack is in progress in container ${found.state.container.slice(0, 12)} (run ${found.state.run})`
       : `the update record of this run, a Swarm config, was removed`,
     { advice: 'Wait until no other update is running, then run {command} again.', state: stepsAside },
@@ -269,16 +298,16 @@ const stepsAside = 'this run will make no further changes';
 
 /**
  * Waits until the record's holder has shown that it lives, or has been silent for long enough; gives it as it is then,
- * null where it is gone. @throws UpdateError update-running where it lives
+ * null where it is gone. @throws UpdateError update-running where it lives; stack-busy where another cannot be read
  */
 export async function awaitDeath(engine: Engine, found: FoundRecord): Promise<FoundRecord | null> {
-  const stack = found.data?.stack ?? '';
+  const { stack } = found.data;
   const { version } = found.config;
   for (const endsAt = performance.now() + deadMs; performance.now() < endsAt; await sleep(lookMs)) {
     const now = await readRecord(engine, stack);
     if (now === null) return null;
     if (now.config.id === found.config.id && now.config.version === version) continue;
-    if (now.state?.outcome) return now;
+    if (now.state.outcome) return now;
     throw isHeld(now, true);
   }
   return found;

@@ -1,29 +1,35 @@
+import * as z from 'zod/mini';
 import { type Json, list, object, strings } from '../../engine/json.ts';
 import { swarmLabels } from '../../engine/labels.ts';
 import { readPlatform } from '../../engine/platform.ts';
 import { constraintsOf, imageOf, labelsOf, replicasOf, type SwarmNode } from '../../engine/swarm.ts';
+import { stored } from '../run/state/stored-fields.ts';
 
 /** What a run may make of a service's spec; `before` is what it found. */
 export type SpecForm = 'before' | 'after' | 'moving' | 'nudged' | 'stopped' | 'held';
 
+/** The engine's own: part of a request's path. */
+export const swarmId = stored.like(/^\w[\w-]*$/);
+
 /** One service that moves, as the record of a run has it. */
-export interface ServiceMove {
-  id: string;
+export const storedMove = z.strictObject({
+  id: swarmId,
   /** `svc_app` */
-  name: string;
+  name: stored.name,
   /** `once`: a migration or the like, which ends when it is done. */
-  role: 'app' | 'worker' | 'once';
+  role: z.enum(['app', 'worker', 'once']),
   /** As it was found. */
-  before: Json;
+  before: stored.object,
   /** As its owner wants it, but for the image: what was found, or what a run before this one has found that did not end well. */
-  wanted: Json;
+  wanted: stored.object,
   /** `repository:tag@digest` */
-  image: string;
+  image: stored.reference,
   /** The same as a stack file names it. */
-  label: string;
+  label: stored.reference,
   /** As the registry tells them; none where it does not. */
-  platforms: readonly Json[];
-}
+  platforms: stored.list(stored.object),
+});
+export interface ServiceMove extends z.infer<typeof storedMove> {}
 
 /** The constraint that keeps a global service off all nodes. */
 const nobody = 'node.id==nobody';

@@ -16,7 +16,7 @@ import { checkServices, shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
 import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
 import { type PlannedStack, planOf, planStack } from './plan.ts';
-import { type EarlierStackStep, hasLeft, planEarlierStack, type ReadableRecord } from './plan-earlier.ts';
+import { type EarlierStackStep, hasLeft, planEarlierStack } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
 import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
@@ -65,21 +65,17 @@ async function run(given: FirstContext, soFar: SoFar): Promise<Ending> {
   const first = await inspectStack(given);
   soFar.found = first;
   const { context, who } = first;
-  const ended = await endedOrDead(context, first, await readRecord(context.engine, first.chosen.name));
+  const earlier = await endedOrDead(context, first, await readRecord(context.engine, first.chosen.name));
   const found = { ...first, ...(await lookAtStack(context)) };
   const { chosen } = found;
   soFar.facts = { ...soFar.facts, services: [chosen.app, ...chosen.workers].map(({ name }) => name) };
-  const earlier = readable(ended);
   const { target } = context.options;
   const asked = { holder: who.holder, target: target?.tag ?? null, services: chosen.services };
   const step = planEarlierStack(earlier, asked);
-  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, { ended });
+  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, { ended: earlier });
   context.log.addMaskRules(() => maskRulesOfMoves(earlier.data.moves));
   return settle(found, soFar, { earlier, step });
 }
-
-const readable = (found: FoundRecord | null): ReadableRecord | null =>
-  found?.state && found.data ? { ...found, state: found.state, data: found.data } : null;
 
 /** The record of the run before, once that has ended or is dead. @throws UpdateError update-running, stack-busy */
 async function endedOrDead(
@@ -87,17 +83,8 @@ async function endedOrDead(
   { who }: FoundStack,
   found: FoundRecord | null,
 ): Promise<FoundRecord | null> {
-  if (found === null || found.state?.outcome) return found;
-  const { state, data } = found;
-  if (state === null || data === null) {
-    throw new UpdateError(
-      'stack-busy',
-      `the config ${found.config.name} is the record of another update, which this updater version cannot read`,
-      {
-        advice: `Make sure that no updater is running, remove the config (docker config rm ${found.config.name}), then run {command} again.`,
-      },
-    );
-  }
+  if (found === null || found.state.outcome !== null) return found;
+  const { state } = found;
   if (state.holder === who.holder || state.container === who.container) return found;
   // An updater on the same node can check whether the other one is running.
   if (state.node === who.node) {
@@ -112,7 +99,7 @@ async function endedOrDead(
 async function settle(
   found: FoundStack,
   soFar: SoFar,
-  { earlier, step }: { earlier: ReadableRecord; step: Exclude<EarlierStackStep, { kind: 'none' }> },
+  { earlier, step }: { earlier: FoundRecord; step: Exclude<EarlierStackStep, { kind: 'none' }> },
 ): Promise<Ending> {
   const { context, directory, who } = found;
   const { engine, log } = context;
@@ -199,12 +186,12 @@ async function fromTheBeginning(
   log.enter('plan');
   const plan = planOf(found);
   soFar.facts = { ...soFar.facts, version: plan.from };
-  const planned = await planStack(found, readable(ended), { plan, succeeds, carries });
+  const planned = await planStack(found, ended, { plan, succeeds, carries });
   const { stopFirst, moves, published, draft, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
     // What a killed run has left of itself before it touched anything.
-    if (ended?.state && !ended.state.outcome) await removeConfig(engine, ended.config);
+    if (ended?.state.outcome === null) await removeConfig(engine, ended.config);
     const took = seconds(performance.now() - context.beganAt);
     const runs = whatRuns(chosen.name, moves, plan.to);
     return endWell(log, 'unchanged', `unchanged: ${runs}; nothing to do (${took})`, { to: plan.to });

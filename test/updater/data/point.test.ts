@@ -27,7 +27,7 @@ import {
   readPoint,
   writePoint,
 } from '../../../src/updater/data/point.ts';
-import { isJournal } from '../../../src/updater/run/state/journal-shape.ts';
+import { journalSchema } from '../../../src/updater/run/state/journal-shape.ts';
 import { journalData } from '../../build.ts';
 
 const at = Date.parse('2026-11-21T10:42:07Z');
@@ -216,7 +216,7 @@ describe('the folders of restore points', () => {
     expect(await readdir(shared)).toEqual([expect.stringMatching(/^svc-[0-9a-f]{12}-20261121T104207Z$/)]);
     // What the updater has created is also accepted in a journal.
     const point = { ...emptyPoint, directory: place.directory, inMemory: [] };
-    expect(isJournal(journalData({ point }))).toBe(true);
+    expect(journalSchema.safeParse(journalData({ point })).success).toBe(true);
     expect((await makePlace(shared, { name: 'svc', directory: '/srv/svc' }, at)).directory).not.toBe(
       place.directory,
     );

@@ -6,7 +6,7 @@ import {
   refuseUnlessRoom,
   withoutAliases,
 } from '../../../src/updater/data/survey-point.ts';
-import type { Look } from '../../../src/updater/data/tools-protocol.ts';
+import type { Look } from '../../../src/updater/data/tools-answers.ts';
 import { size } from '../../../src/updater/run/log/wording.ts';
 
 const look = (changes: Partial<Look>): Look => ({

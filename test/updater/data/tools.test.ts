@@ -21,7 +21,15 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Asked, AskedMount, Look, Told, Verb } from '../../../src/updater/data/tools-protocol.ts';
+import * as z from 'zod/mini';
+import {
+  type Look,
+  type Told,
+  type ToolsProgress,
+  toolsLine,
+  toolsResults,
+} from '../../../src/updater/data/tools-answers.ts';
+import type { Asked, AskedMount, Verb } from '../../../src/updater/data/tools-protocol.ts';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 const script = fileURLToPath(new URL('in-container.sh', import.meta.url));
@@ -40,7 +48,7 @@ interface Running {
   child: ChildProcess;
   /** The first line that it prints. */
   first: Promise<string>;
-  end: Promise<{ exitCode: number; told: Told | null }>;
+  end: Promise<{ exitCode: number; told: Told | ToolsProgress | null }>;
 }
 
 /** Folders of one service's mounts, of its restore point and of a bystander. */
@@ -109,7 +117,7 @@ class Place {
     first.catch(() => {});
     const end = once(child, 'close').then(async ([exitCode]) => {
       expect(await errors).toBe('');
-      return { exitCode, told: JSON.parse(said.at(-1) ?? 'null') };
+      return { exitCode, told: z.nullable(toolsLine).parse(JSON.parse(said.at(-1) ?? 'null')) };
     });
     return { child, first, end };
   }
@@ -118,7 +126,7 @@ class Place {
   async run(verb: Verb, mount: Partial<AskedMount> = {}, more: Setting = {}): Promise<unknown> {
     const { exitCode, told } = await this.start(verb, mount, more).end;
     expect({ exitCode, told }).toEqual({ exitCode: 0, told: { result: expect.anything() } } satisfies object);
-    return told && 'result' in told ? told.result : undefined;
+    return told && 'result' in told ? toolsResults[verb].parse(told.result) : undefined;
   }
 
   async copyTwice(mount: Partial<AskedMount> = {}, more: Setting = {}): Promise<void> {

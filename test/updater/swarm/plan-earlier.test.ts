@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/core/progress/outcome.ts';
 import type { Json } from '../../../src/engine/json.ts';
 import { planStack } from '../../../src/updater/swarm/plan.ts';
-import { planEarlierStack, type ReadableRecord } from '../../../src/updater/swarm/plan-earlier.ts';
+import { planEarlierStack } from '../../../src/updater/swarm/plan-earlier.ts';
 import { planMoves } from '../../../src/updater/swarm/plan-moves.ts';
-import type { RecordPhase } from '../../../src/updater/swarm/record.ts';
+import type { FoundRecord, RecordPhase } from '../../../src/updater/swarm/record.ts';
 import { type ServiceMove, specOf } from '../../../src/updater/swarm/specs.ts';
 import { ending } from '../../build.ts';
 import { engineWith, runContext, target } from '../../build-plan.ts';
@@ -38,7 +38,7 @@ function earlier({
   started = false,
   holder = 'another',
   moves = plain,
-}: Given): ReadableRecord {
+}: Given): FoundRecord {
   return {
     config: { id: 'config', name: 'svc-updater.svc', version: 1, labels: {}, data: '' },
     state: {

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { isWithin } from '../../../core/files/host-paths.ts';
 import { type ListedMount, mountTable, unescaped } from '../../../core/files/mount-table.ts';
 import type { StorageMount } from '../../../engine/container.ts';
-import { dataPath, type Tables } from '../../data/tools-protocol.ts';
+import type { Tables } from '../../data/tools-answers.ts';
+import { dataPath } from '../../data/tools-protocol.ts';
 
 /** A mount of a running container, which the helper container has, too. */
 export interface HostMount extends StorageMount {

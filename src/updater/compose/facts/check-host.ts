@@ -12,7 +12,6 @@ import type { DataDoors } from '../../data/data-doors.ts';
 import { declareData } from '../../data/declare.ts';
 import { namedIn } from '../../data/survey-point.ts';
 import { runTools } from '../../data/tools-container.ts';
-import type { Tables } from '../../data/tools-protocol.ts';
 import { and } from '../../run/log/wording.ts';
 import type { RunContext } from '../../run/run-context.ts';
 import type { FoundInstance } from '../inspect/find-instance.ts';
@@ -118,14 +117,15 @@ async function tryStart(
   const services = and([...new Set(definitions.map(({ service }) => service))]);
   try {
     const tables = await runTools(doors, {
-      ...{ verb: 'tables', code: 'host-changed' },
+      verb: 'tables',
+      code: 'host-changed',
       asked: { mounts: mounts.map(() => unseen), pids: mounts.map(({ pid }) => pid) },
       mounts: mounts.map((mount, at) => toolsMount(mount, at, true)),
       hostConfig: { ...hostConfig, CapAdd: [] },
       // Dead shares never answer.
       signal: AbortSignal.timeout(60_000),
     });
-    return changedMounts(mounts, tables as Tables);
+    return changedMounts(mounts, tables);
   } catch (error) {
     if (Object(error).name === 'TimeoutError')
       return [`${services} cannot be started again: a mount or device did not respond within 60 s`];

@@ -83,14 +83,13 @@ export async function portsOf(
 /** The TCP ports that something listens on in the network of a container. */
 async function askPorts(doors: DataDoors, networkOf: string): Promise<number[]> {
   const asked = { mounts: [] };
-  const ports: unknown = await runTools(doors, {
+  return runTools(doors, {
     verb: 'ports',
     code: 'engine-unavailable',
     networkOf,
     mounts: [],
     asked,
   });
-  return Array.isArray(ports) ? ports.map(Number) : [];
 }
 
 /** The covered containers that are up, in the order in which they are stopped: workers, app, then data services. */

@@ -147,7 +147,8 @@ const warnOf =
 async function readEarlier({ state }: Lock, log: Log): Promise<JournalData | null> {
   const earlier = await readJournal(state);
   if (earlier === null || !('unreadable' in earlier)) return earlier;
-  log.warn(`the journal of an earlier run cannot be read; it was moved to ${await setAside(state, earlier)}`);
+  const place = await setAside(state, earlier);
+  log.warn(`the journal of an earlier run cannot be read (${earlier.mistake}); it was moved to ${place}`);
   return null;
 }
 

@@ -1,3 +1,4 @@
+import * as z from 'zod/mini';
 import type { Product } from '../../../core/progress/product.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
 import { and } from './wording.ts';
@@ -26,11 +27,13 @@ export interface EndingFacts {
   product?: Product;
 }
 
-export interface LeftAlone {
-  paths: readonly string[];
+const texts = z.readonly(z.array(z.string()));
+export const leftAloneSchema = z.strictObject({
+  paths: texts,
   /** The images that `docker compose up` starts with the files as they are; null where compose rejects them. */
-  next: readonly string[] | null;
-}
+  next: z.nullable(texts),
+});
+export interface LeftAlone extends z.infer<typeof leftAloneSchema> {}
 
 export const wereEdited = (paths: readonly string[]): string =>
   `another user or process edited ${and(paths)} during the update`;

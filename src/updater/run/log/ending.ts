@@ -1,7 +1,8 @@
+import * as z from 'zod/mini';
 import { adviceText } from '../../../core/progress/advice.ts';
 import { composeCommand, shortComposeCommand } from '../../../core/progress/compose-command.ts';
 import { formatEnd, type RunEnd, stateBeforeStep } from '../../../core/progress/end-line.ts';
-import { exitCodes, type Outcome } from '../../../core/progress/outcome.ts';
+import { exitCodes, type Outcome, outcomes } from '../../../core/progress/outcome.ts';
 import { mapTexts } from '../../../core/progress/plain-text.ts';
 import { svc } from '../../../core/progress/product.ts';
 import { Cancelled, Interrupted } from '../../../core/progress/stops.ts';
@@ -10,15 +11,16 @@ import { type EndingFacts, editedSince } from './ending-facts.ts';
 import type { Fields, Log } from './log.ts';
 import { and } from './wording.ts';
 
-/** How a run ended, or is about to. */
-export interface Ending {
-  outcome: Outcome;
-  exitCode: number;
+export const endingSchema = z.strictObject({
+  outcome: z.enum(outcomes),
+  exitCode: z.number(),
   /** The last line of the log. */
-  message: string;
+  message: z.string(),
   /** Additional fields of that line, for programs. */
-  fields?: Fields;
-}
+  fields: z.exactOptional(z.record(z.string(), z.unknown())),
+});
+/** How a run ended, or is about to. */
+export interface Ending extends z.infer<typeof endingSchema> {}
 
 /** How an unsuccessful run ended. Its fields include its code, the advice and a required intermediate release. */
 interface Failure extends Ending {

@@ -1,87 +1,59 @@
-import { basename, isAbsolute } from 'node:path';
-import { parseReference } from '../../../core/compose/reference.ts';
-import type { FileRecord } from '../../../core/files/replace-files.ts';
-import { outcomes } from '../../../core/progress/outcome.ts';
+import { basename } from 'node:path';
+import * as z from 'zod/mini';
+import type { FileRecord } from '../../../core/files/file-record.ts';
+import type { Owner } from '../../../core/files/file-system.ts';
 import type { Blueprint } from '../../../engine/api/blueprint.ts';
+import type { CopiedFile } from '../../../engine/api/copied-files.ts';
 import type { ComposeProject } from '../../../engine/cli/compose.ts';
-import type { Ending } from '../log/ending.ts';
-import type { LeftAlone } from '../log/ending-facts.ts';
-import { runForm } from './kept-runs.ts';
+import { endingSchema } from '../log/ending.ts';
+import { leftAloneSchema } from '../log/ending-facts.ts';
+import { type FieldsOf, stored } from './stored-fields.ts';
 
-// A journal's fields: what they are, and what of them is taken for one. The types come from the checks; of what another
-// room has the type of, every field has to be checked for this to compile.
+// A journal's fields and their types. Fields that need not be there are those that journals of earlier versions lack.
 
-type Check<T = unknown> = (value: unknown) => value is T;
-/** Of a field that need not be there: journals of earlier versions have fewer. */
-type Optional<T> = Check<T | undefined> & { readonly isOptional: true };
-type TypeOf<C> = C extends Optional<infer T> ? T : C extends Check<infer T> ? T : never;
-type Fields = Readonly<Record<string, Check>>;
-type Shape<F extends Fields> = {
-  [K in keyof F as F[K] extends Optional<unknown> ? never : K]: TypeOf<F[K]>;
-} & {
-  [K in keyof F as F[K] extends Optional<unknown> ? K : never]?: TypeOf<F[K]>;
-};
-
-const check = <T>(accepts: (value: unknown) => boolean): Check<T> => accepts as Check<T>;
-const text = check<string>((value) => typeof value === 'string');
-const flag = check<boolean>((value) => typeof value === 'boolean');
-const number = check<number>((value) => typeof value === 'number');
-const textWhere = (fits: (value: string) => boolean) =>
-  check<string>((value) => typeof value === 'string' && fits(value));
-const like = (form: RegExp) => textWhere((value) => form.test(value));
-const oneOf = <const T>(...values: readonly T[]) => check<T>((value) => values.includes(value as T));
-const orNull = <T>(inner: Check<T>) => check<T | null>((value) => value === null || inner(value));
-const optional = <T>(inner: Check<T>) =>
-  check<T | undefined>((value) => value === undefined || inner(value)) as Optional<T>;
-const list = <T>(inner: Check<T>) =>
-  check<readonly T[]>((value) => Array.isArray(value) && value.every(inner));
-const object = check<Record<string, unknown>>(
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-);
-const has = (value: unknown, fields: Fields): boolean =>
-  object(value) && Object.entries(fields).every(([key, inner]) => inner(value[key]));
-const shape = <F extends Fields>(fields: F) => check<Shape<F>>((value) => has(value, fields));
-const shapeOf = <T>(fields: { [K in keyof Required<T>]: Check }) =>
-  check<T>((value) => has(value, fields as Fields));
-
-/** Of a project, a service, a container: an argument of a command, and so none of its options. */
-const name = like(/^[A-Za-z0-9_.][A-Za-z0-9_.-]*$/);
+const { imageId, like, list, name, object, path, reference } = stored;
+const text = z.string();
+const flag = z.boolean();
 const id = like(/^[0-9a-f]*$/);
-const imageId = like(/^(?:sha256:)?[0-9a-f]+$/);
-const reference = textWhere((value) => imageId(value) || parseReference(value) !== null);
-const path = textWhere((value) => isAbsolute(value) && !value.includes('\0'));
 
-const pointPath = textWhere((value) => path(value) && /(?:^|-)\d{8}T\d{6}Z$/.test(basename(value)));
+const pointPath = path.check(z.refine((value) => /(?:^|-)\d{8}T\d{6}Z$/.test(basename(value))));
 
-const project = shapeOf<ComposeProject>({
+const project = z.strictObject({
   name,
   directory: path,
   files: list(path),
   envFiles: list(path),
-  profiles: optional(list(like(/^[^-]/))),
-  oldNames: optional(list(name)),
-  asksForNames: optional(flag),
-});
+  profiles: z.exactOptional(list(like(/^[^-]/))),
+  oldNames: z.exactOptional(list(name)),
+  asksForNames: z.exactOptional(flag),
+} satisfies FieldsOf<ComposeProject>);
 
-const file = shapeOf<FileRecord>({
+const owner = z.strictObject({
+  uid: z.int(),
+  gid: z.int(),
+  mode: z.int(),
+  attributes: z.exactOptional(z.nullable(z.record(text, text))),
+} satisfies FieldsOf<Owner>);
+
+const file = z.strictObject({
   path,
   real: path,
-  before: orNull(id),
+  before: z.nullable(id),
   after: id,
-  backup: orNull(path),
-  owner: orNull(object),
+  backup: z.nullable(path),
+  owner: z.nullable(owner),
   temporary: path,
-});
+} satisfies FieldsOf<FileRecord>);
 
-const container = shape({
+const container = z.strictObject({
   id,
   name,
   service: name,
-  number,
+  number: z.number(),
   /** The local image's id. */
   imageId,
   /** The digest of its manifest, where the engine tells. */
-  imageManifest: optional(imageId),
+  imageManifest: z.exactOptional(imageId),
   /** The reference it was made from. */
   reference,
   /** Shows whether the container was started since. */
@@ -93,31 +65,31 @@ const container = shape({
   /** It was running, was not unhealthy and was not crashing; it must be the same after a rollback. */
   well: flag,
   /** How its health check failed. */
-  failing: optional(text),
+  failing: z.exactOptional(text),
 });
 
-const movedService = shape({
+const movedService = z.strictObject({
   name,
   isApp: flag,
   /** It only lives in a namespace of one that moves. */
   follows: flag,
   /** What it runs afterwards; null for a follower that keeps its image. */
-  image: orNull(shape({ reference, id: imageId, manifests: optional(list(imageId)) })),
+  image: z.nullable(z.strictObject({ reference, id: imageId, manifests: z.exactOptional(list(imageId)) })),
   /** Services that must be healthy before it starts. */
   awaits: list(name),
   /** `up` runs commands of the new image before the first container starts. */
-  hasStartHook: optional(flag),
+  hasStartHook: z.exactOptional(flag),
   /** Run to its end before those that come after it in the list. */
-  runsOnce: optional(flag),
+  runsOnce: z.exactOptional(flag),
 });
 
-const changeover = shape({
+const changeover = z.strictObject({
   /** The app first but for what runs once before it, followers last. */
   moved: list(movedService),
   /** Every container of the project before, compose's leftovers left out. */
   containers: list(container),
   /** What the log says about it. */
-  words: shape({
+  words: z.strictObject({
     /** `v1.4.2` */
     from: text,
     /** `v1.5.0`: the name of the target, under the key that journals on people's disks have. */
@@ -129,70 +101,71 @@ const changeover = shape({
     warnings: list(text),
     alsoMoved: list(name),
     newServices: list(name),
-    changedServices: optional(list(name)),
+    changedServices: z.exactOptional(list(name)),
     /** Left alone, although their `depends_on` says `restart: true`. */
-    restartedByHand: optional(list(name)),
+    restartedByHand: z.exactOptional(list(name)),
     /** Not run, although others wait for them to complete. */
-    runByHand: optional(list(name)),
+    runByHand: z.exactOptional(list(name)),
     /** Of containers before the update, with the reverse proxies that may have cached them. */
-    addresses: optional(list(shape({ name, ips: list(text), proxies: list(name) }))),
+    addresses: z.exactOptional(list(z.strictObject({ name, ips: list(text), proxies: list(name) }))),
   }),
 });
 
-const blueprint = shapeOf<Blueprint>({
+const copied = z.strictObject({
+  path,
+  content: text,
+  mode: z.number(),
+  uid: z.number(),
+  gid: z.number(),
+  modified: z.number(),
+} satisfies FieldsOf<CopiedFile>);
+
+const blueprint = z.strictObject({
   id,
   name,
   imageId,
-  imageManifest: optional(orNull(imageId)),
+  imageManifest: z.exactOptional(z.nullable(imageId)),
   imageReference: reference,
-  platform: orNull(text),
+  platform: z.nullable(text),
   config: object,
   hostConfig: object,
-  networks: check((value) => object(value) && Object.values(value).every(object)),
-  published: optional(list(text)),
-  copied: list(shape({ path, content: text })),
-  lost: list(text),
-});
+  networks: z.record(text, object),
+  published: z.exactOptional(list(text)),
+  copied: z.array(copied),
+  lost: z.array(text),
+} satisfies FieldsOf<Blueprint>);
 
-const ending = shapeOf<Ending>({
-  outcome: oneOf(...outcomes),
-  exitCode: number,
-  message: text,
-  fields: optional(object),
-});
-
-/** Whether a value is a journal of format 1 (docs/design.md), and nothing in it can be taken for an option or a path out. */
-export const isJournal = shape({
-  format: oneOf(1),
-  /** `20261121T104207Z`; also the name of its backups. */
-  run: like(runForm),
+/** A journal of format 1 (docs/design.md). */
+export const journalSchema = z.strictObject({
+  format: z.literal(1),
+  run: stored.run,
   /** The updater's container, and how often it has started for this run. */
   containerId: id,
-  attempt: number,
+  attempt: z.number(),
   project,
   /** As asked for: `v1.5.0`, `canary`, or null. */
-  target: orNull(text),
+  target: z.nullable(text),
   services: list(name),
   /** `v1.4.2` */
   from: text,
-  phase: oneOf('pull', 'save', 'write', 'recreate', 'verify', 'restore', 'done'),
+  phase: z.enum(['pull', 'save', 'write', 'recreate', 'verify', 'restore', 'done']),
   /** The image id behind each reference before the pull. */
-  tags: list(shape({ reference, imageId })),
+  tags: list(z.strictObject({ reference, imageId })),
   files: list(file),
   /** Every container of the project before. */
   containers: list(container),
   /** From `recreate` on. */
-  changeover: orNull(changeover),
+  changeover: z.nullable(changeover),
   /** What it takes to make the moved containers again; holds the values of their environment. */
   blueprints: list(blueprint),
   /** A container of the new version has started, so only the restore point allows a rollback. */
   started: flag,
   /** A rollback is in progress, with the ending of the run afterwards; null if an update starts over after it. */
-  goingBack: orNull(shape({ ending: orNull(ending) })),
+  goingBack: z.nullable(z.strictObject({ ending: z.nullable(endingSchema) })),
   /** The restore point that the run makes, or rolls back to. */
-  point: optional(
-    orNull(
-      shape({
+  point: z.exactOptional(
+    z.nullable(
+      z.strictObject({
         /** Its directory on the host. */
         directory: pointPath,
         /**
@@ -200,36 +173,36 @@ export const isJournal = shape({
          * `saving` after the first service has been stopped,
          * `restored` if the data equals the restore point.
          */
-        state: oneOf('copying', 'saving', 'saved', 'restored'),
+        state: z.enum(['copying', 'saving', 'saved', 'restored']),
         /** Covered services that are not replaced, in the order in which they start. */
         services: list(name),
         /** Services that keep a queue or cache only in memory: restarted after a rollback. */
         inMemory: list(name),
         /** Containers that live in a namespace of a covered one: stopped and started with it. */
-        riders: list(shape({ id, name })),
+        riders: list(z.strictObject({ id, name })),
         /** TCP ports that services without a health check listened on. */
-        ports: list(shape({ service: name, ports: list(number) })),
+        ports: list(z.strictObject({ service: name, ports: list(z.number()) })),
         /** Restart policies as they were before the rollback changed them. */
-        policies: list(shape({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
+        policies: list(z.strictObject({ id, policy: like(/^[a-z-]+(?::\d+)?$/) })),
       }),
     ),
   ),
   /** Files that were not restored, because they were edited during the update. */
-  leftAlone: optional(shapeOf<LeftAlone>({ paths: list(text), next: orNull(list(text)) })),
-  outcome: orNull(ending),
+  leftAlone: z.exactOptional(leftAloneSchema),
+  outcome: z.nullable(endingSchema),
 });
 
 /** The state to restore, and how far the run has come (docs/contract.md 5.3). Plain JSON. */
-export type JournalData = TypeOf<typeof isJournal>;
+export interface JournalData extends z.infer<typeof journalSchema> {}
 
 /** A container as it was before the run, in plain data. */
-export type ContainerRecord = TypeOf<typeof container>;
+export interface ContainerRecord extends z.infer<typeof container> {}
 
 /** A service whose containers the run replaces. */
-export type MovedService = TypeOf<typeof movedService>;
+export interface MovedService extends z.infer<typeof movedService> {}
 
 /**
  * All data that `recreate`, `verify` and a rollback need. A run that resumes after a kill reads it from the journal and
  * follows the same steps.
  */
-export type Changeover = TypeOf<typeof changeover>;
+export interface Changeover extends z.infer<typeof changeover> {}

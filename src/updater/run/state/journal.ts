@@ -1,13 +1,14 @@
 import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { disk, type FileSystem, writeAside, writeWhole } from '../../../core/files/file-system.ts';
+import { jsonText, mistakeIn } from '../../../core/progress/json-text.ts';
 import type { Outcome } from '../../../core/progress/outcome.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import type { Ending } from '../log/ending.ts';
 import type { EndingFacts } from '../log/ending-facts.ts';
 import { and } from '../log/wording.ts';
-import { isJournal, type JournalData } from './journal-shape.ts';
+import { type JournalData, journalSchema } from './journal-shape.ts';
 import { runStamp } from './kept-runs.ts';
 import type { Lock } from './lock.ts';
 import { refuseForeignEntry, stateDirectory } from './state-directory.ts';
@@ -132,8 +133,12 @@ export function pendingSentence(data: JournalData): string {
 const spelledOut = (run: string): string =>
   run.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3 $4:$5:$6 UTC');
 
-/** A journal that this version cannot read, with its text. */
-type ReadJournal = JournalData | { unreadable: string } | null;
+/** A journal that this version cannot read, with its text and what is wrong with it. */
+interface UnreadableJournal {
+  unreadable: string;
+  mistake: string;
+}
+type ReadJournal = JournalData | UnreadableJournal | null;
 
 /** @throws UpdateError unexpected-file; what the system says */
 export async function readJournal(state: string): Promise<ReadJournal> {
@@ -144,12 +149,8 @@ export async function readJournal(state: string): Promise<ReadJournal> {
     throw error;
   });
   if (text === null) return null;
-  try {
-    const data: unknown = JSON.parse(text);
-    return isJournal(data) ? data : { unreadable: text };
-  } catch {
-    return { unreadable: text };
-  }
+  const { data, error } = jsonText(journalSchema).safeParse(text);
+  return data ?? { unreadable: text, mistake: mistakeIn(error) };
 }
 
 /** What the last line of a run says that works from this journal. */

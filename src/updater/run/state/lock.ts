@@ -1,8 +1,10 @@
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as z from 'zod/mini';
 import { isOnSmb } from '../../../core/files/attributes.ts';
 import { giveToOwnerOfDirectory, systemCode } from '../../../core/files/file-system.ts';
+import { jsonText } from '../../../core/progress/json-text.ts';
 import { stateName } from '../../../core/progress/state-name.ts';
 import { UpdateError } from '../../../core/progress/update-error.ts';
 import { inspectContainers } from '../../../engine/api/query.ts';
@@ -32,12 +34,9 @@ export interface Lock {
   release: () => Promise<void>;
 }
 
+const holderSchema = z.object({ containerId: z.string(), name: z.string(), since: z.string() });
 /** Who holds the lock. */
-export interface Holder {
-  containerId: string;
-  name: string;
-  since: string;
-}
+export type Holder = z.infer<typeof holderSchema>;
 
 /**
  * One run per compose directory. A lock whose container no longer runs is taken over. `directory` is the compose
@@ -188,11 +187,4 @@ export async function lockHolder(directory: string): Promise<Holder | null> {
   return text === null ? null : readHolder(text);
 }
 
-function readHolder(text: string): Holder | null {
-  try {
-    const { containerId, name, since } = JSON.parse(text);
-    return typeof containerId === 'string' ? { containerId, name: String(name), since: String(since) } : null;
-  } catch {
-    return null;
-  }
-}
+const readHolder = (text: string): Holder | null => jsonText(holderSchema).safeParse(text).data ?? null;

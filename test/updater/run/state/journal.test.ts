@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FileRecord } from '../../../../src/core/files/file-record.ts';
+import { mistakeIn } from '../../../../src/core/progress/json-text.ts';
 import type { Outcome } from '../../../../src/core/progress/outcome.ts';
 import type { EndingFacts } from '../../../../src/updater/run/log/ending-facts.ts';
 import {
@@ -28,6 +29,7 @@ import {
   readJournal,
   setAside,
 } from '../../../../src/updater/run/state/journal.ts';
+import { journalSchema } from '../../../../src/updater/run/state/journal-shape.ts';
 import {
   blueprint,
   changeover,
@@ -37,6 +39,7 @@ import {
   project,
   record,
 } from '../../../build.ts';
+import { brokenFields } from './broken-fields.ts';
 
 let state = '';
 let restored = 0;
@@ -200,9 +203,15 @@ describe('endingFactsOf', () => {
 });
 
 describe('readJournal', () => {
-  it.each(['', '{', 'null', '[]', '{"format":2,"run":"x","files":[]}'])('does not trust %j', async (text) => {
+  it.each([
+    ['', 'it is not valid JSON'],
+    ['{', 'it is not valid JSON'],
+    ['null', 'it is not valid'],
+    ['[]', 'it is not valid'],
+    ['{"format":2,"run":"x","files":[]}', 'format is not valid'],
+  ])('does not trust %j', async (text, mistake) => {
     await writeFile(join(state, 'journal.json'), text);
-    expect(await readJournal(state)).toEqual({ unreadable: text });
+    expect(await readJournal(state)).toEqual({ unreadable: text, mistake });
   });
 
   const ids = { id: 'a'.repeat(64), imageId: `sha256:${'b'.repeat(64)}` };
@@ -247,43 +256,79 @@ describe('readJournal', () => {
   });
 
   const [old, plan] = [whole.blueprints[0], whole.changeover];
-  it.each<[string, Record<string, unknown>]>([
-    ['a run that is a path', { run: '../../etc' }],
-    ['a phase that there is not', { phase: 'remove' }],
-    ['a project that is an option', { project: { ...project, name: '--host=evil' } }],
-    ['a file of the project that has no root', { project: { ...project, files: ['-f'] } }],
-    ['no project', { project: null }],
-    ['a service that is an option', { services: ['-v'] }],
-    ['an image that is an option', { tags: [{ reference: 'acme/svc', imageId: '--help' }] }],
-    ['a tag that is an option', { tags: [{ reference: '--help', imageId: 'sha256:1' }] }],
-    ['a file without a root', { files: [{ ...file, path: '.env' }] }],
-    ['a backup without a root', { files: [{ ...file, backup: 'x' }] }],
-    ['a temporary file that is none', { files: [{ ...file, temporary: ['/etc'] }] }],
+  it.each<[what: string, field: string, Record<string, unknown>]>([
+    ['a run that is a path', 'run', { run: '../../etc' }],
+    ['a phase that there is not', 'phase', { phase: 'remove' }],
+    ['a project that is an option', 'project.name', { project: { ...project, name: '--host=evil' } }],
+    ['a file of the project that has no root', 'project.files.0', { project: { ...project, files: ['-f'] } }],
+    ['no project', 'project', { project: null }],
+    ['a service that is an option', 'services.0', { services: ['-v'] }],
+    [
+      'an image that is an option',
+      'tags.0.imageId',
+      { tags: [{ reference: 'acme/svc', imageId: '--help' }] },
+    ],
+    ['a tag that is an option', 'tags.0.reference', { tags: [{ reference: '--help', imageId: 'sha256:1' }] }],
+    ['a file without a root', 'files.0.path', { files: [{ ...file, path: '.env' }] }],
+    ['a backup without a root', 'files.0.backup', { files: [{ ...file, backup: 'x' }] }],
+    ['a temporary file that is none', 'files.0.temporary', { files: [{ ...file, temporary: ['/etc'] }] }],
     [
       'a container that is an option',
+      'changeover.containers.0.id',
       { changeover: { ...plan, containers: [{ ...kept, id: '--volumes' }] } },
     ],
     [
       'a new image that is an option',
+      'changeover.moved.0.image.reference',
       { changeover: { ...plan, moved: [{ ...moved, image: { reference: '-a', id: 'sha256:1' } }] } },
     ],
-    ['a blueprint that is a path', { blueprints: [{ ...old, id: '../x' }] }],
-    ['a point in no folder of a run', { point: { ...whole.point, directory: '/etc' } }],
-    ['a point in a relative folder', { point: { ...whole.point, directory: '20261121T104207Z' } }],
-    ['a point in an unknown state', { point: { ...whole.point, state: 'copied' } }],
-    ['a service of a point that is an option', { point: { ...whole.point, services: ['--all'] } }],
-    ['a cache of a point that is a path', { point: { ...whole.point, inMemory: ['../x'] } }],
-    ['a rider that is an option', { point: { ...whole.point, riders: [{ id: '-a', name: 'x' }] } }],
+    ['a blueprint that is a path', 'blueprints.0.id', { blueprints: [{ ...old, id: '../x' }] }],
+    ['a point in no folder of a run', 'point.directory', { point: { ...whole.point, directory: '/etc' } }],
+    [
+      'a point in a relative folder',
+      'point.directory',
+      { point: { ...whole.point, directory: '20261121T104207Z' } },
+    ],
+    ['a point in an unknown state', 'point.state', { point: { ...whole.point, state: 'copied' } }],
+    [
+      'a service of a point that is an option',
+      'point.services.0',
+      { point: { ...whole.point, services: ['--all'] } },
+    ],
+    [
+      'a cache of a point that is a path',
+      'point.inMemory.0',
+      { point: { ...whole.point, inMemory: ['../x'] } },
+    ],
+    [
+      'a rider that is an option',
+      'point.riders.0.id',
+      { point: { ...whole.point, riders: [{ id: '-a', name: 'x' }] } },
+    ],
     [
       'a policy with another option',
+      'point.policies.0.policy',
       { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no --x' }] } },
     ],
-    ['a policy of two lines', { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no\n' }] } }],
-    ['an end that is none', { outcome: { outcome: 'well', exitCode: 0, message: '' } }],
-  ])('does not trust %s', async (_, changes) => {
+    [
+      'a policy of two lines',
+      'point.policies.0.policy',
+      { point: { ...whole.point, policies: [{ id: 'b2', policy: 'no\n' }] } },
+    ],
+    ['an end that is none', 'outcome.outcome', { outcome: { outcome: 'well', exitCode: 0, message: '' } }],
+  ])('does not trust %s', async (_, field, changes) => {
     const text = JSON.stringify({ ...whole, ...changes });
     await writeFile(join(state, 'journal.json'), text);
-    expect(await readJournal(state)).toEqual({ unreadable: text });
+    expect(await readJournal(state)).toEqual({ unreadable: text, mistake: `${field} is not valid` });
+  });
+
+  it('does not trust a field of another type, or an unknown one', () => {
+    // The engine's own words, and what an ending has for programs.
+    const free = ['config', 'hostConfig', 'networks', 'fields'];
+    for (const { changed, mistake } of brokenFields(whole, free)) {
+      const { error } = journalSchema.safeParse(changed);
+      expect(error && mistakeIn(error)).toBe(mistake);
+    }
   });
 
   it.runIf(process.getuid?.() === 0)(
@@ -316,7 +361,7 @@ describe('setAside', () => {
 
   it('keeps one that cannot be read as it is', async () => {
     await writeFile(join(state, 'journal.json'), 'torn');
-    const place = await setAside(state, { unreadable: 'torn' });
+    const place = await setAside(state, { unreadable: 'torn', mistake: '' });
     expect(await readFile(join(state, place.replace('.svc-updater/', '')), 'utf8')).toBe('torn');
   });
 });

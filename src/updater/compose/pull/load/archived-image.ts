@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Json, list, object, parseObject } from '../../../../engine/json.ts';
+import * as z from 'zod/mini';
+import { jsonText } from '../../../../core/progress/json-text.ts';
 import { blobOf, type ReleaseArchive } from '../../../../provenance/release-archive.ts';
 
 /** An image that an archive holds whole, for one platform. */
@@ -33,39 +34,42 @@ export async function archivedImage(
   for (const digest of digests) {
     if (!archive.entries.has(blobOf(digest))) continue;
     const text = await archive.read(blobOf(digest), mostBytes);
-    const root = parseObject(text.toString());
-    const mediaType = String(root?.mediaType ?? '');
-    if (root?.manifests === undefined && root?.layers === undefined) continue;
-    const manifest = root.layers === undefined ? manifestFor(list<Json>(root.manifests), platform) : digest;
+    const root = imageSchema.safeParse(text.toString()).data;
+    if (root === undefined) continue;
+    const { mediaType = '' } = root;
+    const manifest = 'layers' in root ? digest : manifestFor(root, platform);
     if (manifest === null) throw new Error(`the archive contains no image for ${platform}`);
-    const { config, layers } = object(
-      parseObject((await archive.read(blobOf(manifest), mostBytes)).toString()),
-    );
-    const own = [digestOf(config), ...list<Json>(layers).map(digestOf)];
-    for (const part of own)
+    const of = await archive.read(blobOf(manifest), mostBytes);
+    const { data } = jsonText(manifestSchema).safeParse(of.toString());
+    if (data === undefined) throw new Error(`${manifest} in the archive is not the manifest of an image`);
+    const config = data.config.digest;
+    const layers = data.layers.map((layer) => layer.digest);
+    for (const part of [config, ...layers])
       if (!archive.entries.has(blobOf(part)))
         throw new Error(`the archive does not contain ${part}, which belongs to one of its images`);
-    const [ofConfig = '', ...ofLayers] = own;
-    return {
-      root: { mediaType, digest, size: text.length },
-      config: ofConfig,
-      layers: ofLayers,
-      parts: [...new Set([digest, manifest, ...own])],
-    };
+    const parts = [...new Set([digest, manifest, config, ...layers])];
+    return { root: { mediaType, digest, size: text.length }, config, layers, parts };
   }
   return null;
 }
 
 /** Of a variant of the platform as well; what tells of an image, and is none, has another. */
-function manifestFor(manifests: readonly Json[], platform: string): string | null {
-  const found = manifests.find((each) => {
-    const { os, architecture } = object(each.platform);
-    return `${os}/${architecture}` === platform;
-  });
-  return found === undefined ? null : digestOf(found);
+function manifestFor({ manifests }: z.infer<typeof indexSchema>, platform: string): string | null {
+  const found = manifests.find((each) => `${each.platform?.os}/${each.platform?.architecture}` === platform);
+  return found?.digest ?? null;
 }
 
-const digestOf = (descriptor: unknown): string => String(object(descriptor).digest);
+// https://github.com/opencontainers/image-spec: image-index.md and manifest.md
+
+const mediaType = z.optional(z.string());
+const descriptor = z.object({ digest: z.string() });
+const platformSchema = z.object({ os: z.string(), architecture: z.string() });
+const manifestSchema = z.object({ mediaType, config: descriptor, layers: z.array(descriptor) });
+const indexSchema = z.object({
+  mediaType,
+  manifests: z.array(z.object({ digest: z.string(), platform: z.optional(platformSchema) })),
+});
+const imageSchema = jsonText(z.union([manifestSchema, indexSchema]));
 
 /**
  * Holds every byte against the name that it has: parts of images, and files that a release names.

@@ -91,6 +91,18 @@ it.each([
   await expect(archivedImage(archive, [digestOf(index)], platform)).rejects.toThrow(why);
 });
 
+it.each([
+  ['without layers', { config: { digest: digestOf(config) } }],
+  ['whose layer has no digest', { config: { digest: digestOf(config) }, layers: [{ size: 1 }] }],
+])('refuses a manifest %s', async (_, content) => {
+  const odd = json(content);
+  const root = json({ manifests: [of(digestOf(odd), 'amd64')] });
+  const { archive } = await opened([config, odd, root]);
+  await expect(archivedImage(archive, [digestOf(root)], 'linux/amd64')).rejects.toThrow(
+    `${digestOf(odd)} in the archive is not the manifest of an image`,
+  );
+});
+
 it('refuses a path in place of a digest', async () => {
   const odd = json({ config: { digest: '../../release.json' }, layers: [] });
   const { archive } = await opened([odd]);
