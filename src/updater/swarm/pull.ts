@@ -60,6 +60,10 @@ export async function pullHere(
   return image;
 }
 
+/** The login that an image's registry has just taken, for Swarm's requests. */
+export const loginFor = (published: readonly PublishedImage[], image: string): Record<string, string> =>
+  loginHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
+
 /**
  * Has every node that may need them pull the images, before anything is touched (docs/contract.md 11.3).
  * @throws UpdateError pull-failed, which names the nodes that have not got one
@@ -80,8 +84,7 @@ export async function pullEverywhere(
   const begun = performance.now();
   try {
     for (const service of services) {
-      const login = published.find(({ digest }) => service.image.endsWith(digest))?.login ?? null;
-      await createService(engine, service.spec, loginHeaders(login));
+      await createService(engine, service.spec, loginFor(published, service.image));
     }
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();

@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateError } from '../../core/progress/update-error.ts';
-import { listNodes, listServices, listTasks, updateService } from '../../engine/api/swarm.ts';
+import {
+  listNodes,
+  listServices,
+  listTasks,
+  type SwarmPlace,
+  updateService,
+} from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Json, object } from '../../engine/json.ts';
 import {
@@ -10,9 +16,11 @@ import {
   type SwarmService,
   type SwarmTask,
 } from '../../engine/swarm.ts';
+import type { PublishedImage } from '../compose/pull/ask-published.ts';
 import { breakSilence } from '../run/log/heartbeat.ts';
 import type { Log } from '../run/log/log.ts';
 import { and, counted, seconds } from '../run/log/wording.ts';
+import type { RunContext } from '../run/run-context.ts';
 import {
   nextBack,
   nextForward,
@@ -22,6 +30,7 @@ import {
   type Write,
   writes,
 } from './next-write.ts';
+import { loginFor } from './pull.ts';
 import type { StackRecord } from './record.ts';
 import {
   type Amounts,
@@ -37,18 +46,6 @@ import {
   specOf,
 } from './specs.ts';
 import { isAlive, mayHaveForgotten, note, nothingSeen, type Seen, summarise } from './tasks.ts';
-
-/** What replacing needs. */
-export interface StackWork {
-  engine: Engine;
-  log: Log;
-  record: StackRecord;
-  /** A login that the registry of an image has just taken, for the nodes that pull it later; by image. */
-  headers: ReadonlyMap<string, Readonly<Record<string, string>>>;
-  waitTimeoutMs: number;
-  /** How many ended tasks Swarm remembers of a slot. */
-  history: number;
-}
 
 /** Ten looks a second: a new task that starts and ends at once must be seen. */
 const lookMs = 100;
@@ -81,9 +78,21 @@ interface Look {
   nodes: readonly SwarmNode[];
 }
 
+/** Of a stack that was found. */
+interface ReplacingStack {
+  context: Pick<RunContext, 'engine' | 'log' | 'options'>;
+  place: Pick<SwarmPlace, 'history'>;
+}
+
 /** Carries a run's decisions out, one write after the other, each after a look that asks for it. */
 export class Replacing {
-  readonly #work: StackWork;
+  readonly record: StackRecord;
+  readonly #engine: Engine;
+  readonly #log: Log;
+  readonly #waitTimeoutMs: number;
+  /** How many ended tasks Swarm remembers of a slot. */
+  readonly #history: number;
+  readonly #published: readonly PublishedImage[];
   readonly #followed: readonly Followed[];
   #nodes: readonly SwarmNode[] = [];
   #nodesAt = Number.NEGATIVE_INFINITY;
@@ -103,10 +112,22 @@ export class Replacing {
   /** Old tasks on nodes that went down. Each is reported once. */
   #lost: readonly SwarmTask[] = [];
 
-  /** @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it */
-  constructor(work: StackWork, { isResumed }: { isResumed: boolean }) {
-    this.#work = work;
-    const { data, state } = work.record;
+  /**
+   * @param isResumed the run before was killed: what became of tasks meanwhile is known as far as Swarm remembers it
+   * @param published with logins that registries have just taken, for the nodes that pull later
+   */
+  constructor(
+    { context: { engine, log, options }, place }: ReplacingStack,
+    record: StackRecord,
+    { isResumed, published = [] }: { isResumed: boolean; published?: readonly PublishedImage[] },
+  ) {
+    this.record = record;
+    this.#engine = engine.uncancellable();
+    this.#log = log;
+    this.#waitTimeoutMs = options.limits.waitTimeoutMs;
+    this.#history = place.history;
+    this.#published = published;
+    const { data, state } = record;
     this.#isBack = state.phase === 'back' || state.phase === 'restore';
     this.#wasBack = isResumed && this.#isBack;
     this.#mayHaveMissed = isResumed && state.phase === 'back';
@@ -128,7 +149,7 @@ export class Replacing {
 
   /** Lists what is unknown at the end, and what starts later. */
   tellOpen(): void {
-    const { log } = this.#work;
+    const log = this.#log;
     for (const { move, tasks } of this.#views) {
       for (const task of [...tasks.lost, ...tasks.lostNew])
         log.warn(
@@ -147,14 +168,14 @@ export class Replacing {
 
   /** To the new version, or as far as it comes. @throws UpdateError broken, recreate-failed where it does not come there */
   async forward(): Promise<void> {
-    await this.#work.record.note({ phase: 'recreate' });
+    await this.record.note({ phase: 'recreate' });
     this.#isBack = false;
     await this.#follow(nextForward);
   }
 
   /** Everything as it was, where no new task has started. @throws UpdateError broken, containers-not-restored */
   async back(): Promise<void> {
-    const { record } = this.#work;
+    const { record } = this;
     if (record.state.phase !== 'restore') await record.note({ phase: 'back' });
     this.#isBack = true;
     await this.#follow(nextBack);
@@ -165,12 +186,12 @@ export class Replacing {
     let since = performance.now();
     for (;;) {
       const lookedAt = performance.now();
-      this.#work.record.check();
+      this.record.check();
       const look = await this.#look();
       const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
       // Right after an election, the reported state of nodes and tasks is outdated.
       if (!isJudged) {
-        breakSilence(this.#work.log, 'waiting for the new Swarm leader to receive the state of all nodes');
+        breakSilence(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
         since = performance.now();
         await sleep(lookMs);
         continue;
@@ -207,11 +228,11 @@ export class Replacing {
     const isTold = ({ side, isStopped: is, isOff }: ServiceView) => side === 'new' && (!is || isOff);
     if (this.#isBack || this.#isVerifying || ![app, ...workers].every(isTold)) return;
     this.#isVerifying = true;
-    this.#work.log.enter('verify');
+    this.#log.enter('verify');
   }
 
   async #look(): Promise<Look> {
-    const { engine } = this.#work;
+    const engine = this.#engine;
     const ids = this.#followed.map(({ move }) => move.id);
     const askedAt = performance.now();
     const isDue = askedAt - this.#nodesAt > nodesEveryMs;
@@ -242,7 +263,7 @@ export class Replacing {
     this.#hasBeenWell ||= app.side === 'new' && (app.tasks.isWell || (wasWell && this.#isResumed));
     this.#tellTasks(tasks);
     this.#isFirstLook = false;
-    const { stopFirst } = this.#work.record.data;
+    const { stopFirst } = this.record.data;
     return { view: { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell }, services, tasks, nodes };
   }
 
@@ -256,7 +277,7 @@ export class Replacing {
     const { spec } = service;
     const tasks = all.filter((task) => task.service === move.id);
     note(seen, move, { tasks, nodes: this.#nodes }, at, askedAt);
-    if (this.#isFirstLook && this.#isResumed && mayHaveForgotten(seen, move, tasks, this.#work.history))
+    if (this.#isFirstLook && this.#isResumed && mayHaveForgotten(seen, move, tasks, this.#history))
       seen.started.add('forgotten');
     const side = imageSideOf(move, spec);
     const isSettled = service.previous !== null && imageSideOf(move, service.previous) === 'new';
@@ -301,7 +322,7 @@ export class Replacing {
     each.version = version;
     if ([each.known, each.tried].some((own) => own !== null && isSame(own, spec))) return;
     each.known = spec;
-    const { log } = this.#work;
+    const log = this.#log;
     const { replicas, forced } = amountsOf(spec);
     if (!isFirst) log.warn(`${each.move.name} was changed by another user or process during the update`);
     // What a run that was killed has stopped, or held, has its own number.
@@ -317,7 +338,6 @@ export class Replacing {
   }
 
   async #write({ write, service }: Extract<StackStep, { kind: 'write' }>, look: Look): Promise<void> {
-    const { engine, log, record, headers } = this.#work;
     const each = this.#followed.find(({ move }) => move === service.move);
     const found = look.services.get(service.move.id);
     const { form, from } = writes[write];
@@ -327,26 +347,23 @@ export class Replacing {
     this.#writes.set(write, count);
     if (count > maxRewrites * this.#followed.length) throw this.#changed(service);
     const spec = this.#specOf(each, form);
-    if (write === 'restore' && record.state.phase !== 'restore') await record.note({ phase: 'restore' });
-    await record.confirm();
+    if (write === 'restore' && this.record.state.phase !== 'restore')
+      await this.record.note({ phase: 'restore' });
+    await this.record.confirm();
     const isMoved = form === 'moving' || form === 'after';
     each.tried = spec;
-    const done = await updateService(
-      engine,
-      found,
-      spec,
-      isMoved ? (headers.get(service.move.image) ?? {}) : {},
-    );
+    const headers = isMoved ? loginFor(this.#published, service.move.image) : {};
+    const done = await updateService(this.#engine, found, spec, headers);
     // Another write came first, or the answer was lost in an election. The next check shows which.
     if (done === 'moved') return;
-    log.info(sentenceOf[write](service), { write, service: service.move.name });
+    this.#log.info(sentenceOf[write](service), { write, service: service.move.name });
     each.known = spec;
     for (const { id } of service.tasks.stuck) each.seen.passed.add(id);
   }
 
   /** Records the start before any decision depends on it: a later run must not roll back. */
   async #noteStart(): Promise<void> {
-    const { record } = this.#work;
+    const { record } = this;
     if (this.hasStarted !== record.state.started) await record.note({ started: this.hasStarted });
   }
 
@@ -359,18 +376,17 @@ export class Replacing {
 
   /** Whether to keep waiting. @throws UpdateError if waiting longer is pointless */
   #judge({ service, what }: Extract<StackStep, { kind: 'wait' }>, waitedMs: number): void {
-    const { waitTimeoutMs, log } = this.#work;
     const { move, tasks } = service;
+    const isLate = waitedMs > this.#limit(move);
     if (what === 'starts') {
       if (tasks.lost.length > 0 && this.#lost.length !== tasks.lost.length) {
         this.#lost = tasks.lost;
         const where = and([...new Set(tasks.lost.map(({ node }) => this.nodeName(node)))]);
-        log.warn(
+        this.#log.warn(
           `${where} went down with an old task of ${move.name} (${tasks.lost.map(({ id }) => id).join(', ')}); the task may keep running until the node reconnects`,
         );
       }
       const isOver = tasks.newAlive.length === 0 && tasks.failures > 0 && waitedMs > 15_000;
-      const isLate = waitedMs > this.#limit(move, waitTimeoutMs);
       if ((tasks.failures < maxFailures || tasks.isUnsure) && !isOver && !isLate) return;
       // What has been starting for so long has started.
       for (const { seen } of this.#followed) for (const id of seen.starting) seen.started.add(id);
@@ -380,7 +396,7 @@ export class Replacing {
         waitedMs,
       );
     }
-    if (waitedMs <= this.#limit(move, waitTimeoutMs)) return;
+    if (!isLate) return;
     const left = this.#isBack ? tasks.newAlive : tasks.oldAlive;
     const where = left.map(({ node, state }) => `${this.nodeName(node)} (${state})`).join(', ');
     const message =
@@ -392,10 +408,10 @@ export class Replacing {
   }
 
   /** Adds the delays that the owner configured between tasks, for monitoring and for stopping. */
-  #limit({ wanted }: ServiceMove, waitTimeoutMs: number): number {
+  #limit({ wanted }: ServiceMove): number {
     const { Delay = 0, Monitor = 0 } = object(wanted.UpdateConfig);
     const { StopGracePeriod = 0 } = containerOf(wanted);
-    return waitTimeoutMs + (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
+    return this.#waitTimeoutMs + (Number(Delay) + Number(Monitor) + Number(StopGracePeriod)) / 1e6;
   }
 
   #unwell({ move, tasks }: ServiceView, why: string | null, waitedMs: number): UpdateError {
@@ -432,7 +448,7 @@ export class Replacing {
 
   /** One line for what becomes of a task: its node, its state, and Swarm's own words where it failed. */
   #tellTasks(tasks: readonly SwarmTask[]): void {
-    const { log } = this.#work;
+    const log = this.#log;
     const known = new Map(this.#followed.map(({ move }) => [move.id, move] as const));
     for (const task of tasks) {
       const last = this.#told.get(task.id);
@@ -468,7 +484,7 @@ export class Replacing {
       starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes`,
       returns: `waiting for ${move.name}: ${tasks.oldRunning.length} of ${needs} tasks running`,
     };
-    breakSilence(this.#work.log, `${sentences[what]} (${seconds(waitedMs)})`);
+    breakSilence(this.#log, `${sentences[what]} (${seconds(waitedMs)})`);
   }
 }
 

@@ -3,7 +3,6 @@ import { inspectContainers } from '../../engine/api/query.ts';
 import { removeConfig } from '../../engine/api/swarm.ts';
 import type { Engine } from '../../engine/cli/engine.ts';
 import { type Image, isUp } from '../../engine/container.ts';
-import { loginHeaders } from '../../engine/registry-login.ts';
 import { replicasOf } from '../../engine/swarm.ts';
 import { type Ending, endWell, repeatEnding } from '../run/log/ending.ts';
 import { type EndingFacts, nothingKnown } from '../run/log/ending-facts.ts';
@@ -19,7 +18,7 @@ import { type PlannedStack, planOf, planStack } from './plan.ts';
 import { type EarlierStackStep, hasLeft, planEarlierStack } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
-import { awaitDeath, type FoundRecord, readRecord, StackRecord } from './record.ts';
+import { awaitDeath, type FoundRecord, type RecordData, readRecord, StackRecord } from './record.ts';
 import { Replacing } from './replace.ts';
 import type { ServiceMove } from './specs.ts';
 import { isWellNow } from './unchanged.ts';
@@ -134,11 +133,11 @@ async function settle(
       soFar.record = record;
       soFar.facts = { ...soFar.facts, version: data.from, touched: true };
       await removePulls(engine, data.stack);
-      const replacing = replacingOf(found, record, { isResumed: true });
-      if (step.kind === 'go-on') return replace(found, soFar, replacing);
+      const replacing = new Replacing(found, record, { isResumed: true });
+      if (step.kind === 'go-on') return replace(found, replacing);
       context.cancellation.tooLate();
       log.enter('recreate');
-      await rollBack(found, record, replacing);
+      await rollBack(found, replacing);
       // It stays until this run's own takes its place: killed in between, the next run sees that all is back.
       soFar.facts = { ...soFar.facts, touched: false };
       const again = { ...found, ...(await lookAtStack(context)) };
@@ -147,23 +146,6 @@ async function settle(
     }
   }
 }
-
-const replacingOf = (
-  { context: { engine, log, options }, place }: FoundStack,
-  record: StackRecord,
-  { isResumed, headers = new Map() }: { isResumed: boolean; headers?: Map<string, Record<string, string>> },
-): Replacing =>
-  new Replacing(
-    {
-      engine: engine.uncancellable(),
-      log,
-      record,
-      headers,
-      waitTimeoutMs: options.limits.waitTimeoutMs,
-      history: place.history,
-    },
-    { isResumed },
-  );
 
 /**
  * A run phase by phase.
@@ -224,15 +206,8 @@ async function fromTheBeginning(
     await restoreStackFiles(context, data, directory);
     throw engine.abortion;
   }
-  const headers = new Map(
-    published.flatMap(({ digest, login }) =>
-      moves.flatMap(({ image }) =>
-        login !== null && image.endsWith(digest) ? [[image, loginHeaders(login)] as const] : [],
-      ),
-    ),
-  );
   soFar.facts = { ...soFar.facts, touched: true };
-  return replace(found, soFar, replacingOf(found, record, { isResumed: false, headers }), planned);
+  return replace(found, new Replacing(found, record, { isResumed: false, published }), planned);
 }
 
 /** The version that each service runs. A service with 0 replicas is omitted. */
@@ -248,21 +223,19 @@ function whatRuns(stack: string, moves: readonly ServiceMove[], version: string)
 /** The phases `recreate`, `verify` and `done`. They use only the record, so a resumed run takes the same steps. */
 async function replace(
   found: FoundStack,
-  soFar: SoFar,
   replacing: Replacing,
   planned: PlannedStack | null = null,
 ): Promise<Ending> {
   const { context, chosen } = found;
   const { log, cancellation } = context;
-  const record = soFar.record as StackRecord;
-  const { data } = record;
+  const { data } = replacing.record;
   cancellation.tooLate();
   log.enter('recreate');
   try {
     await replacing.forward();
   } catch (error) {
     replacing.tellOpen();
-    throw await afterFailure(found, record, replacing, error);
+    throw await afterFailure(found, replacing, error);
   }
   log.enter('done');
   const version = data.to;
@@ -284,12 +257,7 @@ async function replace(
 }
 
 /** Rolls back if no new task has started. Gives the error for the last line. */
-async function afterFailure(
-  found: FoundStack,
-  record: StackRecord,
-  replacing: Replacing,
-  error: unknown,
-): Promise<unknown> {
+async function afterFailure(found: FoundStack, replacing: Replacing, error: unknown): Promise<unknown> {
   const { context } = found;
   const { log } = context;
   if (!(error instanceof UpdateError) || error.code === 'update-running') return error;
@@ -302,19 +270,18 @@ async function afterFailure(
     });
   }
   const detail = [...error.detail, ...(await lastWords(context, replacing))];
-  const { data } = record;
-  const from = data.from;
-  if (replacing.hasStarted) return stayedNew(record, error, detail);
+  const { data } = replacing.record;
+  if (replacing.hasStarted) return stayedNew(data, error, detail);
   log.error(error.message);
   for (const line of detail) log.error(line);
   log.warn(`no task of ${data.to} has started; undoing all changes`);
   try {
-    await rollBack(found, record, replacing);
+    await rollBack(found, replacing);
   } catch (cause) {
-    return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(record, cause, []) : cause;
+    return replacing.hasStarted && cause instanceof UpdateError ? stayedNew(data, cause, []) : cause;
   }
   const isForeign = error.code === 'containers-changed';
-  const stack = isForeign ? 'the external changes to the stack were kept' : `${from} is running again`;
+  const stack = isForeign ? 'the external changes to the stack were kept' : `${data.from} is running again`;
   return new UpdateError(error.code, error.message, {
     isLogged: true,
     advice: error.advice,
@@ -324,7 +291,7 @@ async function afterFailure(
 }
 
 /** Describes the state of a stack that cannot be rolled back any more. */
-function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly string[]): UpdateError {
+function stayedNew(data: RecordData, error: UpdateError, detail: readonly string[]): UpdateError {
   const hasWorkers = data.moves.some(({ role }) => role === 'worker');
   return new UpdateError('broken', error.message, {
     detail,
@@ -334,15 +301,11 @@ function stayedNew({ data }: StackRecord, error: UpdateError, detail: readonly s
   });
 }
 
-async function rollBack(
-  { context, directory }: FoundStack,
-  record: StackRecord,
-  replacing: Replacing,
-): Promise<void> {
+async function rollBack({ context, directory }: FoundStack, replacing: Replacing): Promise<void> {
   try {
     await replacing.back();
   } finally {
-    if (!replacing.hasStarted) await restoreStackFiles(context, record.data, directory);
+    if (!replacing.hasStarted) await restoreStackFiles(context, replacing.record.data, directory);
   }
 }
 
