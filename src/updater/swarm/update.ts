@@ -15,7 +15,7 @@ import { checkServices, shortName } from './choose-stack.ts';
 import { deployCommand, textToChange } from './files.ts';
 import { type FoundStack, inspectStack, lookAtStack } from './inspect.ts';
 import { type PlannedStack, planOf, planStack } from './plan.ts';
-import { type EarlierStackStep, hasLeft, planEarlierStack } from './plan-earlier.ts';
+import { type EarlierStackStep, type Inheritance, inheritanceOf, planEarlierStack } from './plan-earlier.ts';
 import { pullEverywhere, pullHere, removePulls } from './pull.ts';
 import { maskRulesOfMoves } from './reading.ts';
 import { awaitDeath, type FoundRecord, type RecordData, readRecord, StackRecord } from './record.ts';
@@ -71,7 +71,7 @@ async function run(given: FirstContext, soFar: SoFar): Promise<Ending> {
   const { target } = context.options;
   const asked = { holder: who.holder, target: target?.tag ?? null, services: chosen.services };
   const step = planEarlierStack(earlier, asked);
-  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, { ended: earlier });
+  if (earlier === null || step.kind === 'none') return fromTheBeginning(found, soFar, earlier);
   context.log.addMaskRules(() => maskRulesOfMoves(earlier.data.moves));
   return settle(found, soFar, { earlier, step });
 }
@@ -114,18 +114,18 @@ async function settle(
       log.warn(
         `${story}; the stack was changed after that, so nothing is undone, and the record of that run is discarded`,
       );
-      return fromTheBeginning(found, soFar, { ended: earlier, carries: true });
+      return fromTheBeginning(found, soFar, earlier, step.inherits);
     case 'succeed':
       log.warn(`${story}; this run keeps the changes made so far and continues the update`);
       soFar.facts = {
         ...soFar.facts,
         halfDone: `the changes made by run ${data.run} (to ${data.to}) were kept`,
       };
-      return fromTheBeginning(found, soFar, { ended: earlier, succeeds: true });
+      return fromTheBeginning(found, soFar, earlier, step.inherits);
     case 'files-back':
       log.warn(`${story}; no service was changed, so the update starts again from the beginning`);
       await restoreStackFiles(context, data, directory);
-      return fromTheBeginning(found, soFar, { ended: earlier, succeeds: step.carries });
+      return fromTheBeginning(found, soFar, earlier, step.inherits);
     case 'go-on':
     case 'back': {
       log.warn(`${story}; ${step.kind === 'back' ? 'undoing its changes first' : 'resuming it'}`);
@@ -142,33 +142,25 @@ async function settle(
       soFar.facts = { ...soFar.facts, touched: false };
       const again = { ...found, ...(await lookAtStack(context)) };
       const ended = await readRecord(engine, data.stack);
-      return fromTheBeginning(again, soFar, { ended, succeeds: hasLeft(data) });
+      return fromTheBeginning(again, soFar, ended, inheritanceOf(data));
     }
   }
 }
 
-/**
- * A run phase by phase.
- * @param ended the record of the run before, which this one's takes the place of
- * @param succeeds that run has left services in the middle
- * @param carries what their owner wants of those that are as it left them is in its record
- */
+/** A run phase by phase. @param ended the record of the run before, which this one's takes the place of */
 async function fromTheBeginning(
   found: FoundStack,
   soFar: SoFar,
-  {
-    ended,
-    succeeds = false,
-    carries = succeeds,
-  }: { ended: FoundRecord | null; succeeds?: boolean; carries?: boolean },
+  ended: FoundRecord | null,
+  inherits: Inheritance = 'nothing',
 ): Promise<Ending> {
   const { context, chosen, directory, paths, who } = found;
   const { engine, log, cancellation, options } = context;
-  checkServices(chosen, found, { isOurs: succeeds });
+  checkServices(chosen, found, { isOurs: inherits === 'halfway' });
   log.enter('plan');
   const plan = planOf(found);
   soFar.facts = { ...soFar.facts, version: plan.from };
-  const planned = await planStack(found, ended, { plan, succeeds, carries });
+  const planned = await planStack(found, ended, { plan, inherits });
   const { stopFirst, moves, published, draft, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
