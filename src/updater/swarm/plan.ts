@@ -22,9 +22,12 @@ export interface PlannedStack {
   moves: readonly ServiceMove[];
   published: readonly PublishedImage[];
   /** Null where no directory is mounted. */
-  files: StackFiles | null;
-  draft: ProjectDraft | null;
+  files: PlannedFiles | null;
   warnings: readonly string[];
+}
+
+export interface PlannedFiles extends StackFiles {
+  draft: ProjectDraft;
 }
 
 /**
@@ -39,7 +42,7 @@ export async function planStack(
   refuseOlder(plan, earlier, chosen);
   const before = inherits === 'nothing' ? [] : (earlier?.data.moves ?? []);
   const left = before.flatMap((move) => [move.label, writtenImage({ spec: move.before })]);
-  const files = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
+  const read = directory === null ? null : await readStackFiles(context, directory, { chosen, plan, left });
   const published = new Map<string, PublishedImage>();
   for (const { to, repository } of plan.moves) {
     if (!published.has(to)) published.set(to, await askPublished(context, repository, to));
@@ -62,7 +65,7 @@ export async function planStack(
     };
   });
   const digests = new Map([...published].map(([to, { digest }]) => [to, digest] as const));
-  const draft = files && (await draftStackFiles(context, files, { chosen, plan, digests }));
+  const files = read && { ...read, draft: await draftStackFiles(context, read, { chosen, plan, digests }) };
   // A task that waits to be started once more starts beside the new ones: of an app that crashes none is left.
   const isIll = tasks.some(
     (task) => task.service === chosen.app.id && isAlive(task) && task.state !== 'running',
@@ -85,7 +88,7 @@ export async function planStack(
         ]
       : []),
   ];
-  return { plan, stopFirst, moves, published: [...published.values()], files, draft, warnings };
+  return { plan, stopFirst, moves, published: [...published.values()], files, warnings };
 }
 
 /** Refuses an old version that was started after a newer one and may have changed migrated data. */

@@ -161,7 +161,7 @@ async function fromTheBeginning(
   const plan = planOf(found);
   soFar.facts = { ...soFar.facts, version: plan.from };
   const planned = await planStack(found, ended, { plan, inherits });
-  const { stopFirst, moves, published, draft, files } = planned;
+  const { stopFirst, moves, published, files } = planned;
   for (const warning of planned.warnings) log.warn(warning);
   if (await isWellNow(found, planned)) {
     // What a killed run has left of itself before it touched anything.
@@ -177,7 +177,7 @@ async function fromTheBeginning(
     stopFirst,
     moves,
     tasks: found.tasks.map(({ id }) => id),
-    files: draft === null ? [] : hashesOf(draft),
+    files: files === null ? [] : hashesOf(files.draft),
   } as const;
   soFar.record?.release();
   const record = await StackRecord.make(engine, data, who, ended);
@@ -187,11 +187,11 @@ async function fromTheBeginning(
   const images = new Map<string, Image>();
   for (const each of published) images.set(each.reference, await pullHere(context, each, deadline));
   for (const warning of checkImage(planned, images, options.product)) log.warn(warning);
-  await pullEverywhere(context, { run, stack: chosen.name, moves, published }, deadline);
-  if (draft !== null && files !== null && directory !== null && draft.changes.length > 0) {
+  await pullEverywhere(context, data, published, deadline);
+  if (files !== null && files.draft.changes.length > 0) {
     log.enter('write');
     await record.note({ phase: 'write' });
-    await writeFiles(context, { draft, files, directory, paths, run });
+    await writeFiles(context, files, { paths, run });
   }
   // The last moment at which a signal cancels the run.
   if (cancellation.signal.aborted) {
