@@ -71,13 +71,6 @@ interface Followed {
   tried: Json | null;
 }
 
-interface Look {
-  view: StackView;
-  services: ReadonlyMap<string, SwarmService>;
-  tasks: readonly SwarmTask[];
-  nodes: readonly SwarmNode[];
-}
-
 /** Of a stack that was found. */
 interface ReplacingStack {
   context: Pick<RunContext, 'engine' | 'log' | 'options'>;
@@ -187,35 +180,34 @@ export class Replacing {
     for (;;) {
       const lookedAt = performance.now();
       this.record.check();
-      const look = await this.#look();
-      const isJudged = !look.nodes.some(({ state }) => state === 'unknown');
+      const view = await this.#look();
       // Right after an election, the reported state of nodes and tasks is outdated.
-      if (!isJudged) {
+      if (this.#nodes.some(({ state }) => state === 'unknown')) {
         breakSilence(this.#log, 'waiting for the new Swarm leader to receive the state of all nodes');
         since = performance.now();
         await sleep(lookMs);
         continue;
       }
       await this.#noteStart();
-      const step = next(look.view);
-      this.#enterPhase(look.view);
+      const step = next(view);
+      this.#enterPhase(view);
       switch (step.kind) {
         case 'done':
           return;
         case 'started':
-          await this.#stayNew(look);
+          await this.#stayNew(view);
           return;
         case 'foreign':
           throw this.#changed(step.service);
         case 'write':
-          await this.#write(step, look);
+          await this.#write(step);
           since = performance.now();
           break;
         case 'wait': {
           const now = `${step.service.move.name} ${step.what} ${step.progress}`;
           if (now !== key) since = performance.now();
           key = now;
-          this.#tellWaiting(step, look, performance.now() - since);
+          this.#tellWaiting(step, performance.now() - since);
           this.#judge(step, performance.now() - since);
         }
       }
@@ -231,7 +223,7 @@ export class Replacing {
     this.#log.enter('verify');
   }
 
-  async #look(): Promise<Look> {
+  async #look(): Promise<StackView> {
     const engine = this.#engine;
     const ids = this.#followed.map(({ move }) => move.id);
     const askedAt = performance.now();
@@ -244,9 +236,8 @@ export class Replacing {
     if (isDue) this.#nodesAt = performance.now();
     this.#nodes = nodes;
     const at = performance.now();
-    const services = new Map(found.map((each) => [each.id, each] as const));
     const views = this.#followed.map((each) => {
-      const service = services.get(each.move.id);
+      const service = found.find(({ id }) => id === each.move.id);
       if (service === undefined)
         throw new UpdateError(
           'containers-changed',
@@ -264,7 +255,7 @@ export class Replacing {
     this.#tellTasks(tasks);
     this.#isFirstLook = false;
     const { stopFirst } = this.record.data;
-    return { view: { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell }, services, tasks, nodes };
+    return { app, workers, stopFirst, hasBeenWell: this.#hasBeenWell };
   }
 
   #viewOf(
@@ -337,11 +328,10 @@ export class Replacing {
     each.amounts = { ...each.amounts, forced: Math.max(forced, each.amounts.forced) };
   }
 
-  async #write({ write, service }: Extract<StackStep, { kind: 'write' }>, look: Look): Promise<void> {
+  async #write({ write, service }: Extract<StackStep, { kind: 'write' }>): Promise<void> {
     const each = this.#followed.find(({ move }) => move === service.move);
-    const found = look.services.get(service.move.id);
     const { form, from } = writes[write];
-    if (!each || !found || service.side === null) return;
+    if (!each || each.version === null || service.side === null) return;
     if (!(from as readonly string[]).includes(service.side)) throw this.#changed(service);
     const count = (this.#writes.get(write) ?? 0) + 1;
     this.#writes.set(write, count);
@@ -353,7 +343,8 @@ export class Replacing {
     const isMoved = form === 'moving' || form === 'after';
     each.tried = spec;
     const headers = isMoved ? loginFor(this.#published, service.move.image) : {};
-    const done = await updateService(this.#engine, found, spec, headers);
+    const { id, name } = service.move;
+    const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     // Another write came first, or the answer was lost in an election. The next check shows which.
     if (done === 'moved') return;
     this.#log.info(sentenceOf[write](service), { write, service: service.move.name });
@@ -368,10 +359,9 @@ export class Replacing {
   }
 
   /** It is too late to roll back: the app keeps the new version and the worker stays stopped. */
-  async #stayNew(look: Look): Promise<void> {
-    const { app } = look.view;
-    if (app.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app }, look);
-    throw this.#broken(`a task of the new version of ${app.move.name} has started`);
+  async #stayNew({ app }: StackView): Promise<void> {
+    if (app.side === 'old') await this.#write({ kind: 'write', write: 'move-app', service: app });
+    throw this.#failed(`a task of the new version of ${app.move.name} has started`);
   }
 
   /** Whether to keep waiting. @throws UpdateError if waiting longer is pointless */
@@ -404,7 +394,7 @@ export class Replacing {
         ? `after ${seconds(waitedMs)}, only ${tasks.oldRunning.length} of ${tasks.needs} tasks of ${move.name} are running`
         : `${move.name} still has tasks on ${where} after ${seconds(waitedMs)}`;
     if (this.#isBack) throw new UpdateError('containers-not-restored', message, { advice: adviceOn([move]) });
-    throw this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
+    throw this.#failed(message);
   }
 
   /** Adds the delays that the owner configured between tasks, for monitoring and for stopping. */
@@ -423,11 +413,11 @@ export class Replacing {
     const has = `after ${seconds(waitedMs)}, only ${tasks.newRunning.length} of ${tasks.needs} new tasks of ${move.name} are running`;
     const old =
       tasks.oldAlive.length > 0 ? `; ${counted(tasks.oldAlive.length, 'old task')} still present` : '';
-    const message = `${why ?? has}${old}`;
-    return this.hasStarted ? this.#broken(message) : new UpdateError('recreate-failed', message);
+    return this.#failed(`${why ?? has}${old}`);
   }
 
-  #broken(message: string): UpdateError {
+  #failed(message: string): UpdateError {
+    if (!this.hasStarted) return new UpdateError('recreate-failed', message);
     const moves = this.#followed.map(({ move }) => move);
     return new UpdateError('broken', message, { advice: adviceOn(moves) });
   }
@@ -471,14 +461,10 @@ export class Replacing {
     }
   }
 
-  #tellWaiting(
-    { service, what }: Extract<StackStep, { kind: 'wait' }>,
-    { nodes }: Look,
-    waitedMs: number,
-  ): void {
+  #tellWaiting({ service, what }: Extract<StackStep, { kind: 'wait' }>, waitedMs: number): void {
     const { move, tasks } = service;
     const { newRunning, needs, newAlive, oldAlive } = tasks;
-    const active = nodes.filter(isActive).length;
+    const active = this.#nodes.filter(isActive).length;
     const sentences = {
       ends: `waiting for the tasks of ${move.name} to stop (${this.#isBack ? newAlive.length : oldAlive.length} left)`,
       starts: `waiting for ${move.name}: ${newRunning.length} of ${needs} new tasks running, ${active} active nodes`,
