@@ -51,7 +51,7 @@ export async function pullHere(
 }
 
 /** The login that an image's registry has just taken, for Swarm's requests. */
-export const loginFor = (published: readonly PublishedImage[], image: string): Record<string, string> =>
+export const swarmLoginFor = (published: readonly PublishedImage[], image: string): Record<string, string> =>
   loginHeaders(published.find(({ digest }) => image.endsWith(digest))?.login ?? null);
 
 /**
@@ -70,7 +70,7 @@ export async function pullEverywhere(
   const begun = performance.now();
   try {
     for (const service of services) {
-      await createService(engine, service.spec, loginFor(published, service.image));
+      await createService(engine, service.spec, swarmLoginFor(published, service.image));
     }
     await Promise.all(services.map((service) => awaitPulls(context, service, deadline)));
     const names = [...new Set(services.flatMap(({ nodes }) => nodes.map(({ name }) => name)))].sort();

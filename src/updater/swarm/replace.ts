@@ -30,7 +30,7 @@ import {
   type Write,
   writes,
 } from './next-write.ts';
-import { loginFor } from './pull.ts';
+import { swarmLoginFor } from './pull.ts';
 import type { StackRecord } from './record.ts';
 import {
   type Amounts,
@@ -342,7 +342,7 @@ export class Replacing {
     await this.record.confirm();
     const isMoved = form === 'moving' || form === 'after';
     each.tried = spec;
-    const headers = isMoved ? loginFor(this.#published, service.move.image) : {};
+    const headers = isMoved ? swarmLoginFor(this.#published, service.move.image) : {};
     const { id, name } = service.move;
     const done = await updateService(this.#engine, { id, name, version: each.version }, spec, headers);
     // Another write came first, or the answer was lost in an election. The next check shows which.
